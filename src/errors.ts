@@ -1,0 +1,112 @@
+import type { Vote } from "./quorum.ts";
+
+/** What kind of {@link RedlockError} it is; stable, and the same in every realm and bundle. */
+export type RedlockErrorCode = "LOCK_HELD" | "NO_QUORUM" | "LOCK_LOST" | "ENDPOINT_ERROR";
+
+// A registered symbol, so that an error is recognised across realms and across two copies of this package.
+const brand = Symbol.for("redlock-edge.error");
+
+/**
+ * Base of every error that this package throws on its own account. Misuse (a wrong argument) is a
+ * `TypeError` or `RangeError` instead, and an aborted call rejects with its signal's `reason`.
+ */
+export class RedlockError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    // The name is set, not derived from the class: minifiers rename classes.
+    Object.defineProperty(this, "name", { value: "RedlockError", configurable: true, writable: true });
+    Object.defineProperty(this, brand, { value: true });
+  }
+}
+
+/**
+ * Whether `value` is an error of this package, also when it comes from another realm (an iframe, a `vm`
+ * context) or from a second copy of the package, where `instanceof` fails.
+ *
+ * @example
+ * if (isRedlockError(error) && error.code === "LOCK_HELD") return new Response("busy", { status: 409 });
+ */
+export function isRedlockError(value: unknown): value is RedlockError {
+  return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[brand] === true;
+}
+
+/** Someone else holds the resource: enough endpoints said so to make a quorum impossible. */
+export class LockHeldError extends RedlockError {
+  /** The resources asked for. */
+  readonly resources: readonly string[];
+  /** How long `acquire` waited, in ms. */
+  readonly waited: number;
+  /** When a quorum may be free again, in ms from now; known only with `fencing` or several resources. */
+  readonly retryAfter: number | undefined;
+
+  constructor(resources: readonly string[], waited: number, retryAfter?: number) {
+    super("LOCK_HELD", `${list(resources)} is held by someone else (waited ${Math.round(waited)} ms)`);
+    this.name = "LockHeldError";
+    this.resources = resources;
+    this.waited = waited;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** Too few endpoints answered to tell, or their answers came too late to be of use. */
+export class QuorumError extends RedlockError {
+  /** Each endpoint's answer; those of outcome `error` carry their `cause`. */
+  readonly votes: readonly Vote[];
+
+  constructor(action: string, resources: readonly string[], votes: readonly Vote[], why?: string) {
+    const said = votes.map((vote) => `${vote.endpoint}: ${vote.cause?.message ?? vote.outcome}`).join("; ");
+    super("NO_QUORUM", `no quorum to ${action} ${list(resources)}${why ? `, ${why}` : ""} (${said})`, {
+      cause: votes.find((vote) => vote.cause)?.cause,
+    });
+    this.name = "QuorumError";
+    this.votes = votes;
+  }
+}
+
+/** The lock is no longer the holder's: its validity ended, or a quorum says that its token is gone. */
+export class LockLostError extends RedlockError {
+  /** The resources that were held. */
+  readonly resources: readonly string[];
+
+  constructor(resources: readonly string[], why: string) {
+    super("LOCK_LOST", `the lock on ${list(resources)} is lost: ${why}`);
+    this.name = "LockLostError";
+    this.resources = resources;
+  }
+}
+
+/**
+ * Why one endpoint's answer does not count. `timeout`: no answer in time. `network`: `fetch` failed.
+ * `http`: a status other than 2xx, redirects included. `redis`: Redis answered with an error.
+ * `malformed`: the reply is not what the protocol allows, or too large.
+ */
+export type EndpointErrorKind = "timeout" | "network" | "http" | "redis" | "malformed";
+
+/** One endpoint failed. Found as `cause` in the votes of a {@link QuorumError} and in `endpointError` events. */
+export class EndpointError extends RedlockError {
+  /** The endpoint's name. */
+  readonly endpoint: string;
+  readonly kind: EndpointErrorKind;
+  /** HTTP status, where there was an HTTP answer. */
+  readonly status: number | undefined;
+
+  constructor(
+    endpoint: string,
+    kind: EndpointErrorKind,
+    message: string,
+    options?: ErrorOptions & { status?: number },
+  ) {
+    super("ENDPOINT_ERROR", message, options);
+    this.name = "EndpointError";
+    this.endpoint = endpoint;
+    this.kind = kind;
+    this.status = options?.status;
+  }
+}
+
+function list(resources: readonly string[]): string {
+  return resources.map((resource) => JSON.stringify(resource)).join(", ");
+}
