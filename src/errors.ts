@@ -1,7 +1,17 @@
-import type { Vote } from "./quorum.ts";
-
-/** What kind of {@link RedlockError} it is; stable, and the same in every realm and bundle. */
-export type RedlockErrorCode = "LOCK_HELD" | "NO_QUORUM" | "LOCK_LOST" | "ENDPOINT_ERROR";
+/**
+ * What kind of {@link RedlockError} it is; stable, and the same in every realm and bundle. The first four
+ * belong to the lock client, the others to `redlock-edge/idempotency` and `redlock-edge/webhooks`.
+ */
+export type RedlockErrorCode =
+  | "LOCK_HELD"
+  | "NO_QUORUM"
+  | "LOCK_LOST"
+  | "ENDPOINT_ERROR"
+  | "IN_PROGRESS"
+  | "FINGERPRINT_MISMATCH"
+  | "LEASE_LOST"
+  | "RECORD_CORRUPT"
+  | "WEBHOOK_INVALID";
 
 // A registered symbol, so that an error is recognised across realms and across two copies of this package.
 const brand = Symbol.for("redlock-edge.error");
@@ -11,9 +21,10 @@ const brand = Symbol.for("redlock-edge.error");
  * `TypeError` or `RangeError` instead, and an aborted call rejects with its signal's `reason`.
  */
 export class RedlockError extends Error {
-  readonly code: string;
+  /** What happened; use it where `instanceof` may fail. */
+  readonly code: RedlockErrorCode;
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  constructor(code: RedlockErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
     // The name is set, not derived from the class: minifiers rename classes.
@@ -49,6 +60,19 @@ export class LockHeldError extends RedlockError {
     this.waited = waited;
     this.retryAfter = retryAfter;
   }
+}
+
+/** How one endpoint answered. An outage (`error`) never looks like contention (`held`), nor the reverse. */
+export interface Vote {
+  /** The endpoint's name. */
+  readonly endpoint: string;
+  /**
+   * `granted`: it did what was asked. `held`: someone else's value stands there. `lost`: ours no longer does.
+   * `error`: no usable answer, see `cause`. `pending`: not answered when the verdict fell.
+   */
+  readonly outcome: "granted" | "held" | "lost" | "error" | "pending";
+  /** Why an `error` vote does not count. */
+  readonly cause?: EndpointError;
 }
 
 /** Too few endpoints answered to tell, or their answers came too late to be of use. */

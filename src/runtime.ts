@@ -54,6 +54,9 @@ export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promi
   });
 }
 
+/** The length of every {@link randomToken}. */
+export const tokenLength = 33;
+
 /** A random name of 128 bits that begins with a letter: no client in between takes it for JSON or a number. */
 export function randomToken(runtime: Runtime): string {
   const bytes = new Uint8Array(16);

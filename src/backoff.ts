@@ -1,0 +1,46 @@
+import { checkNumber } from "./check.ts";
+
+/** Bounds of the pause between two rounds, in ms. */
+export interface BackoffBounds {
+  /** The least pause, at least 1. Default 25. */
+  readonly min?: number | undefined;
+  /** The longest pause. Default 1 000, or `min` if that is more. */
+  readonly max?: number | undefined;
+}
+
+/** How long to pause before the next round: bounds for jitter, or a function of the attempt (1, 2, …) in ms. */
+export type Backoff = BackoffBounds | ((attempt: number) => number);
+
+/**
+ * The next pause by decorrelated jitter: uniform between the least pause and three times the last one, at most
+ * `max`. Contenders that collided once drift apart, and pauses grow only while they keep colliding.
+ *
+ * Source: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+ */
+export function nextPause(previous: number, min: number, max: number, random: number): number {
+  const high = Math.max(min, previous * 3);
+  return Math.min(max, min + random * (high - min));
+}
+
+/** A series of pauses in ms, one a call. */
+export function pauses(backoff: Backoff, random: () => number): () => number {
+  let attempt = 0;
+  let pause = 0;
+  return () => {
+    attempt += 1;
+    // Whatever a function of the user's answers, time must not run backwards nor a timer get NaN.
+    if (typeof backoff === "function") return Math.max(0, Number(backoff(attempt)) || 0);
+    const { min = 25, max = 1_000 } = backoff;
+    pause = nextPause(pause, min, Math.max(min, max), random());
+    return pause;
+  };
+}
+
+/** A usable backoff. */
+export function checkBackoff(backoff: Backoff): Backoff {
+  if (typeof backoff !== "function") {
+    checkNumber("backoff.min", backoff.min ?? 25, 1, Infinity);
+    checkNumber("backoff.max", backoff.max ?? Infinity, backoff.min ?? 1, Infinity);
+  }
+  return backoff;
+}

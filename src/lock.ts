@@ -1,0 +1,229 @@
+import { checkInteger } from "./check.ts";
+import { EndpointError, LockLostError, QuorumError, type RedlockError } from "./errors.ts";
+import { emit } from "./events.ts";
+import { type Grant, releaseGrant, renewGrant, withdrawGrant } from "./grant.ts";
+import { handOver, type Settings } from "./options.ts";
+import { type Answer, ask, type Round } from "./quorum.ts";
+import { Validity } from "./validity.ts";
+import { withdraw } from "./withdraw.ts";
+
+/** A lock as plain JSON, to be handed to another process. It holds the lock's token: treat it as a secret. */
+export interface LockJSON {
+  readonly resources: readonly string[];
+  readonly prefix: string;
+  readonly nonce: string;
+  readonly owner: string;
+  readonly ttl: number;
+  /** Wall-clock time in ms since 1970 at which the validity ends. */
+  readonly validUntil: number;
+  readonly fence?: number;
+}
+
+/**
+ * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
+ * and it ends by itself unless it is extended.
+ *
+ * @example
+ * await using lock = await redlock.acquire("invoice:42", { fencing: true });
+ * await db.run("UPDATE invoices SET paid = 1, fence = ?1 WHERE id = 42 AND fence < ?1", lock.fence);
+ */
+export class Lock {
+  /** The resources held, in the order given. */
+  readonly resources: readonly string[];
+  /** The owner's random value in Redis, or the caller's own token. A secret. */
+  readonly token: string;
+  /** Fencing token: larger than that of every earlier grant of these resources. Only with `fencing`. */
+  readonly fence: number | undefined;
+  readonly #settings: Settings;
+  readonly #grant: Grant;
+  readonly #validity: Validity;
+  /** The round that took it; its late requests are cleaned up after at the release. */
+  readonly #round: Round<Answer> | undefined;
+  /** By endpoint: the least ttl of an extension that may yet be executed there. */
+  readonly #shorter = new Map<string, number>();
+  #ttl: number;
+  #extension: Promise<unknown> = Promise.resolve();
+  #release: Promise<boolean> | undefined;
+  #freed = false;
+
+  /** @internal Locks come from {@link Redlock.acquire}. */
+  constructor(
+    settings: Settings,
+    grant: Grant,
+    ttl: number,
+    elapsed: () => number,
+    options: { fence?: number | undefined; limit: number; round?: Round<Answer> },
+  ) {
+    this.resources = grant.resources;
+    this.token = grant.owner || grant.nonce;
+    this.fence = options.fence;
+    this.#settings = settings;
+    this.#grant = grant;
+    this.#ttl = ttl;
+    this.#round = options.round;
+    const { runtime, driftFactor, onEvent } = settings;
+    this.#validity = new Validity({
+      runtime,
+      driftFactor,
+      elapsed,
+      ttl,
+      limit: options.limit,
+      lostError: (why): RedlockError => new LockLostError(grant.resources, why),
+      onLost: (reason) => emit(onEvent, { type: "lost", resources: grant.resources, reason }),
+    });
+  }
+
+  /** The ttl that Redis was last asked for, in ms. */
+  get ttl(): number {
+    return this.#ttl;
+  }
+
+  /**
+   * ms of validity left; ≤ 0 once it is gone. Counted from before the request that granted or extended it, by
+   * the faster of two clocks, drift taken off. On Cloudflare Workers both clocks stand still between I/O: after
+   * long computation ask {@link Lock.verify} instead.
+   */
+  remaining(): number {
+    return this.#validity.remaining();
+  }
+
+  /**
+   * Aborts with {@link LockLostError} when the lock is lost: when its validity ends, by a local timer that needs
+   * no answer from anybody, or as soon as an endpoint quorum says so. A release does not abort it.
+   */
+  get signal(): AbortSignal {
+    return this.#validity.signal;
+  }
+
+  /**
+   * Renews the lock on a quorum. It never re-creates what is gone; if no quorum answers, the old validity stands.
+   *
+   * @param ttl what to ask for from now on, in ms, an integer of at least 10; default: the lock's ttl
+   * @returns the new validity in ms
+   * @throws LockLostError when it is gone; without a request when its validity is over
+   * @throws QuorumError when too few endpoints answered; it may be tried again while validity is left
+   */
+  extend(ttl: number = this.#ttl): Promise<number> {
+    checkInteger("ttl", ttl, 10, 2_147_483_647);
+    // One at a time: HTTP keeps no order, and the shorter of two extensions must not be executed last.
+    const extension = this.#extension.then(() => this.#extend(ttl));
+    this.#extension = extension.catch(() => undefined);
+    return extension;
+  }
+
+  /**
+   * Frees the lock on every endpoint.
+   *
+   * @returns true: freed on a quorum; false: it was already gone, or released before
+   * @throws QuorumError when it cannot be told; the ttl frees it. It may be tried again.
+   */
+  async release(): Promise<boolean> {
+    if (this.#freed) return false;
+    this.#release ??= this.#free();
+    try {
+      return await this.#release;
+    } finally {
+      this.#release = undefined;
+    }
+  }
+
+  /**
+   * Asks a quorum whether the lock is still held. Changes nothing when it is; the validity stays as it was.
+   *
+   * @throws QuorumError when too few endpoints answered
+   */
+  async verify(): Promise<boolean> {
+    if (this.#validity.released || this.#validity.loss) return false;
+    const round = ask(this.#settings, this.#settings.timeout, (call) => renewGrant(call, this.#grant, 0));
+    const verdict = await round.verdict;
+    if (verdict === "no quorum") throw new QuorumError("verify the lock on", this.resources, round.votes());
+    if (verdict === "refused") this.#validity.lose("its token is gone from a quorum");
+    return verdict === "granted" && !this.#validity.loss;
+  }
+
+  /**
+   * The lock for another process, which goes on with {@link Redlock.resume}; stop using this handle then. The
+   * two processes' wall clocks must agree; where they may not, extend right after resuming.
+   */
+  toJSON(): LockJSON {
+    const { prefix, nonce, owner } = this.#grant;
+    const validUntil = Math.floor(this.#settings.runtime.now() + this.remaining());
+    const json = { resources: this.resources, prefix, nonce, owner, ttl: this.#ttl, validUntil };
+    return this.fence === undefined ? json : { ...json, fence: this.fence };
+  }
+
+  /** Releases the lock at the end of an `await using` block. A failed release is left to the ttl. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release().catch(() => undefined);
+  }
+
+  /** @internal Extends until it is released, lost, or held for `maxHold`. */
+  keepExtending(): void {
+    const { maxHold, backoff } = this.#settings;
+    const ttl = () => this.#ttl;
+    void this.#validity.autoExtend({ ttl, maxHold, backoff }, (length) => this.extend(length));
+  }
+
+  async #extend(ttl: number): Promise<number> {
+    const validity = this.#validity;
+    if (validity.released) throw new LockLostError(this.resources, "it was released");
+    if (validity.loss) throw validity.loss;
+    const settings = this.#settings;
+    const limit = Math.min(settings.timeout, validity.remaining());
+    const round = ask(settings, limit, (call) => {
+      // A shorter extension that may yet be executed here would undo this one: its vote could not be relied on.
+      const { name } = call.endpoint;
+      if ((this.#shorter.get(name) ?? ttl) < ttl) {
+        throw new EndpointError(name, "timeout", `${name}: an earlier, shorter extension is unanswered`);
+      }
+      return renewGrant(call, this.#grant, ttl);
+    });
+    const verdict = await round.verdict;
+    this.#rememberUnanswered(round, ttl);
+    if (validity.loss) throw validity.loss;
+    if (verdict === "refused") throw validity.lose("its token is gone from a quorum");
+    const left = validity.budgetOf(ttl) - round.elapsed();
+    if (verdict !== "granted" || left <= 0) {
+      const why = verdict === "granted" ? "the answers came too late" : undefined;
+      throw new QuorumError("extend the lock on", this.resources, round.votes(), why);
+    }
+    validity.renew(ttl, round.elapsed);
+    this.#ttl = ttl;
+    const { resources } = this;
+    emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...round.spent });
+    return validity.remaining();
+  }
+
+  #rememberUnanswered(round: Round<Answer>, ttl: number): void {
+    this.#settings.endpoints.forEach(({ name }, index) => {
+      const outcome = round.answers[index]?.outcome;
+      if (outcome === "granted" || outcome === "lost") return;
+      const before = this.#shorter.get(name);
+      this.#shorter.set(name, Math.min(before ?? ttl, ttl));
+      // Its answer, should it still come, proves that it has been executed.
+      void round.requests[index]?.then((answer) => {
+        if (answer.outcome !== "error" && before === undefined) this.#shorter.delete(name);
+      });
+    });
+  }
+
+  async #free(): Promise<boolean> {
+    const settings = this.#settings;
+    const { resources } = this;
+    this.#validity.release();
+    const round = ask(settings, settings.timeout, (call) => releaseGrant(call, this.#grant));
+    const late =
+      this.#round && withdraw(settings, this.#round, (call) => withdrawGrant(call, this.#grant), false);
+    const work = Promise.all([round.done, late]);
+    // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
+    if (!handOver(settings, work)) await work;
+    const verdict = await round.verdict;
+    if (verdict === "no quorum") {
+      throw new QuorumError("release the lock on", resources, round.votes(), "the ttl will free it");
+    }
+    const freed = verdict === "granted";
+    this.#freed = true;
+    emit(settings.onEvent, { type: "released", resources, freed, elapsed: round.elapsed(), ...round.spent });
+    return freed;
+  }
+}

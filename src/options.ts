@@ -1,0 +1,152 @@
+import { type Backoff, checkBackoff } from "./backoff.ts";
+import { checkInteger, checkNumber, checkType } from "./check.ts";
+import { type EventHook, emit, type RedlockEvent } from "./events.ts";
+import type { Assembly } from "./quorum.ts";
+
+/** Keeps work alive after the answer was sent: a function, or the platform's context that has it. */
+export type WaitUntil =
+  | ((promise: Promise<unknown>) => void)
+  | { waitUntil(promise: Promise<unknown>): void };
+
+/** What can be set on the client and overridden in each call. `undefined` leaves the default in place. */
+export interface LockOptions {
+  /** What Redis is asked for, in ms: an integer from 10 to 2 147 483 647. Default 10 000 (10 seconds). */
+  readonly ttl?: number | undefined;
+  /** How long `acquire` waits for a held lock, in ms; 0: one round. Default 5 000 (5 seconds). */
+  readonly wait?: number | undefined;
+  /** Limit of one HTTP request, in ms, at least 1. Default: 1 000 or a third of the ttl, if that is less. */
+  readonly timeout?: number | undefined;
+  /** Share of the ttl that is given away to clock drift, 0 … 0.5. Default 0.01. */
+  readonly driftFactor?: number | undefined;
+  /** Pause between two rounds: bounds in ms for decorrelated jitter, or a function. Default 25 … 1 000 ms. */
+  readonly backoff?: Backoff | undefined;
+  /** Draws a fencing token, guards against orphans, and learns when a held lock expires. Default false. */
+  readonly fencing?: boolean | undefined;
+  /** How long an idle resource keeps its fence counter, in ms. Default 86 400 000 (24 hours). */
+  readonly fenceRetention?: number | undefined;
+  /** Begins every key; without braces. Default `redlock`. */
+  readonly prefix?: string | undefined;
+  /** Hands over late requests, e.g. the Worker's `ctx`. Default: none; then they are waited for. */
+  readonly waitUntil?: WaitUntil | undefined;
+  /** Extends the lock at half of its ttl until it is released. Default false; `using`: true. */
+  readonly autoExtend?: boolean | undefined;
+  /** Bound on auto-extension in ms, so that a stuck handler frees the lock. Default 300 000 (5 minutes). */
+  readonly maxHold?: number | undefined;
+  /** Hears what happens. What it throws changes nothing. Default: none. */
+  readonly onEvent?: EventHook<RedlockEvent> | undefined;
+}
+
+/** What belongs to one call only. */
+export interface AcquireOptions extends LockOptions {
+  /** Ends the waiting at once; the call rejects with its reason. Not used for cleaning up. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * The owner's own name, 1 … 255 characters. Whoever acquires with the token that holds the resource refreshes
+   * the lock instead of failing, and any of its handles releases it.
+   */
+  readonly token?: string | undefined;
+  /**
+   * Wall-clock time in ms since 1970 at which the platform stops the code; the lock is not relied on beyond
+   * it, nor waited for.
+   */
+  readonly deadline?: number | undefined;
+}
+
+/** {@link LockOptions} with every default filled in, and what rounds are held with. */
+export interface Settings extends Assembly {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly timeout: number;
+  readonly driftFactor: number;
+  readonly backoff: Backoff;
+  readonly fencing: boolean;
+  readonly fenceRetention: number;
+  readonly prefix: string;
+  readonly waitUntil: WaitUntil | undefined;
+  readonly autoExtend: boolean;
+  readonly maxHold: number;
+  readonly onEvent: EventHook<RedlockEvent> | undefined;
+}
+
+/** The longest delay that a timer of any platform keeps: 2^31 − 1 ms, about 24 days. */
+const longest = 2_147_483_647;
+
+/** Fills in the defaults for a call and checks everything. Later layers win, except with `undefined`. */
+export function settingsOf(
+  { endpoints, runtime }: Assembly,
+  ...layers: (LockOptions | undefined)[]
+): Settings {
+  const given: Record<string, unknown> = {};
+  for (const layer of layers) {
+    for (const [name, value] of Object.entries(layer ?? {})) if (value !== undefined) given[name] = value;
+  }
+  const options = given as LockOptions;
+  const ttl = checkInteger("ttl", options.ttl ?? 10_000, 10, longest);
+  const { prefix = "redlock", onEvent, waitUntil, fencing = false, autoExtend = false } = options;
+  if (!/^[^{}]+$/.test(checkType("prefix", prefix, "string"))) {
+    throw new RangeError(
+      `prefix must be at least one character and no braces, got ${JSON.stringify(prefix)}`,
+    );
+  }
+  if (waitUntil && typeof waitUntil !== "function") {
+    checkType("waitUntil.waitUntil", waitUntil.waitUntil, "function");
+  }
+  return {
+    endpoints,
+    runtime,
+    onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
+    ttl,
+    wait: checkNumber("wait", options.wait ?? 5_000, 0, Infinity),
+    timeout: checkNumber("timeout", options.timeout ?? Math.min(1_000, ttl / 3), 1, longest),
+    driftFactor: checkNumber("driftFactor", options.driftFactor ?? 0.01, 0, 0.5),
+    backoff: checkBackoff(options.backoff ?? {}),
+    fencing: checkType("fencing", fencing, "boolean"),
+    fenceRetention: checkInteger(
+      "fenceRetention",
+      options.fenceRetention ?? Math.max(86_400_000, ttl),
+      ttl,
+      2 ** 45,
+    ),
+    prefix,
+    waitUntil,
+    autoExtend: checkType("autoExtend", autoExtend, "boolean"),
+    maxHold: checkNumber("maxHold", options.maxHold ?? 300_000, 0, Infinity),
+    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
+  };
+}
+
+/** What {@link settingsOf} does not carry: the options of one acquire. */
+export function checkAcquire(options: AcquireOptions): AcquireOptions {
+  const { signal, token, deadline } = options;
+  if (signal) checkType("signal.addEventListener", signal.addEventListener, "function");
+  if (token !== undefined) {
+    const { length } = checkType("token", token, "string");
+    // Its length alone is told: the token is a secret.
+    if (length < 1 || length > 255) throw new RangeError(`token must have 1 … 255 characters, has ${length}`);
+  }
+  if (deadline !== undefined) checkNumber("deadline", deadline, 0, Infinity);
+  return options;
+}
+
+/** One or several resources as a list, each once, in the order given. */
+export function checkResources(resource: string | readonly string[]): string[] {
+  const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
+  for (const name of resources) {
+    if (!checkType("resource", name, "string") || name.length > 1_024) {
+      throw new RangeError(`a resource must have 1 … 1024 characters, got ${name.length}`);
+    }
+  }
+  if (resources.length < 1 || resources.length > 100) {
+    throw new RangeError(`1 … 100 resources can be locked together, got ${resources.length}`);
+  }
+  return resources;
+}
+
+/** Hands `work` over to the platform, if it can take it. */
+export function handOver({ waitUntil }: Settings, work: Promise<unknown>): boolean {
+  if (!waitUntil) return false;
+  // Called on its owner: a platform's context refuses to be called unbound.
+  if (typeof waitUntil === "function") waitUntil(work);
+  else waitUntil.waitUntil(work);
+  return true;
+}

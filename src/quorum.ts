@@ -1,0 +1,156 @@
+import type { Endpoint } from "./endpoint.ts";
+import { EndpointError, type Vote } from "./errors.ts";
+import type { Call, Spent } from "./register.ts";
+import { type Runtime, stopwatch } from "./runtime.ts";
+
+// One round: the same question to every endpoint at once, and a verdict as soon as the answers allow one.
+
+/** One endpoint's usable answer; more specific questions add fields. */
+export interface Answer {
+  readonly outcome: "granted" | "held" | "lost";
+}
+
+/** One endpoint did not answer usably. */
+export interface Failure {
+  readonly outcome: "error";
+  readonly cause: EndpointError;
+}
+
+/**
+ * `granted`: a quorum did it. `refused`: so many endpoints said no that no quorum is possible. `no quorum`:
+ * neither can be shown, because endpoints failed.
+ */
+export type Verdict = "granted" | "refused" | "no quorum";
+
+/** What a round is held with. */
+export interface Assembly {
+  readonly endpoints: readonly Endpoint[];
+  readonly runtime: Runtime;
+  /** Hears of every endpoint that failed. */
+  readonly onFailure?: ((error: EndpointError) => void) | undefined;
+}
+
+/** A round under way. */
+export interface Round<Reply extends Answer> {
+  /** By endpoint; `undefined` while none is in. */
+  readonly answers: readonly (Reply | Failure | undefined)[];
+  /** Falls early: never waits for an endpoint whose answer cannot change it. */
+  readonly verdict: Promise<Verdict>;
+  /** Every answer is in or has timed out. */
+  readonly done: Promise<void>;
+  /** By endpoint: what its request really came to, even when that was after its timeout. */
+  readonly requests: readonly Promise<Reply | Failure>[];
+  readonly spent: Spent;
+  /** ms since before the first request was sent. */
+  elapsed(): number;
+  /** Gives up what is pending. */
+  cancel(): void;
+  /** The answers so far, as errors report them. */
+  votes(): Vote[];
+}
+
+/** The smallest number of endpoints of which any two sets share one: ⌊n/2⌋ + 1. */
+export function quorumOf(count: number): number {
+  return (count >> 1) + 1;
+}
+
+/**
+ * The verdict that follows from the answers so far, or `undefined` while they leave it open. A failure waits
+ * until it is clear whether it is one of contention or of an outage, and always falls with the last answer.
+ */
+export function tally(granted: number, refused: number, pending: number, count: number): Verdict | undefined {
+  const quorum = quorumOf(count);
+  const veto = count - quorum + 1;
+  if (granted >= quorum) return "granted";
+  if (refused >= veto) return "refused";
+  return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;
+}
+
+/** Asks every endpoint at once; those without an answer after `timeout` ms count as failed. */
+export function ask<Reply extends Answer>(
+  { endpoints, runtime, onFailure }: Assembly,
+  timeout: number,
+  perform: (call: Call) => Promise<Reply>,
+): Round<Reply> {
+  const count = endpoints.length;
+  const elapsed = stopwatch(runtime);
+  const controller = new AbortController();
+  const spent: Spent = { requests: 0, commands: 0 };
+  const answers: (Reply | Failure | undefined)[] = new Array(count).fill(undefined);
+  let granted = 0;
+  let refused = 0;
+  let pending = count;
+  let cancelled = false;
+  let decide!: (verdict: Verdict) => void;
+  let finish!: () => void;
+  const verdict = new Promise<Verdict>((resolve) => {
+    decide = resolve;
+  });
+  const done = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+
+  function note(index: number, answer: Reply | Failure): Reply | Failure {
+    if (answers[index]) return answer; // it had timed out
+    answers[index] = answer;
+    pending -= 1;
+    if (answer.outcome === "granted") granted += 1;
+    else if (answer.outcome !== "error") refused += 1;
+    else if (!cancelled) onFailure?.(answer.cause);
+    const reached = tally(granted, refused, pending, count);
+    if (reached) decide(reached);
+    if (pending === 0) {
+      cancelTimer();
+      finish();
+    }
+    return answer;
+  }
+
+  function expire(why: string): void {
+    controller.abort();
+    // Not left to the endpoints: one that ignores its signal must not hold up the round.
+    endpoints.forEach(({ name }, index) => {
+      if (!answers[index]) note(index, failure(new EndpointError(name, "timeout", `${name}: ${why}`)));
+    });
+  }
+  if (count === 0) finish();
+  const cancelTimer = runtime.timer(timeout, () => expire(`no answer within ${Math.round(timeout)} ms`));
+
+  const requests = endpoints.map(async (endpoint, index) => {
+    try {
+      return note(index, await perform({ endpoint, signal: controller.signal, spent }));
+    } catch (error) {
+      return note(index, failure(asEndpointError(endpoint, error)));
+    }
+  });
+
+  return {
+    answers,
+    verdict,
+    done,
+    requests,
+    spent,
+    elapsed,
+    cancel() {
+      cancelled = true;
+      expire("given up");
+    },
+    votes: () =>
+      endpoints.map(({ name }, index) => {
+        const answer: Answer | Failure | undefined = answers[index];
+        if (answer?.outcome === "error") return { endpoint: name, ...answer };
+        return { endpoint: name, outcome: answer?.outcome ?? "pending" };
+      }),
+  };
+}
+
+function failure(cause: EndpointError): Failure {
+  return { outcome: "error", cause };
+}
+
+function asEndpointError({ name }: Endpoint, error: unknown): EndpointError {
+  if (error instanceof EndpointError) return error;
+  // Of an endpoint of the user's own making, or a reply that made no sense.
+  const reason = error instanceof Error ? error.message : String(error);
+  return new EndpointError(name, "malformed", `${name}: ${reason}`, { cause: error });
+}

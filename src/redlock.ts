@@ -1,0 +1,190 @@
+import { contend } from "./acquire.ts";
+import { type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoint.ts";
+import { endpointsFromEnv } from "./env.ts";
+import { LockHeldError, type QuorumError } from "./errors.ts";
+import { forceRelease, type Inspection, inspect } from "./inspect.ts";
+import { Lock, type LockJSON } from "./lock.ts";
+import {
+  type AcquireOptions,
+  checkAcquire,
+  checkResources,
+  type LockOptions,
+  type Settings,
+  settingsOf,
+} from "./options.ts";
+import { type Runtime, stopwatch, systemRuntime } from "./runtime.ts";
+import { isUpstashClient, type UpstashClient, upstashEndpoint } from "./upstash.ts";
+
+/** What a client is made of, and its defaults for every call. */
+export interface RedlockOptions extends LockOptions {
+  /**
+   * The independent Redis databases, 1 or more, in any mix: `{ url, token }`, `@upstash/redis` clients, or any
+   * {@link Endpoint}. With n of them ⌊n/2⌋ + 1 must grant; that is not configurable.
+   */
+  readonly endpoints: readonly (HttpEndpointOptions | UpstashClient | Endpoint)[];
+  /** Clocks, timers and randomness; for simulators and tests. Default: the platform's. */
+  readonly runtime?: Runtime | undefined;
+}
+
+/**
+ * A client for distributed locks on Redis databases that are reached over HTTP.
+ *
+ * The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) with an
+ * early verdict, a fresh token in every round and fencing tokens; `docs/algorithm.md` has the reasons.
+ *
+ * @example
+ * const redlock = new Redlock({ endpoints: [{ url, token }] });
+ * await redlock.using("invoice:42", { ttl: 10_000 }, async (lock) => {
+ *   await pay(42, { signal: lock.signal });
+ * });
+ */
+export class Redlock {
+  /** Endpoints, runtime and defaults, checked. Other parts of this package build on them. */
+  readonly settings: Settings;
+  readonly #options: LockOptions;
+
+  /**
+   * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
+   */
+  constructor({ endpoints, runtime = systemRuntime, ...options }: RedlockOptions) {
+    if (!Array.isArray(endpoints) || endpoints.length === 0) {
+      throw new TypeError("endpoints must be an array of at least one endpoint");
+    }
+    const list = endpoints.map(asEndpoint);
+    // The same Redis twice is no second opinion: a quorum of it proves nothing.
+    const twice = list.find(({ name }, index) => list.findIndex((other) => other.name === name) !== index);
+    if (twice) throw new RangeError(`two endpoints are named ${twice.name}; each must be a Redis of its own`);
+    this.#options = options;
+    this.settings = settingsOf({ endpoints: list, runtime }, options);
+  }
+
+  /**
+   * A client from environment variables: `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several
+   * databases, else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else `KV_REST_API_URL` and `_TOKEN`.
+   *
+   * @param env e.g. `process.env`, or the Worker's `env`
+   * @throws TypeError naming the variable that is missing
+   */
+  static fromEnv(env: object, options: Omit<RedlockOptions, "endpoints"> = {}): Redlock {
+    return new Redlock({ ...options, endpoints: endpointsFromEnv(env as Record<string, unknown>) });
+  }
+
+  /**
+   * Takes the lock, waiting for it if someone else holds it.
+   *
+   * @param resource one name, or several that are taken all together or not at all
+   * @throws LockHeldError when it was still held after `wait`
+   * @throws QuorumError when too few endpoints answered usably in the last round
+   * @throws the signal's reason when it aborts; nothing is left behind
+   */
+  async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
+    const outcome = await this.#contend(resource, options);
+    if (outcome instanceof Lock) return outcome;
+    throw outcome;
+  }
+
+  /**
+   * Takes the lock in one round, or not.
+   *
+   * @returns null when someone else holds it
+   * @throws QuorumError when that could not be told
+   */
+  async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
+    const outcome = await this.#contend(resource, { ...options, wait: 0 });
+    if (outcome instanceof Lock) return outcome;
+    if (outcome instanceof LockHeldError) return null;
+    throw outcome;
+  }
+
+  /**
+   * Runs `routine` while holding the lock, extends the lock while it runs, and always releases it. The
+   * routine's result or error wins over a failed release.
+   *
+   * @throws LockLostError when the lock was lost before the routine ended, unless the routine itself threw
+   * @throws what {@link Redlock.acquire} throws
+   */
+  using<Result>(
+    resource: string | readonly string[],
+    routine: (lock: Lock) => Promise<Result> | Result,
+  ): Promise<Result>;
+  using<Result>(
+    resource: string | readonly string[],
+    options: AcquireOptions,
+    routine: (lock: Lock) => Promise<Result> | Result,
+  ): Promise<Result>;
+  async using<Result>(
+    resource: string | readonly string[],
+    ...rest:
+      | [(lock: Lock) => Promise<Result> | Result]
+      | [AcquireOptions, (lock: Lock) => Promise<Result> | Result]
+  ): Promise<Result> {
+    const routine = rest[rest.length - 1];
+    if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
+    const options = rest.length > 1 ? (rest[0] as AcquireOptions) : {};
+    const autoExtend = options.autoExtend ?? this.#options.autoExtend ?? true;
+    const lock = await this.acquire(resource, { ...options, autoExtend });
+    try {
+      const result = await routine(lock);
+      const { signal } = lock;
+      if (signal.aborted) throw signal.reason;
+      return result;
+    } finally {
+      await lock[Symbol.asyncDispose]();
+    }
+  }
+
+  /**
+   * Goes on with a lock that another process handed over as JSON. Its validity is taken from the wall clock;
+   * where the two processes' clocks may differ, call `extend()` first.
+   *
+   * @throws TypeError when `json` is not what {@link Lock.toJSON} made
+   */
+  resume(json: LockJSON, options: LockOptions = {}): Lock {
+    const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
+    const settings = settingsOf(this.settings, this.#options, options, { prefix });
+    const names = checkResources(resources);
+    if (typeof nonce !== "string" || typeof owner !== "string" || !Number.isFinite(ttl + validUntil)) {
+      throw new TypeError("resume needs what lock.toJSON() made");
+    }
+    const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
+    const grant = { resources: names, prefix, nonce, owner, fenceRetention };
+    const limit = validUntil - settings.runtime.now();
+    const lock = new Lock(settings, grant, ttl, stopwatch(settings.runtime), { fence, limit });
+    if (settings.autoExtend) lock.keepExtending();
+    return lock;
+  }
+
+  /**
+   * Looks at a resource without touching it.
+   *
+   * @throws QuorumError when too few endpoints answered to tell
+   */
+  inspect(resource: string, options: LockOptions = {}): Promise<Inspection> {
+    return inspect(settingsOf(this.settings, this.#options, options), checkResources(resource)[0]!);
+  }
+
+  /**
+   * Takes a resource from whoever holds it. For operators: the holder learns of it at its next extension or
+   * verification only, and until then believes in its validity; only fencing protects what it writes.
+   *
+   * @returns whether there was anything to free
+   * @throws QuorumError when too few endpoints answered
+   */
+  forceRelease(resource: string, options: LockOptions = {}): Promise<boolean> {
+    return forceRelease(settingsOf(this.settings, this.#options, options), checkResources(resource)[0]!);
+  }
+
+  #contend(
+    resource: string | readonly string[],
+    options: AcquireOptions,
+  ): Promise<Lock | LockHeldError | QuorumError> {
+    const settings = settingsOf(this.settings, this.#options, options);
+    return contend(settings, checkResources(resource), checkAcquire(options));
+  }
+}
+
+function asEndpoint(given: HttpEndpointOptions | UpstashClient | Endpoint): Endpoint {
+  if (isUpstashClient(given)) return upstashEndpoint(given);
+  if (typeof (given as Partial<Endpoint> | null)?.send === "function") return given as Endpoint;
+  return httpEndpoint(given as HttpEndpointOptions);
+}

@@ -1,0 +1,77 @@
+import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
+import { EndpointError } from "./errors.ts";
+
+/** What this package needs of an `@upstash/redis` client. */
+export interface UpstashClient {
+  eval(script: string, keys: string[], args: unknown[]): Promise<unknown>;
+  evalsha(sha: string, keys: string[], args: unknown[]): Promise<unknown>;
+  del(...keys: string[]): Promise<number>;
+  createScript(script: string): unknown;
+}
+
+/** How to treat a caller's own `@upstash/redis` client. */
+export interface UpstashEndpointOptions {
+  /** Default: the host that the client talks to. */
+  readonly name?: string | undefined;
+  /** Default: `upstash` when the client's host ends in `.upstash.io`, else `redis`. */
+  readonly dialect?: Dialect | undefined;
+}
+
+/**
+ * An endpoint over a caller's own `@upstash/redis` client. Clients passed in `endpoints` are wrapped by
+ * themselves; call this to give one a name.
+ *
+ * It is right in spite of the client's retries and invented replies, at one more billed command for an
+ * acquire: everything goes as a script that recognises its own earlier execution and echoes the lock's token.
+ * The client cannot cancel a single request; one that outlives its timeout is cleaned up when it ends.
+ *
+ * @example
+ * new Redlock({ endpoints: [upstashEndpoint(new Redis({ url, token }), { name: "eu-west-1" })] })
+ */
+export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
+  const host = hostOf(client);
+  const name = options.name ?? host;
+  const dialect = checkDialect(options.dialect) ?? dialectOf(host);
+
+  return {
+    name,
+    dialect,
+    async send(command) {
+      const [operation, ...rest] = command.map(String);
+      try {
+        if (operation === "DEL") return await client.del(...rest);
+        const [script = "", count, ...parts] = rest;
+        const keys = parts.slice(0, Number(count));
+        const args = parts.slice(keys.length);
+        return operation === "EVAL"
+          ? await client.eval(script, keys, args)
+          : await client.evalsha(script, keys, args);
+      } catch (error) {
+        // Not kept as the cause: the client's errors quote the whole command with its tokens.
+        const { message, name: kind } = error as Error;
+        const refused = kind === "UpstashError";
+        throw new EndpointError(
+          name,
+          refused ? "redis" : "network",
+          `${name}: ${withoutSecrets(String(message), command)}`,
+        );
+      }
+    },
+  };
+}
+
+/** Whether `value` looks like an `@upstash/redis` client. */
+export function isUpstashClient(value: unknown): value is UpstashClient {
+  const client = value as Partial<UpstashClient> | null;
+  // createScript tells it from ioredis and node-redis, whose eval takes other arguments.
+  return typeof client?.createScript === "function" && typeof client.evalsha === "function";
+}
+
+function hostOf(client: UpstashClient): string {
+  const { baseUrl } = (client as { client?: { baseUrl?: unknown } }).client ?? {};
+  try {
+    return new URL(String(baseUrl)).host;
+  } catch {
+    return "@upstash/redis";
+  }
+}

@@ -1,0 +1,160 @@
+import { type Backoff, pauses } from "./backoff.ts";
+import { isRedlockError, type RedlockError } from "./errors.ts";
+import { type Runtime, sleep } from "./runtime.ts";
+
+/** What Redis adds to and takes from a ttl by rounding to whole ms; the constant part of the drift. */
+const expiryPrecision = 2;
+
+/** What auto-extension goes by. */
+export interface AutoExtension {
+  /** ms to ask for each time; may change when the holder extends by hand. */
+  readonly ttl: () => number;
+  /** Bound on the whole time held, in ms. */
+  readonly maxHold: number;
+  readonly backoff: Backoff;
+}
+
+/**
+ * How long a holder may still rely on what it holds, and the local alarm for the moment when that ends. It
+ * needs no answer from anybody: the alarm goes off even if every request hangs.
+ */
+export class Validity {
+  readonly #runtime: Runtime;
+  readonly #driftFactor: number;
+  /** Time held, and the bound on it. */
+  readonly #age: () => number;
+  readonly #limit: number;
+  /** Makes the error that the signal aborts with. */
+  readonly #lostError: (why: string) => RedlockError;
+  readonly #onLost: (why: string) => void;
+  #elapsed: () => number;
+  #budget: number;
+  #loss: RedlockError | undefined;
+  #released = false;
+  #controller: AbortController | undefined;
+  #cancelAlarm: (() => void) | undefined;
+  #over: AbortController | undefined;
+
+  constructor(options: {
+    readonly runtime: Runtime;
+    readonly driftFactor: number;
+    /** Time since before the request that granted it. */
+    readonly elapsed: () => number;
+    readonly ttl: number;
+    /** Bound on the time held, in ms, e.g. what the platform leaves the code. */
+    readonly limit: number;
+    readonly lostError: (why: string) => RedlockError;
+    readonly onLost: (why: string) => void;
+  }) {
+    this.#runtime = options.runtime;
+    this.#driftFactor = options.driftFactor;
+    this.#age = options.elapsed;
+    this.#limit = options.limit;
+    this.#lostError = options.lostError;
+    this.#onLost = options.onLost;
+    this.#elapsed = options.elapsed;
+    this.#budget = this.budgetOf(options.ttl);
+  }
+
+  /** What of a ttl may be relied on, drift taken off: the endpoint's clock may run faster than ours. */
+  budgetOf(ttl: number): number {
+    return ttl - (ttl * this.#driftFactor + expiryPrecision);
+  }
+
+  /** ms left; ≤ 0 once it is over. */
+  remaining(): number {
+    if (this.#loss || this.#released) return 0;
+    return Math.min(this.#budget - this.#elapsed(), this.#limit - this.#age());
+  }
+
+  /** The error it was lost with; looks at the clock first. */
+  get loss(): RedlockError | undefined {
+    if (!this.#released && this.remaining() <= 0) this.lose("its validity ended");
+    return this.#loss;
+  }
+
+  /** Whether it was given back. */
+  get released(): boolean {
+    return this.#released;
+  }
+
+  /** Aborts with the loss when it is lost. Begins to watch the clock when first asked for. */
+  get signal(): AbortSignal {
+    const { loss } = this;
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (loss) this.#controller.abort(loss);
+      else this.#watch();
+    }
+    return this.#controller.signal;
+  }
+
+  /** Goes on for another `ttl`, counted from before the request that renewed it. */
+  renew(ttl: number, elapsed: () => number): void {
+    this.#budget = this.budgetOf(ttl);
+    this.#elapsed = elapsed;
+    if (this.#controller) this.#watch();
+  }
+
+  /** It is gone: someone else may have it. */
+  lose(why: string): RedlockError {
+    if (!this.#loss) {
+      this.#loss = this.#lostError(why);
+      this.#end();
+      this.#controller?.abort(this.#loss);
+      this.#onLost(why);
+    }
+    return this.#loss;
+  }
+
+  /** It is given back: no alarm any more. */
+  release(): void {
+    this.#released = true;
+    this.#end();
+  }
+
+  /**
+   * Calls `extend` at half of the ttl, again and again, until it is given back, lost or held for `maxHold`.
+   * A failed try is repeated after a pause while validity is left; a loss ends it at once.
+   */
+  async autoExtend(options: AutoExtension, extend: (ttl: number) => Promise<unknown>): Promise<void> {
+    this.#over = new AbortController();
+    void this.signal; // from now on the end is noticed even if nobody asks
+    for (let next = pauses(options.backoff, this.#runtime.random), pause = 0; ; ) {
+      const due = Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1);
+      await sleep(this.#runtime, Math.min(pause || due, this.remaining()), this.#over.signal);
+      if (this.#released || this.loss) return;
+      // The last extension is cut so that nothing is held for longer than maxHold.
+      const whole = options.ttl();
+      const ttl = Math.floor(Math.min(whole, options.maxHold - this.#age()));
+      if (this.budgetOf(ttl) <= this.remaining()) {
+        if (ttl < whole) return;
+        continue; // it has just been extended by hand
+      }
+      try {
+        await extend(ttl);
+        pause = 0;
+        next = pauses(options.backoff, this.#runtime.random);
+      } catch (error) {
+        if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;
+        pause = next();
+      }
+    }
+  }
+
+  #watch(): void {
+    this.#cancelAlarm?.();
+    this.#cancelAlarm = undefined;
+    if (this.#released) return;
+    const left = this.remaining();
+    if (left <= 0) this.lose("its validity ended");
+    // A timer may fire early, and what it waits for may have been renewed: it only makes us look again.
+    else this.#cancelAlarm = this.#runtime.timer(Math.ceil(left), () => this.#watch());
+  }
+
+  #end(): void {
+    this.#cancelAlarm?.();
+    this.#cancelAlarm = undefined;
+    this.#over?.abort();
+  }
+}
