@@ -241,7 +241,9 @@ describe("github", () => {
 
   it("throws a TypeError for a body that is not bytes", async () => {
     const text = "{}" as unknown as Uint8Array<ArrayBuffer>;
-    await expect(github({ secret }).verify(signed(`sha256=${good}`), text)).rejects.toThrow(TypeError);
+    await expect(github({ secret }).verify(signed(`sha256=${good}`), text)).rejects.toThrow(
+      new TypeError("body must be the request's bytes as a Uint8Array, not string"),
+    );
   });
 
   it("takes a name, which must not be empty", () => {
