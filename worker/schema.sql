@@ -1,0 +1,84 @@
+-- The Worker's tables in D1 (SQLite). Every statement can be run again on a database that has them already.
+-- No semicolon stands in a comment, so the file can also be split at semicolons and run piece by piece.
+--
+-- All times are ms since 1970. All fences are fencing tokens of the lock on the entity: positive integers
+-- that strictly increase with every grant, whoever holds it and whatever the clocks do.
+
+-- What the webhooks are about, e.g. `github:octo/demo#42`, as the newest lock holder left it.
+--
+-- The fence is why a holder that was paused until its lock had become another's does no harm: its late
+-- write carries an older fence, and the condition on the update makes that write change nothing:
+--
+--   INSERT INTO entities (entity, events, last_event, last_delivery, updated_at, fence)
+--   VALUES (?1, 1, ?2, ?3, ?4, ?5)
+--   ON CONFLICT (entity) DO UPDATE SET
+--     events = entities.events + 1, last_event = excluded.last_event,
+--     last_delivery = excluded.last_delivery, updated_at = excluded.updated_at, fence = excluded.fence
+--   WHERE entities.fence < excluded.fence
+--
+-- `events` counts by one from what is stored, never from what the handler has read before.
+CREATE TABLE IF NOT EXISTS entities (
+  entity TEXT NOT NULL PRIMARY KEY,
+  events INTEGER NOT NULL,
+  last_event TEXT NOT NULL,
+  last_delivery TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  fence INTEGER NOT NULL CHECK (fence > 0)
+) STRICT;
+
+-- The page shows the entities that changed last, and D1 bills every row that a query reads.
+CREATE INDEX IF NOT EXISTS entities_updated_at ON entities (updated_at);
+
+-- One row for each effect that was really performed. It is deliberately not unique by delivery: a unique
+-- key would hide the very mistake that idempotency and lock have to prevent. A delivery whose effect took
+-- place twice stands here twice, and this finds it:
+--
+--   SELECT delivery_key, count(*) FROM effects GROUP BY delivery_key HAVING count(*) > 1
+--
+-- The row is written in the same batch (one transaction) as the entity and before it, under the same
+-- condition on the fence, so that there is never one without the other:
+--
+--   INSERT INTO effects (delivery_key, entity, event, fence, at)
+--   SELECT ?1, ?2, ?3, ?4, ?5
+--   WHERE NOT EXISTS (SELECT 1 FROM entities WHERE entity = ?2 AND fence >= ?4)
+--
+-- `delivery_key` is the provider's name and the delivery's id, because ids of two senders may be equal.
+CREATE TABLE IF NOT EXISTS effects (
+  delivery_key TEXT NOT NULL,
+  entity TEXT NOT NULL,
+  event TEXT NOT NULL,
+  fence INTEGER NOT NULL CHECK (fence > 0),
+  at INTEGER NOT NULL
+) STRICT;
+
+-- For the question above, which then reads the index alone.
+CREATE INDEX IF NOT EXISTS effects_delivery_key ON effects (delivery_key);
+
+-- A journal of everything that arrived and what became of it, for people to look at. No decision is ever
+-- made from it: a row may be missing (the Worker died before it was written) and its order is that of the
+-- answers, not of the events.
+--
+--   executed  the effect took place
+--   replayed  a duplicate, answered with the stored result
+--   busy      a duplicate of a delivery that was still running, or the entity's lock was held for too long
+--   refused   not genuine (then nothing that it says of itself is known, so most columns are empty)
+--   failed    the handler or the store failed, and the sender is asked to try again
+--
+-- `requests` and `commands` are what this delivery cost in Redis: HTTP requests, and commands billed.
+CREATE TABLE IF NOT EXISTS deliveries (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  provider TEXT NOT NULL,
+  delivery TEXT,
+  event TEXT,
+  entity TEXT,
+  outcome TEXT NOT NULL CHECK (outcome IN ('executed', 'replayed', 'busy', 'refused', 'failed')),
+  status INTEGER NOT NULL,
+  fence INTEGER CHECK (fence > 0),
+  requests INTEGER NOT NULL DEFAULT 0,
+  commands INTEGER NOT NULL DEFAULT 0,
+  ms INTEGER NOT NULL
+) STRICT;
+
+-- For the counts by outcome, which then read the index alone.
+CREATE INDEX IF NOT EXISTS deliveries_outcome ON deliveries (outcome);
