@@ -4,7 +4,7 @@ import { emit } from "./events.ts";
 import { type Grant, type GrantAnswer, newGrant, raiseFence, takeGrant, withdrawGrant } from "./grant.ts";
 import { Lock } from "./lock.ts";
 import { type AcquireOptions, handOver, type Settings } from "./options.ts";
-import { type Answer, ask, quorumOf, type Round, type Verdict } from "./quorum.ts";
+import { type Answer, ask, quorumOf, type Round, unlessAborted, type Verdict } from "./quorum.ts";
 import type { Spent } from "./register.ts";
 import { sleep, stopwatch } from "./runtime.ts";
 import { withdraw } from "./withdraw.ts";
@@ -118,23 +118,6 @@ async function attempt(
   const lock = new Lock(settings, grant, ttl, take.elapsed, { fence, limit, round: take });
   if (lock.remaining() > 0) return { lock, verdict, rounds };
   return { lock: undefined, verdict: "late", rounds };
-}
-
-/** The verdict, or undefined as soon as `signal` aborts: then what is pending is given up. */
-function unlessAborted(round: Round<Answer>, signal: AbortSignal | undefined): Promise<Verdict | undefined> {
-  if (!signal) return round.verdict;
-  return new Promise((resolve) => {
-    const giveUp = () => {
-      round.cancel();
-      resolve(undefined);
-    };
-    if (signal.aborted) return giveUp();
-    signal.addEventListener("abort", giveUp, { once: true });
-    void round.verdict.then((verdict) => {
-      signal.removeEventListener("abort", giveUp);
-      resolve(verdict);
-    });
-  });
 }
 
 /** ms until so many endpoints may be free that a quorum is possible, as far as they said. */

@@ -4,6 +4,8 @@ import { emit } from "./events.ts";
 import { type Grant, releaseGrant, renewGrant, withdrawGrant } from "./grant.ts";
 import { handOver, type Settings } from "./options.ts";
 import { type Answer, ask, type Round } from "./quorum.ts";
+import type { Call } from "./register.ts";
+import { renew } from "./renew.ts";
 import { Validity } from "./validity.ts";
 import { withdraw } from "./withdraw.ts";
 
@@ -165,33 +167,22 @@ export class Lock {
   }
 
   async #extend(ttl: number): Promise<number> {
-    const validity = this.#validity;
-    if (validity.released) throw new LockLostError(this.resources, "it was released");
-    if (validity.loss) throw validity.loss;
+    const { resources } = this;
     const settings = this.#settings;
-    const limit = Math.min(settings.timeout, validity.remaining());
-    const round = ask(settings, limit, (call) => {
+    const extendOne = (call: Call) => {
       // A shorter extension that may yet be executed here would undo this one: its vote could not be relied on.
       const { name } = call.endpoint;
       if ((this.#shorter.get(name) ?? ttl) < ttl) {
         throw new EndpointError(name, "timeout", `${name}: an earlier, shorter extension is unanswered`);
       }
       return renewGrant(call, this.#grant, ttl);
-    });
-    const verdict = await round.verdict;
-    this.#rememberUnanswered(round, ttl);
-    if (validity.loss) throw validity.loss;
-    if (verdict === "refused") throw validity.lose("its token is gone from a quorum");
-    const left = validity.budgetOf(ttl) - round.elapsed();
-    if (verdict !== "granted" || left <= 0) {
-      const why = verdict === "granted" ? "the answers came too late" : undefined;
-      throw new QuorumError("extend the lock on", this.resources, round.votes(), why);
-    }
-    validity.renew(ttl, round.elapsed);
+    };
+    const round = await renew(settings, this.#validity, ttl, resources, extendOne, (asked) =>
+      this.#rememberUnanswered(asked, ttl),
+    );
     this.#ttl = ttl;
-    const { resources } = this;
     emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...round.spent });
-    return validity.remaining();
+    return this.remaining();
   }
 
   #rememberUnanswered(round: Round<Answer>, ttl: number): void {

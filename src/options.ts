@@ -71,16 +71,21 @@ export interface Settings extends Assembly {
 /** The longest delay that a timer of any platform keeps: 2^31 − 1 ms, about 24 days. */
 const longest = 2_147_483_647;
 
-/** Fills in the defaults for a call and checks everything. Later layers win, except with `undefined`. */
-export function settingsOf(
-  { endpoints, runtime }: Assembly,
-  ...layers: (LockOptions | undefined)[]
-): Settings {
+/** Layers of options as one: later layers win, except where they say `undefined`. */
+export function settled<Options extends object>(...layers: (Options | undefined)[]): Options {
   const given: Record<string, unknown> = {};
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer ?? {})) if (value !== undefined) given[name] = value;
   }
-  const options = given as LockOptions;
+  return given as Options;
+}
+
+/** Settles a call's options, fills in the defaults and checks everything. */
+export function settingsOf(
+  { endpoints, runtime }: Assembly,
+  ...layers: (LockOptions | undefined)[]
+): Settings {
+  const options = settled(...layers);
   const ttl = checkInteger("ttl", options.ttl ?? 10_000, 10, longest);
   const { prefix = "redlock", onEvent, waitUntil, fencing = false, autoExtend = false } = options;
   if (!/^[^{}]+$/.test(checkType("prefix", prefix, "string"))) {
@@ -116,7 +121,9 @@ export function settingsOf(
 }
 
 /** What {@link settingsOf} does not carry: the options of one acquire. */
-export function checkAcquire(options: AcquireOptions): AcquireOptions {
+export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOptions>>(
+  options: Options,
+): Options {
   const { signal, token, deadline } = options;
   if (signal) checkType("signal.addEventListener", signal.addEventListener, "function");
   if (token !== undefined) {

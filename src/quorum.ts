@@ -144,6 +144,26 @@ export function ask<Reply extends Answer>(
   };
 }
 
+/** The verdict, or undefined as soon as `signal` aborts: then what is pending is given up. */
+export function unlessAborted(
+  round: Round<Answer>,
+  signal: AbortSignal | undefined,
+): Promise<Verdict | undefined> {
+  if (!signal) return round.verdict;
+  return new Promise((resolve) => {
+    const giveUp = () => {
+      round.cancel();
+      resolve(undefined);
+    };
+    if (signal.aborted) return giveUp();
+    signal.addEventListener("abort", giveUp, { once: true });
+    void round.verdict.then((verdict) => {
+      signal.removeEventListener("abort", giveUp);
+      resolve(verdict);
+    });
+  });
+}
+
 function failure(cause: EndpointError): Failure {
   return { outcome: "error", cause };
 }

@@ -41,7 +41,8 @@ export interface RedlockOptions extends LockOptions {
 export class Redlock {
   /** Endpoints, runtime and defaults, checked. Other parts of this package build on them. */
   readonly settings: Settings;
-  readonly #options: LockOptions;
+  /** The defaults as they were given. */
+  readonly options: LockOptions;
 
   /**
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
@@ -54,7 +55,7 @@ export class Redlock {
     // The same Redis twice is no second opinion: a quorum of it proves nothing.
     const twice = list.find(({ name }, index) => list.findIndex((other) => other.name === name) !== index);
     if (twice) throw new RangeError(`two endpoints are named ${twice.name}; each must be a Redis of its own`);
-    this.#options = options;
+    this.options = options;
     this.settings = settingsOf({ endpoints: list, runtime }, options);
   }
 
@@ -121,7 +122,7 @@ export class Redlock {
     const routine = rest[rest.length - 1];
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
     const options = rest.length > 1 ? (rest[0] as AcquireOptions) : {};
-    const autoExtend = options.autoExtend ?? this.#options.autoExtend ?? true;
+    const autoExtend = options.autoExtend ?? this.options.autoExtend ?? true;
     const lock = await this.acquire(resource, { ...options, autoExtend });
     try {
       const result = await routine(lock);
@@ -141,7 +142,7 @@ export class Redlock {
    */
   resume(json: LockJSON, options: LockOptions = {}): Lock {
     const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
-    const settings = settingsOf(this.settings, this.#options, options, { prefix });
+    const settings = settingsOf(this.settings, this.options, options, { prefix });
     const names = checkResources(resources);
     if (typeof nonce !== "string" || typeof owner !== "string" || !Number.isFinite(ttl + validUntil)) {
       throw new TypeError("resume needs what lock.toJSON() made");
@@ -160,7 +161,7 @@ export class Redlock {
    * @throws QuorumError when too few endpoints answered to tell
    */
   inspect(resource: string, options: LockOptions = {}): Promise<Inspection> {
-    return inspect(settingsOf(this.settings, this.#options, options), checkResources(resource)[0]!);
+    return inspect(settingsOf(this.settings, this.options, options), checkResources(resource)[0]!);
   }
 
   /**
@@ -171,14 +172,14 @@ export class Redlock {
    * @throws QuorumError when too few endpoints answered
    */
   forceRelease(resource: string, options: LockOptions = {}): Promise<boolean> {
-    return forceRelease(settingsOf(this.settings, this.#options, options), checkResources(resource)[0]!);
+    return forceRelease(settingsOf(this.settings, this.options, options), checkResources(resource)[0]!);
   }
 
   #contend(
     resource: string | readonly string[],
     options: AcquireOptions,
   ): Promise<Lock | LockHeldError | QuorumError> {
-    const settings = settingsOf(this.settings, this.#options, options);
+    const settings = settingsOf(this.settings, this.options, options);
     return contend(settings, checkResources(resource), checkAcquire(options));
   }
 }

@@ -98,6 +98,7 @@ export class Validity {
 
   /** It is gone: someone else may have it. */
   lose(why: string): RedlockError {
+    if (this.#released) return this.#lostError(why);
     if (!this.#loss) {
       this.#loss = this.#lostError(why);
       this.#end();

@@ -1,0 +1,19 @@
+import { noFingerprint } from "./record.ts";
+
+/** The hash that names a key within its scope. As JSON, so that no delimiter can be smuggled in. */
+export function hashKey(scope: string | readonly string[], key: string): Promise<string> {
+  return sha256(new TextEncoder().encode(JSON.stringify([scope, key])));
+}
+
+/** A fingerprint as it is stored: a hash, never the content. */
+export function fingerprintOf(
+  content: string | Uint8Array<ArrayBuffer> | undefined,
+): Promise<string> | string {
+  if (content === undefined) return noFingerprint;
+  return sha256(typeof content === "string" ? new TextEncoder().encode(content) : content);
+}
+
+async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => (byte + 256).toString(16).slice(1)).join("");
+}

@@ -1,0 +1,55 @@
+import { RedlockError } from "../errors.ts";
+
+/** Another run of the same key is under way. */
+export class InProgressError extends RedlockError {
+  /** The key asked for. */
+  readonly key: string;
+  /** When to ask again, in ms: by then the other run has ended or its lease has, unless it was renewed. */
+  readonly retryAfter: number;
+
+  constructor(key: string, retryAfter: number) {
+    super(
+      "IN_PROGRESS",
+      `a run of ${JSON.stringify(key)} is under way; ask again in ${Math.round(retryAfter)} ms`,
+    );
+    this.name = "InProgressError";
+    this.key = key;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The key was used before with a different request. */
+export class FingerprintMismatchError extends RedlockError {
+  /** The key asked for. */
+  readonly key: string;
+
+  constructor(key: string) {
+    super("FINGERPRINT_MISMATCH", `${JSON.stringify(key)} was used before with a different fingerprint`);
+    this.name = "FingerprintMismatchError";
+    this.key = key;
+  }
+}
+
+/** The run outlived its lease and someone else took over; its result was not stored. */
+export class LeaseLostError extends RedlockError {
+  /** The key of the run. */
+  readonly key: string;
+
+  constructor(key: string, why: string) {
+    super("LEASE_LOST", `the lease on ${JSON.stringify(key)} is lost: ${why}`);
+    this.name = "LeaseLostError";
+    this.key = key;
+  }
+}
+
+/** What stands at the key was not written by this library. Nothing was run and nothing was changed. */
+export class RecordCorruptError extends RedlockError {
+  /** The key asked for. */
+  readonly key: string;
+
+  constructor(key: string) {
+    super("RECORD_CORRUPT", `what is stored for ${JSON.stringify(key)} is not an idempotency record`);
+    this.name = "RecordCorruptError";
+    this.key = key;
+  }
+}

@@ -1,0 +1,117 @@
+import type { Backoff } from "../backoff.ts";
+import { checkInteger, checkType } from "../check.ts";
+import type { EventHook } from "../events.ts";
+import { keyOf } from "../grant.ts";
+import { checkAcquire, type Settings, settingsOf, settled, type WaitUntil } from "../options.ts";
+import type { Redlock } from "../redlock.ts";
+import { fingerprintOf, hashKey } from "./digest.ts";
+import { type Codec, type IdempotencyEvent, json, type Outcome, type RunContext, runOnce } from "./run.ts";
+
+/** What can be set for all runs and overridden in each. `undefined` leaves the default in place. */
+export interface IdempotencyOptions {
+  /** How long a run's claim outlives its process, in ms: an integer of at least 10. Renewed while it runs. Default 30 000. */
+  readonly lease?: number | undefined;
+  /** How long a result is kept, in ms: an integer of at least the lease. Default 86 400 000 (24 hours). */
+  readonly retention?: number | undefined;
+  /** How long to wait for another run's result, in ms; 0: not at all. Default 0. */
+  readonly wait?: number | undefined;
+  /** Bound on the renewal of the lease, in ms, so that a stuck handler frees its key. Default 300 000 (5 minutes). */
+  readonly maxHold?: number | undefined;
+  /** Limit of one HTTP request, in ms. Default: the client's, or 1 000. */
+  readonly timeout?: number | undefined;
+  /** Pause between two rounds. Default: the client's, or 25 … 1 000 ms. */
+  readonly backoff?: Backoff | undefined;
+  /** Hands over late requests, e.g. the Worker's `ctx`. Default: the client's, or none. */
+  readonly waitUntil?: WaitUntil | undefined;
+  /** Hears what happens. What it throws changes nothing. Default: none. */
+  readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
+}
+
+/** What belongs to one run. */
+export interface RunOptions<Value> extends IdempotencyOptions {
+  /** Separates keys of different origin: tenant, route, provider; one name or several. Default: none. */
+  readonly scope?: string | readonly string[] | undefined;
+  /** What must be the same whenever the key is used again, e.g. the request's body. Only its hash is stored. */
+  readonly fingerprint?: string | Uint8Array<ArrayBuffer> | undefined;
+  /** How the result is stored. Default: JSON, in which `undefined` is allowed as a whole. */
+  readonly codec?: Codec<Value> | undefined;
+  /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */
+  readonly signal?: AbortSignal | undefined;
+  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. */
+  readonly deadline?: number | undefined;
+}
+
+/**
+ * Runs a handler once per key: at least once across crashes, with one stored result per key as long as the
+ * store remembers. A handler that outlives its lease can never overwrite or free what a newer run did.
+ *
+ * @example
+ * const idempotency = new Idempotency(redlock, { lease: 30_000, retention: 7 * 86_400_000 });
+ * const { status, value } = await idempotency.run(event.id, { scope: "stripe" }, async ({ signal }) => {
+ *   return await fulfil(event, { signal });
+ * });
+ */
+export class Idempotency {
+  readonly #redlock: Redlock;
+  readonly #options: IdempotencyOptions;
+
+  /** @throws TypeError | RangeError when an option is wrong */
+  constructor(redlock: Redlock, options: IdempotencyOptions = {}) {
+    this.#redlock = redlock;
+    this.#options = options;
+    this.#settings(options);
+  }
+
+  /**
+   * Runs `handler`, unless a run of `key` is complete: then its result is returned again.
+   *
+   * @throws InProgressError when another run is under way, and still is after `wait`
+   * @throws FingerprintMismatchError when the key was used before with another fingerprint
+   * @throws QuorumError when too few endpoints answered to begin; the handler did not run
+   * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
+   * @throws RecordCorruptError when something else is stored under the key
+   * @throws what the handler throws; the key is free again then
+   */
+  run<Value>(key: string, handler: (context: RunContext) => Promise<Value> | Value): Promise<Outcome<Value>>;
+  run<Value>(
+    key: string,
+    options: RunOptions<Value>,
+    handler: (context: RunContext) => Promise<Value> | Value,
+  ): Promise<Outcome<Value>>;
+  async run<Value>(
+    key: string,
+    ...rest:
+      | [(context: RunContext) => Promise<Value> | Value]
+      | [RunOptions<Value>, (context: RunContext) => Promise<Value> | Value]
+  ): Promise<Outcome<Value>> {
+    const handler = checkType("handler", rest.at(-1), "function") as (context: RunContext) => Promise<Value>;
+    const options = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
+    if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
+    checkAcquire(options);
+    const { settings, retention, onEvent } = this.#settings(options);
+    // Computed before the handler can touch what they are made of.
+    const name = keyOf(settings.prefix, "idem", await hashKey(options.scope ?? [], key));
+    const fingerprint = await fingerprintOf(options.fingerprint);
+    const { signal, deadline = Infinity, codec = json } = options;
+    return runOnce(
+      { settings, key, name, fingerprint, retention, codec, signal, deadline, onEvent },
+      handler,
+    );
+  }
+
+  #settings(options: IdempotencyOptions): {
+    settings: Settings;
+    retention: number;
+    onEvent: EventHook<IdempotencyEvent> | undefined;
+  } {
+    const { lease, retention, wait = 0, onEvent, ...shared } = settled(this.#options, options);
+    const { timeout, backoff, maxHold, waitUntil } = shared;
+    const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
+    const settings = settingsOf(this.#redlock.settings, this.#redlock.options, overrides);
+    return {
+      settings,
+      retention: checkInteger("retention", retention ?? 86_400_000, settings.ttl, 2 ** 45),
+      onEvent: onEvent && checkType("onEvent", onEvent, "function"),
+    };
+  }
+}

@@ -1,0 +1,88 @@
+// The record of one key, as it stands in Redis, and what follows from the records that endpoints show.
+//
+// A record begins with a letter and a version, so that no client in between takes it for JSON or a number:
+//   P1 <token> <startedAt> <fingerprint>             a run is under way; its ttl is the lease
+//   C1 <token> <completedAt> <fingerprint> <result>  the run is complete; its ttl is the retention
+// Times are ms since 1970, a fingerprint is `-` or hexadecimal.
+
+/** A run is under way, or was until its process died. */
+export interface PendingRecord {
+  readonly state: "pending";
+  readonly token: string;
+  readonly startedAt: number;
+  readonly fingerprint: string;
+}
+
+/** A run is complete; its effect has happened. */
+export interface CompleteRecord {
+  readonly state: "complete";
+  readonly token: string;
+  readonly completedAt: number;
+  readonly fingerprint: string;
+  /** As the codec encoded it. */
+  readonly result: string;
+}
+
+/** No fingerprint was asked for. */
+export const noFingerprint = "-";
+
+/** A pending record as text. */
+export function pendingText(record: Omit<PendingRecord, "state">): string {
+  return `P1 ${record.token} ${record.startedAt} ${record.fingerprint}`;
+}
+
+/** A complete record as text. */
+export function completeText(record: Omit<CompleteRecord, "state">): string {
+  return `C1 ${record.token} ${record.completedAt} ${record.fingerprint} ${record.result}`;
+}
+
+/** The record that a text is, or undefined: then it was not written by this library, or is damaged. */
+export function parseRecord(text: unknown): PendingRecord | CompleteRecord | undefined {
+  const match = typeof text === "string" && /^([PC])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
+  if (!match) return undefined;
+  const [, letter, token = "", time, fingerprint = "", result] = match;
+  if (letter === "P" && result === undefined) {
+    return { state: "pending", token, startedAt: Number(time), fingerprint };
+  }
+  if (letter === "C" && result !== undefined) {
+    return { state: "complete", token, completedAt: Number(time), fingerprint, result };
+  }
+  return undefined;
+}
+
+/** What a begin comes to. */
+export type Judgement =
+  | { readonly kind: "replay"; readonly record: CompleteRecord; readonly text: string }
+  | { readonly kind: "mismatch"; readonly complete: boolean }
+  | { readonly kind: "busy"; readonly record: PendingRecord }
+  | { readonly kind: "corrupt" }
+  /** Nobody has a quorum, and contenders may each have a part: drop and try again. */
+  | { readonly kind: "split" };
+
+/**
+ * What follows from other runs' records. The effect has happened as soon as anybody saw a complete record. A
+ * mismatch is judged before busy: waiting would not help. Someone is busy only if a quorum shows the same run;
+ * contenders that hold a part each must not all give way to each other.
+ */
+export function judge(texts: readonly string[], fingerprint: string, quorum: number): Judgement {
+  const records = texts.map((text) => ({ text, record: parseRecord(text) }));
+  const differing = records.filter(
+    ({ record }) =>
+      fingerprint !== noFingerprint &&
+      record !== undefined &&
+      record.fingerprint !== noFingerprint &&
+      record.fingerprint !== fingerprint,
+  );
+  if (differing.length > 0) {
+    return { kind: "mismatch", complete: differing.some(({ record }) => record?.state === "complete") };
+  }
+  for (const { text, record } of records) {
+    if (record?.state === "complete") return { kind: "replay", record, text };
+  }
+  if (records.some(({ record }) => record === undefined)) return { kind: "corrupt" };
+  for (const { text, record } of records) {
+    const same = texts.filter((other) => other === text).length;
+    if (same >= quorum && record?.state === "pending") return { kind: "busy", record };
+  }
+  return { kind: "split" };
+}

@@ -1,0 +1,296 @@
+import { pauses } from "../backoff.ts";
+import { QuorumError } from "../errors.ts";
+import { type EventHook, emit } from "../events.ts";
+import { handOver, type Settings } from "../options.ts";
+import { type Answer, ask, type Round, unlessAborted } from "../quorum.ts";
+import type { Call, Spent } from "../register.ts";
+import { renew } from "../renew.ts";
+import { randomToken, sleep, stopwatch } from "../runtime.ts";
+import { Validity } from "../validity.ts";
+import { withdraw } from "../withdraw.ts";
+import { FingerprintMismatchError, InProgressError, LeaseLostError, RecordCorruptError } from "./errors.ts";
+import { type CompleteRecord, completeText, type PendingRecord, pendingText } from "./record.ts";
+import { askBegin, completeOne, failOne, judgeBegin, renewOne, repairOne } from "./store.ts";
+
+/** How results become text and text results again. */
+export interface Codec<Value> {
+  encode(value: Value): string;
+  decode(text: string): Value;
+}
+
+/** The default codec. `undefined` has no JSON; it is stored as an empty text. */
+export const json: Codec<never> = {
+  encode(value: unknown) {
+    if (value === undefined) return "";
+    const text = JSON.stringify(value) as string | undefined;
+    if (text === undefined) throw new TypeError(`the result has no JSON: it is a ${typeof value}`);
+    return text;
+  },
+  decode: (text: string) => (text === "" ? undefined : JSON.parse(text)) as never,
+};
+
+/** What the handler is told. */
+export interface RunContext {
+  readonly key: string;
+  /** Names this run; no other has the same. */
+  readonly token: string;
+  /** Aborts with {@link LeaseLostError} when the run can no longer count on being the only one. */
+  readonly signal: AbortSignal;
+  /** ms of the lease left; it is renewed meanwhile. */
+  remaining(): number;
+}
+
+/** What came of it: the handler's value, or that of the run that was first. */
+export interface Outcome<Value> {
+  readonly status: "executed" | "replayed";
+  readonly value: Value;
+}
+
+/** What happened to a key. */
+export interface IdempotencyEvent {
+  /**
+   * `executed`: the handler ran and its result is stored. `unstored`: it ran, but no quorum could store that;
+   * storing goes on within the lease. `failed`: the handler threw, the key is free. `lost`: it ran longer than
+   * its lease and another run took over. `replayed`, `busy`, `mismatch`: another run was first.
+   */
+  readonly type: "executed" | "unstored" | "failed" | "lost" | "replayed" | "busy" | "mismatch";
+  readonly key: string;
+  /** ms since the call. */
+  readonly elapsed: number;
+  /** HTTP requests sent for it so far. */
+  readonly requests: number;
+  /** Redis commands executed for it so far, as Upstash bills them; answers under way are not in yet. */
+  readonly commands: number;
+}
+
+/** Everything that one run needs. */
+export interface RunRequest<Value> {
+  /** `ttl` is the lease. */
+  readonly settings: Settings;
+  readonly key: string;
+  /** The record's key in Redis. */
+  readonly name: string;
+  readonly fingerprint: string;
+  readonly retention: number;
+  readonly codec: Codec<Value>;
+  readonly signal: AbortSignal | undefined;
+  readonly deadline: number;
+  readonly onEvent: EventHook<IdempotencyEvent> | undefined;
+}
+
+type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
+
+/** A run's claim: its own pending record, and the round that wrote it. */
+interface Claim {
+  readonly token: string;
+  readonly own: string;
+  readonly startedAt: number;
+  readonly round: Round<Answer>;
+}
+
+/** Begins, and then runs the handler or returns what another run came to. */
+export async function runOnce<Value>(
+  request: RunRequest<Value>,
+  handler: (context: RunContext) => Promise<Value> | Value,
+): Promise<Outcome<Value>> {
+  const { settings, key, name, fingerprint, codec, signal } = request;
+  const { runtime } = settings;
+  const elapsed = stopwatch(runtime);
+  const limit = request.deadline - runtime.now();
+  const next = pauses(settings.backoff, runtime.random);
+  const spent: Spent = { requests: 0, commands: 0 };
+  const report = (type: IdempotencyEvent["type"]) =>
+    emit(request.onEvent, { type, key, elapsed: elapsed(), ...spent });
+  const withdrawals = new Set<Promise<void>>();
+
+  for (;;) {
+    if (signal?.aborted) throw signal.reason;
+    const token = randomToken(runtime);
+    const startedAt = Math.floor(runtime.now());
+    const own = pendingText({ token, startedAt, fingerprint });
+    const round = askBegin(settings, name, own);
+    const verdict = await unlessAborted(round, signal);
+    const begin = verdict && (await judgeBegin(round, verdict, fingerprint));
+    addSpent(spent, round.spent);
+
+    if (begin?.kind === "run") {
+      const run = new Run(request, { token, own, startedAt, round }, limit - elapsed(), spent, report);
+      if (run.validity.remaining() > 0) return run.execute(handler);
+    }
+
+    // What this round left of its own goes: it makes place for others, or for the result.
+    const replay = begin?.kind === "replay" ? begin : undefined;
+    const withdrawal = withdraw(settings, round, (call) =>
+      replay
+        ? repairOne(call, name, own, replay.text, retentionLeft(request, replay.record))
+        : failOne(call, name, own),
+    ).finally(() => withdrawals.delete(withdrawal));
+    withdrawals.add(withdrawal);
+    const handedOver = handOver(settings, withdrawal);
+    if (!begin) throw signal?.reason;
+
+    const left = Math.min(begin.kind === "split" ? patience(settings) : settings.wait, limit) - elapsed();
+    const waits =
+      begin.kind === "busy" || begin.kind === "split" || begin.kind === "unclear" || begin.kind === "run";
+    if (waits && left > 0) {
+      await sleep(runtime, Math.min(next(), left), signal);
+      continue;
+    }
+    // Nothing else keeps the withdrawals alive once the caller has its answer.
+    if (!handedOver) await Promise.all(withdrawals);
+    switch (begin.kind) {
+      case "replay":
+        report("replayed");
+        return { status: "replayed", value: codec.decode(begin.record.result) };
+      case "mismatch":
+        report("mismatch");
+        throw new FingerprintMismatchError(key);
+      case "corrupt":
+        throw new RecordCorruptError(key);
+      case "busy":
+        report("busy");
+        throw new InProgressError(key, retryAfter(request, begin.record));
+      case "split":
+        report("busy");
+        throw new InProgressError(key, settings.timeout);
+      default:
+        throw new QuorumError(
+          "begin",
+          [key],
+          round.votes(),
+          begin.kind === "run" ? "the answers came too late" : undefined,
+        );
+    }
+  }
+}
+
+/** A run whose claim has been granted. */
+class Run<Value> {
+  readonly validity: Validity;
+  readonly #request: RunRequest<Value>;
+  readonly #claim: Claim;
+  readonly #spent: Spent;
+  readonly #report: (type: IdempotencyEvent["type"]) => void;
+
+  constructor(
+    request: RunRequest<Value>,
+    claim: Claim,
+    limit: number,
+    spent: Spent,
+    report: (type: IdempotencyEvent["type"]) => void,
+  ) {
+    this.#request = request;
+    this.#claim = claim;
+    this.#spent = spent;
+    this.#report = report;
+    const { settings, key } = request;
+    this.validity = new Validity({
+      runtime: settings.runtime,
+      driftFactor: settings.driftFactor,
+      elapsed: claim.round.elapsed,
+      ttl: settings.ttl,
+      limit,
+      lostError: (why) => new LeaseLostError(key, why),
+      onLost: () => undefined,
+    });
+  }
+
+  async execute(handler: (context: RunContext) => Promise<Value> | Value): Promise<Outcome<Value>> {
+    const { settings, key, name, codec } = this.#request;
+    const { own, token, round } = this.#claim;
+    const { validity } = this;
+    const { ttl, maxHold, backoff } = settings;
+    const renewal = (lease: number) =>
+      renew(
+        settings,
+        validity,
+        lease,
+        [key],
+        (call) => renewOne(call, name, own, lease),
+        (asked) => addSpent(this.#spent, asked.spent),
+      );
+    void validity.autoExtend({ ttl: () => ttl, maxHold, backoff }, renewal);
+    let value: Value;
+    let result: string;
+    try {
+      value = await handler({
+        key,
+        token,
+        get signal() {
+          return validity.signal;
+        },
+        remaining: () => validity.remaining(),
+      });
+      result = codec.encode(value);
+    } catch (error) {
+      validity.release();
+      const withdrawal = withdraw(settings, round, (call) => failOne(call, name, own));
+      if (!handOver(settings, withdrawal)) await withdrawal;
+      this.#report("failed");
+      throw error;
+    }
+    // From here on the lease is nobody's concern but Redis's: complete compares.
+    validity.release();
+    await this.#complete(result);
+    return { status: "executed", value };
+  }
+
+  /** Stores the result; goes on trying within the lease when no quorum answers. */
+  async #complete(result: string): Promise<void> {
+    const { settings, key, name, fingerprint, retention } = this.#request;
+    const { own, token, startedAt, round: begun } = this.#claim;
+    const { runtime, timeout } = settings;
+    const completedAt = Math.max(Math.floor(runtime.now()), startedAt);
+    const text = completeText({ token, completedAt, fingerprint, result });
+    const step = (call: Call) => completeOne(call, name, own, text, retention);
+
+    const attempt = async (): Promise<Round<Answer>> => {
+      const round = ask(settings, timeout, step);
+      await round.verdict;
+      addSpent(this.#spent, round.spent);
+      if (!handOver(settings, round.done)) await round.done;
+      return round;
+    };
+    const first = await attempt();
+    switch (await first.verdict) {
+      case "granted":
+        return this.#report("executed");
+      case "refused":
+        this.#report("lost");
+        throw new LeaseLostError(key, "another run took over before the result could be stored");
+    }
+    // The effect has happened, so the caller gets its result; the record stays pending and keeps others away.
+    this.#report("unstored");
+    const retry = async (): Promise<void> => {
+      const next = pauses(settings.backoff, runtime.random);
+      while (begun.elapsed() < settings.ttl) {
+        await sleep(runtime, next());
+        if ((await (await attempt()).verdict) !== "no quorum") return;
+      }
+    };
+    const retries = retry();
+    if (!handOver(settings, retries)) await Promise.race([retries, sleep(runtime, patience(settings))]);
+  }
+}
+
+/** How long contenders may go on parting a key among themselves, or a result wait for its quorum, in ms. */
+function patience({ timeout, wait }: Settings): number {
+  return Math.max(wait, 2 * timeout);
+}
+
+/** The other run has ended by then, or its lease has; at least a second, for one that is being renewed. */
+function retryAfter({ settings }: Timing, { startedAt }: PendingRecord): number {
+  const age = settings.runtime.now() - startedAt;
+  return Math.min(settings.ttl, Math.max(1_000, settings.ttl - age));
+}
+
+/** What is left of a result's retention, as far as the wall clocks agree; at least a second. */
+function retentionLeft({ settings, retention }: Timing, { completedAt }: CompleteRecord): number {
+  const age = Math.max(0, settings.runtime.now() - completedAt);
+  return Math.max(1_000, Math.floor(retention - age));
+}
+
+function addSpent(total: Spent, more: Spent): void {
+  total.requests += more.requests;
+  total.commands += more.commands;
+}
