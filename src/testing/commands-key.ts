@@ -1,0 +1,167 @@
+import type { Command, Commands } from "./command.ts";
+import { type Deadline, readExpiry } from "./deadline.ts";
+import { globMatcher } from "./glob.ts";
+import type { Keyspace } from "./keyspace.ts";
+import { index } from "./numbers.ts";
+import { type ByteReply, ok, ReplyError, Status, syntaxError } from "./reply.ts";
+
+/** Commands on keys of any type, and on the whole database. */
+export const keyCommands: Commands = {
+  DEL: { arity: -2, keys: [0, -1, 1], write: true, run: remove },
+  UNLINK: { arity: -2, keys: [0, -1, 1], write: true, run: remove },
+  EXISTS: {
+    arity: -2,
+    keys: [0, -1, 1],
+    run: (space, keys) => keys.filter((key) => space.entry(key)).length,
+  },
+  TYPE: { arity: 2, keys: [0, 0, 1], run: (space, [key]) => new Status(space.entry(key!)?.type ?? "none") },
+  EXPIRE: expireCommand("expire", "EX"),
+  PEXPIRE: expireCommand("pexpire", "PX"),
+  EXPIREAT: expireCommand("expireat", "EXAT"),
+  PEXPIREAT: expireCommand("pexpireat", "PXAT"),
+  TTL: ttlCommand((deadline, now) => Math.floor((deadline - now + 500) / 1000)),
+  PTTL: ttlCommand((deadline, now) => deadline - now),
+  EXPIRETIME: ttlCommand((deadline) => Math.floor((deadline + 500) / 1000)),
+  PEXPIRETIME: ttlCommand((deadline) => deadline),
+  PERSIST: {
+    arity: 2,
+    keys: [0, 0, 1],
+    write: true,
+    run(space, [key]) {
+      if (space.entry(key!)?.deadline === undefined) return 0;
+      space.expire(key!, undefined);
+      return 1;
+    },
+  },
+  RENAME: {
+    arity: 3,
+    keys: [0, 1, 1],
+    write: true,
+    run(space, [from, to]) {
+      const entry = space.entry(from!);
+      if (!entry) throw new ReplyError("ERR no such key");
+      if (from === to) return ok;
+      space.delete(from!);
+      space.put(to!, entry.type, entry.value, entry.deadline);
+      return ok;
+    },
+  },
+  KEYS: {
+    arity: 2,
+    wholeDatabase: true,
+    run(space, [pattern]) {
+      const matches = globMatcher(pattern!);
+      return space.keys().filter(matches);
+    },
+  },
+  SCAN: { arity: -2, wholeDatabase: true, run: scan },
+  DBSIZE: { arity: 1, wholeDatabase: true, run: (space) => space.keys().length },
+  FLUSHDB: { arity: -1, write: true, wholeDatabase: true, run: flush },
+  FLUSHALL: { arity: -1, write: true, wholeDatabase: true, run: flush },
+};
+
+function remove(space: Keyspace, keys: readonly string[]): ByteReply {
+  return keys.filter((key) => space.delete(key)).length;
+}
+
+/** Removes a key if its value is, or is not, as given. Redis has it from 8.4, Upstash now. */
+export const deleteIf: Command = { arity: -2, keys: [0, 0, 1], write: true, run: removeIf };
+
+/** DELEX key [IFEQ value | IFNE value] */
+function removeIf(space: Keyspace, [key, option, value, ...more]: readonly string[]): ByteReply {
+  if (option === undefined) return space.delete(key!) ? 1 : 0;
+  const condition = option.toUpperCase();
+  if ((condition !== "IFEQ" && condition !== "IFNE") || value === undefined || more.length > 0) {
+    throw syntaxError();
+  }
+  const entry = space.entry(key!);
+  if (entry === undefined) return 0;
+  if (entry.type !== "string") {
+    throw new ReplyError("ERR Key should be of string type if conditions are specified");
+  }
+  return (entry.value === value) === (condition === "IFEQ") && space.delete(key!) ? 1 : 0;
+}
+
+function expireCommand(name: string, unit: Deadline["unit"]): Command {
+  return {
+    arity: -3,
+    keys: [0, 0, 1],
+    write: true,
+    run(space, [key, amount, ...words]) {
+      const options = new Set(words.map((word) => word.toUpperCase()));
+      for (const word of words) {
+        if (!["NX", "XX", "GT", "LT"].includes(word.toUpperCase())) {
+          throw new ReplyError(`ERR Unsupported option ${word}`);
+        }
+      }
+      if (options.has("NX") && options.size > 1) {
+        throw new ReplyError("ERR NX and XX, GT or LT options at the same time are not compatible");
+      }
+      if (options.has("GT") && options.has("LT")) {
+        throw new ReplyError("ERR GT and LT options at the same time are not compatible");
+      }
+      const until = readExpiry(space.now, { unit, amount: amount! }, name);
+      const entry = space.entry(key!);
+      if (!entry) return 0;
+      const before = entry.deadline;
+      if (options.has("NX") && before !== undefined) return 0;
+      if (options.has("XX") && before === undefined) return 0;
+      // A key without a deadline counts as one that ends never: nothing is greater, everything is less.
+      if (options.has("GT") && (before === undefined || until <= before)) return 0;
+      if (options.has("LT") && before !== undefined && until >= before) return 0;
+      space.expire(key!, until);
+      return 1;
+    },
+  };
+}
+
+function ttlCommand(read: (deadline: number, now: number) => number): Command {
+  return {
+    arity: 2,
+    keys: [0, 0, 1],
+    run(space, [key]) {
+      const entry = space.entry(key!);
+      if (!entry) return -2;
+      return entry.deadline === undefined ? -1 : read(entry.deadline, space.now);
+    },
+  };
+}
+
+/** SCAN cursor [MATCH pattern] [COUNT count] [TYPE type] */
+function scan(space: Keyspace, [cursor, ...options]: readonly string[]): ByteReply {
+  if (!/^[0-9]{1,16}$/.test(cursor!)) throw new ReplyError("ERR invalid cursor");
+  let matches = (_key: string) => true;
+  let count = 10;
+  let type: string | undefined;
+  for (let position = 0; position < options.length; position += 2) {
+    const value = options[position + 1];
+    if (value === undefined) throw syntaxError();
+    const option = options[position]!.toUpperCase();
+    if (option === "MATCH") {
+      matches = globMatcher(value);
+    } else if (option === "TYPE") {
+      type = value.toLowerCase();
+    } else if (option === "COUNT") {
+      count = index(value);
+      if (count < 1) throw syntaxError();
+    } else {
+      throw syntaxError();
+    }
+  }
+  // The cursor is the serial number of the last key seen: a key that exists from the first call to the last
+  // is found exactly once, whatever is written in between.
+  const entries = space.keys().flatMap((key) => {
+    const entry = space.entry(key)!;
+    return entry.serial > Number(cursor) ? [{ key, type: entry.type, serial: entry.serial }] : [];
+  });
+  const page = entries.slice(0, count);
+  const next = entries.length > count ? page.at(-1)!.serial : 0;
+  const found = page.filter((entry) => matches(entry.key) && (type === undefined || entry.type === type));
+  return [String(next), found.map((entry) => entry.key)];
+}
+
+function flush(space: Keyspace, words: readonly string[]): ByteReply {
+  if (words.length > 1 || (words.length === 1 && !/^a?sync$/i.test(words[0]!))) throw syntaxError();
+  space.clear();
+  return ok;
+}

@@ -1,0 +1,134 @@
+import type { Dialect } from "../endpoint.ts";
+import { systemRuntime } from "../runtime.ts";
+import { toBytes, toText } from "./bytes.ts";
+import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./command.ts";
+import { hashCommands } from "./commands-hash.ts";
+import { deleteIf, keyCommands } from "./commands-key.ts";
+import { listCommands } from "./commands-list.ts";
+import { serverCommands } from "./commands-server.ts";
+import { setCommands } from "./commands-set.ts";
+import { sortedSetCommands } from "./commands-sorted-set.ts";
+import { setIf, stringCommands } from "./commands-string.ts";
+import { Keyspace } from "./keyspace.ts";
+import { type ByteReply, type Reply, ReplyError, Status } from "./reply.ts";
+import { Scripting } from "./scripting.ts";
+
+export { type Reply, ReplyError } from "./reply.ts";
+
+/** How an {@link Engine} tells the time, and whose commands it knows. */
+export interface EngineOptions {
+  /** The clock that keys expire by: ms since 1970. Default: the system's. */
+  readonly now?: () => number;
+  /**
+   * `upstash` adds what Redis 7 lacks: DELEX, `SET … IFEQ | IFNE`, and scripts that begin with
+   * `#!lua flags=allow-key-locking`. `redis` refuses them with Redis 7's own errors. Default `upstash`.
+   */
+  readonly dialect?: Dialect;
+}
+
+const redisCommands: Commands = {
+  ...serverCommands,
+  ...keyCommands,
+  ...stringCommands,
+  ...hashCommands,
+  ...setCommands,
+  ...sortedSetCommands,
+  ...listCommands,
+};
+
+const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
+
+/**
+ * A small Redis in this process: strings, hashes, sets, sorted sets, lists, expiry and Lua scripts, with the
+ * replies and errors of Redis 7. Commands are synchronous and atomic. The data is in memory, for tests and
+ * local development.
+ *
+ * @example
+ * const engine = new Engine({ now: () => clock });
+ * engine.execute(["SET", "greeting", "hello", "PX", 1000]); // "OK"
+ */
+export class Engine {
+  readonly #now: () => number;
+  readonly #commands: Commands;
+  readonly #space = new Keyspace();
+  readonly #scripting: Scripting;
+  #billed = 0;
+
+  constructor(options: EngineOptions = {}) {
+    this.#now = options.now ?? (() => systemRuntime.now());
+    const dialect = options.dialect ?? "upstash";
+    this.#commands = dialect === "upstash" ? upstashCommands : redisCommands;
+    this.#scripting = new Scripting(
+      dialect,
+      (name) => this.#find(name),
+      (command, words) => this.#run(command, words),
+    );
+  }
+
+  /** Commands billed so far, as Upstash counts: one for each, and one more for each that a script calls. */
+  get billed(): number {
+    return this.#billed;
+  }
+
+  /**
+   * Executes one command: its name, in any case, and its arguments. Text goes in and comes out as UTF-8.
+   *
+   * @throws ReplyError when Redis would answer with an error
+   */
+  execute(command: readonly (string | number)[]): Reply {
+    const [name, ...words] = command.map((word) => toBytes(String(word)));
+    if (name === undefined) throw new ReplyError("ERR empty command");
+    // The clock is read once: within a command, and a script is one, no key expires.
+    this.#space.now = Math.floor(this.#now());
+    try {
+      return toReply(this.#dispatch(name, words));
+    } catch (error) {
+      if (error instanceof ReplyError) throw new ReplyError(toText(error.message));
+      throw error;
+    }
+  }
+
+  /** Loses all data and all cached scripts, as a restart without persistence does. */
+  flush(): void {
+    this.#space.clear();
+    this.#scripting.flush();
+  }
+
+  #dispatch(name: string, words: readonly string[]): ByteReply {
+    const upper = name.toUpperCase();
+    if (this.#scripting.knows(upper)) {
+      this.#billed++;
+      return this.#scripting.execute(upper, words);
+    }
+    const command = this.#find(upper);
+    if (!command) throw unknownCommand(name, words);
+    if (!acceptsWords(command, words.length + 1)) throw wrongNumberOfArguments(name.toLowerCase());
+    return this.#run(command, words);
+  }
+
+  #run(command: Command, words: readonly string[]): ByteReply {
+    this.#billed++;
+    return command.run(this.#space, words);
+  }
+
+  #find(name: string): Command | undefined {
+    return Object.hasOwn(this.#commands, name) ? this.#commands[name] : undefined;
+  }
+}
+
+function toReply(reply: ByteReply): Reply {
+  if (typeof reply === "string") return toText(reply);
+  if (reply instanceof Status) return toText(reply.text);
+  // An error inside a list, which only a script can make: JSON has no other form for it.
+  if (reply instanceof ReplyError) return toText(reply.message);
+  return Array.isArray(reply) ? reply.map(toReply) : (reply as number | null);
+}
+
+function unknownCommand(name: string, words: readonly string[]): ReplyError {
+  let quoted = "";
+  for (const word of words) {
+    if (quoted.length >= 128) break;
+    quoted += `'${word.slice(0, 128 - quoted.length)}' `;
+  }
+  return new ReplyError(`ERR unknown command '${name.slice(0, 128)}', with args beginning with: ${quoted}`);
+}

@@ -1,0 +1,125 @@
+// How Redis and Lua 5.1 read and print numbers: as C's strtoll, strtod and printf do.
+
+import { ReplyError } from "./reply.ts";
+
+const int64Max = 2n ** 63n - 1n;
+const int64Min = -(2n ** 63n);
+
+/** A signed 64-bit integer as Redis accepts it in an argument, or undefined: no sign `+`, blank or leading zero. */
+export function parseInteger(bytes: string): bigint | undefined {
+  if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(bytes)) return undefined;
+  const value = BigInt(bytes);
+  return value < int64Min || value > int64Max ? undefined : value;
+}
+
+/** @throws ReplyError `ERR value is not an integer or out of range` */
+export function integer(bytes: string): bigint {
+  const value = parseInteger(bytes);
+  if (value === undefined) throw new ReplyError("ERR value is not an integer or out of range");
+  return value;
+}
+
+/** An integer argument that is an index or a count, where nothing is lost beyond 2^53. @throws ReplyError */
+export function index(bytes: string): number {
+  return Number(integer(bytes));
+}
+
+/** @throws ReplyError when the sum leaves 64 bits */
+export function addIntegers(left: bigint, right: bigint): bigint {
+  const sum = left + right;
+  if (sum < int64Min || sum > int64Max) {
+    throw new ReplyError("ERR increment or decrement would overflow");
+  }
+  return sum;
+}
+
+/** A number as C's strtod reads it, the whole string; `inf` too. NaN and anything else: undefined. */
+export function parseFloatStrict(bytes: string): number | undefined {
+  if (/^[+-]?(?:inf|infinity)$/i.test(bytes)) return bytes.startsWith("-") ? -Infinity : Infinity;
+  if (/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?$/i.test(bytes)) return Number(bytes);
+  const hex = /^([+-]?)(0x[0-9a-f]+)$/i.exec(bytes);
+  return hex ? Number(hex[2]) * (hex[1] === "-" ? -1 : 1) : undefined;
+}
+
+/**
+ * Adds two decimal numbers exactly and prints the sum without trailing zeros, at most 17 decimals.
+ * INCRBYFLOAT calculates in 80 bits: 1.1 + 0.2 is 1.3 there, where a double says 1.3000000000000001.
+ */
+export function addDecimals(left: string, right: string): string {
+  const [leftDigits, leftScale] = decimal(left);
+  const [rightDigits, rightScale] = decimal(right);
+  let scale = Math.max(leftScale, rightScale);
+  let sum = leftDigits * 10n ** BigInt(scale - leftScale) + rightDigits * 10n ** BigInt(scale - rightScale);
+  if (scale > 17) {
+    const cut = 10n ** BigInt(scale - 17);
+    sum = (sum + (sum < 0n ? -cut : cut) / 2n) / cut;
+    scale = 17;
+  }
+  const digits = (sum < 0n ? -sum : sum).toString().padStart(scale + 1, "0");
+  const whole = digits.slice(0, digits.length - scale);
+  const fraction = digits.slice(digits.length - scale).replace(/0+$/, "");
+  return `${sum < 0n ? "-" : ""}${whole}${fraction && `.${fraction}`}`;
+}
+
+/** The digits of a decimal number as an integer, and how many of them are decimals. */
+function decimal(text: string): [digits: bigint, scale: number] {
+  const [, sign, whole, fraction = "", exponent = "0"] =
+    /^([+-]?)([0-9]*)\.?([0-9]*)(?:e([+-]?[0-9]+))?$/i.exec(text)!;
+  const digits = BigInt(`${whole}${fraction}` || "0") * (sign === "-" ? -1n : 1n);
+  const scale = fraction.length - Number(exponent);
+  return scale < 0 ? [digits * 10n ** BigInt(-scale), 0] : [digits, scale];
+}
+
+/**
+ * Prints a number as C's `%.<precision>g`: the shorter of plain and exponent form, without trailing zeros.
+ *
+ * @example
+ * formatGeneral(2 ** 53, 14); // "9.007199254741e+15", as Lua 5.1 prints it
+ */
+export function formatGeneral(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return formatSpecial(value);
+  const digits = Math.max(1, precision);
+  const scientific = value.toExponential(digits - 1);
+  const exponent = Number(scientific.slice(scientific.indexOf("e") + 1));
+  // toExponential and toFixed drop the sign of -0, which C prints.
+  const sign = Object.is(value, -0) ? "-" : "";
+  if (exponent < -4 || exponent >= digits) {
+    const mantissa = scientific.slice(0, scientific.indexOf("e"));
+    return `${sign}${withoutZeros(mantissa)}${formatExponent(exponent)}`;
+  }
+  return sign + withoutZeros(value.toFixed(Math.min(100, digits - 1 - exponent)));
+}
+
+/** Prints a number as C's `%.<precision>e`. */
+export function formatScientific(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return formatSpecial(value);
+  const [mantissa, exponent] = value.toExponential(precision).split("e") as [string, string];
+  return `${Object.is(value, -0) ? "-" : ""}${mantissa}${formatExponent(Number(exponent))}`;
+}
+
+/** Prints a number as C's `%.<precision>f`: all digits, also of numbers far beyond 2^53. */
+export function formatFixed(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return formatSpecial(value);
+  const sign = Object.is(value, -0) ? "-" : "";
+  // toFixed changes to exponent form from 1e21 on; such a number is an integer, which BigInt prints in full.
+  if (Math.abs(value) < 1e21) return sign + value.toFixed(precision);
+  return BigInt(value).toString() + (precision > 0 ? `.${"0".repeat(precision)}` : "");
+}
+
+function formatSpecial(value: number): string {
+  // The sign of NaN cannot be seen in JavaScript; on x86 the usual 0/0 prints as "-nan".
+  return Number.isNaN(value) ? "-nan" : value > 0 ? "inf" : "-inf";
+}
+
+function formatExponent(exponent: number): string {
+  return `e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+function withoutZeros(digits: string): string {
+  return digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
+}
+
+/** Prints a sorted set's score as Redis 7.0 does in a reply. */
+export function formatScore(score: number): string {
+  return formatGeneral(score, 17);
+}
