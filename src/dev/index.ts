@@ -1,0 +1,11 @@
+export { type Reply, ReplyError } from "../testing/engine.ts";
+export { type FaultKind, type FaultPlan, type FaultRule, Faults } from "../testing/faults.ts";
+export { type Backend, BackendGoneError, type Outcome } from "./backend.ts";
+export { CommandLog, type LoggedCommand } from "./command-log.ts";
+export { EmbeddedBackend } from "./embedded-backend.ts";
+export type { DevEndpoint } from "./endpoint.ts";
+export { type UpstashHandlerOptions, upstashHandler } from "./handler.ts";
+export { RedisBackend } from "./redis-backend.ts";
+export { StatusReply, type WireReply } from "./resp.ts";
+export { type DevEndpoints, type StartOptions, startEndpoints } from "./start.ts";
+export type { Memory } from "./store.ts";

@@ -1,0 +1,151 @@
+import { randomBytes } from "node:crypto";
+import type { LoggedCommand } from "./command-log.ts";
+import { DevEndpoint } from "./endpoint.ts";
+import { findRedisServer } from "./redis-process.ts";
+import { embeddedStore, externalStore, type Store, spawnedStore } from "./store.ts";
+
+/** How {@link startEndpoints} is told what to start. */
+export interface StartOptions {
+  /** How many endpoints, 1 … 64. Default 3, or as many as there are `redis` URLs. */
+  readonly count?: number;
+  /**
+   * `"redis"`: a `redis-server` process per endpoint. `"embedded"`: an engine in this process that knows the
+   * commands this package needs. `"auto"` (default): the first if the program is on PATH, else the second.
+   */
+  readonly engine?: "auto" | "redis" | "embedded";
+  /** `redis://` or `rediss://` URLs of running servers, one per endpoint, instead of starting any. */
+  readonly redis?: readonly string[];
+  /** Address to listen on. Default `"127.0.0.1"`: nobody else on the network can connect. */
+  readonly host?: string;
+  /** The first endpoint's port; the others count up from it. Default 0: free ports. */
+  readonly port?: number;
+  /** Token for all endpoints. Default: a random one. */
+  readonly token?: string;
+  /** Read-only token for all endpoints. Default: a random one. */
+  readonly readOnlyToken?: string;
+  /** Serves `/_faults` over HTTP, to loopback only. Default false. */
+  readonly faultsApi?: boolean;
+  /** Told of every command that any endpoint ran. */
+  readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
+}
+
+/** Running local endpoints. */
+export interface DevEndpoints {
+  /** What is behind them. */
+  readonly engine: "redis" | "embedded";
+  readonly endpoints: readonly DevEndpoint[];
+  /**
+   * `UPSTASH_REDIS_REST_URL_1`, `UPSTASH_REDIS_REST_TOKEN_1`, …: what `Redlock.fromEnv` reads. A single
+   * endpoint has them without the number, too.
+   */
+  env(): Record<string, string>;
+  /** Stops everything that was started. Safe to call twice. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Starts independent local endpoints that speak Upstash's REST protocol. Rejects with a `TypeError` or
+ * `RangeError` for a wrong option, and with an `Error` when `redis-server` is asked for but cannot be found or
+ * does not start, or when a port is taken; what had been started by then is stopped again.
+ *
+ * @example
+ * await using local = await startEndpoints({ count: 3 });
+ * const redlock = Redlock.fromEnv(local.env());
+ * local.endpoints[1].faults.add({ fault: "drop-reply" });
+ */
+export async function startEndpoints(options: StartOptions = {}): Promise<DevEndpoints> {
+  const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog } = options;
+  const count = options.count ?? (redis.length || 3);
+  checkOptions(options, count, port);
+  const token = options.token ?? randomBytes(24).toString("base64url");
+  const readOnlyToken = options.readOnlyToken ?? randomBytes(24).toString("base64url");
+  const program = redis.length > 0 ? undefined : await chooseProgram(options.engine ?? "auto");
+  const engine = redis.length > 0 || program !== undefined ? "redis" : "embedded";
+
+  async function openStore(index: number): Promise<Store> {
+    if (redis.length > 0) return externalStore(redis[index]!);
+    return program === undefined ? embeddedStore() : spawnedStore(program);
+  }
+
+  async function open(index: number): Promise<DevEndpoint> {
+    const name = `endpoint-${index + 1}`;
+    const store = await openStore(index);
+    try {
+      return await DevEndpoint.open({
+        name,
+        store,
+        host,
+        port: port === 0 ? 0 : port + index,
+        token,
+        readOnlyToken,
+        faultsApi,
+        onLog: onLog && ((entry) => onLog({ ...entry, endpoint: name })),
+      });
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
+  const opened = await Promise.allSettled(Array.from({ length: count }, (_, index) => open(index)));
+  const endpoints = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const close = async (): Promise<void> => {
+    await Promise.all(endpoints.map((endpoint) => endpoint.close()));
+  };
+  const failed = opened.find((each) => each.status === "rejected");
+  if (failed) {
+    await close();
+    throw failed.reason;
+  }
+  return {
+    engine,
+    endpoints,
+    env: () => environment(endpoints),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function checkOptions({ engine = "auto", redis = [] }: StartOptions, count: number, port: number): void {
+  if (!["auto", "redis", "embedded"].includes(engine)) {
+    throw new TypeError(`engine is "auto", "redis" or "embedded", not ${JSON.stringify(engine)}`);
+  }
+  if (engine === "embedded" && redis.length > 0) {
+    throw new TypeError('engine "embedded" and redis URLs exclude each other');
+  }
+  if (!Number.isInteger(count) || count < 1 || count > 64) {
+    throw new RangeError(`count is an integer from 1 to 64, not ${count}`);
+  }
+  if (redis.length > 0 && redis.length !== count) {
+    throw new RangeError(`count is ${count}, but there are ${redis.length} redis URLs`);
+  }
+  if (!Number.isInteger(port) || port < 0 || (port > 0 && port + count - 1 > 65_535)) {
+    throw new RangeError(`port is an integer from 0 to ${65_536 - count}, not ${port}`);
+  }
+  for (const url of redis) {
+    if (!/^rediss?:\/\//.test(url)) {
+      throw new TypeError("a redis URL begins with redis:// or rediss://");
+    }
+  }
+}
+
+async function chooseProgram(engine: "auto" | "redis" | "embedded"): Promise<string | undefined> {
+  if (engine === "embedded") return undefined;
+  const program = await findRedisServer();
+  if (program === undefined && engine === "redis") {
+    throw new Error('redis-server is not on PATH: install it, give redis URLs, or take engine "embedded"');
+  }
+  return program;
+}
+
+function environment(endpoints: readonly DevEndpoint[]): Record<string, string> {
+  const variables: Record<string, string> = {};
+  for (const [index, { url, token }] of endpoints.entries()) {
+    for (const suffix of endpoints.length === 1 ? ["", "_1"] : [`_${index + 1}`]) {
+      variables[`UPSTASH_REDIS_REST_URL${suffix}`] = url;
+      variables[`UPSTASH_REDIS_REST_TOKEN${suffix}`] = token;
+    }
+  }
+  return variables;
+}
