@@ -116,6 +116,7 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       expect((await run("SET", "key", "new", "IFEQ", "old", "PX", 0)).error).toMatch(
         /^ERR invalid expire time/,
       );
+      expect((await run("SET", "key", "new", "IFEQ", "old", "GET", "PX", 0)).error).toMatch(/^ERR invalid/);
       expect(await run("GET", "key")).toEqual({ result: "old" });
     });
 
@@ -197,6 +198,25 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
     expect(await run("EVAL", "return redis.call('SET', KEYS[1] .. ':x', 1)", 1, "key")).toEqual({
       result: "OK",
     });
+  });
+
+  test("a transaction bills each of its scripts", async () => {
+    const twice = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[1])";
+    const batch = [
+      ["SET", "n", 1],
+      ["EVAL", twice, 1, "n"],
+      ["GET", "n"],
+      ["EVAL", "return 'none'", 0],
+      ["INCR", "n"],
+    ];
+    expect(await post(batch, "/multi-exec")).toEqual([
+      { result: "OK" },
+      { result: 3 },
+      { result: "3" },
+      { result: "none" },
+      { result: 4 },
+    ]);
+    expect(endpoint.log.entries.map(({ billed }) => billed)).toEqual([1, 3, 1, 1, 1]);
   });
 
   test("the cost of concurrent scripts is told apart", async () => {

@@ -227,6 +227,8 @@ describe.each(engines)("REST protocol on %s", (engine) => {
       [["SET", "key", null], /^ERR null args are not supported/],
       [["SET", "key", {}], /^ERR unsupported arg type/],
       [["NOSUCH", "key"], /^ERR unknown command/],
+      [["EVAL", "return 1"], /^ERR wrong number of arguments for 'eval' command/],
+      [["EVAL", "return 1", "x"], /^ERR value is not an integer/],
       [["GET"], /^ERR wrong number of arguments for 'get' command/],
       [["SET", "key", "value", "BOGUS"], /^ERR syntax error/],
     ];
@@ -269,6 +271,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect((await post(["EVAL", "return {1, 'a', {}}", 0], "/", resp2)).text).toBe(
       "*3\r\n:1\r\n$1\r\na\r\n*0\r\n",
     );
+    expect((await post(["EVAL", "return {'OK'}", 0], "/", resp2)).text).toBe("*1\r\n$2\r\nOK\r\n");
     const failed = await post(["INCR", "key"], "/", resp2);
     expect([failed.status, failed.text]).toEqual([400, "-ERR value is not an integer or out of range\r\n"]);
     expect(

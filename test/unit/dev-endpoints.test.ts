@@ -1,5 +1,10 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   type DevEndpoint,
   type DevEndpoints,
@@ -94,14 +99,16 @@ describe.each(engines)("endpoints on %s", (engine) => {
 
   test("stop breaks the requests that wait, and those that a fault holds back are never run", async () => {
     const { first } = await start({ count: 1, engine });
-    first.faults.add({ fault: "delay", ms: 600_000 });
+    const remove = first.faults.add({ fault: "delay", ms: 300 });
     const waiting = expect(send(first, ["SET", "key", "never"])).rejects.toThrow();
     await expect.poll(() => first.log.requests).toBe(1);
     await first.stop();
     await waiting;
-    first.faults.clear();
     await first.start();
-    expect(await first.execute(["EXISTS", "key"])).toBe(0);
+    // This one is held back just as long, so it outlasts the other.
+    await send(first, ["SET", "later", "x"]);
+    remove();
+    expect(await send(first, ["MGET", "key", "later"])).toEqual({ result: [null, "x"] });
   });
 
   test("down breaks the connection", async () => {
@@ -270,6 +277,29 @@ describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () 
     const said = JSON.stringify(await send(first, ["PING"]));
     expect(said).toMatch(/cannot be reached/);
     expect(said).not.toContain("secret-password");
+  });
+});
+
+describe.runIf(redisServer !== undefined)("a start that fails half-way", () => {
+  test("leaves no server and no file behind", async () => {
+    const scratch = await mkdtemp(join(tmpdir(), "redlock-edge-scratch-"));
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as AddressInfo;
+    vi.stubEnv("TMPDIR", scratch);
+    try {
+      await expect(startEndpoints({ count: 2, engine: "redis", port: port - 1 })).rejects.toThrow(
+        /EADDRINUSE/,
+      );
+      expect(await readdir(scratch)).toEqual([]);
+      // The shell that guards a server names its directory.
+      const { stdout } = await promisify(execFile)("ps", ["-eo", "args"]);
+      expect(stdout).not.toContain(scratch);
+    } finally {
+      vi.unstubAllEnvs();
+      await new Promise((resolve) => taken.close(resolve));
+      await rm(scratch, { recursive: true });
+    }
   });
 });
 
