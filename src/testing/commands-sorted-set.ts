@@ -68,8 +68,8 @@ export const sortedSetCommands: Commands = {
     arity: -4,
     keys: [0, 0, 1],
     run(space, [key, least, most, ...options]) {
-      const inside = between(least!, most!);
       const { withScores, limit } = readOptions(options, ["WITHSCORES", "LIMIT"]);
+      const inside = between(least!, most!);
       return list(limited(sorted(space, key!).filter(inside), limit), withScores);
     },
   },
@@ -144,7 +144,8 @@ function rangeCommand(space: Keyspace, [key, start, stop, ...words]: readonly st
     "LIMIT",
     "WITHSCORES",
   ]);
-  if (limit && !byScore) {
+  // Redis takes a count of -1 for no limit at all.
+  if (limit && limit[1] !== -1 && !byScore) {
     throw new ReplyError(
       "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
     );
@@ -172,6 +173,8 @@ function readOptions(words: readonly string[], allowed: readonly string[]): Rang
   for (let position = 0; position < words.length; position++) {
     const option = words[position]!.toUpperCase();
     if (!allowed.includes(option)) throw syntaxError();
+    if ((option === "BYSCORE" && options.byScore) || (option === "REV" && options.reverse))
+      throw syntaxError();
     if (option === "BYSCORE") options.byScore = true;
     if (option === "REV") options.reverse = true;
     if (option === "WITHSCORES") options.withScores = true;
@@ -197,7 +200,8 @@ function popMin(): Command {
     write: true,
     run(space, [key, count, ...more]) {
       if (more.length > 0) throw syntaxError();
-      const taken = sorted(space, key!).slice(0, count === undefined ? 1 : positive(count));
+      const most = count === undefined ? 1 : positive(count);
+      const taken = sorted(space, key!).slice(0, most);
       remove(space, key!, taken);
       return list(taken, true);
     },

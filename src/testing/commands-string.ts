@@ -1,7 +1,8 @@
 import { type Command, type Commands, pairs, range } from "./command.ts";
 import { type Deadline, expireOption, readDeadline } from "./deadline.ts";
+import { addExtended } from "./extended-float.ts";
 import type { Keyspace } from "./keyspace.ts";
-import { addDecimals, addIntegers, index, integer, parseFloatStrict } from "./numbers.ts";
+import { addIntegers, index, integer, parseFloatStrict } from "./numbers.ts";
 import { type ByteReply, ok, ReplyError, syntaxError } from "./reply.ts";
 
 const longestString = 512 * 1024 * 1024;
@@ -25,7 +26,9 @@ export const stringCommands: Commands = {
     run(space, [key, start, stop]) {
       const [from, to] = [index(start!), index(stop!)];
       const value = space.value(key!, "string") ?? "";
-      return value.slice(...range(from, to, value.length));
+      if (from < 0 && to < from) return "";
+      // Unlike in a list, an end that is still negative counts as 0: the first byte is in the range.
+      return value.slice(...range(from, Math.max(to, -value.length), value.length));
     },
   },
   SET: setCommand(["NX", "XX"]),
@@ -229,7 +232,7 @@ function increaseByFloat(space: Keyspace, [key, by]: readonly string[]): ByteRep
   const value = space.value(key!, "string") ?? "0";
   const [left, right] = [longDouble(value), longDouble(by!)];
   if (!Number.isFinite(left + right)) throw new ReplyError("ERR increment would produce NaN or Infinity");
-  const result = addDecimals(value, by!);
+  const result = addExtended(value, by!);
   replace(space, key!, result);
   return result;
 }

@@ -8,6 +8,7 @@ export interface Deadline {
 }
 
 const int64Max = 2n ** 63n - 1n;
+const int64Min = -(2n ** 63n);
 
 /**
  * Reads one expiry option of SET or GETEX, in capitals, and the word after it.
@@ -44,7 +45,7 @@ export function readExpiry(now: number, { unit, amount }: Deadline, command: str
   const value = integer(amount);
   const ms = unit.startsWith("EX") ? value * 1000n : value;
   const until = unit.endsWith("AT") ? ms : ms + BigInt(now);
-  if (ms > int64Max || ms < -int64Max || until > int64Max) throw invalidExpireTime(command);
+  if (ms > int64Max || ms < int64Min || until > int64Max) throw invalidExpireTime(command);
   return Number(until);
 }
 

@@ -191,10 +191,14 @@ function checkRule(rule: FaultRule): void {
 }
 
 function checkDuration(ms: NonNullable<FaultRule["ms"]>): void {
-  if (!Array.isArray(ms)) return checkNumber("ms", ms, 0, Number.MAX_SAFE_INTEGER);
-  if (ms.length !== 2) throw new TypeError(`ms must be a number or [least, most], got ${JSON.stringify(ms)}`);
-  for (const end of ms) checkNumber("ms", end, 0, Number.MAX_SAFE_INTEGER);
-  if (ms[0] > ms[1]) throw new RangeError(`ms must be [least, most], got ${JSON.stringify(ms)}`);
+  const ends: readonly unknown[] = Array.isArray(ms) ? ms : [ms, ms];
+  if (ends.length !== 2) {
+    throw new TypeError(`ms must be a number or [least, most], got ${JSON.stringify(ms)}`);
+  }
+  const [least, most] = ends;
+  for (const end of ends) checkNumber("ms", end, 0, Number.MAX_SAFE_INTEGER);
+  if ((least as number) > (most as number))
+    throw new RangeError(`ms must be [least, most], got ${JSON.stringify(ms)}`);
 }
 
 function checkNumber(field: string, value: unknown, least: number, most: number): void {

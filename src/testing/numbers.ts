@@ -42,35 +42,6 @@ export function parseFloatStrict(bytes: string): number | undefined {
 }
 
 /**
- * Adds two decimal numbers exactly and prints the sum without trailing zeros, at most 17 decimals.
- * INCRBYFLOAT calculates in 80 bits: 1.1 + 0.2 is 1.3 there, where a double says 1.3000000000000001.
- */
-export function addDecimals(left: string, right: string): string {
-  const [leftDigits, leftScale] = decimal(left);
-  const [rightDigits, rightScale] = decimal(right);
-  let scale = Math.max(leftScale, rightScale);
-  let sum = leftDigits * 10n ** BigInt(scale - leftScale) + rightDigits * 10n ** BigInt(scale - rightScale);
-  if (scale > 17) {
-    const cut = 10n ** BigInt(scale - 17);
-    sum = (sum + (sum < 0n ? -cut : cut) / 2n) / cut;
-    scale = 17;
-  }
-  const digits = (sum < 0n ? -sum : sum).toString().padStart(scale + 1, "0");
-  const whole = digits.slice(0, digits.length - scale);
-  const fraction = digits.slice(digits.length - scale).replace(/0+$/, "");
-  return `${sum < 0n ? "-" : ""}${whole}${fraction && `.${fraction}`}`;
-}
-
-/** The digits of a decimal number as an integer, and how many of them are decimals. */
-function decimal(text: string): [digits: bigint, scale: number] {
-  const [, sign, whole, fraction = "", exponent = "0"] =
-    /^([+-]?)([0-9]*)\.?([0-9]*)(?:e([+-]?[0-9]+))?$/i.exec(text)!;
-  const digits = BigInt(`${whole}${fraction}` || "0") * (sign === "-" ? -1n : 1n);
-  const scale = fraction.length - Number(exponent);
-  return scale < 0 ? [digits * 10n ** BigInt(-scale), 0] : [digits, scale];
-}
-
-/**
  * Prints a number as C's `%.<precision>g`: the shorter of plain and exponent form, without trailing zeros.
  *
  * @example

@@ -1,0 +1,216 @@
+import fc from "fast-check";
+
+type Word = string | number;
+type Command = readonly Word[];
+
+const key = fc.constantFrom("a", "b", "c");
+const field = fc.constantFrom("f", "g", "1", "é");
+const integer = fc.oneof(
+  fc.constantFrom(0, 1, -1, 2, -2, 5, 100),
+  fc.constantFrom(
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9007199254740993",
+    "x",
+    "",
+    "1.5",
+    "+1",
+    "01",
+    " 1",
+  ),
+);
+const index = fc.constantFrom(0, 1, 2, 3, -1, -2, -3, 10, -10, "x", "1.5");
+const value = fc.oneof(
+  fc.constantFrom(
+    "",
+    "v",
+    "hello",
+    "é€",
+    "1",
+    "-5",
+    "12",
+    "1.5",
+    "0.1",
+    "1e3",
+    "9223372036854775806",
+    "nan",
+    " 1",
+  ),
+  fc.string({ maxLength: 6, unit: "grapheme" }),
+);
+const float = fc.oneof(
+  fc.constantFrom("0.5", "-0.25", "3", "1e2", "-1e-2", "x", "inf", "0", "1.", ".5", "", "0.1", "0.2", "-0"),
+  fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e20, max: 1e20 }).map(String),
+);
+const score = fc.constantFrom("1", "2", "-1", "0.5", "inf", "-inf", "1e20", "x", "3");
+const bound = fc.constantFrom("-inf", "+inf", "0", "(1", "1", "2", "(x", "-1", "0.5");
+// Unbiased and from a wide range: two equal times to live, a ms apart on two servers, would compare differently.
+const seconds = fc.noBias(fc.integer({ min: 1_000, max: 1_000_000_000 }));
+const time = fc.oneof(
+  { weight: 6, arbitrary: seconds },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      0,
+      -1,
+      "x",
+      "9223372036854775807",
+      "-9223372036854775808",
+      "92233720368547760",
+      "",
+    ),
+  },
+);
+const past = fc.constantFrom(1, 1000, 1_500_000_000);
+const at = fc.oneof(fc.noBias(fc.integer({ min: 4_000_000_000_000, max: 5_000_000_000_000 })), past, time);
+const glob = fc.constantFrom("*", "?", "[ab]", "[^a]", "a*", "[a-b]", "\\a", "**", "[", "", "b", "[b-a]");
+
+/** `name` in either case, then one word of each kind. */
+function command(name: string, ...words: readonly fc.Arbitrary<Word | Command>[]): fc.Arbitrary<Command> {
+  const cased = fc.constantFrom(name, name.toLowerCase());
+  return fc.tuple(cased, ...words).map((parts) => (parts as (Word | Command)[]).flat() as Command);
+}
+
+function some(arbitrary: fc.Arbitrary<Word | Command>, most = 3): fc.Arbitrary<Command> {
+  return fc.array(arbitrary, { maxLength: most }).map((words) => words.flat() as Command);
+}
+
+function optional(...words: readonly fc.Arbitrary<Word>[]): fc.Arbitrary<Command> {
+  return fc.oneof(fc.constant([]), fc.tuple(...words));
+}
+
+function word(...words: readonly Word[]): fc.Arbitrary<Word> {
+  return fc.constantFrom(...words);
+}
+
+const expiry = fc.oneof(
+  fc.tuple(word("EX", "PX", "ex"), time),
+  fc.tuple(word("EXAT", "PXAT"), at),
+  fc.constantFrom<Command>(["KEEPTTL"], ["EX"], ["PERSIST"]),
+);
+const setOption = fc.oneof<fc.Arbitrary<Command>[]>(
+  expiry,
+  fc.constantFrom<Command>(["NX"], ["XX"], ["GET"], ["nx"], ["get"], ["IFEQ", "v"]),
+);
+const expireOption = word("NX", "XX", "GT", "LT", "xx", "foo");
+const zaddOption = word("NX", "XX", "GT", "LT", "CH", "INCR", "ch");
+
+const strings: readonly fc.Arbitrary<Command>[] = [
+  command("GET", key),
+  command("SET", key, value),
+  command("SET", key, value, some(setOption)),
+  command("SETNX", key, value),
+  command("SETEX", key, time, value),
+  command("PSETEX", key, time, value),
+  command("GETSET", key, value),
+  command("GETDEL", key),
+  command("GETEX", key, fc.oneof(fc.constant<Command>([]), some(expiry, 2))),
+  command("MGET", key, some(key)),
+  command("MSET", key, value, some(fc.tuple(key, value)), optional(key)),
+  command("MSETNX", key, value, some(fc.tuple(key, value))),
+  command("INCR", key),
+  command("DECR", key),
+  command("INCRBY", key, integer),
+  command("DECRBY", key, integer),
+  command("INCRBYFLOAT", key, float),
+  command("APPEND", key, value),
+  command("STRLEN", key),
+  command("GETRANGE", key, index, index),
+  command("SETRANGE", key, index, value),
+];
+
+const keys: readonly fc.Arbitrary<Command>[] = [
+  command("DEL", key, some(key)),
+  command("UNLINK", key),
+  command("EXISTS", key, some(key)),
+  command("TYPE", key),
+  command("EXPIRE", key, time, some(expireOption, 2)),
+  command("PEXPIRE", key, time, some(expireOption, 2)),
+  command("EXPIREAT", key, at, some(expireOption, 2)),
+  command("PEXPIREAT", key, at, some(expireOption, 2)),
+  command("TTL", key),
+  command("PTTL", key),
+  command("EXPIRETIME", key),
+  command("PEXPIRETIME", key),
+  command("PERSIST", key),
+  command("RENAME", key, key),
+  command("KEYS", glob),
+  command("DBSIZE"),
+  command("SCAN", word(0, 0, "x"), word("COUNT"), word(1000, 0, "x")),
+  command("SCAN", word(0), word("MATCH"), glob, word("TYPE"), word("string", "hash")),
+  command("PING", optional(value)),
+  command("ECHO", value),
+  command("TIME"),
+  command("FLUSHALL"),
+  command("FLUSHDB", word("ASYNC", "SYNC", "foo")),
+  command("NOSUCH", some(value)),
+  command("SET", key),
+  command("GET"),
+];
+
+const collections: readonly fc.Arbitrary<Command>[] = [
+  command("HSET", key, field, value, some(fc.tuple(field, value)), optional(field)),
+  command("HGET", key, field),
+  command("HMGET", key, field, some(field)),
+  command("HGETALL", key),
+  command("HDEL", key, field, some(field)),
+  command("HEXISTS", key, field),
+  command("HLEN", key),
+  command("HINCRBY", key, field, integer),
+  command("HKEYS", key),
+  command("HVALS", key),
+  command("HSETNX", key, field, value),
+  command("SADD", key, field, some(field)),
+  command("SREM", key, field, some(field)),
+  command("SMEMBERS", key),
+  command("SISMEMBER", key, field),
+  command("SMISMEMBER", key, field, some(field)),
+  command("SCARD", key),
+  command("LPUSH", key, value, some(value)),
+  command("RPUSH", key, value, some(value)),
+  command("LPOP", key, optional(index)),
+  command("RPOP", key, optional(index)),
+  command("LLEN", key),
+  command("LRANGE", key, index, index),
+  command("LREM", key, index, value),
+  command("LINDEX", key, index),
+  command("LTRIM", key, index, index),
+];
+
+const sortedSets: readonly fc.Arbitrary<Command>[] = [
+  command("ZADD", key, some(zaddOption, 2), score, field, some(fc.tuple(score, field), 2), optional(field)),
+  command("ZREM", key, field, some(field)),
+  command("ZSCORE", key, field),
+  command("ZCARD", key),
+  command("ZRANK", key, field),
+  command("ZRANGE", key, index, index, some(word("REV", "WITHSCORES", "foo", "rev"), 2)),
+  command("ZRANGE", key, index, index, word("LIMIT"), index, index),
+  command("ZRANGE", key, bound, bound, word("BYSCORE"), some(word("REV", "WITHSCORES"), 2)),
+  command("ZRANGE", key, bound, bound, word("BYSCORE"), word("LIMIT"), index, index),
+  command("ZRANGEBYSCORE", key, bound, bound, optional(word("WITHSCORES", "foo", "LIMIT"))),
+  command("ZRANGEBYSCORE", key, bound, bound, word("LIMIT"), index, index),
+  command("ZREMRANGEBYSCORE", key, bound, bound),
+  command("ZREMRANGEBYRANK", key, index, index),
+  command("ZCOUNT", key, bound, bound),
+  command("ZPOPMIN", key, optional(index)),
+  command("ZINCRBY", key, score, field),
+];
+
+/** One command of each group; the sequences of a group meet each other's types on the same three keys. */
+export const groups: Readonly<Record<string, fc.Arbitrary<Command>>> = {
+  strings: fc.oneof(fc.oneof(...strings), fc.oneof(...strings), fc.oneof(...keys)),
+  collections: fc.oneof(fc.oneof(...collections), fc.oneof(...collections), fc.oneof(...keys)),
+  "sorted sets": fc.oneof(fc.oneof(...sortedSets), fc.oneof(...sortedSets), fc.oneof(...keys)),
+  everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets),
+};
+
+/** Shows all that is left at the end. */
+export const inspection: readonly Command[] = ["a", "b", "c"].flatMap((name) => [
+  ["TYPE", name],
+  ["PTTL", name],
+  ["GET", name],
+  ["HGETALL", name],
+  ["SMEMBERS", name],
+  ["LRANGE", name, 0, -1],
+  ["ZRANGE", name, 0, -1, "WITHSCORES"],
+]);

@@ -1,0 +1,26 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { groups, inspection } from "./command-arbitrary.ts";
+import { expectSameAnswers, seeded } from "./compare.ts";
+import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
+
+describe.runIf(redisServerIsThere("commands of the embedded engine"))(
+  "commands, engine and redis-server",
+  () => {
+    let redis: RedisServer;
+    beforeAll(async () => {
+      redis = await startRedisServer();
+    });
+    afterAll(() => redis?.stop());
+
+    for (const [group, command] of Object.entries(groups)) {
+      it(`answer the same: ${group}`, { timeout: 120_000 }, async () => {
+        const sequences = fc.array(command, { minLength: 1, maxLength: 40, size: "max" });
+        await fc.assert(
+          fc.asyncProperty(sequences, (commands) => expectSameAnswers(redis, [...commands, ...inspection])),
+          seeded(200),
+        );
+      });
+    }
+  },
+);
