@@ -19,7 +19,7 @@ export interface StartOptions {
   readonly host?: string;
   /** The first endpoint's port; the others count up from it. Default 0: free ports. */
   readonly port?: number;
-  /** Token for all endpoints. Default: a random one. */
+  /** Token for all endpoints: letters, digits and `. _ ~ + / = -`. Default: a random one. */
   readonly token?: string;
   /** Read-only token for all endpoints. Default: a random one. */
   readonly readOnlyToken?: string;
@@ -107,7 +107,8 @@ export async function startEndpoints(options: StartOptions = {}): Promise<DevEnd
   };
 }
 
-function checkOptions({ engine = "auto", redis = [] }: StartOptions, count: number, port: number): void {
+function checkOptions(options: StartOptions, count: number, port: number): void {
+  const { engine = "auto", redis = [], token, readOnlyToken } = options;
   if (!["auto", "redis", "embedded"].includes(engine)) {
     throw new TypeError(`engine is "auto", "redis" or "embedded", not ${JSON.stringify(engine)}`);
   }
@@ -122,6 +123,12 @@ function checkOptions({ engine = "auto", redis = [] }: StartOptions, count: numb
   }
   if (!Number.isInteger(port) || port < 0 || (port > 0 && port + count - 1 > 65_535)) {
     throw new RangeError(`port is an integer from 0 to ${65_536 - count}, not ${port}`);
+  }
+  for (const [name, value] of Object.entries({ token, readOnlyToken })) {
+    // The value itself is a secret and stays out of the message.
+    if (value !== undefined && !/^[\w.~+/=-]+$/.test(value)) {
+      throw new TypeError(`${name} consists of letters, digits and . _ ~ + / = - only, at least one`);
+    }
   }
   for (const url of redis) {
     if (!/^rediss?:\/\//.test(url)) {

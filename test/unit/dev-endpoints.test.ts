@@ -309,6 +309,8 @@ describe("startEndpoints refuses", () => {
     [{ count: 1.5 }, RangeError, "1.5"],
     [{ port: 70_000 }, RangeError, "70000"],
     [{ engine: "dragonfly" as "auto" }, TypeError, "dragonfly"],
+    [{ token: "" }, TypeError, "token"],
+    [{ readOnlyToken: 'quote"' }, TypeError, "readOnlyToken"],
     [{ redis: ["http://localhost"] }, TypeError, "redis://"],
     [{ redis: ["redis://localhost"], count: 2 }, RangeError, "2"],
     [{ redis: ["redis://localhost"], engine: "embedded" }, TypeError, "embedded"],
