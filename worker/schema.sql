@@ -61,10 +61,15 @@ CREATE INDEX IF NOT EXISTS effects_delivery_key ON effects (delivery_key);
 --   executed  the effect took place
 --   replayed  a duplicate, answered with the stored result
 --   busy      a duplicate of a delivery that was still running, or the entity's lock was held for too long
---   refused   not genuine (then nothing that it says of itself is known, so most columns are empty)
+--   refused   not genuine, or not understood (then nothing that it says of itself is known, so most columns
+--             are empty)
 --   failed    the handler or the store failed, and the sender is asked to try again
 --
--- `requests` and `commands` are what this delivery cost in Redis: HTTP requests, and commands billed.
+-- It cannot grow without bound, whatever is sent: the newest 10 000 rows are kept, and of the refused ones only
+-- 60 a minute are written by each isolate.
+--
+-- `fence` is that of the effect, so only executed deliveries have one. `requests` and `commands` are what this
+-- delivery cost in Redis, HTTP requests and commands billed, as far as it was known when it was answered.
 CREATE TABLE IF NOT EXISTS deliveries (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,

@@ -1,0 +1,109 @@
+import { createRequire } from "node:module";
+import { sign } from "@octokit/webhooks-methods";
+import { Webhook } from "standardwebhooks";
+
+/**
+ * A webhook as its sender would send it, ready for `fetch`.
+ *
+ * @typedef {object} Delivery
+ * @property {string} key what the Worker's table `effects` calls it
+ * @property {string} id
+ * @property {string} path
+ * @property {Record<string, string>} headers
+ * @property {string} body
+ */
+
+/**
+ * GitHub's own examples of the payloads of its webhooks.
+ *
+ * @returns {{ name: string, examples: Record<string, unknown>[] }[]} by event
+ *
+ * @example
+ * const issues = githubExamples().find(({ name }) => name === "issues").examples;
+ */
+export function githubExamples() {
+  return createRequire(import.meta.url)("@octokit/webhooks-examples");
+}
+
+/**
+ * A delivery of GitHub, signed by GitHub's own code (@octokit/webhooks-methods), not by what verifies it.
+ *
+ * @param {string} secret
+ * @param {string} event as in `X-GitHub-Event`
+ * @param {unknown} payload
+ * @param {string} id as in `X-GitHub-Delivery`
+ * @returns {Promise<Delivery>}
+ *
+ * @example
+ * await githubDelivery(secret, "issues", { action: "opened", … }, crypto.randomUUID());
+ */
+export async function githubDelivery(secret, event, payload, id) {
+  const body = JSON.stringify(payload);
+  return {
+    key: `github:${id}`,
+    id,
+    path: "/webhooks/github",
+    headers: {
+      "content-type": "application/json",
+      "x-github-event": event,
+      "x-github-delivery": id,
+      "x-hub-signature-256": await sign(secret, body),
+    },
+    body,
+  };
+}
+
+/**
+ * A Standard Webhook, signed by the reference library (standardwebhooks).
+ *
+ * @param {string} secret `whsec_…`
+ * @param {unknown} payload
+ * @param {string} id as in `webhook-id`
+ * @returns {Delivery}
+ *
+ * @example
+ * standardDelivery(secret, { type: "invoice.paid", data: { id: "inv_42" } }, "msg_1");
+ */
+export function standardDelivery(secret, payload, id) {
+  const body = JSON.stringify(payload);
+  const now = new Date();
+  return {
+    key: `standard-webhooks:${id}`,
+    id,
+    path: "/webhooks/standard",
+    headers: {
+      "content-type": "application/json",
+      "webhook-id": id,
+      "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+      "webhook-signature": new Webhook(secret).sign(id, now, body),
+    },
+    body,
+  };
+}
+
+/**
+ * The same delivery with a body that was not signed.
+ *
+ * @param {Delivery} delivery
+ * @returns {Delivery}
+ *
+ * @example
+ * const response = await send(worker.url, forged(delivery)); // 401
+ */
+export function forged(delivery) {
+  return { ...delivery, body: `${delivery.body} ` };
+}
+
+/**
+ * Sends it once.
+ *
+ * @param {string} url where the Worker listens
+ * @param {Delivery} delivery
+ * @returns {Promise<Response>}
+ *
+ * @example
+ * const { status } = await send(worker.url, delivery);
+ */
+export function send(url, { path, headers, body }) {
+  return fetch(url + path, { method: "POST", headers, body });
+}

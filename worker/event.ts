@@ -1,0 +1,90 @@
+/** What a genuine delivery is about. */
+export interface WebhookEvent {
+  /** The sender's name of what happened, e.g. `issues.opened` or `invoice.paid`. */
+  readonly name: string;
+  /** What it happened to, e.g. `github:octo/demo#42`: events about one entity are acted on one at a time. */
+  readonly entity: string;
+}
+
+/** A genuine delivery that cannot be understood. Sending it again does not help. */
+export class EventError extends Error {
+  override readonly name = "EventError";
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What a delivery of GitHub is about: an issue, pull request or discussion if it has one, else the branch or
+ * tag, else the repository, else the account.
+ *
+ * @throws {EventError} the body is no JSON object, or there is no usable `x-github-event`
+ *
+ * @example
+ * githubEvent(request, body); // { name: "issues.opened", entity: "github:octo/demo#42" }
+ */
+export function githubEvent(request: Request, body: Uint8Array): WebhookEvent {
+  const event = request.headers.get("x-github-event") ?? "";
+  if (!/^[a-z0-9_]{1,64}$/.test(event)) throw new EventError("x-github-event is missing or no event's name");
+  const payload = parse(body);
+  const action = text(payload.action);
+  return { name: action ? `${event}.${action}` : event, entity: `github:${githubSubject(payload)}` };
+}
+
+/**
+ * What a Standard Webhook is about: the thing whose id is `data.id`. An event that names none is about itself
+ * alone, so nothing else waits for it.
+ *
+ * @param id the delivery's verified id
+ * @throws {EventError} the body is no JSON object
+ *
+ * @example
+ * standardWebhooksEvent(body, "msg_1"); // { name: "invoice.paid", entity: "standard-webhooks:inv_42" }
+ */
+export function standardWebhooksEvent(body: Uint8Array, id: string): WebhookEvent {
+  const payload = parse(body);
+  return {
+    name: text(payload.type) || "event",
+    entity: `standard-webhooks:${text(fields(payload.data).id) || id}`,
+  };
+}
+
+function githubSubject(payload: Fields): string {
+  const repository = text(fields(payload.repository).full_name);
+  if (!repository) {
+    const accounts = [payload.organization, fields(payload.installation).account, payload.sender];
+    // Security advisories belong to nobody: they are about themselves.
+    return (
+      accounts.map((account) => text(fields(account).login)).find(Boolean) ??
+      (text(fields(payload.security_advisory).ghsa_id) || "unknown")
+    );
+  }
+  const { issue, pull_request: pullRequest, discussion, ref } = payload;
+  const numbers = [issue, pullRequest, discussion].map((subject) => text(fields(subject).number));
+  const number = numbers.find(Boolean) ?? text(payload.number);
+  if (number) return `${repository}#${number}`;
+  // `create` and `delete` name a branch or tag shortly, `push` in full. To a lock these must be one.
+  const branch = text(ref).replace(/^refs\/(heads|tags)\//, "");
+  return branch ? `${repository}@${branch}` : repository;
+}
+
+function parse(body: Uint8Array): Fields {
+  let payload: unknown;
+  try {
+    payload = JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    throw new EventError("the body is not JSON (GitHub: choose the content type application/json)");
+  }
+  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) {
+    throw new EventError("the body is not a JSON object");
+  }
+  return payload as Fields;
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** A string or number as text that fits into a key and onto a page; anything else as none. */
+function text(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value).slice(0, 255) : "";
+}
