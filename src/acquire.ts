@@ -1,15 +1,17 @@
 import { pauses } from "./backoff.ts";
 import { LockHeldError, QuorumError } from "./errors.ts";
 import { emit } from "./events.ts";
-import { type Grant, type GrantAnswer, newGrant, raiseFence, takeGrant, withdrawGrant } from "./grant.ts";
+import { type Grant, newGrant, takenRegister, withdrawnRegister } from "./grant.ts";
 import { Lock } from "./lock.ts";
 import { type AcquireOptions, handOver, type Settings } from "./options.ts";
-import { type Answer, ask, quorumOf, type Round, unlessAborted, type Verdict } from "./quorum.ts";
-import type { Spent } from "./register.ts";
+import { ask, quorumOf, type Round, unlessAborted, type Verdict } from "./quorum.ts";
+import { drop, type RegisterAnswer, raise, type Spent, take } from "./register.ts";
 import { sleep, stopwatch } from "./runtime.ts";
 import { withdraw } from "./withdraw.ts";
 
-const tooLate = "the answers came too late to be relied on";
+// A request that is executed later than this after it was given up has been held up for longer than any proxy
+// or platform keeps one.
+const tombstoneRetention = 60_000;
 
 /** Holds rounds until one grants the lock or the waiting is over; resolves with the last round's outcome. */
 export async function contend(
@@ -30,99 +32,87 @@ export async function contend(
     if (signal?.aborted) throw signal.reason;
     // A fresh nonce in every round: HTTP keeps no order, so a withdrawal may overtake the next round's request.
     const grant = newGrant(runtime, { resources, prefix, owner, fenceRetention });
-    const { lock, rounds, verdict } = await attempt(settings, grant, signal, limit - elapsed());
-    for (const round of rounds) {
-      spent.requests += round.spent.requests;
-      spent.commands += round.spent.commands;
-    }
+    const { lock, verdict, round, last } = await attempt(settings, grant, signal, limit - elapsed(), spent);
+    const progress = { resources, attempts, elapsed: elapsed(), ...spent };
     if (lock) {
-      const fence = lock.fence === undefined ? {} : { fence: lock.fence };
-      emit(onEvent, { type: "acquired", resources, attempts, ...fence, elapsed: elapsed(), ...spent });
+      emit(onEvent, { type: "acquired", ...progress, fence: lock.fence });
       if (settings.autoExtend) lock.keepExtending();
       return lock;
     }
 
-    const [take] = rounds;
-    const withdrawal = withdraw(settings, take, (call) => withdrawGrant(call, grant)).finally(() =>
-      withdrawals.delete(withdrawal),
-    );
+    const register = withdrawnRegister(grant);
+    const withdrawal = withdraw(settings, round, (call) => drop(call, register, tombstoneRetention)).done;
     withdrawals.add(withdrawal);
+    void withdrawal.then(() => withdrawals.delete(withdrawal));
     const handedOver = handOver(settings, withdrawal);
     if (signal?.aborted) throw signal.reason;
 
     const left = Math.min(settings.wait, limit) - elapsed();
-    const retryAfter = verdict === "refused" ? freeIn(take) : undefined;
-    const refusal =
-      verdict === "refused"
-        ? new LockHeldError(resources, elapsed(), retryAfter)
-        : new QuorumError(
-            "acquire",
-            resources,
-            rounds.at(-1)!.votes(),
-            verdict === "late" ? tooLate : undefined,
-          );
+    const held = verdict === "refused";
+    const retryAfter = held ? freeIn(round) : undefined;
     const pause = Math.min(next(), left, retryAfter ?? Infinity);
-    if (verdict === "refused") {
-      const retryIn = left > 0 ? { retryIn: pause } : {};
-      emit(onEvent, { type: "contended", resources, attempts, ...retryIn, elapsed: elapsed(), ...spent });
-    }
+    if (held) emit(onEvent, { type: "contended", ...progress, retryIn: left > 0 ? pause : undefined });
     if (left <= 0) {
       // Nothing else keeps the withdrawals alive once the caller has its answer.
       if (!handedOver) await Promise.all(withdrawals);
-      return refusal;
+      if (held) return new LockHeldError(resources, elapsed(), retryAfter);
+      return new QuorumError("acquire", resources, last.votes(), verdict === "granted");
     }
     await sleep(runtime, pause, signal);
   }
 }
 
-/** What one attempt came to; `late`: granted, with no validity left. */
+/** What one attempt came to. Without a lock, `granted` means that it came too late. */
 interface Attempt {
-  readonly lock: Lock | undefined;
-  readonly verdict: Verdict | "late" | undefined;
-  /** The round that took the lock, and the one that raised its fence if there was need of it. */
-  readonly rounds: readonly [Round<GrantAnswer>, ...Round<Answer>[]];
+  readonly lock?: Lock;
+  /** Undefined when the caller's signal ended it. */
+  readonly verdict: Verdict | undefined;
+  readonly round: Round<RegisterAnswer>;
+  /** The round that decided it: `round`, or the one that was to raise the fence. */
+  readonly last: Round<RegisterAnswer>;
 }
 
-/** One round, with the second one that fencing may need. Its verdict is undefined when `signal` ended it. */
 async function attempt(
   settings: Settings,
   grant: Grant,
   signal: AbortSignal | undefined,
   limit: number,
+  spent: Spent,
 ): Promise<Attempt> {
-  const { runtime, ttl } = settings;
-  const clock = Math.floor(runtime.now());
-  if (!Number.isSafeInteger(clock)) throw new RangeError(`the clock says ${clock}, which is no time`);
+  const { endpoints, runtime, ttl } = settings;
+  const least = Math.floor(runtime.now());
+  if (!Number.isSafeInteger(least)) throw new RangeError(`the clock says ${least}, which is no time`);
   // An answer after the ttl would be of no use.
   const timeout = Math.min(settings.timeout, ttl);
-  const take = ask(settings, timeout, (call) => takeGrant(call, grant, ttl, clock));
-  const rounds: [Round<GrantAnswer>, ...Round<Answer>[]] = [take];
-  let verdict = await unlessAborted(take, signal);
+  const register = takenRegister(grant);
+  const retention = grant.fenceRetention;
+  const round = ask(settings, timeout, (call) => take(call, register, ttl, { least, retention }), spent);
+  let last = round;
+  let verdict = await unlessAborted(round, signal);
   let fence: number | undefined;
-  if (verdict === "granted" && grant.fenceRetention > 0) {
-    const fences = take.answers.flatMap((answer) =>
-      answer?.outcome === "granted" ? [answer.fence ?? 0] : [],
-    );
-    fence = Math.max(...fences);
-    // A later holder meets at least one endpoint of this quorum, and there it must find no less than `fence`.
-    if (fences.filter((drawn) => drawn === fence).length < quorumOf(settings.endpoints.length)) {
-      const raised = fence;
-      const raise = ask(settings, timeout, (call) => raiseFence(call, grant, raised));
-      rounds.push(raise);
-      verdict = await unlessAborted(raise, signal);
+  if (verdict === "granted" && retention > 0) {
+    const fences = round.answers.flatMap((answer) => (answer as RegisterAnswer)?.fence ?? []);
+    const highest = Math.max(...fences);
+    fence = highest;
+    // A later holder meets at least one endpoint of this quorum, and must find no less than the fence there.
+    if (fences.filter((drawn) => drawn === highest).length < quorumOf(endpoints.length)) {
+      last = ask(settings, timeout, (call) => raise(call, register, { least: highest, retention }), spent);
+      verdict = await unlessAborted(last, signal);
       // Refused here means lost between the two rounds, not held from the start.
       if (verdict === "refused") verdict = "no quorum";
     }
   }
-  if (verdict !== "granted") return { lock: undefined, verdict, rounds };
-  const lock = new Lock(settings, grant, ttl, take.elapsed, { fence, limit, round: take });
-  if (lock.remaining() > 0) return { lock, verdict, rounds };
-  return { lock: undefined, verdict: "late", rounds };
+  if (verdict === "granted") {
+    const lock = new Lock(settings, grant, ttl, round.elapsed, { fence, limit, round });
+    if (lock.remaining() > 0) return { lock, verdict, round, last };
+  }
+  return { verdict, round, last };
 }
 
 /** ms until so many endpoints may be free that a quorum is possible, as far as they said. */
-function freeIn({ answers }: Round<GrantAnswer>): number | undefined {
-  const expiries = answers.flatMap((answer) => (answer?.outcome === "held" && answer.retryAfter) || []);
-  const missing = quorumOf(answers.length) - (answers.length - expiries.length);
-  return expiries.sort((a, b) => a - b)[Math.max(missing, 1) - 1];
+function freeIn({ answers }: Round<RegisterAnswer>): number | undefined {
+  const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.retryAfter ?? 0] : []));
+  const missing = quorumOf(answers.length) - (answers.length - held.length);
+  const expiry = held.sort((a, b) => a - b)[missing - 1] ?? 0;
+  return expiry > 0 ? expiry : undefined;
 }

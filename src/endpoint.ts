@@ -54,48 +54,35 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
   const { href, host } = checkUrl(url);
   // A line break in a pasted token would make fetch print the whole header in its error.
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError(`the token of endpoint ${host} must be a string of printable ASCII without spaces`);
+    throw new TypeError(`the token of endpoint ${host} must be printable ASCII without spaces`);
   }
   const name = options.name ?? host;
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
 
   async function send(command: Command, signal: AbortSignal): Promise<unknown> {
-    const fail = (kind: EndpointErrorKind, message: string, status?: number, cause?: unknown) =>
-      new EndpointError(name, kind, `${name}: ${message}`, {
-        ...(status !== undefined && { status }),
-        ...(cause !== undefined && { cause }),
-      });
-
     let response: Response;
-    let text: string | undefined;
+    let text: string;
     try {
+      const body = JSON.stringify(command);
       // redirect: a token must never follow a redirect. No `cache`, no `keepalive`: Workers refuse them.
-      response = await fetch(href, {
-        method: "POST",
-        headers,
-        body: JSON.stringify(command),
-        redirect: "manual",
-        signal,
-      });
+      response = await fetch(href, { method: "POST", headers, body, redirect: "manual", signal });
       text = await readText(response);
     } catch (cause) {
-      if (signal.aborted) throw fail("timeout", "no answer in time");
-      throw fail("network", `the request failed (${networkReason(cause)})`, undefined, cause);
+      if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
+      const kind = cause instanceof RangeError ? "malformed" : "network";
+      throw new EndpointError(name, kind, networkReason(cause), { cause });
     }
-
     const { status } = response;
-    if (text === undefined) throw fail("malformed", `the reply exceeds ${maxReplyBytes} bytes`, status);
     const reply = parseReply(text);
-    const complaint =
-      reply?.error === undefined ? "" : `: ${withoutSecrets(reply.error, [token, ...command])}`;
-    // Redis's own errors come as 400; every other status is the gateway's.
-    if (status !== 200 && status !== 400) throw fail("http", `HTTP ${status}${complaint}`, status);
-    if (reply?.error !== undefined) throw fail("redis", `Redis refused${complaint}`, status);
-    if (status !== 200 || !reply || !Object.hasOwn(reply, "result")) {
-      throw fail("malformed", `HTTP ${status} without a result`, status);
+    if (status === 200 && reply && Object.hasOwn(reply, "result") && !Object.hasOwn(reply, "error")) {
+      return reply.result;
     }
-    return reply.result;
+    // Redis's own errors come with status 400; every other status is the gateway's.
+    const kind: EndpointErrorKind =
+      status !== 200 && status !== 400 ? "http" : reply?.error ? "redis" : "malformed";
+    const said = reply?.error ? withoutSecrets(String(reply.error), [token, ...command]) : "no usable reply";
+    throw new EndpointError(name, kind, `HTTP ${status}, ${said}`, { status });
   }
 
   return { name, dialect, verbatim: true, send };
@@ -125,63 +112,42 @@ export function withoutSecrets(text: string, secrets: Command): string {
 }
 
 function checkUrl(url: string): URL {
-  let parsed: URL;
+  let parsed: URL | undefined;
   try {
     parsed = new URL(url);
   } catch {
-    // The text itself is not repeated: what is not a URL may well be a token in the wrong place.
-    throw new TypeError("the url of an endpoint must be an absolute https:// or http:// URL");
+    // Told below. The text itself is not repeated: what is not a URL may well be a token in the wrong place.
   }
-  if (parsed.protocol !== "https:" && parsed.protocol !== "http:") {
-    throw new TypeError(
-      `the url of endpoint ${parsed.host} must be https:// or http://, got ${parsed.protocol}`,
-    );
-  }
-  if (parsed.username || parsed.password) {
-    throw new TypeError(
-      `the url of endpoint ${parsed.host} must not contain credentials; pass the token apart`,
-    );
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
+    const where = parsed?.host ? ` ${parsed.host}` : "";
+    throw new TypeError(`the url of endpoint${where} must be an https:// or http:// URL without credentials`);
   }
   return parsed;
 }
 
-function parseReply(text: string): { error?: string; result?: unknown } | undefined {
+function parseReply(text: string): { error?: unknown; result?: unknown } | undefined {
   try {
     const reply: unknown = JSON.parse(text);
-    if (typeof reply !== "object" || reply === null || Array.isArray(reply)) return undefined;
-    // An error that is not a text (a proxy's object, say) is an error still.
-    return Object.hasOwn(reply, "error") ? { error: String((reply as { error: unknown }).error) } : reply;
+    return typeof reply === "object" && reply !== null ? reply : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Reads the body whole, or answers `undefined` when it is too large. Always consumes or cancels it. */
-async function readText(response: Response): Promise<string | undefined> {
-  const { body, headers } = response;
-  const length = headers.get("content-length");
-  // A declared length can be trusted only where nothing is unpacked on the way.
-  if (length !== null && Number(length) <= maxReplyBytes && !headers.has("content-encoding")) {
-    return response.text();
+/** Reads the body, or gives it up when it is too large; Workers count an unread one as an open connection. */
+async function readText(response: Response): Promise<string> {
+  const tooLarge = new RangeError(`the reply exceeds ${maxReplyBytes} bytes`);
+  if (Number(response.headers.get("content-length")) > maxReplyBytes) {
+    await response.body?.cancel();
+    throw tooLarge;
   }
-  if (!body) return "";
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  for (let bytes = 0; ; ) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > maxReplyBytes) {
-      await reader.cancel();
-      return undefined;
-    }
-    text += decoder.decode(value, { stream: true });
-  }
+  const text = await response.text();
+  if (text.length > maxReplyBytes) throw tooLarge;
+  return text;
 }
 
 /** What went wrong below fetch: Node hides the code (ECONNREFUSED) in the cause. */
 function networkReason(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string } };
-  return cause?.code ?? message ?? "no reason given";
+  return `the request failed (${cause?.code ?? message})`;
 }

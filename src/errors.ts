@@ -80,9 +80,10 @@ export class QuorumError extends RedlockError {
   /** Each endpoint's answer; those of outcome `error` carry their `cause`. */
   readonly votes: readonly Vote[];
 
-  constructor(action: string, resources: readonly string[], votes: readonly Vote[], why?: string) {
-    const said = votes.map((vote) => `${vote.endpoint}: ${vote.cause?.message ?? vote.outcome}`).join("; ");
-    super("NO_QUORUM", `no quorum to ${action} ${list(resources)}${why ? `, ${why}` : ""} (${said})`, {
+  constructor(action: string, resources: readonly string[], votes: readonly Vote[], late = false) {
+    const said = votes.map(({ endpoint, outcome, cause }) => cause?.message ?? `${endpoint}: ${outcome}`);
+    const why = late ? "the answers came too late" : said.join("; ");
+    super("NO_QUORUM", `no quorum to ${action} ${list(resources)}: ${why}`, {
       cause: votes.find((vote) => vote.cause)?.cause,
     });
     this.name = "QuorumError";
@@ -123,7 +124,7 @@ export class EndpointError extends RedlockError {
     message: string,
     options?: ErrorOptions & { status?: number },
   ) {
-    super("ENDPOINT_ERROR", message, options);
+    super("ENDPOINT_ERROR", `${endpoint}: ${message}`, options);
     this.name = "EndpointError";
     this.endpoint = endpoint;
     this.kind = kind;

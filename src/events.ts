@@ -13,9 +13,17 @@ export interface OperationEvent {
 
 /** What happens to locks and endpoints. No event carries a token or any other secret. */
 export type RedlockEvent =
-  | (OperationEvent & { readonly type: "acquired"; readonly attempts: number; readonly fence?: number })
+  | (OperationEvent & {
+      readonly type: "acquired";
+      readonly attempts: number;
+      readonly fence: number | undefined;
+    })
   /** A round found the resource held; `retryIn` ms until the next, `undefined` when it was the last. */
-  | (OperationEvent & { readonly type: "contended"; readonly attempts: number; readonly retryIn?: number })
+  | (OperationEvent & {
+      readonly type: "contended";
+      readonly attempts: number;
+      readonly retryIn: number | undefined;
+    })
   | (OperationEvent & { readonly type: "extended"; readonly ttl: number })
   | (OperationEvent & { readonly type: "released"; readonly freed: boolean })
   | { readonly type: "lost"; readonly resources: readonly string[]; readonly reason: string }

@@ -3,7 +3,7 @@ import { holderOf, keyOf } from "./grant.ts";
 import type { Settings } from "./options.ts";
 import { type Answer, ask, quorumOf } from "./quorum.ts";
 import { runScript, send } from "./register.ts";
-import { inspectScript } from "./scripts.ts";
+import { registerScript } from "./scripts.ts";
 
 // What operators do: look at a resource, and free it.
 
@@ -29,55 +29,53 @@ export interface InspectionVote {
   readonly cause?: EndpointError;
 }
 
-type Sight = Answer & { readonly holder: string; readonly remaining: number; readonly fence?: number };
+type Sight = Answer & { readonly holder: string; readonly remaining: number; readonly fence: number };
 
 /** See {@link Redlock.inspect}. */
 export async function inspect(settings: Settings, resource: string): Promise<Inspection> {
   const { endpoints, prefix } = settings;
-  const keys = [keyOf(prefix, "lock", resource), keyOf(prefix, "fence", resource)];
+  const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, resource));
   const round = ask(settings, settings.timeout, async (call): Promise<Sight> => {
-    const reply = await runScript(call, inspectScript, keys, [], () => 2);
-    if (!Array.isArray(reply) || reply.length !== 3) throw new Error("unexpected reply to an inspection");
-    const [value, remaining, fence] = reply.map(String) as [string, string, string];
-    const seen = {
-      holder: holderOf(value),
-      remaining: Math.max(Number(remaining), 0),
-      ...(fence && { fence: Number(fence) }),
+    const reply = await runScript(call, registerScript, keys, ["look", "", 1, 1, 0]);
+    if (!Array.isArray(reply) || reply.length !== 3) throw new Error("unexpected reply to a script");
+    const [value, remaining, fence] = reply;
+    return {
+      outcome: value ? "held" : "granted",
+      holder: holderOf(String(value)),
+      remaining: Math.max(0, Number(remaining)),
+      fence: Number(fence),
     };
-    return { outcome: value ? "held" : "granted", ...seen };
   });
   await round.done;
 
-  const quorum = quorumOf(endpoints.length);
   const sights = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
-  const counts = new Map<string, number>();
-  for (const { holder } of sights) if (holder) counts.set(holder, (counts.get(holder) ?? 0) + 1);
-  const [most, count] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? ["", 0];
+  const quorum = quorumOf(endpoints.length);
   const silent = endpoints.length - sights.length;
-  const held = count >= quorum;
-  if (!held && count + silent >= quorum) throw new QuorumError("inspect", [resource], round.votes());
-
-  const expiries = sights.flatMap(({ holder, remaining }) => (holder === most ? [remaining] : []));
-  const fences = sights.flatMap(({ fence }) => fence ?? []);
+  // Whoever holds it is the holder on a quorum; it is free once fewer than a quorum are left.
+  let most: number[] = [];
+  for (const { holder } of sights) {
+    const expiries = sights.flatMap((sight) => (holder && sight.holder === holder ? [sight.remaining] : []));
+    if (expiries.length > most.length) most = expiries;
+  }
+  const held = most.length >= quorum;
+  if (!held && most.length + silent >= quorum) throw new QuorumError("inspect", [resource], round.votes());
   return {
     held,
-    // It is free once fewer than a quorum are left.
-    remaining: held ? expiries.sort((a, b) => b - a)[quorum - 1]! : 0,
-    fence: fences.length > 0 ? Math.max(...fences) : undefined,
-    votes: endpoints.map(({ name }, index) => {
+    remaining: (held && most.sort((a, b) => b - a)[quorum - 1]) || 0,
+    fence: Math.max(...sights.map(({ fence }) => fence)) || undefined,
+    votes: endpoints.map(({ name }, index): InspectionVote => {
       const answer = round.answers[index]!;
       if (answer.outcome === "error") return { endpoint: name, ...answer };
-      const { holder, outcome, ...seen } = answer;
-      return { endpoint: name, outcome: holder ? "held" : "free", ...seen };
+      const { holder, remaining, fence } = answer;
+      return { endpoint: name, outcome: holder ? "held" : "free", remaining, ...(fence && { fence }) };
     }),
   };
 }
 
 /** See {@link Redlock.forceRelease}. */
 export async function forceRelease(settings: Settings, resource: string): Promise<boolean> {
-  const key = keyOf(settings.prefix, "lock", resource);
   const round = ask(settings, settings.timeout, async (call): Promise<Answer & { freed: boolean }> => {
-    const reply = await send(call, ["DEL", key]);
+    const reply = await send(call, ["DEL", keyOf(settings.prefix, "lock", resource)]);
     if (!Number.isInteger(reply)) throw new Error("unexpected reply to a deletion");
     return { outcome: "granted", freed: reply === 1 };
   });

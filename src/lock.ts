@@ -1,11 +1,11 @@
 import { checkInteger } from "./check.ts";
 import { EndpointError, LockLostError, QuorumError, type RedlockError } from "./errors.ts";
 import { emit } from "./events.ts";
-import { type Grant, releaseGrant, renewGrant, withdrawGrant } from "./grant.ts";
+import { type Grant, heldRegister } from "./grant.ts";
 import { handOver, type Settings } from "./options.ts";
 import { type Answer, ask, type Round } from "./quorum.ts";
-import type { Call } from "./register.ts";
-import { renew } from "./renew.ts";
+import { type Call, drop, type Register, renew } from "./register.ts";
+import { renewOnQuorum } from "./renew.ts";
 import { Validity } from "./validity.ts";
 import { withdraw } from "./withdraw.ts";
 
@@ -38,6 +38,7 @@ export class Lock {
   readonly fence: number | undefined;
   readonly #settings: Settings;
   readonly #grant: Grant;
+  readonly #register: Register;
   readonly #validity: Validity;
   /** The round that took it; its late requests are cleaned up after at the release. */
   readonly #round: Round<Answer> | undefined;
@@ -61,6 +62,7 @@ export class Lock {
     this.fence = options.fence;
     this.#settings = settings;
     this.#grant = grant;
+    this.#register = heldRegister(grant);
     this.#ttl = ttl;
     this.#round = options.round;
     const { runtime, driftFactor, onEvent } = settings;
@@ -136,9 +138,9 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = ask(this.#settings, this.#settings.timeout, (call) => renewGrant(call, this.#grant, 0));
+    const round = ask(this.#settings, this.#settings.timeout, (call) => renew(call, this.#register, 0));
     const verdict = await round.verdict;
-    if (verdict === "no quorum") throw new QuorumError("verify the lock on", this.resources, round.votes());
+    if (verdict === "no quorum") throw new QuorumError("verify", this.resources, round.votes());
     if (verdict === "refused") this.#validity.lose("its token is gone from a quorum");
     return verdict === "granted" && !this.#validity.loss;
   }
@@ -169,19 +171,20 @@ export class Lock {
   async #extend(ttl: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
+    const spent = { requests: 0, commands: 0 };
     const extendOne = (call: Call) => {
       // A shorter extension that may yet be executed here would undo this one: its vote could not be relied on.
       const { name } = call.endpoint;
       if ((this.#shorter.get(name) ?? ttl) < ttl) {
-        throw new EndpointError(name, "timeout", `${name}: an earlier, shorter extension is unanswered`);
+        throw new EndpointError(name, "timeout", `an earlier, shorter extension is unanswered`);
       }
-      return renewGrant(call, this.#grant, ttl);
+      return renew(call, this.#register, ttl);
     };
-    const round = await renew(settings, this.#validity, ttl, resources, extendOne, (asked) =>
+    const round = await renewOnQuorum(settings, this.#validity, ttl, resources, spent, extendOne, (asked) =>
       this.#rememberUnanswered(asked, ttl),
     );
     this.#ttl = ttl;
-    emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...round.spent });
+    emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...spent });
     return this.remaining();
   }
 
@@ -202,15 +205,12 @@ export class Lock {
     const settings = this.#settings;
     const { resources } = this;
     this.#validity.release();
-    const round = ask(settings, settings.timeout, (call) => releaseGrant(call, this.#grant));
-    const late =
-      this.#round && withdraw(settings, this.#round, (call) => withdrawGrant(call, this.#grant), false);
-    const work = Promise.all([round.done, late]);
+    const round = withdraw(settings, this.#round, (call) => drop(call, this.#register), true);
     // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
-    if (!handOver(settings, work)) await work;
+    if (!handOver(settings, round.done)) await round.done;
     const verdict = await round.verdict;
     if (verdict === "no quorum") {
-      throw new QuorumError("release the lock on", resources, round.votes(), "the ttl will free it");
+      throw new QuorumError("release", resources, round.votes());
     }
     const freed = verdict === "granted";
     this.#freed = true;

@@ -66,16 +66,19 @@ export function tally(granted: number, refused: number, pending: number, count: 
   return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;
 }
 
-/** Asks every endpoint at once; those without an answer after `timeout` ms count as failed. */
+/**
+ * Asks every endpoint at once; those without an answer after `timeout` ms count as failed. What it costs is
+ * added to `spent`.
+ */
 export function ask<Reply extends Answer>(
   { endpoints, runtime, onFailure }: Assembly,
   timeout: number,
   perform: (call: Call) => Promise<Reply>,
+  spent: Spent = { requests: 0, commands: 0 },
 ): Round<Reply> {
   const count = endpoints.length;
   const elapsed = stopwatch(runtime);
   const controller = new AbortController();
-  const spent: Spent = { requests: 0, commands: 0 };
   const answers: (Reply | Failure | undefined)[] = new Array(count).fill(undefined);
   let granted = 0;
   let refused = 0;
@@ -110,7 +113,7 @@ export function ask<Reply extends Answer>(
     controller.abort();
     // Not left to the endpoints: one that ignores its signal must not hold up the round.
     endpoints.forEach(({ name }, index) => {
-      if (!answers[index]) note(index, failure(new EndpointError(name, "timeout", `${name}: ${why}`)));
+      if (!answers[index]) note(index, failure(new EndpointError(name, "timeout", why)));
     });
   }
   if (count === 0) finish();
@@ -172,5 +175,5 @@ function asEndpointError({ name }: Endpoint, error: unknown): EndpointError {
   if (error instanceof EndpointError) return error;
   // Of an endpoint of the user's own making, or a reply that made no sense.
   const reason = error instanceof Error ? error.message : String(error);
-  return new EndpointError(name, "malformed", `${name}: ${reason}`, { cause: error });
+  return new EndpointError(name, "malformed", reason, { cause: error });
 }

@@ -1,8 +1,24 @@
 import type { Command, Endpoint } from "./endpoint.ts";
-import { dropScript, replaceScript, type Script, takeScript, upstashFlag } from "./scripts.ts";
+import type { Answer } from "./quorum.ts";
+import { registerScript, type Script, upstashFlag } from "./scripts.ts";
 
-// A register with a ttl on one endpoint: the four operations that locks, idempotency records and semaphore
-// slots are all made of. Each is one command, executed or not, and each may be executed twice without harm.
+// A register on one endpoint: a value with a ttl, at one key or at several together. Locks, idempotency records
+// and semaphore slots are all made of these operations. Each is one request, executed or not, and each may be
+// executed twice without harm. Where the endpoint has a command for it, it is that; else it is the script.
+
+/** Where a value stands, or is to stand. */
+export interface Register {
+  /** One, or several that are taken all together or not at all. */
+  readonly keys: readonly string[];
+  /** Begins with a letter, so that no client in between takes it for JSON or a number. */
+  readonly value: string;
+  /** Where the comparison of values begins; 1: they are compared whole. */
+  readonly from?: number | undefined;
+  /** Remembers that the value was withdrawn, so that a late request for it is refused. */
+  readonly tombstone?: string | undefined;
+  /** Counters of which a fence is drawn. */
+  readonly counters?: readonly string[] | undefined;
+}
 
 /** Requests sent, and commands as Upstash bills them. */
 export interface Spent {
@@ -17,6 +33,24 @@ export interface Call {
   readonly spent: Spent;
 }
 
+/** What came of an operation. */
+export interface RegisterAnswer extends Answer {
+  /** The fence drawn, where there are counters. */
+  readonly fence?: number | undefined;
+  /** ms until the obstacle expires, where the endpoint said so. */
+  readonly retryAfter?: number | undefined;
+  /** The value that stands in the way, where the endpoint said so. */
+  readonly other?: string | undefined;
+}
+
+/** What the fence is at least, and how long its counters are kept, in ms. */
+export interface Fencing {
+  readonly least: number;
+  readonly retention: number;
+}
+
+const granted: RegisterAnswer = { outcome: "granted" };
+
 /** Sends one command. */
 export function send(call: Call, command: Command): Promise<unknown> {
   call.spent.requests += 1;
@@ -24,78 +58,129 @@ export function send(call: Call, command: Command): Promise<unknown> {
   return call.endpoint.send(command, call.signal);
 }
 
-/**
- * Runs a script by its hash, and by its text where the endpoint does not know it yet. `calls` tells from the
- * reply how many commands the script has called.
- */
+/** Runs a script by its hash, and by its text where the endpoint does not know it yet. */
 export async function runScript(
   call: Call,
   script: Script,
   keys: readonly string[],
-  args: readonly (string | number)[],
-  calls: (reply: unknown) => number,
+  args: Command,
 ): Promise<unknown> {
   const { dialect } = call.endpoint;
   const rest = [keys.length, ...keys, ...args];
-  let reply: unknown;
   try {
-    reply = await send(call, ["EVALSHA", script.sha[dialect], ...rest]);
+    return await send(call, ["EVALSHA", script.sha[dialect], ...rest]);
   } catch (error) {
     // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
     if (!(error as Error).message.includes("NOSCRIPT")) throw error;
-    const source = dialect === "upstash" ? upstashFlag + script.source : script.source;
-    reply = await send(call, ["EVAL", source, ...rest]);
+    return send(call, ["EVAL", (dialect === "upstash" ? upstashFlag : "") + script.source, ...rest]);
   }
-  call.spent.commands += calls(reply);
-  return reply;
 }
 
-/** Whether compare-and-set commands exist there and their plain replies can be trusted. */
-export function isNative({ endpoint }: Call): boolean {
-  return endpoint.dialect === "upstash" && endpoint.verbatim === true;
+/** Takes the register if it is empty, or the value's already. */
+export async function take(
+  call: Call,
+  register: Register,
+  ttl: number,
+  fencing?: Fencing,
+): Promise<RegisterAnswer> {
+  const { keys, value } = register;
+  if (call.endpoint.verbatim && isPlain(register)) {
+    // Only the exact positive reply counts.
+    const reply = await send(call, ["SET", keys[0]!, value, "NX", "PX", ttl]);
+    return { outcome: reply === "OK" ? "granted" : "held" };
+  }
+  return operate(call, "take", register, ttl, value, fencing);
 }
 
-/** Puts `value` into an empty register. Only an exact positive reply counts as true. */
-export async function take(call: Call, key: string, value: string, ttl: number): Promise<boolean> {
-  if (call.endpoint.verbatim) return (await send(call, ["SET", key, value, "NX", "PX", ttl])) === "OK";
-  return (await runScript(call, takeScript, [key], [value, ttl], callsOf(value))) === value;
-}
-
-/**
- * Puts `value` into an empty register, or reads what stands there. Resolves with the value that stands there
- * afterwards: `value` itself when it was granted, by this request or by an earlier one whose reply was lost.
- */
-export async function takeOrRead(call: Call, key: string, value: string, ttl: number): Promise<unknown> {
-  if (call.endpoint.verbatim) {
+/** Takes the register, or tells what stands in it. */
+export async function takeOrRead(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
+  const { keys, value } = register;
+  if (call.endpoint.verbatim && isPlain(register)) {
     try {
-      return (await send(call, ["SET", key, value, "NX", "GET", "PX", ttl])) ?? value;
+      const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
+      // Its own value stands there already: an earlier execution whose reply was lost.
+      return other === null || other === value ? granted : { outcome: "held", other: String(other) };
     } catch (error) {
       // Redis before 7.0 knows NX and GET, but not together. It says so before it does anything.
       if (!(error as Error).message.includes("syntax error")) throw error;
     }
   }
-  return runScript(call, takeScript, [key], [value, ttl], callsOf(value));
+  return operate(call, "take", register, ttl);
 }
 
-/** Replaces `old` by `value` with a new ttl; false when `old` no longer stands there. Never creates. */
-export async function replace(
+/** Gives the register a new ttl, and a new value if there is one; never creates it. ttl 0 only looks. */
+export async function renew(
   call: Call,
-  key: string,
-  old: string,
-  value: string,
+  register: Register,
   ttl: number,
-): Promise<boolean> {
-  if (isNative(call)) return (await send(call, ["SET", key, value, "IFEQ", old, "PX", ttl])) === "OK";
-  return (await runScript(call, replaceScript, [key], [old, value, ttl], callsOf(value))) === value;
+  value: string = register.value,
+): Promise<RegisterAnswer> {
+  if (isNative(call) && isPlain(register) && ttl > 0) {
+    const { keys, value: old } = register;
+    const reply = await send(call, ["SET", keys[0]!, value, "IFEQ", old, "PX", ttl]);
+    return { outcome: reply === "OK" ? "granted" : "lost" };
+  }
+  return operate(call, "renew", register, ttl, value);
 }
 
-/** Deletes the register if `value` stands there; false when it does not. */
-export async function drop(call: Call, key: string, value: string): Promise<boolean> {
-  if (isNative(call)) return (await send(call, ["DELEX", key, "IFEQ", value])) === 1;
-  return (await runScript(call, dropScript, [key], [value, 1], callsOf(value))) === value;
+/** Raises the counters to the least fence while the register is the value's. */
+export function raise(call: Call, register: Register, fencing: Fencing): Promise<RegisterAnswer> {
+  return operate(call, "renew", register, 0, register.value, fencing);
 }
 
-/** Each of these scripts reads first, and writes when it grants. */
-function callsOf(value: string): (reply: unknown) => number {
-  return (reply) => (reply === value ? 2 : 1);
+/** Deletes what is the value's, and leaves a tombstone, if there is one, for `retention` ms. */
+export async function drop(call: Call, register: Register, retention = 0): Promise<RegisterAnswer> {
+  if (isNative(call) && isPlain(register)) {
+    const { keys, value } = register;
+    return { outcome: (await send(call, ["DELEX", keys[0]!, "IFEQ", value])) === 1 ? "granted" : "lost" };
+  }
+  return operate(call, "drop", register, retention);
+}
+
+async function operate(
+  call: Call,
+  operation: "take" | "renew" | "drop",
+  { keys, value, from = 1, tombstone, counters = [] }: Register,
+  ttl: number,
+  left: string = value,
+  { least, retention }: Fencing = { least: 0, retention: 0 },
+): Promise<RegisterAnswer> {
+  const { spent } = call;
+  const drawn = retention ? counters : [];
+  const names = tombstone ? [...keys, tombstone, ...drawn] : keys;
+  const reply = await runScript(call, registerScript, names, [
+    operation,
+    value,
+    from,
+    keys.length,
+    ttl,
+    left,
+    least,
+    retention,
+  ]);
+  if (!Array.isArray(reply)) throw new Error("unexpected reply to a script");
+  // What Upstash bills beside the script itself: it reads all keys, then writes what it grants.
+  spent.commands += 1;
+  if (reply[0] === value) {
+    spent.commands += (ttl && keys.length) + drawn.length;
+    if (!retention) return granted;
+    const fence = Number(reply[1]);
+    // A fence that JavaScript cannot count with orders nothing.
+    if (!Number.isSafeInteger(fence) || fence < 1) throw new Error(`${reply[1]} is not a fence`);
+    return { outcome: "granted", fence };
+  }
+  if (reply[0] !== 0) throw new Error("unexpected reply to a script");
+  if (operation !== "take") return { outcome: "lost" };
+  spent.commands += 1;
+  return { outcome: "held", retryAfter: Number(reply[1]), other: String(reply[2]) };
+}
+
+/** Whether compare-and-set commands exist there and their plain replies can be trusted. */
+function isNative({ endpoint }: Call): boolean {
+  return endpoint.dialect === "upstash" && endpoint.verbatim === true;
+}
+
+/** Whether plain commands can do it. */
+function isPlain({ keys, from = 1, tombstone }: Register): boolean {
+  return keys.length === 1 && from === 1 && !tombstone;
 }

@@ -1,7 +1,7 @@
 import { QuorumError } from "./errors.ts";
 import type { Settings } from "./options.ts";
 import { type Answer, ask, type Round } from "./quorum.ts";
-import type { Call } from "./register.ts";
+import type { Call, Spent } from "./register.ts";
 import type { Validity } from "./validity.ts";
 
 /**
@@ -11,25 +11,26 @@ import type { Validity } from "./validity.ts";
  * @throws the loss, when it is lost, was lost before, or is found to be
  * @throws QuorumError when too few endpoints answered in time; what was valid before stays valid
  */
-export async function renew(
+export async function renewOnQuorum(
   settings: Settings,
   validity: Validity,
   ttl: number,
   names: readonly string[],
+  spent: Spent,
   perform: (call: Call) => Promise<Answer>,
   done?: (round: Round<Answer>) => void,
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
   // No request may outlast the validity: a hang must not hide its end.
-  const round = ask(settings, Math.min(settings.timeout, validity.remaining()), perform);
+  const round = ask(settings, Math.min(settings.timeout, validity.remaining()), perform, spent);
   const verdict = await round.verdict;
   done?.(round);
   if (validity.loss) throw validity.loss;
   if (verdict === "refused") throw validity.lose("its token is gone from a quorum");
   const late = validity.budgetOf(ttl) <= round.elapsed();
   if (verdict !== "granted" || late) {
-    throw new QuorumError("extend", names, round.votes(), late ? "the answers came too late" : undefined);
+    throw new QuorumError("extend", names, round.votes(), verdict === "granted");
   }
   validity.renew(ttl, round.elapsed);
   return round;

@@ -49,12 +49,8 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
       } catch (error) {
         // Not kept as the cause: the client's errors quote the whole command with its tokens.
         const { message, name: kind } = error as Error;
-        const refused = kind === "UpstashError";
-        throw new EndpointError(
-          name,
-          refused ? "redis" : "network",
-          `${name}: ${withoutSecrets(String(message), command)}`,
-        );
+        const refused = kind === "UpstashError" ? "redis" : "network";
+        throw new EndpointError(name, refused, withoutSecrets(String(message), command));
       }
     },
   };

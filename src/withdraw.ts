@@ -1,44 +1,53 @@
 import { handOver, type Settings } from "./options.ts";
 import { type Answer, ask, type Round } from "./quorum.ts";
 import type { Call } from "./register.ts";
+import type { Runtime } from "./runtime.ts";
 
 /**
- * Takes back what a round asked for, on every endpoint where it was, or may be, or may yet be executed. A
- * request that is unanswered now gets a second withdrawal when it ends: HTTP keeps no order, so the first may
- * have overtaken it.
+ * Takes back what a round took, on every endpoint where that was, or may be, or may yet be executed: at once
+ * where it was answered, after its answer where that comes soon. HTTP keeps no order: where a withdrawal may
+ * have overtaken its request, another follows when the request ends.
  *
- * @param drop withdraws on one endpoint, exactly what this round asked for and nothing newer
- * @param now false when the first withdrawal has been sent already
- * @returns ends when every endpoint has answered or timed out
+ * @param drop withdraws on one endpoint: exactly what this round took, and nothing newer
+ * @param everywhere also where the endpoint refused: a holder gives back all it may have
  */
-export async function withdraw(
+export function withdraw(
   settings: Settings,
-  round: Round<Answer>,
+  taken: Round<Answer> | undefined,
   drop: (call: Call) => Promise<Answer>,
-  now = true,
-): Promise<void> {
-  const { runtime, timeout } = settings;
-  await Promise.all(
-    settings.endpoints.map(async (endpoint, index) => {
-      // Failures are not reported: they have been, for the request that is being withdrawn.
-      const send = () => ask({ endpoints: [endpoint], runtime }, timeout, drop).done;
-      const request = round.requests[index]!;
-      let answer = round.answers[index];
-      // A refusal proves that the request was executed and granted nothing.
-      const first = now && answer?.outcome !== "held" ? send() : undefined;
-      if (!answer) {
-        await Promise.race([request, round.done]);
-        answer = round.answers[index]!;
-        if (answer.outcome !== "held") await send();
+  everywhere = false,
+): Round<Answer> {
+  const { endpoints, runtime, timeout } = settings;
+  // A failure to take back is no news: it has been reported for the request that is being taken back.
+  const assembly = everywhere ? settings : { endpoints, runtime };
+  return ask(assembly, timeout, async (call) => {
+    const index = endpoints.indexOf(call.endpoint);
+    const request = taken?.requests[index];
+    if (taken && request) {
+      if (!taken.answers[index]) await settledWithin(runtime, timeout / 4, request);
+      const outcome = taken.answers[index]?.outcome;
+      // A refusal proves that the request was executed and took nothing.
+      if (outcome === "held" && !everywhere) return { outcome: "lost" };
+      if (outcome !== "granted" && outcome !== "held") {
+        const again = request.then((late) => {
+          // A timed-out request that fails in the end is as unknown as it was when this withdrawal was sent.
+          if (late.outcome === "held" || (late.outcome === "error" && outcome)) return;
+          return ask({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
+        });
+        handOver(settings, again);
       }
-      if (answer.outcome === "error") {
-        // A client that cannot cancel goes on after its timeout; nobody should have to wait for that.
-        handOver(
-          settings,
-          request.then((late) => (late.outcome === "granted" ? send() : undefined)),
-        );
-      }
-      await first;
-    }),
-  );
+    }
+    return drop(call);
+  });
+}
+
+/** Ends with `request`, or after `ms`. */
+function settledWithin(runtime: Runtime, ms: number, request: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = runtime.timer(ms, resolve);
+    void request.then(() => {
+      cancel();
+      resolve();
+    });
+  });
 }

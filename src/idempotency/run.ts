@@ -3,14 +3,14 @@ import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { handOver, type Settings } from "../options.ts";
 import { type Answer, ask, type Round, unlessAborted } from "../quorum.ts";
-import type { Call, Spent } from "../register.ts";
-import { renew } from "../renew.ts";
+import { drop, type Register, renew, type Spent } from "../register.ts";
+import { renewOnQuorum } from "../renew.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
 import { Validity } from "../validity.ts";
 import { withdraw } from "../withdraw.ts";
 import { FingerprintMismatchError, InProgressError, LeaseLostError, RecordCorruptError } from "./errors.ts";
 import { type CompleteRecord, completeText, type PendingRecord, pendingText } from "./record.ts";
-import { askBegin, completeOne, failOne, judgeBegin, renewOne, repairOne } from "./store.ts";
+import { askBegin, completeOne, judgeBegin } from "./store.ts";
 
 /** How results become text and text results again. */
 export interface Codec<Value> {
@@ -83,7 +83,8 @@ type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
 /** A run's claim: its own pending record, and the round that wrote it. */
 interface Claim {
   readonly token: string;
-  readonly own: string;
+  /** The record's key, with this run's pending record. */
+  readonly own: Register;
   readonly startedAt: number;
   readonly round: Round<Answer>;
 }
@@ -107,11 +108,10 @@ export async function runOnce<Value>(
     if (signal?.aborted) throw signal.reason;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
-    const own = pendingText({ token, startedAt, fingerprint });
-    const round = askBegin(settings, name, own);
+    const own: Register = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
+    const round = askBegin(settings, own, spent);
     const verdict = await unlessAborted(round, signal);
     const begin = verdict && (await judgeBegin(round, verdict, fingerprint));
-    addSpent(spent, round.spent);
 
     if (begin?.kind === "run") {
       const run = new Run(request, { token, own, startedAt, round }, limit - elapsed(), spent, report);
@@ -121,10 +121,8 @@ export async function runOnce<Value>(
     // What this round left of its own goes: it makes place for others, or for the result.
     const replay = begin?.kind === "replay" ? begin : undefined;
     const withdrawal = withdraw(settings, round, (call) =>
-      replay
-        ? repairOne(call, name, own, replay.text, retentionLeft(request, replay.record))
-        : failOne(call, name, own),
-    ).finally(() => withdrawals.delete(withdrawal));
+      replay ? renew(call, own, retentionLeft(request, replay.record), replay.text) : drop(call, own),
+    ).done.finally(() => withdrawals.delete(withdrawal));
     withdrawals.add(withdrawal);
     const handedOver = handOver(settings, withdrawal);
     if (!begin) throw signal?.reason;
@@ -154,12 +152,7 @@ export async function runOnce<Value>(
         report("busy");
         throw new InProgressError(key, settings.timeout);
       default:
-        throw new QuorumError(
-          "begin",
-          [key],
-          round.votes(),
-          begin.kind === "run" ? "the answers came too late" : undefined,
-        );
+        throw new QuorumError("begin", [key], round.votes(), begin.kind === "run");
     }
   }
 }
@@ -196,19 +189,12 @@ class Run<Value> {
   }
 
   async execute(handler: (context: RunContext) => Promise<Value> | Value): Promise<Outcome<Value>> {
-    const { settings, key, name, codec } = this.#request;
+    const { settings, key, codec } = this.#request;
     const { own, token, round } = this.#claim;
     const { validity } = this;
     const { ttl, maxHold, backoff } = settings;
     const renewal = (lease: number) =>
-      renew(
-        settings,
-        validity,
-        lease,
-        [key],
-        (call) => renewOne(call, name, own, lease),
-        (asked) => addSpent(this.#spent, asked.spent),
-      );
+      renewOnQuorum(settings, validity, lease, [key], this.#spent, (call) => renew(call, own, lease));
     void validity.autoExtend({ ttl: () => ttl, maxHold, backoff }, renewal);
     let value: Value;
     let result: string;
@@ -224,7 +210,7 @@ class Run<Value> {
       result = codec.encode(value);
     } catch (error) {
       validity.release();
-      const withdrawal = withdraw(settings, round, (call) => failOne(call, name, own));
+      const withdrawal = withdraw(settings, round, (call) => drop(call, own)).done;
       if (!handOver(settings, withdrawal)) await withdrawal;
       this.#report("failed");
       throw error;
@@ -237,17 +223,14 @@ class Run<Value> {
 
   /** Stores the result; goes on trying within the lease when no quorum answers. */
   async #complete(result: string): Promise<void> {
-    const { settings, key, name, fingerprint, retention } = this.#request;
+    const { settings, key, fingerprint, retention } = this.#request;
     const { own, token, startedAt, round: begun } = this.#claim;
     const { runtime, timeout } = settings;
     const completedAt = Math.max(Math.floor(runtime.now()), startedAt);
     const text = completeText({ token, completedAt, fingerprint, result });
-    const step = (call: Call) => completeOne(call, name, own, text, retention);
-
     const attempt = async (): Promise<Round<Answer>> => {
-      const round = ask(settings, timeout, step);
+      const round = ask(settings, timeout, (call) => completeOne(call, own, text, retention), this.#spent);
       await round.verdict;
-      addSpent(this.#spent, round.spent);
       if (!handOver(settings, round.done)) await round.done;
       return round;
     };
@@ -288,9 +271,4 @@ function retryAfter({ settings }: Timing, { startedAt }: PendingRecord): number 
 function retentionLeft({ settings, retention }: Timing, { completedAt }: CompleteRecord): number {
   const age = Math.max(0, settings.runtime.now() - completedAt);
   return Math.max(1_000, Math.floor(retention - age));
-}
-
-function addSpent(total: Spent, more: Spent): void {
-  total.requests += more.requests;
-  total.commands += more.commands;
 }

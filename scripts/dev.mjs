@@ -1,0 +1,92 @@
+// The Worker and three local Redis endpoints, to play with: `npm run dev`. Nothing to set up, and nothing is
+// left once it ends.
+import { once } from "node:events";
+import { createServer } from "node:net";
+import process from "node:process";
+import { load } from "./load.mjs";
+import { randomSecrets, startWorker } from "./local-worker.mjs";
+
+const firstPort = 8787;
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => stop.abort());
+
+const closers = [];
+try {
+  await run();
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await Promise.all(closers.map((close) => close()));
+}
+
+async function run() {
+  const { startEndpoints } = await load("src/dev/index.ts");
+  const { githubCommand, standardWebhooksCommand } = await load("worker/page.ts");
+  const local = await startEndpoints({ faultsApi: true });
+  closers.push(local.close);
+  const secrets = randomSecrets();
+  const port = await freePort(firstPort);
+  const worker = await startWorker({
+    bindings: { ...secrets, ...local.env() },
+    port,
+    onLog: (text) => process.stderr.write(text),
+  });
+  closers.push(worker.close);
+
+  const [first] = local.endpoints;
+  const engine =
+    local.engine === "redis" ? "a redis-server each" : "the embedded engine: redis-server is not on PATH";
+  console.log(`
+redlock-edge: the Worker runs in workerd, with a D1 database of its own.
+
+  page        ${worker.url}/
+  deliveries  ${worker.url}/deliveries
+  health      ${worker.url}/healthz
+  endpoints   ${local.endpoints.map(({ url }) => url).join("  ")}
+              (${engine})
+
+The secrets of this run; the commands below need them:
+
+${exports(secrets)}
+
+Send a webhook as GitHub does; the last command once more is a duplicate:
+
+${githubCommand(`${worker.url}/webhooks/github`)}
+
+Send a Standard Webhook:
+
+${standardWebhooksCommand(`${worker.url}/webhooks/standard`)}
+
+Break the first endpoint (DELETE mends it), and the two others go on:
+
+curl -X POST ${first.url}/_faults -H 'authorization: Bearer ${first.token}' \\
+  -d '{"fault":"down"}'
+
+Ctrl-C stops everything.
+`);
+  if (!stop.signal.aborted) await once(stop.signal, "abort");
+}
+
+function exports(variables) {
+  return Object.entries(variables)
+    .map(([name, value]) => `export ${name}='${value}'`)
+    .join("\n");
+}
+
+/** The first port that nobody listens on, from `port` on. */
+async function freePort(port) {
+  for (let candidate = port; candidate < port + 100; candidate++) {
+    if (await isFree(candidate)) return candidate;
+  }
+  throw new Error(`no port is free from ${port} to ${port + 99}`);
+}
+
+function isFree(port) {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen({ host: "127.0.0.1", port }, () => server.close(() => resolve(true)));
+  });
+}
