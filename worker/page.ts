@@ -132,7 +132,13 @@ ${rows.map(
 </table></div>`;
 }
 
-function githubCommand(url: string): string {
+/**
+ * Shell commands that send a webhook as GitHub would; the secret is expected in `GITHUB_WEBHOOK_SECRET`.
+ *
+ * @example
+ * console.log(githubCommand("http://127.0.0.1:8787/webhooks/github"));
+ */
+export function githubCommand(url: string): string {
   return `body='{"action":"opened","issue":{"number":42},"repository":{"full_name":"octo/demo"}}'
 id=$(openssl rand -hex 16)
 signature=$(printf %s "$body" | openssl dgst -sha256 -hmac "$GITHUB_WEBHOOK_SECRET" | sed 's/^.* //')
@@ -141,7 +147,13 @@ curl -i ${shellQuoted(url)} -H 'content-type: application/json' \\
   -H "x-hub-signature-256: sha256=$signature" --data-binary "$body"`;
 }
 
-function standardWebhooksCommand(url: string): string {
+/**
+ * Shell commands that send a Standard Webhook; the secret is expected in `STANDARD_WEBHOOKS_SECRET`.
+ *
+ * @example
+ * console.log(standardWebhooksCommand("http://127.0.0.1:8787/webhooks/standard"));
+ */
+export function standardWebhooksCommand(url: string): string {
   // The key goes to openssl as hex because its bytes may include zeros, which no argument can hold.
   return `body='{"type":"invoice.paid","data":{"id":"inv_42"}}'
 id=msg_$(openssl rand -hex 16)

@@ -51,8 +51,12 @@ export async function receive(context: Context<{ Bindings: Bindings }>, sender: 
     const { status, value } = await idempotency.run(id, { scope: [provider] }, (run) =>
       act(db, redlock, delivery, run),
     );
-    const headers = status === "replayed" ? { "idempotent-replayed": "true" } : undefined;
-    response = Response.json(value, headers && { headers });
+    response = new Response(`${JSON.stringify(value)}\n`, {
+      headers: {
+        "content-type": "application/json",
+        ...(status === "replayed" && { "idempotent-replayed": "true" }),
+      },
+    });
     entry = { ...entry, outcome: status, fence: status === "executed" ? value.fence : null };
   } catch (error) {
     const problem = problemOf(error);
