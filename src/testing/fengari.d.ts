@@ -47,6 +47,7 @@ declare module "fengari" {
     lua_pushstring(state: LuaState, value: Uint8Array): void;
     lua_pushvalue(state: LuaState, index: number): void;
     lua_rawequal(state: LuaState, left: number, right: number): number;
+    lua_rawget(state: LuaState, index: number): number;
     lua_rawgeti(state: LuaState, index: number, position: number): number;
     lua_rawset(state: LuaState, index: number): void;
     lua_rawseti(state: LuaState, index: number, position: number): void;
@@ -146,6 +147,11 @@ declare module "fengari/src/ltable.js" {
     luaH_setfrom(state: LuaState, table: Table, key: TValue, value: TValue): void;
   };
   export default ltable;
+}
+
+declare module "fengari/src/llimits.js" {
+  const llimits: { luai_nummod(state: unknown, dividend: number, divisor: number): number };
+  export default llimits;
 }
 
 declare module "fengari/src/ldebug.js" {

@@ -2,6 +2,12 @@
 // ms is beyond its integers. Redis has Lua 5.1, where every number is a double. The difference is in a few
 // places of the virtual machine, which are replaced here: no value counts as an integer any more.
 
+export { remainder } from "./lua-remainder.ts";
+
+// That one has to be loaded before the machine is; therefore every other file takes fengari from here.
+
+export { default as fengari, type LuaFunction, type LuaState } from "fengari";
+
 import ldebug from "fengari/src/ldebug.js";
 import lobject, { type TValue } from "fengari/src/lobject.js";
 import lstring from "fengari/src/lstring.js";

@@ -1,6 +1,5 @@
-import fengari, { type LuaState } from "fengari";
 import { fromOctets, toOctets } from "./bytes.ts";
-import { printNumber } from "./lua-dialect.ts";
+import { fengari, type LuaState, printNumber } from "./lua-dialect.ts";
 import { formatFixed, formatGeneral, formatScientific } from "./numbers.ts";
 
 const { lua, lauxlib } = fengari;

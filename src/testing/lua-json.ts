@@ -1,6 +1,5 @@
-import fengari, { type LuaState } from "fengari";
 import { fromOctets, toBytes, toOctets, toText } from "./bytes.ts";
-import { printNumber } from "./lua-dialect.ts";
+import { fengari, type LuaState, printNumber } from "./lua-dialect.ts";
 
 const { lua, lauxlib } = fengari;
 

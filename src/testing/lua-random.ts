@@ -1,5 +1,5 @@
-import fengari, { type LuaState } from "fengari";
 import { toOctets } from "./bytes.ts";
+import { fengari, type LuaState } from "./lua-dialect.ts";
 
 const { lua, lauxlib } = fengari;
 

@@ -50,7 +50,7 @@ export function parseFloatStrict(bytes: string): number | undefined {
 export function formatGeneral(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatSpecial(value);
   const digits = Math.max(1, precision);
-  const scientific = value.toExponential(digits - 1);
+  const scientific = toExponential(value, digits - 1);
   const exponent = Number(scientific.slice(scientific.indexOf("e") + 1));
   // toExponential and toFixed drop the sign of -0, which C prints.
   const sign = Object.is(value, -0) ? "-" : "";
@@ -58,13 +58,13 @@ export function formatGeneral(value: number, precision: number): string {
     const mantissa = scientific.slice(0, scientific.indexOf("e"));
     return `${sign}${withoutZeros(mantissa)}${formatExponent(exponent)}`;
   }
-  return sign + withoutZeros(value.toFixed(Math.min(100, digits - 1 - exponent)));
+  return sign + withoutZeros(toFixed(value, Math.min(100, digits - 1 - exponent)));
 }
 
 /** Prints a number as C's `%.<precision>e`. */
 export function formatScientific(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatSpecial(value);
-  const [mantissa, exponent] = value.toExponential(precision).split("e") as [string, string];
+  const [mantissa, exponent] = toExponential(value, precision).split("e") as [string, string];
   return `${Object.is(value, -0) ? "-" : ""}${mantissa}${formatExponent(Number(exponent))}`;
 }
 
@@ -73,8 +73,35 @@ export function formatFixed(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatSpecial(value);
   const sign = Object.is(value, -0) ? "-" : "";
   // toFixed changes to exponent form from 1e21 on; such a number is an integer, which BigInt prints in full.
-  if (Math.abs(value) < 1e21) return sign + value.toFixed(precision);
+  if (Math.abs(value) < 1e21) return sign + toFixed(value, precision);
   return BigInt(value).toString() + (precision > 0 ? `.${"0".repeat(precision)}` : "");
+}
+
+// JavaScript rounds what lies exactly between two neighbours up, C rounds it to the even one: 0.5 is "0" there.
+// The exact digits of a double go on further than these, but never through so many zeros.
+const tieDigits = 40;
+
+function toFixed(value: number, precision: number): string {
+  const rounded = value.toFixed(precision);
+  if (Number.isInteger(value)) return rounded;
+  const exact = value.toFixed(Math.min(100, precision + tieDigits));
+  const cut = exact.slice(0, exact.indexOf(".") + 1 + precision);
+  return isTieToEven(cut, exact) ? cut.replace(/\.$/, "") : rounded;
+}
+
+function toExponential(value: number, precision: number): string {
+  const rounded = value.toExponential(precision);
+  const [exact, exponent] = value.toExponential(Math.min(100, precision + tieDigits)).split("e") as [
+    string,
+    string,
+  ];
+  const cut = exact.slice(0, exact.indexOf(".") + 1 + precision);
+  return isTieToEven(cut, exact) ? `${cut.replace(/\.$/, "")}e${exponent}` : rounded;
+}
+
+/** Whether `exact` is `cut`, an even last digit, and a half of its unit. */
+function isTieToEven(cut: string, exact: string): boolean {
+  return /[02468]\.?$/.test(cut) && /^50*$/.test(exact.slice(cut.length));
 }
 
 function formatSpecial(value: number): string {

@@ -119,6 +119,7 @@ const strings: readonly fc.Arbitrary<Command>[] = [
   command("SETRANGE", key, index, value),
 ];
 
+// Without DBSIZE: Redis counts keys that have expired until it gets round to removing them.
 const keys: readonly fc.Arbitrary<Command>[] = [
   command("DEL", key, some(key)),
   command("UNLINK", key),
@@ -135,7 +136,6 @@ const keys: readonly fc.Arbitrary<Command>[] = [
   command("PERSIST", key),
   command("RENAME", key, key),
   command("KEYS", glob),
-  command("DBSIZE"),
   command("SCAN", word(0, 0, "x"), word("COUNT"), word(1000, 0, "x")),
   command("SCAN", word(0), word("MATCH"), glob, word("TYPE"), word("string", "hash")),
   command("PING", optional(value)),

@@ -81,9 +81,9 @@ function normal(reply: unknown): unknown {
   return typeof reply === "string" ? reply.replaceAll("-nan", "nan") : reply;
 }
 
-/** What fast-check needs: a seed that is printed, and that `SEED=…` gives again. */
+/** What fast-check needs: a seed that is printed, and that `SEED=…` gives again; `RUNS=…` for more runs. */
 export function seeded(runs: number): { readonly seed: number; readonly numRuns: number } {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
   console.info(`SEED=${seed}`);
-  return { seed, numRuns: runs };
+  return { seed, numRuns: Number(process.env.RUNS ?? runs) };
 }

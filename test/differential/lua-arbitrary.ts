@@ -31,13 +31,14 @@ interface Grammar {
   any: string;
 }
 
-const { number, string, boolean, any } = fc.letrec<Grammar>((tie) => {
+const { number, boolean, any } = fc.letrec<Grammar>((tie: fc.LetrecTypedTie<Grammar>) => {
   const of = (...parts: readonly (string | fc.Arbitrary<unknown>)[]) =>
     fc
       .tuple(...parts.map((part) => (typeof part === "string" ? fc.constant(part) : part)))
       .map((all) => all.join(""));
   const numeric = tie("number");
   const textual = tie("string");
+  const truth = tie("boolean");
   const either = tie("any");
   return {
     number: fc.oneof(
@@ -124,11 +125,11 @@ const { number, string, boolean, any } = fc.letrec<Grammar>((tie) => {
     ),
     any: fc.oneof(
       { depthSize: "small", withCrossShrink: true },
-      tie("number"),
-      tie("string"),
-      tie("boolean"),
+      numeric,
+      textual,
+      truth,
       fc.constantFrom("nil", "KEYS[2]", "ARGV[9]"),
-      of("(", tie("boolean"), " and ", either, " or ", either, ")"),
+      of("(", truth, " and ", either, " or ", either, ")"),
     ),
   };
 });
