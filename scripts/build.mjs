@@ -1,0 +1,51 @@
+// Builds the package into dist/: JavaScript by esbuild, one file per export and shared chunks; types by tsc.
+import { execFileSync } from "node:child_process";
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { build } from "esbuild";
+
+rmSync("dist", { recursive: true, force: true });
+
+const shared = {
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  splitting: true,
+  outbase: "src",
+  outdir: "dist",
+};
+
+// For every runtime. The definitions make fengari, the Lua machine of `./testing`, load without Node and DOM.
+await build({
+  ...shared,
+  platform: "neutral",
+  mainFields: ["main"],
+  entryPoints: ["index", "idempotency/index", "webhooks/index", "testing/index"].map(
+    (name) => `src/${name}.ts`,
+  ),
+  define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
+});
+
+// For Node alone. Bundled CommonJS asks for Node's modules by `require`, which ES modules lack.
+await build({
+  ...shared,
+  platform: "node",
+  minify: true,
+  keepNames: true,
+  target: "node20",
+  chunkNames: "dev/[name]-[hash]",
+  entryPoints: ["src/dev/index.ts", "src/dev/cli.ts"],
+  banner: {
+    js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
+  },
+});
+chmodSync("dist/dev/cli.js", 0o755);
+
+execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
+  stdio: "inherit",
+});
+// The sources import each other as .ts; published types stand beside .js files.
+for (const name of readdirSync("dist", { recursive: true })) {
+  if (!name.endsWith(".d.ts")) continue;
+  const types = readFileSync(`dist/${name}`, "utf8");
+  writeFileSync(`dist/${name}`, types.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
+}
