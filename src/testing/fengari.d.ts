@@ -56,6 +56,7 @@ declare module "fengari" {
     lua_setfield(state: LuaState, index: number, key: Uint8Array): void;
     lua_setmetatable(state: LuaState, index: number): void;
     lua_settop(state: LuaState, index: number): void;
+    lua_tocfunction(state: LuaState, index: number): LuaFunction;
     lua_toboolean(state: LuaState, index: number): boolean;
     lua_tonumber(state: LuaState, index: number): number;
     lua_topointer(state: LuaState, index: number): unknown;

@@ -1,3 +1,4 @@
+import type { Table } from "fengari/src/ltable.js";
 import { fromOctets, toOctets } from "./bytes.ts";
 import { fengari, type LuaState, lua51Message, printNumber } from "./lua-dialect.ts";
 import { name } from "./lua-values.ts";
@@ -59,6 +60,13 @@ export function toStringFunction(state: LuaState): number {
     lauxlib.luaL_tolstring(state, 1);
   }
   return 1;
+}
+
+/** Fails where the first argument is a table that nobody may change. */
+export function refuseReadOnly(state: LuaState): void {
+  if (lua.lua_type(state, 1) === lua.LUA_TTABLE && (lua.lua_topointer(state, 1) as Table).readOnly) {
+    lauxlib.luaL_error(state, toOctets("Attempt to modify a readonly table"));
+  }
 }
 
 /** math.max: only numbers, and strings that read as one. */

@@ -64,7 +64,7 @@ keep(math, "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge
 keep(coroutine, "create resume running status wrap yield")
 _VERSION = "Lua 5.1"
 setmetatable(G, {__index = missing_global})
-local libraries = {string, table, math, coroutine, redis, cjson}
+local locked = {string, table, math, coroutine, redis, cjson, getmetatable(G), getmetatable("")}
 keep(G, "ARGV KEYS _G _VERSION assert cjson collectgarbage coroutine error getmetatable ipairs loadstring math next pairs pcall rawequal rawget rawset redis select setmetatable string table tonumber tostring type unpack xpcall")
-return G, G.unpack(libraries)
+return G, G.unpack(locked)
 `;

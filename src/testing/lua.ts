@@ -1,6 +1,14 @@
 import type { Table } from "fengari/src/ltable.js";
 import { fromOctets, toOctets } from "./bytes.ts";
-import { greatest, least, missingGlobal, protectedCall, raise, toStringFunction } from "./lua-base.ts";
+import {
+  greatest,
+  least,
+  missingGlobal,
+  protectedCall,
+  raise,
+  refuseReadOnly,
+  toStringFunction,
+} from "./lua-base.ts";
 import {
   applyLua51,
   fengari,
@@ -165,11 +173,18 @@ export class Lua {
   #addFunctions(): void {
     const state = this.#state;
     lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, lua.LUA_RIDX_GLOBALS);
+    lua.lua_getfield(state, 1, name("setmetatable"));
+    const setMetatable = lua.lua_tocfunction(state, -1);
+    lua.lua_settop(state, 1);
     this.#setFunctions({
       error: raise,
       missing_global: missingGlobal,
       loadstring: (own) => this.#loadString(own),
       pcall: protectedCall,
+      setmetatable: (own) => {
+        refuseReadOnly(own);
+        return setMetatable(own);
+      },
       tostring: toStringFunction,
     });
     lua.lua_getfield(state, 1, name("string"));

@@ -218,7 +218,7 @@ class InProcessEndpoint implements MemoryEndpoint {
   }
 
   #error(kind: EndpointErrorKind, what: string, options?: ErrorOptions & { status?: number }): EndpointError {
-    return new EndpointError(this.name, kind, `endpoint ${this.name}: ${what}`, options);
+    return new EndpointError(this.name, kind, what, options);
   }
 }
 

@@ -33,9 +33,21 @@ const unordered = /^(?:KEYS|SMEMBERS|HKEYS|HVALS|SCAN)$/;
 // The two servers answer one after the other: that much may pass between them.
 const slack: Readonly<Record<string, number>> = { TTL: 3, EXPIRETIME: 3, PTTL: 3000, PEXPIRETIME: 3000 };
 
+/** The library's script answers {…, ms until it expires, …}. */
+function remainingIn(reply: unknown): number | undefined {
+  const ms = Array.isArray(reply) && reply.length === 3 ? reply[1] : undefined;
+  return typeof ms === "number" && ms >= 0 ? ms : undefined;
+}
+
 function isNear(ours: Answer, theirs: Answer, [name]: readonly (string | number)[]): boolean {
+  if ("error" in ours || "error" in theirs) return false;
+  const [ourTime, theirTime] = [remainingIn(ours.reply), remainingIn(theirs.reply)];
+  if (ourTime !== undefined && theirTime !== undefined) {
+    const [us, them] = [ours.reply, theirs.reply] as [unknown[], unknown[]];
+    return Math.abs(ourTime - theirTime) <= slack.PTTL! && us[0] === them[0] && us[2] === them[2];
+  }
   const distance = slack[String(name).toUpperCase()];
-  if (distance === undefined || "error" in ours || "error" in theirs) return false;
+  if (distance === undefined) return false;
   const [left, right] = [Number(ours.reply), Number(theirs.reply)];
   // Negative replies say that there is no key or no deadline: those must be exact.
   return left >= 0 && right >= 0 && Math.abs(left - right) <= distance;
