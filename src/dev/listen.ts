@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -32,6 +33,8 @@ export async function listen(
   options: ListenOptions,
 ): Promise<Listener> {
   const closing = new AbortController();
+  // Every request that a fault holds back listens to it.
+  setMaxListeners(0, closing.signal);
   const idle = new Set<Socket>();
   const server = createServer((incoming, outgoing) => {
     const { socket } = incoming;
