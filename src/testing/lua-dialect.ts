@@ -2,7 +2,7 @@
 // ms is beyond its integers. Redis has Lua 5.1, where every number is a double. The difference is in a few
 // places of the virtual machine, which are replaced here: no value counts as an integer any more.
 
-export { remainder } from "./lua-remainder.ts";
+import { remainderIsReplaced } from "./lua-remainder.ts";
 
 // That one has to be loaded before the machine is; therefore every other file takes fengari from here.
 
@@ -25,6 +25,7 @@ let applied = false;
 export function applyLua51(): void {
   if (applied) return;
   applied = true;
+  if (!remainderIsReplaced()) throw new Error("another copy of fengari's limits is in use");
 
   const number = lobject.TValue.prototype;
   number.ttisinteger = () => false;
