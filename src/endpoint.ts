@@ -136,13 +136,13 @@ function parseReply(text: string): { error?: unknown; result?: unknown } | undef
 
 /** Reads the body, or gives it up when it is too large; Workers count an unread one as an open connection. */
 async function readText(response: Response): Promise<string> {
-  const tooLarge = new RangeError(`the reply exceeds ${maxReplyBytes} bytes`);
-  if (Number(response.headers.get("content-length")) > maxReplyBytes) {
-    await response.body?.cancel();
-    throw tooLarge;
+  const { body, headers } = response;
+  const declared = Number(headers.get("content-length"));
+  if (declared > maxReplyBytes) await body?.cancel();
+  const text = declared > maxReplyBytes ? "" : await response.text();
+  if (Math.max(declared, text.length) > maxReplyBytes) {
+    throw new RangeError(`the reply exceeds ${maxReplyBytes} bytes`);
   }
-  const text = await response.text();
-  if (text.length > maxReplyBytes) throw tooLarge;
   return text;
 }
 

@@ -161,7 +161,7 @@ export class Redlock {
    * @throws QuorumError when too few endpoints answered to tell
    */
   inspect(resource: string, options: LockOptions = {}): Promise<Inspection> {
-    return inspect(settingsOf(this.settings, this.options, options), checkResources(resource)[0]!);
+    return inspect(this.#settings(options), checkResources(resource)[0]!);
   }
 
   /**
@@ -172,15 +172,20 @@ export class Redlock {
    * @throws QuorumError when too few endpoints answered
    */
   forceRelease(resource: string, options: LockOptions = {}): Promise<boolean> {
-    return forceRelease(settingsOf(this.settings, this.options, options), checkResources(resource)[0]!);
+    return forceRelease(this.#settings(options), checkResources(resource)[0]!);
+  }
+
+  #settings(options: LockOptions): Settings {
+    // The usual call overrides nothing, and need not be checked again.
+    if (Object.keys(options).length === 0) return this.settings;
+    return settingsOf(this.settings, this.options, options);
   }
 
   #contend(
     resource: string | readonly string[],
     options: AcquireOptions,
   ): Promise<Lock | LockHeldError | QuorumError> {
-    const settings = settingsOf(this.settings, this.options, options);
-    return contend(settings, checkResources(resource), checkAcquire(options));
+    return contend(this.#settings(options), checkResources(resource), checkAcquire(options));
   }
 }
 
