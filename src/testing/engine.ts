@@ -112,7 +112,8 @@ export class Engine {
   }
 
   #find(name: string): Command | undefined {
-    return Object.hasOwn(this.#commands, name) ? this.#commands[name] : undefined;
+    // In capitals, as nothing is that an object inherits.
+    return this.#commands[name];
   }
 }
 

@@ -165,6 +165,14 @@ declare module "fengari/src/ldebug.js" {
 declare module "fengari/src/lstring.js" {
   import type { LuaState } from "fengari";
 
-  const lstring: { luaS_bless(state: LuaState, octets: Uint8Array): unknown };
+  export interface TString {
+    readonly realstring: Uint8Array;
+    digits?: string;
+  }
+
+  const lstring: {
+    readonly TString: { readonly prototype: TString };
+    luaS_bless(state: LuaState, octets: Uint8Array): unknown;
+  };
   export default lstring;
 }

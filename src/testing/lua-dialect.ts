@@ -10,7 +10,7 @@ export { default as fengari, type LuaFunction, type LuaState } from "fengari";
 
 import ldebug from "fengari/src/ldebug.js";
 import lobject, { type TValue } from "fengari/src/lobject.js";
-import lstring from "fengari/src/lstring.js";
+import lstring, { type TString } from "fengari/src/lstring.js";
 import ltable, { type Table } from "fengari/src/ltable.js";
 import lvm from "fengari/src/lvm.js";
 import { fromOctets, toOctets } from "./bytes.ts";
@@ -62,6 +62,23 @@ export function applyLua51(): void {
     // Lua 5.1 cuts decimals off where a function wants an integer.
     return found === false ? false : Number.isNaN(found) ? 0 : Math.trunc(found);
   };
+
+  const hex = Array.from({ length: 256 }, (_, octet) => octet.toString(16).padStart(2, "0"));
+  // What a table finds a string by: its digits in hex. fengari's have no leading zeros, and "\1#" and "\18\3"
+  // are the same key.
+  Object.defineProperty(lstring.TString.prototype, "hash", {
+    get(this: TString) {
+      if (this.digits === undefined) {
+        let digits = "|";
+        for (let index = 0; index < this.realstring.length; index++) digits += hex[this.realstring[index]!];
+        this.digits = digits;
+      }
+      return this.digits;
+    },
+    set() {
+      // The constructor says that it is not known yet.
+    },
+  });
 
   const set = ltable.luaH_setfrom;
   ltable.luaH_setfrom = (state, table: Table, key, value) => {

@@ -42,7 +42,7 @@ const float = fc.oneof(
   fc.constantFrom("0.5", "-0.25", "3", "1e2", "-1e-2", "x", "inf", "0", "1.", ".5", "", "0.1", "0.2", "-0"),
   fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e20, max: 1e20 }).map(String),
 );
-const score = fc.constantFrom("1", "2", "-1", "0.5", "inf", "-inf", "1e20", "x", "3");
+const score = fc.constantFrom("0", "1", "2", "-1", "0.5", "inf", "-inf", "1e20", "x", "3");
 const bound = fc.constantFrom("-inf", "+inf", "0", "(1", "1", "2", "(x", "-1", "0.5");
 // Unbiased and from a wide range: two equal times to live, a ms apart on two servers, would compare differently.
 const seconds = fc.noBias(fc.integer({ min: 1_000, max: 1_000_000_000 }));
@@ -179,6 +179,7 @@ const collections: readonly fc.Arbitrary<Command>[] = [
 
 const sortedSets: readonly fc.Arbitrary<Command>[] = [
   command("ZADD", key, some(zaddOption, 2), score, field, some(fc.tuple(score, field), 2), optional(field)),
+  command("ZADD", key, word("GT", "LT"), word("INCR"), word("0", "1"), field),
   command("ZREM", key, field, some(field)),
   command("ZSCORE", key, field),
   command("ZCARD", key),

@@ -136,6 +136,12 @@ describe("Lua: what goes in and what comes out", () => {
     );
   });
 
+  it("tells all strings apart as keys of a table", () => {
+    expect(evaluate("local t = {['\\1#'] = 1, ['\\18\\3'] = 2} return {t['\\1#'], t['\\18\\3']}")).toEqual([
+      1, 2,
+    ]);
+  });
+
   it("draws the same random numbers after every start", () => {
     const draw = () => new Engine().execute(["EVAL", "return {math.random(1000), math.random(1000)}", 0]);
     expect(draw()).toEqual(draw());
@@ -214,7 +220,8 @@ describe("Lua: the sandbox", () => {
 
   it("runs no bytecode", () => {
     expect(evaluate("return type(loadstring('return 1'))")).toBe("function");
-    expect(evaluate("local f, e = loadstring('\\27Lua') return tostring(f)")).toBe("nil");
+    expect(evaluate("local f, e = loadstring('\\27Lua') return e")).toMatch(/attempt to load a binary chunk/);
+    expect(errorOf("\x1bLua")).toMatch(/attempt to load a binary chunk/);
   });
 });
 
