@@ -1,0 +1,159 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+// The package as a user gets it: built, packed, installed into an empty folder.
+
+const folder = mkdtempSync(join(tmpdir(), "redlock-edge-package-"));
+const installed = join(folder, "node_modules", "redlock-edge");
+let files: string[] = [];
+
+function run(command: string, ...args: string[]): string {
+  return execFileSync(command, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+beforeAll(() => {
+  const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", folder], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  // The build's own output may come first.
+  const [pack] = JSON.parse(packed.slice(packed.indexOf("[\n"))) as {
+    filename: string;
+    files: { path: string }[];
+  }[];
+  files = pack!.files.map(({ path }) => path).sort();
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "user", private: true, type: "module" }),
+  );
+  run("npm", "install", "--offline", "--no-audit", "--no-fund", `./${pack!.filename}`);
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The text of an export and of every chunk that it loads. */
+function codeOf(entry: string): string {
+  const seen = new Set<string>();
+  const read = (path: string): string => {
+    if (seen.has(path)) return "";
+    seen.add(path);
+    const text = readFileSync(join(installed, "dist", path), "utf8");
+    const imports = [...text.matchAll(/from ?"(\.[^"]+)"/g)].map(([, target]) => join(path, "..", target!));
+    return text + imports.map(read).join("");
+  };
+  return read(entry);
+}
+
+describe("the packed package", () => {
+  it("contains the build, its types, the papers, and nothing else", () => {
+    const papers = files.filter((path) => !/^dist\/.*\.(js|d\.ts)$/.test(path));
+    expect(papers).toEqual(["LICENSE", "README.md", "package.json"]);
+    const scripts = files
+      .filter((path) => path.endsWith(".js"))
+      .map((path) => path.replace(/-[A-Z0-9]{8}\.js$/, "-*.js"));
+    expect([...new Set(scripts)]).toEqual([
+      "dist/chunk-*.js",
+      "dist/dev/chunk-*.js",
+      "dist/dev/cli.js",
+      "dist/dev/index.js",
+      "dist/idempotency/index.js",
+      "dist/index.js",
+      "dist/testing/index.js",
+      "dist/webhooks/index.js",
+    ]);
+  });
+
+  it("needs no other package", () => {
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    expect(manifest.dependencies ?? {}).toEqual({});
+    expect(manifest.peerDependencies ?? {}).toEqual({});
+    expect(manifest.sideEffects).toBe(false);
+  });
+
+  it("imports, export by export, and works", () => {
+    const program = `
+      import { Redlock, isRedlockError } from "redlock-edge";
+      import { Idempotency } from "redlock-edge/idempotency";
+      import { github, standardWebhooks } from "redlock-edge/webhooks";
+      import { memoryEndpoint } from "redlock-edge/testing";
+      import { startEndpoints } from "redlock-edge/dev";
+      const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+      const lock = await redlock.acquire("a", { fencing: true });
+      const held = await redlock.tryAcquire("a");
+      const refused = await redlock.acquire("a", { wait: 0 }).catch(isRedlockError);
+      const { value } = await new Idempotency(redlock).run("k", () => [typeof github, typeof standardWebhooks]);
+      // Lua's remainder as Redis has it: a patch of the Lua machine that a bundler must not shake off.
+      const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
+      const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
+      const local = await startEndpoints({ count: 1, engine: "embedded" });
+      const real = await Redlock.fromEnv(local.env()).using("b", () => "used");
+      const devLua = await local.endpoints[0].execute(remainder());
+      await local.close();
+      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua]));`;
+    writeFileSync(join(folder, "program.mjs"), program);
+    expect(JSON.parse(run(process.execPath, "program.mjs"))).toEqual([
+      true,
+      null,
+      true,
+      true,
+      ["function", "function"],
+      "used",
+      "0",
+      "0",
+    ]);
+  });
+
+  it("has types under both module resolutions", () => {
+    const program = `
+      import { type Lock, Redlock } from "redlock-edge";
+      import { Idempotency, type Outcome } from "redlock-edge/idempotency";
+      import { github, type WebhookProvider } from "redlock-edge/webhooks";
+      import { memoryEndpoint } from "redlock-edge/testing";
+      const redlock = new Redlock({ endpoints: [memoryEndpoint(), { url: "https://a.upstash.io", token: "t" }] });
+      export const left: Promise<number> = redlock.using("a", { ttl: 10 }, (lock: Lock) => lock.remaining());
+      export const outcome: Promise<Outcome<string>> = new Idempotency(redlock).run("k", async () => "v");
+      export const provider: WebhookProvider = github({ secret: "s" });
+      // @ts-expect-error a ttl is a number
+      redlock.acquire("a", { ttl: "10" });
+      // @ts-expect-error a quorum is not configurable
+      redlock.acquire("a", { quorum: 1 });`;
+    writeFileSync(join(folder, "program.ts"), program);
+    const tsc = join(process.cwd(), "node_modules/typescript/bin/tsc");
+    const common = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,esnext.disposable"];
+    for (const module of [
+      ["--module", "nodenext"],
+      ["--module", "esnext", "--moduleResolution", "bundler"],
+    ]) {
+      run(process.execPath, tsc, ...common, "--types", "", ...module, "program.ts");
+    }
+  });
+
+  it("has a command that tells its version and its usage", () => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+    const command = join(folder, "node_modules", ".bin", "redlock-edge");
+    expect(run(command, "--version").trim()).toBe(version);
+    expect(run(command, "dev", "--help")).toContain("--count");
+  });
+
+  it("keeps Node out of every export but ./dev", () => {
+    const namesNode = (entry: string) => /["']node:|\b__dirname\b/.test(codeOf(entry));
+    const entries = ["index.js", "idempotency/index.js", "webhooks/index.js", "testing/index.js"];
+    expect(entries.filter(namesNode)).toEqual([]);
+    expect(namesNode("dev/index.js")).toBe(true);
+  });
+
+  it("passes publint", () => {
+    const publint = join(process.cwd(), "node_modules/publint/src/cli.js");
+    const report = execFileSync(process.execPath, [publint, "--strict"], { encoding: "utf8" });
+    expect(report).toContain("All good!");
+  });
+
+  it("keeps everything out of the core that is not the core's", () => {
+    const core = codeOf("index.js");
+    expect(core).not.toMatch(/webhook|hmac|fengari|idempotency record|hono/i);
+    expect(core).toMatch(/PEXPIRE/);
+  });
+});
