@@ -88,11 +88,13 @@ export class Idempotency {
     const options = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
     if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
     checkAcquire(options);
+    const { scope = [], signal, deadline = Infinity, codec = json } = options;
+    // A key built of absent parts would be shared by events that have nothing to do with each other.
+    for (const part of Array.isArray(scope) ? scope : [scope]) checkType("scope", part, "string");
     const { settings, retention, onEvent } = this.#settings(options);
     // Computed before the handler can touch what they are made of.
-    const name = keyOf(settings.prefix, "idem", await hashKey(options.scope ?? [], key));
+    const name = keyOf(settings.prefix, "idem", await hashKey(scope, key));
     const fingerprint = await fingerprintOf(options.fingerprint);
-    const { signal, deadline = Infinity, codec = json } = options;
     return runOnce(
       { settings, key, name, fingerprint, retention, codec, signal, deadline, onEvent },
       handler,
@@ -107,7 +109,9 @@ export class Idempotency {
     const { lease, retention, wait = 0, onEvent, ...shared } = settled(this.#options, options);
     const { timeout, backoff, maxHold, waitUntil } = shared;
     const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
-    const settings = settingsOf(this.#redlock.settings, this.#redlock.options, overrides);
+    // Records have no fence: how long the client's locks keep theirs does not bound the lease.
+    const defaults = { ...this.#redlock.options, fenceRetention: undefined };
+    const settings = settingsOf(this.#redlock.settings, defaults, overrides);
     return {
       settings,
       retention: checkInteger("retention", retention ?? 86_400_000, settings.ttl, 2 ** 45),

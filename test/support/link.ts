@@ -1,0 +1,83 @@
+import type { Command, Endpoint } from "../../src/endpoint.ts";
+import { EndpointError } from "../../src/errors.ts";
+
+/**
+ * What becomes of one request. `refused`: nobody listens. `lost`: never executed, never answered. `reply lost`:
+ * executed, never answered. `twice`: executed twice. `before`, `after`: called, and waited for, before it is
+ * executed and before it is answered; it is executed even if its sender has given up by then.
+ */
+export type Fate =
+  | "delivered"
+  | "refused"
+  | "lost"
+  | "reply lost"
+  | "twice"
+  | { readonly before?: () => unknown; readonly after?: () => unknown };
+
+/** One client's way to one endpoint: what goes wrong on it concerns this client alone. */
+export interface Link extends Endpoint {
+  /** Asked for every request. Default: all are delivered. */
+  fate: (command: Command) => Fate;
+  /** Every command that was sent, also those that got lost. */
+  readonly sent: Command[];
+}
+
+/** A link to `endpoint` on which nothing goes wrong until `fate` is set. */
+export function link(endpoint: Endpoint): Link {
+  const { name, dialect } = endpoint;
+  const refused = () => new EndpointError(name, "network", "the request failed (refused)");
+
+  async function carry(command: Command, fate: Fate): Promise<unknown> {
+    // Once it is on its way, its sender's giving up no longer stops it.
+    const { signal } = new AbortController();
+    const execute = () => endpoint.send(command, signal);
+    if (typeof fate === "object") {
+      await fate.before?.();
+      const reply = await execute();
+      await fate.after?.();
+      return reply;
+    }
+    if (fate === "refused") throw refused();
+    if (fate === "twice") await execute();
+    if (fate !== "lost") {
+      const reply = await execute();
+      if (fate !== "reply lost") return reply;
+    }
+    return new Promise(() => undefined);
+  }
+
+  const made: Link = {
+    name,
+    dialect,
+    ...(endpoint.verbatim !== undefined && { verbatim: endpoint.verbatim }),
+    sent: [],
+    fate: () => "delivered",
+    send(command, signal) {
+      made.sent.push(command);
+      return new Promise((resolve, reject) => {
+        const giveUp = () => reject(new EndpointError(name, "timeout", "no answer in time"));
+        if (signal.aborted) return giveUp();
+        signal.addEventListener("abort", giveUp, { once: true });
+        carry(command, made.fate(command))
+          .then(resolve, reject)
+          .finally(() => signal.removeEventListener("abort", giveUp));
+      });
+    },
+  };
+  return made;
+}
+
+/** A promise, and what settles it. */
+export interface Gate<Value = void> {
+  readonly passed: Promise<Value>;
+  open(value: Value): void;
+}
+
+/** Something to wait for until the test opens it. */
+export function gate<Value = void>(): Gate<Value> {
+  let open!: (value: Value) => void;
+  const passed = new Promise<Value>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}

@@ -1,0 +1,116 @@
+import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import { type Dialect, type Endpoint, httpEndpoint } from "../../src/endpoint.ts";
+import { keyOf } from "../../src/grant.ts";
+import { hashKey } from "../../src/idempotency/digest.ts";
+import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/index.ts";
+import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
+import { type Link, link } from "./link.ts";
+import { redisServer } from "./redis-servers.ts";
+
+// Sets of endpoints for contract tests: the embedded engine in this process, and real redis-servers over HTTP.
+
+/** What clients of one store share. */
+export interface OpenStore {
+  readonly endpoints: readonly Endpoint[];
+  /** Straight to the data, past network and log. */
+  execute(index: number, command: readonly (string | number)[]): Promise<unknown>;
+  /** Requests that arrived at one endpoint, and commands billed for them, so far. */
+  cost(index: number): { readonly requests: number; readonly billed: number };
+  close(): Promise<void>;
+}
+
+/** A set of `count` independent endpoints, opened by the test that wants it. */
+export interface Store {
+  readonly title: string;
+  readonly engine: "embedded" | "redis";
+  readonly count: number;
+  readonly dialect: Dialect;
+  open(): Promise<OpenStore>;
+}
+
+/** Every combination of engine, number of endpoints and dialect that can be tested here. */
+export function storesOf(counts: readonly number[]): Store[] {
+  const engines = redisServer ? (["embedded", "redis"] as const) : (["embedded"] as const);
+  const dialects = ["upstash", "redis"] as const;
+  return engines.flatMap((engine) =>
+    counts.flatMap((count) =>
+      dialects.map((dialect) => ({
+        title: `${engine} engine, ${count} × ${dialect}`,
+        engine,
+        count,
+        dialect,
+        open: () => (engine === "redis" ? openServers(count, dialect) : openMemory(count, dialect)),
+      })),
+    ),
+  );
+}
+
+async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
+  const endpoints = Array.from({ length: count }, (_, index) =>
+    memoryEndpoint({ name: `endpoint-${index + 1}`, dialect }),
+  );
+  return {
+    endpoints,
+    execute: async (index, command) => endpoints[index]!.engine.execute(command),
+    cost(index) {
+      const { log } = endpoints[index]!;
+      return { requests: log.length, billed: log.reduce((sum, { billed }) => sum + billed, 0) };
+    },
+    close: async () => undefined,
+  };
+}
+
+async function openServers(count: number, dialect: Dialect): Promise<OpenStore> {
+  const local: DevEndpoints = await startEndpoints({ count, engine: "redis" });
+  return {
+    endpoints: local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name, dialect })),
+    execute: (index, command) => local.endpoints[index]!.execute(command),
+    cost(index) {
+      const { requests, billed } = local.endpoints[index]!.log;
+      return { requests, billed };
+    },
+    close: local.close,
+  };
+}
+
+/** One client with links of its own to every endpoint of a store. */
+export interface Client {
+  readonly redlock: Redlock;
+  readonly idempotency: Idempotency;
+  readonly links: readonly Link[];
+}
+
+/** Makes a client; `options` are the idempotency's. */
+export function clientOf(
+  store: OpenStore,
+  options: IdempotencyOptions = {},
+  redlockOptions: Omit<RedlockOptions, "endpoints"> = {},
+): Client {
+  const links = store.endpoints.map(link);
+  const redlock = new Redlock({ ...redlockOptions, endpoints: links });
+  return { redlock, idempotency: new Idempotency(redlock, options), links };
+}
+
+/** What stands at each endpoint for an idempotency key; null where nothing does. */
+export async function recordsOf(
+  store: OpenStore,
+  key: string,
+  scope: string | readonly string[] = [],
+): Promise<(string | null)[]> {
+  const name = await recordName(key, scope);
+  const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["GET", name])));
+  return values as (string | null)[];
+}
+
+/** ms to live by endpoint; −2: there is none, −1: it never ends. */
+export async function ttlsOf(store: OpenStore, key: string): Promise<number[]> {
+  const name = await recordName(key);
+  const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["PTTL", name])));
+  return values as number[];
+}
+
+/** Where an idempotency key's record is in Redis. */
+export async function recordName(key: string, scope: string | readonly string[] = []): Promise<string> {
+  return keyOf("redlock", "idem", await hashKey(scope, key));
+}
