@@ -85,39 +85,39 @@ export function settingsOf(
   { endpoints, runtime }: Assembly,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
-  const options = settled(...layers);
-  const ttl = checkInteger("ttl", options.ttl ?? 10_000, 10, longest);
-  const { prefix = "redlock", onEvent, waitUntil, fencing = false, autoExtend = false } = options;
-  if (!/^[^{}]+$/.test(checkType("prefix", prefix, "string"))) {
-    throw new RangeError(
-      `prefix must be at least one character and no braces, got ${JSON.stringify(prefix)}`,
-    );
-  }
-  if (waitUntil && typeof waitUntil !== "function") {
-    checkType("waitUntil.waitUntil", waitUntil.waitUntil, "function");
-  }
-  return {
+  const given = settled(...layers);
+  const { ttl = 10_000, backoff = {}, waitUntil, onEvent } = given;
+  const settings: Settings = {
+    wait: 5_000,
+    timeout: Math.min(1_000, ttl / 3),
+    driftFactor: 0.01,
+    fencing: false,
+    fenceRetention: Math.max(86_400_000, ttl),
+    prefix: "redlock",
+    autoExtend: false,
+    maxHold: 300_000,
+    ...(given as object),
+    ttl: checkInteger("ttl", ttl, 10, longest),
+    backoff: checkBackoff(backoff),
+    waitUntil,
+    onEvent,
     endpoints,
     runtime,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
-    ttl,
-    wait: checkNumber("wait", options.wait ?? 5_000, 0, Infinity),
-    timeout: checkNumber("timeout", options.timeout ?? Math.min(1_000, ttl / 3), 1, longest),
-    driftFactor: checkNumber("driftFactor", options.driftFactor ?? 0.01, 0, 0.5),
-    backoff: checkBackoff(options.backoff ?? {}),
-    fencing: checkType("fencing", fencing, "boolean"),
-    fenceRetention: checkInteger(
-      "fenceRetention",
-      options.fenceRetention ?? Math.max(86_400_000, ttl),
-      ttl,
-      2 ** 45,
-    ),
-    prefix,
-    waitUntil,
-    autoExtend: checkType("autoExtend", autoExtend, "boolean"),
-    maxHold: checkNumber("maxHold", options.maxHold ?? 300_000, 0, Infinity),
-    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
   };
+  checkNumber("wait", settings.wait, 0, Infinity);
+  checkNumber("timeout", settings.timeout, 1, longest);
+  checkNumber("driftFactor", settings.driftFactor, 0, 0.5);
+  checkInteger("fenceRetention", settings.fenceRetention, ttl, 2 ** 45);
+  checkNumber("maxHold", settings.maxHold, 0, Infinity);
+  checkType("fencing", settings.fencing, "boolean");
+  checkType("autoExtend", settings.autoExtend, "boolean");
+  if (onEvent) checkType("onEvent", onEvent, "function");
+  if (waitUntil && typeof waitUntil !== "function") checkType("waitUntil", waitUntil.waitUntil, "function");
+  if (!/^[^{}]+$/.test(checkType("prefix", settings.prefix, "string"))) {
+    throw new RangeError(`prefix must have no braces and at least one character, got "${settings.prefix}"`);
+  }
+  return settings;
 }
 
 /** What {@link settingsOf} does not carry: the options of one acquire. */
