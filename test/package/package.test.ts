@@ -1,8 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startEndpoints } from "../../src/dev/index.ts";
 
 // The package as a user gets it: built, packed, installed into an empty folder.
 
@@ -104,6 +106,23 @@ describe("the packed package", () => {
       "0",
       "0",
     ]);
+  });
+
+  it("runs the examples", async () => {
+    await using local = await startEndpoints({ count: 3 });
+    const env = { ...process.env, ...local.env() };
+    const start = (example: string): Promise<string> => {
+      cpSync(join("examples", example), join(folder, example));
+      return promisify(execFile)(process.execPath, [join(folder, example)], { env }).then(
+        ({ stdout }) => stdout,
+      );
+    };
+    const replicas = await Promise.all([start("cron.mjs"), start("cron.mjs"), start("cron.mjs")]);
+    // Started within one minute or within two, each minute's job has at most one runner.
+    const runners = replicas.filter((text) => text.includes("runs the job")).length;
+    expect(runners).toBeGreaterThanOrEqual(1);
+    expect(runners).toBeLessThanOrEqual(2);
+    expect(await start("lambda.mjs")).toBe("paid, was paid, was paid\n");
   });
 
   it("has types under both module resolutions", () => {
