@@ -55,7 +55,7 @@ export class Lock {
     grant: Grant,
     ttl: number,
     elapsed: () => number,
-    options: { fence?: number | undefined; limit: number; round?: Round<Answer> },
+    options: { fence?: number | undefined; limit: number; left?: number; round?: Round<Answer> },
   ) {
     this.resources = grant.resources;
     this.token = grant.owner || grant.nonce;
@@ -71,6 +71,7 @@ export class Lock {
       driftFactor,
       elapsed,
       ttl,
+      left: options.left,
       limit: options.limit,
       lostError: (why): RedlockError => new LockLostError(grant.resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", resources: grant.resources, reason }),
@@ -100,7 +101,8 @@ export class Lock {
   }
 
   /**
-   * Renews the lock on a quorum. It never re-creates what is gone; if no quorum answers, the old validity stands.
+   * Renews the lock on a quorum. It never re-creates what is gone; if no quorum answers, the old validity stands,
+   * or the shorter one that was asked for: some endpoint may have begun to count.
    *
    * @param ttl what to ask for from now on, in ms, an integer of at least 10; default: the lock's ttl
    * @returns the new validity in ms
@@ -172,6 +174,7 @@ export class Lock {
     const { resources } = this;
     const settings = this.#settings;
     const spent = { requests: 0, commands: 0 };
+    this.#ttl = ttl;
     const extendOne = (call: Call) => {
       // A shorter extension that may yet be executed here would undo this one: its vote could not be relied on.
       const { name } = call.endpoint;
@@ -183,7 +186,6 @@ export class Lock {
     const round = await renewOnQuorum(settings, this.#validity, ttl, resources, spent, extendOne, (asked) =>
       this.#rememberUnanswered(asked, ttl),
     );
-    this.#ttl = ttl;
     emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...spent });
     return this.remaining();
   }

@@ -149,8 +149,9 @@ export class Redlock {
     }
     const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
     const grant = { resources: names, prefix, nonce, owner, fenceRetention };
-    const limit = validUntil - settings.runtime.now();
-    const lock = new Lock(settings, grant, ttl, stopwatch(settings.runtime), { fence, limit });
+    const left = validUntil - settings.runtime.now();
+    const elapsed = stopwatch(settings.runtime);
+    const lock = new Lock(settings, grant, ttl, elapsed, { fence, limit: Infinity, left });
     if (settings.autoExtend) lock.keepExtending();
     return lock;
   }

@@ -2,6 +2,7 @@ import { QuorumError } from "./errors.ts";
 import type { Settings } from "./options.ts";
 import { type Answer, ask, type Round } from "./quorum.ts";
 import type { Call, Spent } from "./register.ts";
+import { stopwatch } from "./runtime.ts";
 import type { Validity } from "./validity.ts";
 
 /**
@@ -9,7 +10,8 @@ import type { Validity } from "./validity.ts";
  * `done` hears of the round as soon as its verdict is known.
  *
  * @throws the loss, when it is lost, was lost before, or is found to be
- * @throws QuorumError when too few endpoints answered in time; what was valid before stays valid
+ * @throws QuorumError when too few endpoints answered in time; what was valid before stays valid, but for no
+ * longer than the ttl asked for
  */
 export async function renewOnQuorum(
   settings: Settings,
@@ -22,6 +24,8 @@ export async function renewOnQuorum(
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
+  // Of a shorter ttl, any endpoint may bring the end forward, whether or not its answer arrives.
+  if (validity.budgetOf(ttl) < validity.remaining()) validity.renew(ttl, stopwatch(settings.runtime));
   // No request may outlast the validity: a hang must not hide its end.
   const round = ask(settings, Math.min(settings.timeout, validity.remaining()), perform, spent);
   const verdict = await round.verdict;

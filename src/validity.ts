@@ -1,6 +1,6 @@
 import { type Backoff, pauses } from "./backoff.ts";
 import { isRedlockError, type RedlockError } from "./errors.ts";
-import { type Runtime, sleep } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** What Redis adds to and takes from a ttl by rounding to whole ms; the constant part of the drift. */
 const expiryPrecision = 2;
@@ -33,7 +33,8 @@ export class Validity {
   #released = false;
   #controller: AbortController | undefined;
   #cancelAlarm: (() => void) | undefined;
-  #over: AbortController | undefined;
+  /** Ends the pause of auto-extension. */
+  #wake: (() => void) | undefined;
 
   constructor(options: {
     readonly runtime: Runtime;
@@ -41,6 +42,8 @@ export class Validity {
     /** Time since before the request that granted it. */
     readonly elapsed: () => number;
     readonly ttl: number;
+    /** ms that are left of it at most, when part of it is over already. Default: all of it. */
+    readonly left?: number | undefined;
     /** Bound on the time held, in ms, e.g. what the platform leaves the code. */
     readonly limit: number;
     readonly lostError: (why: string) => RedlockError;
@@ -53,7 +56,7 @@ export class Validity {
     this.#lostError = options.lostError;
     this.#onLost = options.onLost;
     this.#elapsed = options.elapsed;
-    this.#budget = this.budgetOf(options.ttl);
+    this.#budget = Math.min(this.budgetOf(options.ttl), options.left ?? Infinity);
   }
 
   /** What of a ttl may be relied on, drift taken off: the endpoint's clock may run faster than ours. */
@@ -94,6 +97,7 @@ export class Validity {
     this.#budget = this.budgetOf(ttl);
     this.#elapsed = elapsed;
     if (this.#controller) this.#watch();
+    this.#wake?.(); // the next extension may be due sooner
   }
 
   /** It is gone: someone else may have it. */
@@ -119,12 +123,15 @@ export class Validity {
    * A failed try is repeated after a pause while validity is left; a loss ends it at once.
    */
   async autoExtend(options: AutoExtension, extend: (ttl: number) => Promise<unknown>): Promise<void> {
-    this.#over = new AbortController();
     void this.signal; // from now on the end is noticed even if nobody asks
     for (let next = pauses(options.backoff, this.#runtime.random), pause = 0; ; ) {
       const due = Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1);
-      await sleep(this.#runtime, Math.min(pause || due, this.remaining()), this.#over.signal);
+      const woken = await this.#rest(Math.min(pause || due, this.remaining()));
       if (this.#released || this.loss) return;
+      if (woken) {
+        pause = 0;
+        continue;
+      }
       // The last extension is cut so that nothing is held for longer than maxHold.
       const whole = options.ttl();
       const ttl = Math.floor(Math.min(whole, options.maxHold - this.#age()));
@@ -153,9 +160,20 @@ export class Validity {
     else this.#cancelAlarm = this.#runtime.timer(Math.ceil(left), () => this.#watch());
   }
 
+  /** Pauses for `ms`, or until woken; tells which. */
+  #rest(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const cancel = this.#runtime.timer(ms, () => resolve(false));
+      this.#wake = () => {
+        cancel();
+        resolve(true);
+      };
+    });
+  }
+
   #end(): void {
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
-    this.#over?.abort();
+    this.#wake?.();
   }
 }
