@@ -159,10 +159,10 @@ async function operate(
     retention,
   ]);
   if (!Array.isArray(reply)) throw new Error("unexpected reply to a script");
-  // What Upstash bills beside the script itself: it reads all keys, then writes what it grants.
+  // What Upstash bills beside the script itself: it reads all keys, then writes what it grants, or deletes.
   spent.commands += 1;
   if (reply[0] === value) {
-    spent.commands += (ttl && keys.length) + drawn.length;
+    spent.commands += operation === "drop" ? names.length : (ttl && keys.length) + drawn.length;
     if (!retention) return granted;
     const fence = Number(reply[1]);
     // A fence that JavaScript cannot count with orders nothing.

@@ -22,8 +22,7 @@ export const upstashFlag = "#!lua flags=allow-key-locking\n";
  *    `drop` those that are the value's, and leave a tombstone for `ttl` if one is named;
  *    `look` at the first key and the third, a counter;
  * 2. the value;
- * 3. the character at which the comparison of values begins: 1 compares them whole; from there on it compares
- *    owners, whose ttl is never shortened, because another handle of the owner may count on it;
+ * 3. the character at which the comparison of values begins: 1 compares them whole, else it compares owners;
  * 4. n; 5. ttl in ms; 6. the value to leave there;
  * 7. the least fence; 8. the counters' ttl in ms. `take` draws one more than the largest counter, or the least
  *    fence if that is larger; `renew` raises the counters to the least fence.
@@ -31,6 +30,9 @@ export const upstashFlag = "#!lua flags=allow-key-locking\n";
  * Replies: {value, fence} when it did so. The value is unguessable, so no client in between can invent this
  * reply. {0, ms until the obstacle expires, the value that stands there} when it did not. `look`: {value or "",
  * ms, counter or ""}.
+ *
+ * Only a `renew` of a whole value shortens a ttl. Another handle of the owner may count on the longer one, and a
+ * `take` that is executed a second time, late, must not undo an extension.
  *
  * Executing it twice does no more than executing it once. Numbers are printed with %.0f: Lua would write
  * 1.79e+12.
@@ -66,7 +68,7 @@ for i = n + 2, #KEYS do
   redis.call("SET", KEYS[i], fence, "PX", ARGV[8])
 end
 for i = 1, ttl == "0" and 0 or n do
-  if from == "1" or not found[i] then
+  if not found[i] or op == "renew" and from == "1" then
     redis.call("SET", KEYS[i], ARGV[6], "PX", ttl)
   elseif redis.call("PTTL", KEYS[i]) < tonumber(ttl) then
     redis.call("PEXPIRE", KEYS[i], ttl)
@@ -74,7 +76,7 @@ for i = 1, ttl == "0" and 0 or n do
 end
 return {value, fence}`,
   sha: {
-    redis: "7969e49e5eea876bdf504d57bf5e3f18edeeaf49",
-    upstash: "8c05f87a0702d377bdf0651ed3b5e4130d208f22",
+    redis: "5af3f397d4f94785a630af0c56f063aa5f385cb9",
+    upstash: "71f276547aab768a4d8f14ec39b3ee6fd17d79ce",
   },
 };
