@@ -1,0 +1,57 @@
+import type { DevEndpoint } from "../../src/dev/index.ts";
+import { type Dialect, type Endpoint, httpEndpoint } from "../../src/index.ts";
+import { type RawReply, type RawServer, startRawServer } from "./raw-server.ts";
+
+/** One HTTP hop in front of an endpoint, at which a test holds requests and replies for as long as it wants. */
+export interface Gateway extends RawServer {
+  /** Awaited before a request is executed; it is executed even if the client has given up by then. */
+  before: (command: readonly string[]) => Promise<unknown> | undefined;
+  /** Awaited before a reply is handed back; `"lost"`: it never is, the connection breaks. */
+  after: (command: readonly string[]) => Promise<unknown> | "lost" | undefined;
+  /** The commands whose execution has ended, in order. */
+  readonly executed: readonly (readonly string[])[];
+  endpoint(dialect: Dialect): Endpoint;
+}
+
+/** Something that happens when the test says so. */
+export interface Latch {
+  readonly opened: Promise<void>;
+  open(): void;
+}
+
+/** A latch, still closed. */
+export function latch(): Latch {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+/** Starts a gateway through which everything passes until `before` or `after` is set. */
+export async function startGateway(target: DevEndpoint): Promise<Gateway> {
+  const executed: (readonly string[])[] = [];
+  const server = await startRawServer(async ({ path, headers, body, command }): Promise<RawReply> => {
+    await gateway.before(command);
+    const { authorization = "", "upstash-encoding": encoding = "" } = headers as Record<string, string>;
+    const response = await fetch(target.url + path, {
+      method: "POST",
+      headers: { authorization, "upstash-encoding": encoding },
+      body,
+    });
+    const reply = { status: response.status, body: await response.text() };
+    executed.push(command);
+    const returned = gateway.after(command);
+    if (returned === "lost") return "reset";
+    await returned;
+    return reply;
+  });
+  const gateway: Gateway = Object.assign(server, {
+    before: () => undefined,
+    after: () => undefined,
+    executed,
+    endpoint: (dialect: Dialect) =>
+      httpEndpoint({ url: server.url, token: target.token, name: target.name, dialect }),
+  });
+  return gateway;
+}

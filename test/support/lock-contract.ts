@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { isRedlockError, type Lock, LockHeldError, LockLostError } from "../../src/index.ts";
+import type { Local } from "./local-endpoints.ts";
+import { newResource } from "./local-endpoints.ts";
+import { rejection, settled, until } from "./until.ts";
+
+/** What every set of endpoints has to keep: taking, giving back, several resources, owners, operators. */
+export function lockContract(open: () => Promise<Local>): void {
+  let local: Local;
+  beforeAll(async () => {
+    local = await open();
+  });
+  beforeEach(() => local.reset());
+  afterAll(() => local.close());
+
+  describe("acquire and release", () => {
+    test("a lock stands on a quorum, is exclusive and is gone after its release", async () => {
+      const resource = newResource();
+      const redlock = local.redlock({ ttl: 20_000 });
+      const lock = await redlock.acquire(resource);
+      expect(lock.resources).toEqual([resource]);
+      expect(lock.ttl).toBe(20_000);
+      expect(lock.fence).toBeUndefined();
+      expect(lock.token).toMatch(/^[a-z]/);
+      expect(lock.remaining()).toBeGreaterThan(0);
+      expect(lock.remaining()).toBeLessThan(20_000);
+      expect(lock.signal.aborted).toBe(false);
+      expect(await local.holders(resource)).toBeGreaterThanOrEqual(local.quorum);
+      const expiries = await local.expiries(resource);
+      expect(expiries.filter((ms) => ms > lock.remaining()).length).toBeGreaterThanOrEqual(local.quorum);
+
+      expect(await redlock.tryAcquire(resource)).toBeNull();
+      expect(await redlock.tryAcquire(newResource())).not.toBeNull();
+
+      expect(await lock.release()).toBe(true);
+      expect(await local.holders(resource)).toBe(0);
+      expect(lock.remaining()).toBe(0);
+      expect(lock.signal.aborted).toBe(false);
+      expect(await lock.release()).toBe(false);
+      const next = await redlock.tryAcquire(resource);
+      expect(next?.token).not.toBe(lock.token);
+    });
+
+    test("two releases at the same time are one", async () => {
+      const lock = await local.redlock().acquire(newResource());
+      const before = local.requests();
+      expect(await Promise.all([lock.release(), lock.release()])).toEqual([true, true]);
+      expect(local.requests() - before).toBe(local.set.count);
+    });
+
+    test("the release of a lock that is gone is false and frees nobody else's", async () => {
+      const resource = newResource();
+      const redlock = local.redlock();
+      const lock = await redlock.acquire(resource);
+      await local.remove(resource);
+      const other = await redlock.acquire(resource);
+      expect(await lock.release()).toBe(false);
+      expect(await other.verify()).toBe(true);
+    });
+
+    test("acquire waits until the holder releases", async () => {
+      const resource = newResource();
+      const { redlock, events } = local.observed({ backoff: { min: 5, max: 20 } });
+      const first = await redlock.acquire(resource);
+      const second = redlock.acquire(resource, { wait: 60_000 });
+      await until(() => events.some(({ type }) => type === "contended"), "contention");
+      expect(await settled(second)).toBe(false);
+      await first.release();
+      expect((await second).remaining()).toBeGreaterThan(0);
+    });
+
+    test("acquire waits until the holder's ttl ends", async () => {
+      const resource = newResource();
+      const redlock = local.redlock({ backoff: { min: 5, max: 20 } });
+      const first = await redlock.acquire(resource, { ttl: 150 });
+      const second = await redlock.acquire(resource, { wait: 60_000 });
+      expect(first.remaining()).toBeLessThanOrEqual(0);
+      expect(await second.verify()).toBe(true);
+    });
+
+    test("a held lock is a LockHeldError once the waiting is over", async () => {
+      const resource = newResource();
+      const redlock = local.redlock({ backoff: { min: 5, max: 10 } });
+      const lock = await redlock.acquire(resource);
+      for (const wait of [0, 40]) {
+        const error = await rejection(redlock.acquire(resource, { wait }));
+        expect(error).toBeInstanceOf(LockHeldError);
+        expect(isRedlockError(error) && error.code).toBe("LOCK_HELD");
+        expect((error as LockHeldError).resources).toEqual([resource]);
+        expect((error as LockHeldError).waited).toBeGreaterThanOrEqual(wait);
+      }
+      expect(await lock.verify()).toBe(true);
+    });
+
+    test("with fencing the holder's expiry is told", async () => {
+      const resource = newResource();
+      const redlock = local.redlock({ fencing: true, ttl: 30_000 });
+      await redlock.acquire(resource);
+      const error = (await rejection(redlock.acquire(resource, { wait: 0 }))) as LockHeldError;
+      expect(error.retryAfter).toBeGreaterThan(20_000);
+      expect(error.retryAfter).toBeLessThanOrEqual(30_000);
+    });
+
+    test("contenders exclude each other and all get their turn", async () => {
+      const resource = newResource();
+      const redlock = local.redlock({ backoff: { min: 2, max: 15 }, wait: 60_000 });
+      let inside = 0;
+      let most = 0;
+      let turns = 0;
+      await Promise.all(
+        Array.from({ length: 5 }, () =>
+          redlock.using(resource, async () => {
+            most = Math.max(most, ++inside);
+            await new Promise(setImmediate);
+            inside -= 1;
+            turns += 1;
+          }),
+        ),
+      );
+      expect([most, turns]).toEqual([1, 5]);
+      expect(await local.holders(resource)).toBe(0);
+    });
+
+    test("`await using` releases at the end of the block", async () => {
+      const resource = newResource();
+      {
+        await using lock = await local.redlock().acquire(resource);
+        expect(await lock.verify()).toBe(true);
+      }
+      expect(await local.holders(resource)).toBe(0);
+    });
+  });
+
+  describe("several resources", () => {
+    test("are taken and released together", async () => {
+      const [a, b] = [newResource("a"), newResource("b")];
+      const redlock = local.redlock();
+      const lock = await redlock.acquire([a, b, a]);
+      expect(lock.resources).toEqual([a, b]);
+      expect(await redlock.tryAcquire(a)).toBeNull();
+      expect(await redlock.tryAcquire(b)).toBeNull();
+      expect(await redlock.tryAcquire([newResource(), b])).toBeNull();
+      expect(await lock.verify()).toBe(true);
+      expect(await lock.extend(30_000)).toBeGreaterThan(20_000);
+      expect(Math.min(...(await local.expiries(b)))).toBeGreaterThan(20_000);
+      expect(await lock.release()).toBe(true);
+      expect([await local.holders(a), await local.holders(b)]).toEqual([0, 0]);
+    });
+
+    test("are not taken at all when one is held", async () => {
+      const [a, b] = [newResource("a"), newResource("b")];
+      const redlock = local.redlock();
+      await redlock.acquire(b);
+      expect(await redlock.tryAcquire([a, b])).toBeNull();
+      expect(await local.holders(a)).toBe(0);
+      expect(await redlock.tryAcquire(a)).not.toBeNull();
+    });
+
+    test("are lost when one of them is", async () => {
+      const [a, b] = [newResource("a"), newResource("b")];
+      const lock = await local.redlock().acquire([a, b]);
+      await local.remove(b);
+      expect(await lock.verify()).toBe(false);
+      expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+      expect(await local.holders(b)).toBe(0);
+    });
+  });
+
+  describe("an own token", () => {
+    const token = `worker "7" {ü}\n`;
+
+    test("refreshes what it holds, and any of its handles releases", async () => {
+      const resource = newResource();
+      const redlock = local.redlock();
+      const first = await redlock.acquire(resource, { token, ttl: 5_000 });
+      const second = await redlock.acquire(resource, { token, ttl: 40_000, wait: 0 });
+      expect([first.token, second.token]).toEqual([token, token]);
+      expect(Math.min(...(await local.expiries(resource)))).toBeGreaterThan(30_000);
+      expect([await first.verify(), await second.verify()]).toEqual([true, true]);
+      // A shorter refresh takes nothing from the handle that counts on the longer one.
+      await redlock.acquire(resource, { token, ttl: 1_000 });
+      expect(Math.min(...(await local.expiries(resource)))).toBeGreaterThan(30_000);
+      expect(await first.release()).toBe(true);
+      expect(await local.holders(resource)).toBe(0);
+      expect(await second.release()).toBe(false);
+    });
+
+    test("refuses every other owner", async () => {
+      const resource = newResource();
+      const redlock = local.redlock();
+      await redlock.acquire(resource, { token });
+      expect(await redlock.tryAcquire(resource)).toBeNull();
+      for (const other of ["x", token.slice(1), `${token}x`, token.toUpperCase()]) {
+        expect(await redlock.tryAcquire(resource, { token: other })).toBeNull();
+      }
+      const none = newResource();
+      await redlock.acquire(none);
+      expect(await redlock.tryAcquire(none, { token })).toBeNull();
+    });
+
+    test("a failed refresh removes nothing of what the owner holds", async () => {
+      const [held, other] = [newResource("held"), newResource("other")];
+      const redlock = local.redlock();
+      const lock = await redlock.acquire(held, { token });
+      await redlock.acquire(other);
+      expect(await redlock.tryAcquire([held, other], { token })).toBeNull();
+      // The answers to the refresh are lost, so that it is withdrawn everywhere.
+      for (const { faults } of local.endpoints) faults.add({ fault: "drop-reply", times: 1, reset: true });
+      const { code } = (await rejection(redlock.tryAcquire(held, { token }))) as { code: string };
+      expect(code).toBe("NO_QUORUM");
+      expect(await lock.verify()).toBe(true);
+      expect(await local.holders(held)).toBe(local.set.count);
+    });
+
+    test("works for several resources, one of them held already", async () => {
+      const [a, b] = [newResource("a"), newResource("b")];
+      const redlock = local.redlock();
+      await redlock.acquire(a, { token });
+      const lock = await redlock.acquire([a, b], { token, wait: 0 });
+      expect(await lock.verify()).toBe(true);
+      expect(await lock.release()).toBe(true);
+      expect([await local.holders(a), await local.holders(b)]).toEqual([0, 0]);
+    });
+  });
+
+  describe("another process", () => {
+    const handOver = (lock: Lock) => JSON.parse(JSON.stringify(lock));
+
+    test("goes on with a lock from its JSON", async () => {
+      const resource = newResource();
+      const lock = await local.redlock({ fencing: true, ttl: 5_000 }).acquire(resource);
+      const resumed = local.redlock().resume(handOver(lock));
+      expect(resumed.resources).toEqual([resource]);
+      expect([resumed.token, resumed.fence, resumed.ttl]).toEqual([lock.token, lock.fence, 5_000]);
+      expect(resumed.remaining()).toBeLessThanOrEqual(lock.remaining() + 1);
+      expect(resumed.remaining()).toBeGreaterThan(0);
+      expect(await resumed.verify()).toBe(true);
+      expect(await resumed.extend(60_000)).toBeGreaterThan(50_000);
+      expect(resumed.remaining()).toBeGreaterThan(50_000);
+      expect(await resumed.release()).toBe(true);
+      expect(await local.holders(resource)).toBe(0);
+    });
+
+    test("goes on with several resources, an own token and another prefix", async () => {
+      const [a, b] = [newResource("a"), newResource("b")];
+      const lock = await local.redlock({ prefix: "other" }).acquire([a, b], { token: "me" });
+      const resumed = local.redlock().resume(handOver(lock));
+      expect(await resumed.verify()).toBe(true);
+      expect(await resumed.release()).toBe(true);
+      expect(await lock.verify()).toBe(false);
+    });
+
+    test("finds an expired lock lost", async () => {
+      const redlock = local.redlock();
+      const lock = await redlock.acquire(newResource());
+      const resumed = redlock.resume({ ...handOver(lock), validUntil: Date.now() - 1 });
+      const before = local.requests();
+      expect(resumed.remaining()).toBeLessThanOrEqual(0);
+      expect(resumed.signal.reason).toBeInstanceOf(LockLostError);
+      await expect(resumed.extend()).rejects.toBeInstanceOf(LockLostError);
+      expect(local.requests()).toBe(before);
+      expect(await resumed.release()).toBe(true);
+    });
+  });
+
+  describe("operators", () => {
+    test("inspect a resource without touching it", async () => {
+      const resource = newResource();
+      const redlock = local.redlock({ ttl: 30_000 });
+      const free = await redlock.inspect(resource);
+      expect(free).toMatchObject({ held: false, remaining: 0, fence: undefined });
+      expect(free.votes.map(({ outcome }) => outcome)).toEqual(local.endpoints.map(() => "free"));
+      const lock = await redlock.acquire(resource, { fencing: true });
+      await until(async () => (await local.holders(resource)) === local.set.count, "the slower endpoints");
+      const held = await redlock.inspect(resource);
+      expect(held).toMatchObject({ held: true, fence: lock.fence });
+      expect(held.remaining).toBeGreaterThan(20_000);
+      expect(held.remaining).toBeLessThanOrEqual(30_000);
+      expect(held.votes.map(({ endpoint }) => endpoint)).toEqual(local.endpoints.map(({ name }) => name));
+      expect(held.votes.every(({ outcome, fence }) => outcome === "held" && fence === lock.fence)).toBe(true);
+      expect(JSON.stringify(held)).not.toContain(lock.token);
+      expect(await lock.verify()).toBe(true);
+    });
+
+    test("see different holders without a quorum as free", async () => {
+      const resource = newResource();
+      for (const { name } of local.endpoints.slice(1)) {
+        await local.put(resource, [Number(name.at(-1)) - 1], `holder-of-${name}`);
+      }
+      const { held } = await local.redlock().inspect(resource);
+      expect(held).toBe(false);
+    });
+
+    test("free a resource by force", async () => {
+      const resource = newResource();
+      const redlock = local.redlock();
+      const lock = await redlock.acquire(resource, { token: "stuck" });
+      await until(async () => (await local.holders(resource)) === local.set.count, "the slower endpoints");
+      expect(await redlock.forceRelease(resource)).toBe(true);
+      expect(await local.holders(resource)).toBe(0);
+      expect(await redlock.forceRelease(resource)).toBe(false);
+      await expect(lock.extend()).rejects.toBeInstanceOf(LockLostError);
+      expect(await local.holders(resource)).toBe(0);
+    });
+  });
+}
