@@ -26,12 +26,14 @@ export function withdraw(
     if (taken && request) {
       if (!taken.answers[index]) await settledWithin(runtime, timeout / 4, request);
       const outcome = taken.answers[index]?.outcome;
+      const refused = outcome === "held" || outcome === "lost";
       // A refusal proves that the request was executed and took nothing.
-      if (outcome === "held" && !everywhere) return { outcome: "lost" };
-      if (outcome !== "granted" && outcome !== "held") {
+      if (refused && !everywhere) return { outcome: "lost" };
+      if (outcome !== "granted" && !refused) {
         const again = request.then((late) => {
           // A timed-out request that fails in the end is as unknown as it was when this withdrawal was sent.
-          if (late.outcome === "held" || (late.outcome === "error" && outcome)) return;
+          if (late.outcome === "held" || late.outcome === "lost") return;
+          if (late.outcome === "error" && outcome) return;
           return ask({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
         });
         handOver(settings, again);

@@ -2,7 +2,7 @@ import { pauses } from "../backoff.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { handOver, type Settings } from "../options.ts";
-import { type Answer, ask, type Round, unlessAborted } from "../quorum.ts";
+import { type Answer, ask, type Round, unlessAborted, type Verdict } from "../quorum.ts";
 import { drop, type Register, renew, type Spent } from "../register.ts";
 import { renewOnQuorum } from "../renew.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
@@ -216,26 +216,32 @@ class Run<Value> {
       throw error;
     }
     // From here on the lease is nobody's concern but Redis's: complete compares.
+    const lease = validity.remaining();
     validity.release();
-    await this.#complete(result);
+    await this.#complete(result, lease);
     return { status: "executed", value };
   }
 
-  /** Stores the result; goes on trying within the lease when no quorum answers. */
-  async #complete(result: string): Promise<void> {
+  /** Stores the result; goes on trying when no quorum answers, for `lease` ms: what is left since its renewal. */
+  async #complete(result: string, lease: number): Promise<void> {
     const { settings, key, fingerprint, retention } = this.#request;
-    const { own, token, startedAt, round: begun } = this.#claim;
+    const { own, token, startedAt } = this.#claim;
     const { runtime, timeout } = settings;
+    const elapsed = stopwatch(runtime);
     const completedAt = Math.max(Math.floor(runtime.now()), startedAt);
     const text = completeText({ token, completedAt, fingerprint, result });
-    const attempt = async (): Promise<Round<Answer>> => {
+    const attempt = async (): Promise<Verdict> => {
       const round = ask(settings, timeout, (call) => completeOne(call, own, text, retention), this.#spent);
-      await round.verdict;
-      if (!handOver(settings, round.done)) await round.done;
-      return round;
+      const verdict = await round.verdict;
+      // What a minority took of a refused result goes: it would be replayed beside that of the other run.
+      const { done } =
+        verdict === "refused"
+          ? withdraw(settings, round, (call) => drop(call, { ...own, value: text }))
+          : round;
+      if (!handOver(settings, done)) await done;
+      return verdict;
     };
-    const first = await attempt();
-    switch (await first.verdict) {
+    switch (await attempt()) {
       case "granted":
         return this.#report("executed");
       case "refused":
@@ -246,9 +252,9 @@ class Run<Value> {
     this.#report("unstored");
     const retry = async (): Promise<void> => {
       const next = pauses(settings.backoff, runtime.random);
-      while (begun.elapsed() < settings.ttl) {
+      while (elapsed() < lease) {
         await sleep(runtime, next());
-        if ((await (await attempt()).verdict) !== "no quorum") return;
+        if ((await attempt()) !== "no quorum") return;
       }
     };
     const retries = retry();
