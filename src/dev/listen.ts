@@ -71,7 +71,7 @@ export async function listen(
     const answered = await answer(request, remoteAddress, closing.signal);
     if (answered === "silence") return;
     if (answered === "reset") {
-      incoming.socket.resetAndDestroy();
+      breakOff(incoming.socket);
       return;
     }
     const body = Buffer.from(await answered.arrayBuffer());
@@ -96,6 +96,15 @@ export async function listen(
       await closed;
     },
   };
+}
+
+/**
+ * Breaks a connection. One that is being ended already must not be reset: Node 20 then never closes it, and
+ * spins at its own exit waiting for that.
+ */
+function breakOff(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 async function toRequest(incoming: IncomingMessage, keepBody: number): Promise<Request> {
