@@ -99,11 +99,12 @@ export function forged(delivery) {
  *
  * @param {string} url where the Worker listens
  * @param {Delivery} delivery
+ * @param {AbortSignal} [signal]
  * @returns {Promise<Response>}
  *
  * @example
  * const { status } = await send(worker.url, delivery);
  */
-export function send(url, { path, headers, body }) {
-  return fetch(url + path, { method: "POST", headers, body });
+export function send(url, { path, headers, body }, signal) {
+  return fetch(url + path, { method: "POST", headers, body, signal });
 }

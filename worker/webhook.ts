@@ -25,6 +25,9 @@ const retention = 7 * 24 * 60 * 60 * 1_000;
 const waitForRun = 3_000;
 const waitForLock = 2_500;
 
+// Waits this short would be over after a few of the default pauses of up to 1 s.
+const backoff = { max: 250 };
+
 // Extended while the work runs. It is short because it is also how long an entity stays locked after a crash.
 const lockTtl = 5_000;
 
@@ -46,7 +49,7 @@ export async function receive(context: Context<{ Bindings: Bindings }>, sender: 
     const { id, event, provider } = delivery;
     entry = { delivery: id, event: event.name, entity: event.entity };
     const db = database(env);
-    const redlock = redlockOf(env, { waitUntil: executionCtx, onEvent: cost.ofLock });
+    const redlock = redlockOf(env, { waitUntil: executionCtx, backoff, onEvent: cost.ofLock });
     const idempotency = new Idempotency(redlock, { retention, wait: waitForRun, onEvent: cost.ofRun });
     const { status, value } = await idempotency.run(id, { scope: [provider] }, (run) =>
       act(db, redlock, delivery, run),
