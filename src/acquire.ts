@@ -1,17 +1,13 @@
 import { pauses } from "./backoff.ts";
 import { LockHeldError, QuorumError } from "./errors.ts";
 import { emit } from "./events.ts";
-import { type Grant, newGrant, takenRegister, withdrawnRegister } from "./grant.ts";
+import { type Grant, newGrant, takenRegister, tombstoneRetention, withdrawnRegister } from "./grant.ts";
 import { Lock } from "./lock.ts";
 import { type AcquireOptions, handOver, type Settings } from "./options.ts";
 import { ask, quorumOf, type Round, unlessAborted, type Verdict } from "./quorum.ts";
 import { drop, type RegisterAnswer, raise, type Spent, take } from "./register.ts";
 import { sleep, stopwatch } from "./runtime.ts";
 import { withdraw } from "./withdraw.ts";
-
-// A request that is executed later than this after it was given up has been held up for longer than any proxy
-// or platform keeps one.
-const tombstoneRetention = 60_000;
 
 /** Holds rounds until one grants the lock or the waiting is over; resolves with the last round's outcome. */
 export async function contend(

@@ -15,6 +15,12 @@ export interface Grant {
   readonly fenceRetention: number;
 }
 
+/**
+ * How long a tombstone stands, in ms. A request that is executed later than this after it was given up has been
+ * held up for longer than any proxy or platform keeps one.
+ */
+export const tombstoneRetention = 60_000;
+
 /** A grant with a nonce of its own. */
 export function newGrant(runtime: Runtime, request: Omit<Grant, "nonce">): Grant {
   return { ...request, nonce: randomToken(runtime) };

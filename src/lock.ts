@@ -1,7 +1,7 @@
 import { checkInteger } from "./check.ts";
 import { EndpointError, LockLostError, QuorumError, type RedlockError } from "./errors.ts";
 import { emit } from "./events.ts";
-import { type Grant, heldRegister } from "./grant.ts";
+import { type Grant, heldRegister, takenRegister, tombstoneRetention } from "./grant.ts";
 import { handOver, type Settings } from "./options.ts";
 import { type Answer, ask, type Round } from "./quorum.ts";
 import { type Call, drop, type Register, renew } from "./register.ts";
@@ -207,7 +207,7 @@ export class Lock {
     const settings = this.#settings;
     const { resources } = this;
     this.#validity.release();
-    const round = withdraw(settings, this.#round, (call) => drop(call, this.#register), true);
+    const round = withdraw(settings, this.#round, (call) => this.#drop(call), true);
     // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
     if (!handOver(settings, round.done)) await round.done;
     const verdict = await round.verdict;
@@ -218,5 +218,14 @@ export class Lock {
     this.#freed = true;
     emit(settings.onEvent, { type: "released", resources, freed, elapsed: round.elapsed(), ...round.spent });
     return freed;
+  }
+
+  #drop(call: Call): Promise<Answer> {
+    const index = this.#settings.endpoints.indexOf(call.endpoint);
+    const outcome = this.#round?.answers[index]?.outcome;
+    if (!this.#round || outcome === "granted" || outcome === "held") return drop(call, this.#register);
+    // The take may yet be executed there; it must find its tombstone, if it looks for one.
+    const { tombstone } = takenRegister(this.#grant);
+    return drop(call, { ...this.#register, tombstone }, tombstoneRetention);
   }
 }
