@@ -34,12 +34,15 @@ export async function startGateway(target: DevEndpoint): Promise<Gateway> {
   const server = await startRawServer(async ({ path, headers, body, command }): Promise<RawReply> => {
     await gateway.before(command);
     const { authorization = "", "upstash-encoding": encoding = "" } = headers as Record<string, string>;
-    const response = await fetch(target.url + path, {
-      method: "POST",
-      headers: { authorization, "upstash-encoding": encoding },
-      body,
-    });
-    const reply = { status: response.status, body: await response.text() };
+    const headersOnward = { authorization, "upstash-encoding": encoding };
+    let reply: { status: number; body: string };
+    try {
+      const response = await fetch(target.url + path, { method: "POST", headers: headersOnward, body });
+      reply = { status: response.status, body: await response.text() };
+    } catch {
+      // What is down behind the gateway is down in front of it.
+      return "reset";
+    }
     executed.push(command);
     const returned = gateway.after(command);
     if (returned === "lost") return "reset";
