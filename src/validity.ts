@@ -145,7 +145,11 @@ export class Validity {
         next = pauses(options.backoff, this.#runtime.random);
       } catch (error) {
         if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;
-        pause = next();
+        try {
+          pause = next();
+        } catch {
+          return; // the user's backoff failed; nobody waits for this promise, and the alarm tells of the end
+        }
       }
     }
   }
