@@ -162,7 +162,9 @@ async function operate(
   // What Upstash bills beside the script itself: it reads all keys, then writes what it grants, or deletes.
   spent.commands += 1;
   if (reply[0] === value) {
-    spent.commands += operation === "drop" ? names.length : (ttl && keys.length) + drawn.length;
+    // An owner's ttl is looked at before it is renewed.
+    const renewals = operation === "renew" && from > 1 ? 2 * keys.length : keys.length;
+    spent.commands += operation === "drop" ? names.length : (ttl && renewals) + drawn.length;
     if (!retention) return granted;
     const fence = Number(reply[1]);
     // A fence that JavaScript cannot count with orders nothing.
