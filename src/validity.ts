@@ -67,7 +67,7 @@ export class Validity {
   /** ms left; ≤ 0 once it is over. */
   remaining(): number {
     if (this.#loss || this.#released) return 0;
-    return Math.min(this.#budget - this.#elapsed(), this.#limit - this.#age());
+    return Math.min(this.#granted(), this.#limit - this.#age());
   }
 
   /** The error it was lost with; looks at the clock first. */
@@ -119,28 +119,30 @@ export class Validity {
   }
 
   /**
-   * Calls `extend` at half of the ttl, again and again, until it is given back, lost or held for `maxHold`.
-   * A failed try is repeated after a pause while validity is left; a loss ends it at once.
+   * Calls `extend` at half of the ttl, again and again, until it is given back, lost or held for as long as
+   * `maxHold` and its limit allow. A failed try is repeated after a pause while validity is left; a loss ends
+   * it at once.
    */
   async autoExtend(options: AutoExtension, extend: (ttl: number) => Promise<unknown>): Promise<void> {
     void this.signal; // from now on the end is noticed even if nobody asks
     for (let next = pauses(options.backoff, this.#runtime.random), pause = 0; ; ) {
-      const due = Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1);
+      const due = Math.max(this.#granted() - this.budgetOf(options.ttl()) / 2, 1);
       const woken = await this.#rest(Math.min(pause || due, this.remaining()));
       if (this.#released || this.loss) return;
       if (woken) {
         pause = 0;
         continue;
       }
-      // The last extension is cut so that nothing is held for longer than maxHold.
+      // The last extension is cut so that nothing is held for longer than that.
       const whole = options.ttl();
-      const ttl = Math.floor(Math.min(whole, options.maxHold - this.#age()));
-      if (this.budgetOf(ttl) <= this.remaining()) {
+      const ttl = Math.floor(Math.min(whole, Math.min(options.maxHold, this.#limit) - this.#age()));
+      if (this.budgetOf(ttl) <= this.#granted()) {
         if (ttl < whole) return;
         continue; // it has just been extended by hand
       }
       try {
         await extend(ttl);
+        if (ttl < whole) return;
         pause = 0;
         next = pauses(options.backoff, this.#runtime.random);
       } catch (error) {
@@ -152,6 +154,11 @@ export class Validity {
         }
       }
     }
+  }
+
+  /** ms left of what the endpoints granted; the limit may end it sooner. */
+  #granted(): number {
+    return this.#budget - this.#elapsed();
   }
 
   #watch(): void {

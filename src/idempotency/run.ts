@@ -109,12 +109,13 @@ export async function runOnce<Value>(
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
     const own: Register = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
+    const allowed = limit - elapsed();
     const round = askBegin(settings, own, spent);
     const verdict = await unlessAborted(round, signal);
     const begin = verdict && (await judgeBegin(round, verdict, fingerprint));
 
     if (begin?.kind === "run") {
-      const run = new Run(request, { token, own, startedAt, round }, limit - elapsed(), spent, report);
+      const run = new Run(request, { token, own, startedAt, round }, allowed, spent, report);
       if (run.validity.remaining() > 0) return run.execute(handler);
     }
 
