@@ -1,8 +1,8 @@
-import { checkNumber } from "./check.ts";
+import { checkNumber, checkType } from "./check.ts";
 
 /** Bounds of the pause between two rounds, in ms. */
 export interface BackoffBounds {
-  /** The least pause, at least 1. Default 25. */
+  /** The least pause, at least 1. Default 25, or `max` if that is less. */
   readonly min?: number | undefined;
   /** The longest pause. Default 1 000, or `min` if that is more. */
   readonly max?: number | undefined;
@@ -10,6 +10,9 @@ export interface BackoffBounds {
 
 /** How long to pause before the next round: bounds for jitter, or a function of the attempt (1, 2, …) in ms. */
 export type Backoff = BackoffBounds | ((attempt: number) => number);
+
+/** The longest delay that a timer of every platform keeps; one that is asked for more fires at once. */
+const longest = 2_147_483_647;
 
 /**
  * The next pause by decorrelated jitter: uniform between the least pause and three times the last one, at most
@@ -29,9 +32,11 @@ export function pauses(backoff: Backoff, random: () => number): () => number {
   return () => {
     attempt += 1;
     // Whatever a function of the user's answers, time must not run backwards nor a timer get NaN.
-    if (typeof backoff === "function") return Math.max(0, Number(backoff(attempt)) || 0);
-    const { min = 25, max = 1_000 } = backoff;
-    pause = nextPause(pause, min, Math.max(min, max), random());
+    if (typeof backoff === "function") {
+      return Math.min(longest, Math.max(0, Number(backoff(attempt)) || 0));
+    }
+    const { max = 1_000, min = Math.min(25, max) } = backoff;
+    pause = Math.min(longest, nextPause(pause, min, Math.max(min, max), random()));
     return pause;
   };
 }
@@ -39,6 +44,7 @@ export function pauses(backoff: Backoff, random: () => number): () => number {
 /** A usable backoff. */
 export function checkBackoff(backoff: Backoff): Backoff {
   if (typeof backoff !== "function") {
+    checkType("backoff", backoff, "object");
     checkNumber("backoff.min", backoff.min ?? 25, 1, Infinity);
     checkNumber("backoff.max", backoff.max ?? Infinity, backoff.min ?? 1, Infinity);
   }
