@@ -1,0 +1,297 @@
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
+import type { Endpoint } from "../../src/endpoint.ts";
+import { EndpointError } from "../../src/errors.ts";
+import { type Answer, ask, quorumOf, tally, unlessAborted, type Verdict } from "../../src/quorum.ts";
+import { gate } from "../support/link.ts";
+import { steppingRuntime } from "../support/stepping-runtime.ts";
+
+const seed = Date.now() % 2 ** 31;
+console.log(`quorum SEED=${seed}`);
+
+describe("quorumOf", () => {
+  test.each([
+    [1, 1],
+    [2, 2],
+    [3, 2],
+    [4, 3],
+    [5, 3],
+    [6, 4],
+    [7, 4],
+  ])("of %i is %i", (count, quorum) => {
+    expect(quorumOf(count)).toBe(quorum);
+  });
+
+  test("any two quorums share an endpoint, and a smaller one would not do", () => {
+    for (let count = 1; count < 100; count += 1) {
+      expect(2 * quorumOf(count)).toBeGreaterThan(count);
+      expect(2 * (quorumOf(count) - 1)).toBeLessThanOrEqual(count);
+    }
+  });
+});
+
+describe("tally", () => {
+  /** What all answers together mean, from the definition. */
+  function meaning(granted: number, refused: number, count: number): Verdict {
+    if (granted > count / 2) return "granted";
+    // Even if every endpoint that failed had granted, there would have been no quorum.
+    return count - refused <= count / 2 ? "refused" : "no quorum";
+  }
+
+  /** Every verdict that the pending answers can still lead to. */
+  function possible(granted: number, refused: number, pending: number, count: number): Set<Verdict> {
+    const verdicts = new Set<Verdict>();
+    for (let more = 0; more <= pending; more += 1) {
+      for (let less = 0; more + less <= pending; less += 1) {
+        verdicts.add(meaning(granted + more, refused + less, count));
+      }
+    }
+    return verdicts;
+  }
+
+  test.each([1, 2, 3, 4, 5, 6, 7])("of %i settles exactly when nothing else can come of it", (count) => {
+    let cases = 0;
+    for (let granted = 0; granted <= count; granted += 1) {
+      for (let refused = 0; granted + refused <= count; refused += 1) {
+        for (let pending = 0; granted + refused + pending <= count; pending += 1) {
+          const open = possible(granted, refused, pending, count);
+          const expected = open.size === 1 ? [...open][0] : undefined;
+          expect(tally(granted, refused, pending, count), `${granted} ${refused} ${pending}`).toBe(expected);
+          cases += 1;
+        }
+      }
+    }
+    expect(cases).toBe(((count + 1) * (count + 2) * (count + 3)) / 6);
+  });
+
+  test("never contradicts itself, in whatever order answers come", () => {
+    const answer = fc.constantFrom("granted", "refused", "error");
+    fc.assert(
+      fc.property(fc.array(answer, { minLength: 1, maxLength: 9 }), (answers) => {
+        const count = answers.length;
+        const said = new Set<Verdict>();
+        const of = (kind: string, until: number) => answers.slice(0, until).filter((a) => a === kind).length;
+        for (let arrived = 0; arrived <= count; arrived += 1) {
+          const verdict = tally(of("granted", arrived), of("refused", arrived), count - arrived, count);
+          expect(said.size === 0 || verdict !== undefined).toBe(true);
+          if (verdict) said.add(verdict);
+        }
+        expect(said.size).toBe(1);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});
+
+/** Endpoints whose answers the test gives. */
+function rig(count: number) {
+  const runtime = steppingRuntime();
+  const replies = Array.from({ length: count }, () => gate<Answer | Error>());
+  const signals: AbortSignal[] = [];
+  const endpoints: Endpoint[] = replies.map((_, index) => ({
+    name: `e${index}`,
+    dialect: "redis",
+    send: () => Promise.reject(new Error("not used")),
+  }));
+  const onFailure = vi.fn();
+  const round = ask({ endpoints, runtime, onFailure }, 100, async ({ endpoint, signal }) => {
+    const index = endpoints.indexOf(endpoint);
+    signals[index] = signal;
+    const reply = await replies[index]!.passed;
+    if (reply instanceof Error) throw reply;
+    return reply;
+  });
+  const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
+  const fail = (index: number, error: Error) => replies[index]!.open(error);
+  return { runtime, endpoints, round, onFailure, answer, fail, signals };
+}
+
+const down = new EndpointError("e0", "network", "down");
+
+describe("ask", () => {
+  test("asks all at once", () => {
+    expect(rig(5).signals).toHaveLength(5);
+  });
+
+  test("does not wait for an endpoint whose answer cannot change the verdict", async () => {
+    const { round, answer, runtime } = rig(3);
+    answer(2, "granted");
+    answer(0, "granted");
+    expect(await round.verdict).toBe("granted");
+    expect(round.votes()).toEqual([
+      { endpoint: "e0", outcome: "granted" },
+      { endpoint: "e1", outcome: "pending" },
+      { endpoint: "e2", outcome: "granted" },
+    ]);
+    let done = false;
+    void round.done.then(() => {
+      done = true;
+    });
+    await runtime.advance(0);
+    expect(done).toBe(false);
+    answer(1, "held");
+    await round.done;
+    expect(round.votes()[1]).toEqual({ endpoint: "e1", outcome: "held" });
+    expect(runtime.pending).toBe(0);
+  });
+
+  test.each([
+    [2, ["granted", "held"], "refused"],
+    [2, ["granted", "error"], "no quorum"],
+    [4, ["granted", "granted", "held", "held"], "refused"],
+    [4, ["granted", "granted", "held", "error"], "no quorum"],
+    [3, ["lost", "lost"], "refused"],
+    [3, ["held", "error", "error"], "no quorum"],
+    [3, ["error", "error", "granted"], "no quorum"],
+    [5, ["error", "error", "granted", "granted", "granted"], "granted"],
+  ] as const)("of %i that say %j is %s", async (count, outcomes, verdict) => {
+    const { round, answer, fail } = rig(count);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome === "error") fail(index, down);
+      else answer(index, outcome);
+    }
+    expect(await round.verdict).toBe(verdict);
+  });
+
+  test("times out endpoints that ignore their signal", async () => {
+    const { runtime, round, answer, onFailure, signals } = rig(3);
+    answer(0, "granted");
+    await runtime.advance(99);
+    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+    await runtime.advance(1);
+    expect(await round.verdict).toBe("no quorum");
+    await round.done;
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+    expect(round.votes()[1]!.cause).toMatchObject({ kind: "timeout", endpoint: "e1" });
+    expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e1", "e2"]);
+  });
+
+  test("an answer after the timeout changes nothing but is known to its request", async () => {
+    const { runtime, round, answer } = rig(1);
+    await runtime.advance(100);
+    expect(await round.verdict).toBe("no quorum");
+    answer(0, "granted");
+    expect(await round.requests[0]).toEqual({ outcome: "granted" });
+    expect(round.votes()[0]).toMatchObject({ outcome: "error" });
+    expect(await round.verdict).toBe("no quorum");
+  });
+
+  test("cancel ends it without blaming the endpoints", async () => {
+    const { round, answer, onFailure, signals, runtime } = rig(3);
+    answer(0, "granted");
+    await runtime.advance(0);
+    round.cancel();
+    expect(await round.verdict).toBe("no quorum");
+    await round.done;
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    expect(onFailure).not.toHaveBeenCalled();
+    expect(runtime.pending).toBe(0);
+  });
+
+  test.each([
+    ["an error of its own", down, "network", "e0: down"],
+    ["another error", new Error("odd reply"), "malformed", "e0: odd reply"],
+  ])("%s becomes the vote's cause", async (_what, error, kind, message) => {
+    const { round, fail, onFailure } = rig(1);
+    fail(0, error);
+    await round.done;
+    const { cause } = round.votes()[0]!;
+    expect(cause).toBeInstanceOf(EndpointError);
+    expect(cause).toMatchObject({ kind, message, endpoint: "e0" });
+    expect(onFailure).toHaveBeenCalledExactlyOnceWith(cause);
+  });
+
+  test("what an endpoint throws may be anything", async () => {
+    const { endpoints, runtime } = rig(1);
+    const round = ask({ endpoints, runtime }, 100, () => Promise.reject("text"));
+    await round.done;
+    expect(round.votes()[0]!.cause).toMatchObject({ kind: "malformed", message: "e0: text" });
+  });
+
+  test("elapsed counts from before the first request", async () => {
+    const { round, runtime } = rig(1);
+    await runtime.advance(40);
+    expect(round.elapsed()).toBe(40);
+  });
+
+  test("adds what it spends to what was spent before", async () => {
+    const { endpoints, runtime } = rig(2);
+    const spent = { requests: 10, commands: 20 };
+    const round = ask(
+      { endpoints, runtime },
+      100,
+      async ({ spent: own }): Promise<Answer> => {
+        own.requests += 1;
+        own.commands += 3;
+        return { outcome: "granted" };
+      },
+      spent,
+    );
+    await round.done;
+    expect(round.spent).toBe(spent);
+    expect(spent).toEqual({ requests: 12, commands: 26 });
+  });
+
+  test("settles by the tally, in whatever order answers come and time out", async () => {
+    const behaviour = fc.record({
+      kind: fc.constantFrom("granted", "held", "lost", "error", "silent"),
+      at: fc.integer({ min: 0, max: 140 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(behaviour, { minLength: 1, maxLength: 7 }), async (behaviours) => {
+        const { round, answer, fail, runtime, onFailure } = rig(behaviours.length);
+        for (const [index, { kind, at }] of behaviours.entries()) {
+          if (kind === "silent") continue;
+          runtime.timer(at + 0.5, () => {
+            if (kind === "error") fail(index, new EndpointError(`e${index}`, "http", "500"));
+            else answer(index, kind as Answer["outcome"]);
+          });
+        }
+        await runtime.advance(200);
+        const counted = behaviours.map(({ kind, at }) => (at + 0.5 < 100 ? kind : "silent"));
+        const of = (...kinds: string[]) => counted.filter((kind) => kinds.includes(kind)).length;
+        expect(await round.verdict).toBe(tally(of("granted"), of("held", "lost"), 0, behaviours.length));
+        await round.done;
+        expect(onFailure).toHaveBeenCalledTimes(of("error", "silent"));
+        expect(round.votes().map(({ outcome }) => outcome)).toEqual(
+          counted.map((kind) => (kind === "silent" ? "error" : kind)),
+        );
+        expect(runtime.pending).toBe(0);
+      }),
+      { seed, numRuns: 100 },
+    );
+  });
+});
+
+describe("unlessAborted", () => {
+  test("is the verdict without a signal, and with one that does not abort", async () => {
+    for (const signal of [undefined, new AbortController().signal]) {
+      const { round, answer } = rig(1);
+      answer(0, "held");
+      expect(await unlessAborted(round, signal)).toBe("refused");
+    }
+  });
+
+  test.each(["before", "during"])(
+    "is undefined when aborted %s, and gives up what is pending",
+    async (when) => {
+      const { round, signals } = rig(2);
+      const controller = new AbortController();
+      if (when === "before") controller.abort();
+      const verdict = unlessAborted(round, controller.signal);
+      controller.abort();
+      expect(await verdict).toBe(undefined);
+      expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    },
+  );
+
+  test("leaves no listener behind", async () => {
+    const { round, answer } = rig(1);
+    const { signal } = new AbortController();
+    const removed = vi.spyOn(signal, "removeEventListener");
+    answer(0, "granted");
+    await unlessAborted(round, signal);
+    expect(removed).toHaveBeenCalledTimes(1);
+  });
+});
