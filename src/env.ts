@@ -5,9 +5,11 @@ import type { HttpEndpointOptions } from "./endpoint.ts";
  * else `UPSTASH_REDIS_REST_URL`, else Vercel's `KV_REST_API_URL`; each with its `…_TOKEN`.
  */
 export function endpointsFromEnv(env: Record<string, unknown>): HttpEndpointOptions[] {
-  const urls = Object.keys(env)
-    .filter((name) => /^UPSTASH_REDIS_REST_URL_\d+$/.test(name))
-    .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  const numbered = Object.keys(env).filter((name) => /^UPSTASH_REDIS_REST_(URL|TOKEN)_\d+$/.test(name));
+  // A token without its URL counts, too: a process that left that endpoint out would count other quorums.
+  const urls = [...new Set(numbered.map((name) => name.replace("TOKEN", "URL")))].sort((a, b) =>
+    a.localeCompare(b, "en", { numeric: true }),
+  );
   if (urls.length === 0) {
     const vercel = !env.UPSTASH_REDIS_REST_URL && env.KV_REST_API_URL;
     urls.push(vercel ? "KV_REST_API_URL" : "UPSTASH_REDIS_REST_URL");
