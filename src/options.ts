@@ -86,7 +86,9 @@ export function settingsOf(
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = settled(...layers);
-  const { ttl = 10_000, backoff = {}, waitUntil, onEvent } = given;
+  const { backoff = {}, waitUntil, onEvent } = given;
+  // First, because other defaults are computed from it.
+  const ttl = checkInteger("ttl", given.ttl ?? 10_000, 10, longest);
   const settings: Settings = {
     wait: 5_000,
     timeout: Math.min(1_000, ttl / 3),
@@ -97,7 +99,7 @@ export function settingsOf(
     autoExtend: false,
     maxHold: 300_000,
     ...(given as object),
-    ttl: checkInteger("ttl", ttl, 10, longest),
+    ttl,
     backoff: checkBackoff(backoff),
     waitUntil,
     onEvent,

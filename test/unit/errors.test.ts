@@ -1,0 +1,144 @@
+import vm from "node:vm";
+import { describe, expect, test } from "vitest";
+import * as errors from "../../src/errors.ts";
+import {
+  FingerprintMismatchError,
+  InProgressError,
+  LeaseLostError,
+  RecordCorruptError,
+} from "../../src/idempotency/errors.ts";
+
+const { EndpointError, isRedlockError, LockHeldError, LockLostError, QuorumError, RedlockError } = errors;
+
+const timeout = new EndpointError("eu", "timeout", "no answer within 50 ms");
+const refused = new EndpointError("us", "http", "HTTP 429, no usable reply", { status: 429 });
+const all: [name: string, code: string, error: errors.RedlockError, message: string][] = [
+  ["RedlockError", "LOCK_HELD", new RedlockError("LOCK_HELD", "m"), "m"],
+  [
+    "LockHeldError",
+    "LOCK_HELD",
+    new LockHeldError(["a", 'b"'], 1_234.5, 70),
+    '"a", "b\\"" is held by someone else (waited 1235 ms)',
+  ],
+  [
+    "QuorumError",
+    "NO_QUORUM",
+    new QuorumError(
+      "acquire",
+      ["a"],
+      [
+        { endpoint: "eu", outcome: "error", cause: timeout },
+        { endpoint: "us", outcome: "granted" },
+      ],
+    ),
+    'no quorum to acquire "a": eu: no answer within 50 ms; us: granted',
+  ],
+  ["LockLostError", "LOCK_LOST", new LockLostError(["a"], "it ended"), 'the lock on "a" is lost: it ended'],
+  ["EndpointError", "ENDPOINT_ERROR", refused, "us: HTTP 429, no usable reply"],
+  [
+    "InProgressError",
+    "IN_PROGRESS",
+    new InProgressError("k", 29_999.6),
+    'a run of "k" is under way; ask again in 30000 ms',
+  ],
+  [
+    "FingerprintMismatchError",
+    "FINGERPRINT_MISMATCH",
+    new FingerprintMismatchError("k"),
+    '"k" was used before with a different fingerprint',
+  ],
+  ["LeaseLostError", "LEASE_LOST", new LeaseLostError("k", "it ended"), 'the lease on "k" is lost: it ended'],
+  [
+    "RecordCorruptError",
+    "RECORD_CORRUPT",
+    new RecordCorruptError("k"),
+    'what is stored for "k" is not an idempotency record',
+  ],
+];
+
+describe.each(all)("%s", (name, code, error, message) => {
+  test("has its name, code and message", () => {
+    expect(error.name).toBe(name);
+    expect(error.code).toBe(code);
+    expect(error.message).toBe(message);
+    expect(String(error)).toBe(`${name}: ${message}`);
+    expect(error.stack?.split("\n")[0]).toContain(message);
+  });
+
+  test("is an Error, a RedlockError and of its own class", () => {
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toBeInstanceOf(RedlockError);
+    expect(error.constructor.name).toBe(name);
+    expect(isRedlockError(error)).toBe(true);
+  });
+
+  test("its brand and name do not show among its own fields", () => {
+    expect(Object.keys(error)).not.toContain("name");
+    expect(JSON.stringify(error)).toContain(`"code":"${code}"`);
+  });
+});
+
+describe("fields", () => {
+  test("LockHeldError", () => {
+    expect(new LockHeldError(["a"], 5, 70)).toMatchObject({ resources: ["a"], waited: 5, retryAfter: 70 });
+    expect(new LockHeldError(["a"], 5).retryAfter).toBe(undefined);
+  });
+
+  test("QuorumError: votes, and the first failure as cause", () => {
+    const votes = [
+      { endpoint: "ap", outcome: "pending" },
+      { endpoint: "us", outcome: "error", cause: refused },
+      { endpoint: "eu", outcome: "error", cause: timeout },
+    ] as const;
+    const error = new QuorumError("release", ["a"], votes);
+    expect(error.votes).toBe(votes);
+    expect(error.cause).toBe(refused);
+    expect(new QuorumError("acquire", ["a"], [{ endpoint: "e", outcome: "held" }]).cause).toBe(undefined);
+    expect(new QuorumError("acquire", ["a"], votes, true).message).toContain("came too late");
+  });
+
+  test("EndpointError", () => {
+    expect(refused).toMatchObject({ endpoint: "us", kind: "http", status: 429 });
+    expect(timeout.status).toBe(undefined);
+    const cause = new Error("ECONNREFUSED");
+    expect(new EndpointError("eu", "network", "m", { cause }).cause).toBe(cause);
+  });
+});
+
+describe("isRedlockError", () => {
+  test.each([
+    ["undefined", undefined],
+    ["null", null],
+    ["a text", "LOCK_HELD"],
+    ["an Error", new Error("LOCK_HELD")],
+    ["an object with a code", { code: "LOCK_HELD" }],
+    ["a function", () => undefined],
+  ])("is false of %s", (_what, value) => {
+    expect(isRedlockError(value)).toBe(false);
+  });
+
+  test("knows errors of another realm", () => {
+    // What a second realm's copy of the class does, with that realm's own Error and symbols.
+    const foreign: unknown = vm.runInNewContext(`
+      const error = new Error("held");
+      error.code = "LOCK_HELD";
+      Object.defineProperty(error, Symbol.for("redlock-edge.error"), { value: true });
+      error;
+    `);
+    expect(foreign).not.toBeInstanceOf(Error);
+    expect(isRedlockError(foreign)).toBe(true);
+    const local = new LockLostError(["a"], "gone");
+    const context = { is: isRedlockError, error: local };
+    expect(vm.runInNewContext("is(error) && error.code", context)).toBe("LOCK_LOST");
+  });
+
+  test("knows errors of a second copy of the package, where instanceof fails", async () => {
+    const path = "../../src/errors.ts?second";
+    const copy = (await import(path)) as typeof errors;
+    expect(copy.RedlockError).not.toBe(RedlockError);
+    const error = new copy.LockHeldError(["a"], 0);
+    expect(error).not.toBeInstanceOf(RedlockError);
+    expect(isRedlockError(error)).toBe(true);
+    expect(copy.isRedlockError(timeout)).toBe(true);
+  });
+});
