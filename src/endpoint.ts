@@ -134,16 +134,22 @@ function parseReply(text: string): { error?: unknown; result?: unknown } | undef
   }
 }
 
-/** Reads the body, or gives it up when it is too large; Workers count an unread one as an open connection. */
-async function readText(response: Response): Promise<string> {
-  const { body, headers } = response;
-  const declared = Number(headers.get("content-length"));
-  if (declared > maxReplyBytes) await body?.cancel();
-  const text = declared > maxReplyBytes ? "" : await response.text();
-  if (Math.max(declared, text.length) > maxReplyBytes) {
-    throw new RangeError(`the reply exceeds ${maxReplyBytes} bytes`);
+/** Reads the body, or gives it up once it is too large; Workers count an unread one as an open connection. */
+async function readText({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  // Counted while it comes: not every reply says how long it is, or the truth.
+  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
+    size += piece.value.length;
+    if (size > maxReplyBytes) {
+      await reader?.cancel();
+      throw new RangeError(`the reply exceeds ${maxReplyBytes} bytes`);
+    }
+    text += decoder.decode(piece.value, { stream: true });
   }
-  return text;
+  return text + decoder.decode();
 }
 
 /** What went wrong below fetch: Node hides the code (ECONNREFUSED) in the cause. */

@@ -85,9 +85,7 @@ export async function take(
 ): Promise<RegisterAnswer> {
   const { keys, value } = register;
   if (call.endpoint.verbatim && isPlain(register)) {
-    // Only the exact positive reply counts.
-    const reply = await send(call, ["SET", keys[0]!, value, "NX", "PX", ttl]);
-    return { outcome: reply === "OK" ? "granted" : "held" };
+    return plainly(await send(call, ["SET", keys[0]!, value, "NX", "PX", ttl]), "OK", null, "held");
   }
   return operate(call, "take", register, ttl, value, fencing);
 }
@@ -99,7 +97,9 @@ export async function takeOrRead(call: Call, register: Register, ttl: number): P
     try {
       const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
       // Its own value stands there already: an earlier execution whose reply was lost.
-      return other === null || other === value ? granted : { outcome: "held", other: String(other) };
+      if (other === null || other === value) return granted;
+      if (typeof other !== "string") throw new Error("unexpected reply to a command");
+      return { outcome: "held", other };
     } catch (error) {
       // Redis before 7.0 knows NX and GET, but not together. It says so before it does anything.
       if (!(error as Error).message.includes("syntax error")) throw error;
@@ -117,8 +117,7 @@ export async function renew(
 ): Promise<RegisterAnswer> {
   if (isNative(call) && isPlain(register) && ttl > 0) {
     const { keys, value: old } = register;
-    const reply = await send(call, ["SET", keys[0]!, value, "IFEQ", old, "PX", ttl]);
-    return { outcome: reply === "OK" ? "granted" : "lost" };
+    return plainly(await send(call, ["SET", keys[0]!, value, "IFEQ", old, "PX", ttl]), "OK", null, "lost");
   }
   return operate(call, "renew", register, ttl, value);
 }
@@ -132,7 +131,7 @@ export function raise(call: Call, register: Register, fencing: Fencing): Promise
 export async function drop(call: Call, register: Register, retention = 0): Promise<RegisterAnswer> {
   if (isNative(call) && isPlain(register)) {
     const { keys, value } = register;
-    return { outcome: (await send(call, ["DELEX", keys[0]!, "IFEQ", value])) === 1 ? "granted" : "lost" };
+    return plainly(await send(call, ["DELEX", keys[0]!, "IFEQ", value]), 1, 0, "lost");
   }
   return operate(call, "drop", register, retention);
 }
@@ -175,6 +174,13 @@ async function operate(
   if (operation !== "take") return { outcome: "lost" };
   spent.commands += 1;
   return { outcome: "held", retryAfter: Number(reply[1]), other: String(reply[2]) };
+}
+
+/** What the reply to a plain command means: it has one that says yes and one that says no; others say nothing. */
+function plainly(reply: unknown, yes: unknown, no: unknown, refusal: "held" | "lost"): RegisterAnswer {
+  if (reply === yes) return granted;
+  if (reply === no) return { outcome: refusal };
+  throw new Error("unexpected reply to a command");
 }
 
 /** Whether compare-and-set commands exist there and their plain replies can be trusted. */
