@@ -2,7 +2,8 @@ import { type EndpointError, QuorumError } from "./errors.ts";
 import { holderOf, keyOf } from "./grant.ts";
 import type { Settings } from "./options.ts";
 import { type Answer, ask, quorumOf } from "./quorum.ts";
-import { runScript, send } from "./register.ts";
+import { drop, runScript } from "./register.ts";
+import { randomToken } from "./runtime.ts";
 import { registerScript } from "./scripts.ts";
 
 // What operators do: look at a resource, and free it.
@@ -72,14 +73,18 @@ export async function inspect(settings: Settings, resource: string): Promise<Ins
   };
 }
 
+// Behind the end of every value: a nonce, and an owner of 255 characters.
+const pastAllValues = 2_048;
+
 /** See {@link Redlock.forceRelease}. */
 export async function forceRelease(settings: Settings, resource: string): Promise<boolean> {
-  const round = ask(settings, settings.timeout, async (call): Promise<Answer & { freed: boolean }> => {
-    const reply = await send(call, ["DEL", keyOf(settings.prefix, "lock", resource)]);
-    if (!Number.isInteger(reply)) throw new Error("unexpected reply to a deletion");
-    return { outcome: "granted", freed: reply === 1 };
-  });
+  const { endpoints, runtime, prefix, timeout } = settings;
+  // Compared from there on, all values are the same. A plain DEL would do, but its reply can be invented.
+  const key = keyOf(prefix, "lock", resource);
+  const anyone = { keys: [key], value: randomToken(runtime), from: pastAllValues };
+  const round = ask(settings, timeout, (call) => drop(call, anyone));
   await round.done;
-  if ((await round.verdict) !== "granted") throw new QuorumError("free", [resource], round.votes());
-  return round.answers.some((answer) => answer?.outcome === "granted" && answer.freed);
+  const answers = round.answers.filter((answer) => answer?.outcome !== "error");
+  if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [resource], round.votes());
+  return answers.some((answer) => answer?.outcome === "granted");
 }

@@ -5,7 +5,6 @@ import { EndpointError } from "./errors.ts";
 export interface UpstashClient {
   eval(script: string, keys: string[], args: unknown[]): Promise<unknown>;
   evalsha(sha: string, keys: string[], args: unknown[]): Promise<unknown>;
-  del(...keys: string[]): Promise<number>;
   createScript(script: string): unknown;
 }
 
@@ -39,7 +38,6 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
     async send(command) {
       const [operation, ...rest] = command.map(String);
       try {
-        if (operation === "DEL") return await client.del(...rest);
         const [script = "", count, ...parts] = rest;
         const keys = parts.slice(0, Number(count));
         const args = parts.slice(keys.length);
