@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -68,11 +69,13 @@ export async function startRawServer(answer: RawServer["answer"]): Promise<RawSe
     outgoing.writeHead(reply.status ?? 200, { ...reply.headers });
     for (let piece = 0; piece < reply.pieces && !outgoing.destroyed; piece++) {
       written += text.length;
-      const drained = new Promise<void>((resolve) => {
-        outgoing.once("drain", resolve);
-        outgoing.once("close", resolve);
-      });
-      if (!outgoing.write(text)) await drained;
+      if (outgoing.write(text)) continue;
+      // Either the client has read on, or it has gone away.
+      const drained = new AbortController();
+      const { signal } = drained;
+      const events = ["drain", "close"].map((event) => once(outgoing, event, { signal }));
+      await Promise.allSettled([Promise.race(events)]);
+      drained.abort();
     }
     outgoing.end();
   });
