@@ -1,0 +1,36 @@
+import { expect, test, vi } from "vitest";
+import { emit } from "../../src/events.ts";
+
+test("emit calls the hook with the event", () => {
+  const hook = vi.fn();
+  const event = { type: "lost" };
+  emit(hook, event);
+  expect(hook.mock.calls).toEqual([[event]]);
+  expect(hook.mock.calls[0]![0]).toBe(event);
+});
+
+test("emit does without a hook", () => {
+  expect(() => emit(undefined, {})).not.toThrow();
+});
+
+test("emit survives a hook that throws", () => {
+  const hook = () => {
+    throw new Error("the hook's own");
+  };
+  expect(() => emit(hook, {})).not.toThrow();
+});
+
+test("emit survives a hook that rejects", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  try {
+    const rejected = vi.fn(() => Promise.reject(new Error("the hook's own")));
+    emit(rejected as never, {});
+    expect(rejected).toHaveBeenCalledTimes(1);
+    // Rejections are reported before the next immediate runs.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).not.toHaveBeenCalled();
+  } finally {
+    process.off("unhandledRejection", unhandled);
+  }
+});

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import {
+  type Runtime,
+  randomToken,
+  sleep,
+  stopwatch,
+  systemRuntime,
+  tokenLength,
+} from "../../src/runtime.ts";
+import { steppingRuntime } from "../support/stepping-runtime.ts";
+
+describe("stopwatch", () => {
+  const clocks = (wall: number, monotonic: number): Runtime => ({
+    ...systemRuntime,
+    now: () => wall,
+    monotonic: () => monotonic,
+  });
+
+  test.each([
+    ["both go", 30, 30, 30],
+    ["the wall clock is set back", -5_000, 30, 30],
+    ["the wall clock is set forward", 5_000, 30, 5_000],
+    ["the monotonic clock stood still", 30_000, 10, 30_000],
+    ["nothing moves, as on Workers between I/O", 0, 0, 0],
+  ])("is the larger of the two: %s", (_what, wall, monotonic, expected) => {
+    const runtime = { ...clocks(1_000_000, 500) };
+    const elapsed = stopwatch(runtime);
+    runtime.now = () => 1_000_000 + wall;
+    runtime.monotonic = () => 500 + monotonic;
+    expect(elapsed()).toBe(expected);
+  });
+
+  test("never says less than a single clock would, whatever happens in between", async () => {
+    const runtime = steppingRuntime();
+    const elapsed = stopwatch(runtime);
+    await runtime.advance(100);
+    runtime.wallOffset = -3_600_000;
+    expect(elapsed()).toBe(100);
+    runtime.frozen = true;
+    runtime.wallOffset = 0;
+    await runtime.advance(100);
+    expect(elapsed()).toBe(200);
+  });
+});
+
+describe("sleep", () => {
+  test("ends after its time", async () => {
+    const runtime = steppingRuntime();
+    let awake = false;
+    void sleep(runtime, 50).then(() => {
+      awake = true;
+    });
+    await runtime.advance(49);
+    expect(awake).toBe(false);
+    await runtime.advance(1);
+    await runtime.advance(0);
+    expect(awake).toBe(true);
+  });
+
+  test("ends with its signal, and leaves neither timer nor listener", async () => {
+    const runtime = steppingRuntime();
+    const controller = new AbortController();
+    const asleep = sleep(runtime, 1_000_000, controller.signal);
+    expect(runtime.pending).toBe(1);
+    controller.abort();
+    await asleep;
+    expect(runtime.pending).toBe(0);
+    await sleep(runtime, 1_000_000, controller.signal);
+    expect(runtime.pending).toBe(0);
+  });
+});
+
+describe("randomToken", () => {
+  test("has 128 bits, a fixed length, and begins with a letter", () => {
+    const filled = (byte: number): Runtime => ({
+      ...systemRuntime,
+      randomBytes: (bytes) => void bytes.fill(byte),
+    });
+    expect(randomToken(filled(0))).toBe(`t${"00".repeat(16)}`);
+    expect(randomToken(filled(255))).toBe(`t${"ff".repeat(16)}`);
+    expect(randomToken(filled(10))).toHaveLength(tokenLength);
+    expect(() => JSON.parse(randomToken(filled(17)))).toThrow(SyntaxError);
+  });
+
+  test("does not repeat", () => {
+    const tokens = Array.from({ length: 1_000 }, () => randomToken(systemRuntime));
+    expect(new Set(tokens).size).toBe(1_000);
+  });
+});
+
+describe("systemRuntime", () => {
+  test("has the platform's clocks", () => {
+    expect(Math.abs(systemRuntime.now() - Date.now())).toBeLessThan(1_000);
+    const before = systemRuntime.monotonic();
+    expect(systemRuntime.monotonic()).toBeGreaterThanOrEqual(before);
+    const drawn = systemRuntime.random();
+    expect(drawn >= 0 && drawn < 1).toBe(true);
+  });
+
+  test("its timers fire once, unless they are cancelled", async () => {
+    let cancelled = 0;
+    systemRuntime.timer(0, () => {
+      cancelled += 1;
+    })();
+    await new Promise<void>((resolve) => systemRuntime.timer(5, resolve));
+    expect(cancelled).toBe(0);
+  });
+});
