@@ -1,13 +1,13 @@
 import type { Context } from "hono";
-import { Idempotency, type RunContext } from "../src/idempotency/index.ts";
-import { LockLostError, type Redlock } from "../src/index.ts";
+import { Idempotency } from "../src/idempotency/index.ts";
 import type { WebhookProvider } from "../src/webhooks/index.ts";
 import { type Bindings, database, redlockOf } from "./bindings.ts";
 import { Cost } from "./cost.ts";
-import { type Effect, writeEffect } from "./effect.ts";
+import { writeEffect } from "./effect.ts";
 import type { WebhookEvent } from "./event.ts";
 import { type JournalEntry, writeJournal } from "./journal.ts";
 import { problemOf, problemResponse } from "./problem.ts";
+import { withFence } from "./with-fence.ts";
 
 /** Somebody who sends webhooks to this Worker. */
 export interface Sender {
@@ -27,9 +27,6 @@ const waitForLock = 2_500;
 
 // Waits this short would be over after a few of the default pauses of up to 1 s.
 const backoff = { max: 250 };
-
-// Extended while the work runs. It is short because it is also how long an entity stays locked after a crash.
-const lockTtl = 5_000;
 
 /**
  * Receives one webhook: verify, run once per delivery, lock the entity, write under the lock's fence. Whatever
@@ -52,7 +49,16 @@ export async function receive(context: Context<{ Bindings: Bindings }>, sender: 
     const redlock = redlockOf(env, { waitUntil: executionCtx, backoff, onEvent: cost.ofLock });
     const idempotency = new Idempotency(redlock, { retention, wait: waitForRun, onEvent: cost.ofRun });
     const { status, value } = await idempotency.run(id, { scope: [provider] }, (run) =>
-      act(db, redlock, delivery, run),
+      withFence(redlock, event.entity, { wait: waitForLock, run }, (fence) =>
+        writeEffect(db, {
+          deliveryKey: `${provider}:${id}`,
+          delivery: id,
+          entity: event.entity,
+          event: event.name,
+          fence,
+          at: Date.now(),
+        }),
+      ),
     );
     response = new Response(`${JSON.stringify(value)}\n`, {
       headers: {
@@ -92,29 +98,4 @@ async function verified(context: Context<{ Bindings: Bindings }>, sender: Sender
   const { raw } = context.req;
   const { id } = await provider.verify(raw, body);
   return { provider: provider.name, id, event: sender.event(raw, body, id) };
-}
-
-/** The handler: what happens once per delivery. */
-async function act(
-  db: D1Database,
-  redlock: Redlock,
-  { provider, id, event }: Delivery,
-  run: RunContext,
-): Promise<Effect> {
-  const { name, entity } = event;
-  const options = { fencing: true, ttl: lockTtl, wait: waitForLock, signal: run.signal };
-  let effect = undefined as Effect | undefined;
-  try {
-    await redlock.using(entity, options, async (lock) => {
-      // The lease may have ended while this waited for the lock, and then another run has the delivery.
-      run.signal.throwIfAborted();
-      const request = { deliveryKey: `${provider}:${id}`, delivery: id, entity, event: name };
-      effect = await writeEffect(db, { ...request, fence: lock.fence!, at: Date.now() });
-    });
-  } catch (error) {
-    // Lost only after the write: the database has let it pass, so nobody newer had written, and it stands. To
-    // report a failure now would have the sender bring about a second effect.
-    if (!(effect && error instanceof LockLostError)) throw error;
-  }
-  return effect!;
 }

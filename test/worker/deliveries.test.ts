@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { forged } from "../../scripts/deliveries.mjs";
+import { type LocalStand, openStand, sendAtOnce } from "./local-stand.ts";
+
+let stand: LocalStand;
+beforeAll(async () => {
+  stand = await openStand();
+});
+afterAll(() => stand?.close());
+
+describe("a genuine delivery", () => {
+  it("of GitHub takes effect on its issue, under a fence", async () => {
+    const delivery = await stand.github("issues");
+    const response = await stand.send(delivery);
+    expect(response.status).toBe(200);
+    const answer = await response.json();
+    expect(answer).toMatchObject({ delivery: delivery.id, entity: "github:Codertocat/Hello-World#1" });
+    const [effect, ...others] = await stand.effects(delivery);
+    expect(others).toEqual([]);
+    expect(effect).toMatchObject({ entity: answer.entity, event: answer.event, fence: answer.fence });
+    const [entity] = await stand.query("SELECT * FROM entities WHERE entity = ?1", answer.entity);
+    expect(entity).toMatchObject({ fence: answer.fence, last_delivery: delivery.id, events: answer.events });
+    const [row] = await stand.journal(delivery, 1);
+    expect(row).toMatchObject({ outcome: "executed", status: 200, fence: answer.fence, requests: 12 });
+  });
+
+  it("of Standard Webhooks takes effect on the thing it names", async () => {
+    const delivery = stand.standard("inv_1");
+    const response = await stand.send(delivery);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ entity: "standard-webhooks:inv_1", event: "invoice.paid" });
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+
+  it("is kept apart from one of another sender with the same id", async () => {
+    const fromGitHub = await stand.github("push");
+    const other = stand.standard("inv_2");
+    // GitHub signs no id, so it can be replaced.
+    fromGitHub.headers["x-github-delivery"] = other.id;
+    await stand.send(fromGitHub);
+    expect((await stand.send(other)).headers.has("idempotent-replayed")).toBe(false);
+  });
+});
+
+describe("a duplicate", () => {
+  it("that comes later is answered as the first was, byte for byte, with one request to each endpoint", async () => {
+    const delivery = await stand.github("release");
+    const first = await (await stand.send(delivery)).text();
+    await stand.journal(delivery, 1);
+    const duplicate = await stand.send(delivery);
+    expect(duplicate.status).toBe(200);
+    expect(duplicate.headers.get("idempotent-replayed")).toBe("true");
+    expect(await duplicate.text()).toBe(first);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+    const [, row] = await stand.journal(delivery, 2);
+    expect(row).toMatchObject({ outcome: "replayed", status: 200, fence: null, requests: 3, commands: 3 });
+  });
+
+  it("of 20 at once has no effect of its own", async () => {
+    const delivery = await stand.github("pull_request");
+    const statuses = await sendAtOnce(stand, delivery, 20);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => status !== "replayed" && status !== 503)).toEqual([200]);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+});
+
+describe("different deliveries about one entity", () => {
+  it("act one after the other, each under a newer fence", async () => {
+    const deliveries = Array.from({ length: 8 }, () => stand.standard("inv_shared"));
+    const sent = await Promise.all(
+      deliveries.map(async (delivery) => {
+        let response = await stand.send(delivery);
+        while (response.status === 503) response = await stand.send(delivery);
+        return response.status;
+      }),
+    );
+    expect(new Set(sent)).toEqual(new Set([200]));
+    const rows = await stand.query(
+      "SELECT fence FROM effects WHERE entity = 'standard-webhooks:inv_shared' ORDER BY rowid",
+    );
+    const fences = rows.map(({ fence }) => Number(fence));
+    expect(fences).toHaveLength(8);
+    expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b));
+    const [entity] = await stand.query(
+      "SELECT events, fence FROM entities WHERE entity = 'standard-webhooks:inv_shared'",
+    );
+    expect(entity).toEqual({ events: 8, fence: fences.at(-1) });
+  });
+});
+
+describe("what is not genuine", () => {
+  async function refusal(response: Response): Promise<{ status: number; detail: string }> {
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    const { status, detail } = await response.json();
+    expect(status).toBe(response.status);
+    return { status, detail };
+  }
+
+  it("is refused before anything is asked of Redis", async () => {
+    const github = await stand.github("issues");
+    const standard = stand.standard("inv_3");
+    const before = stand.requests();
+    expect(await refusal(await stand.send(forged(github)))).toMatchObject({ status: 401 });
+    expect(await refusal(await stand.send(forged(standard)))).toMatchObject({ status: 401 });
+    const unsigned = { ...github, headers: { "x-github-event": "issues", "x-github-delivery": github.id } };
+    expect(await refusal(await stand.send(unsigned))).toMatchObject({ status: 400 });
+    const garbled = { ...standard, headers: { ...standard.headers, "webhook-timestamp": "yesterday" } };
+    expect(await refusal(await stand.send(garbled))).toMatchObject({ status: 400 });
+    expect(stand.requests()).toBe(before);
+    expect(await stand.effects(github)).toEqual([]);
+    expect(await stand.effects(standard)).toEqual([]);
+  });
+
+  it("or cannot be understood is refused, too", async () => {
+    const delivery = await stand.github("issues");
+    const { "x-github-event": _event, ...headers } = delivery.headers;
+    const before = stand.requests();
+    expect(await refusal(await stand.send({ ...delivery, headers }))).toEqual({
+      status: 400,
+      detail: "x-github-event is missing or no event's name",
+    });
+    expect(stand.requests()).toBe(before);
+  });
+
+  it("or too large is not read", async () => {
+    const delivery = await stand.github("issues");
+    const large = { ...delivery, body: "x".repeat(1024 * 1024 + 1) };
+    expect(await refusal(await stand.send(large))).toMatchObject({ status: 413 });
+    // A body of unknown length is counted while it comes.
+    const stream = new Blob([large.body]).stream();
+    const response = await fetch(stand.url + delivery.path, {
+      method: "POST",
+      headers: delivery.headers,
+      body: stream,
+      duplex: "half",
+    } as RequestInit);
+    expect(response.status).toBe(413);
+  });
+
+  it("is journaled as a sample only", async () => {
+    const delivery = await stand.github("watch");
+    await Promise.all(Array.from({ length: 130 }, () => stand.send(forged(delivery))));
+    await stand.send(delivery);
+    await stand.journal(delivery, 1);
+    const [refused] = await stand.query(
+      "SELECT count(*) AS count, count(delivery) AS named FROM deliveries WHERE outcome = 'refused'",
+    );
+    expect(refused?.count).toBeGreaterThan(0);
+    // 60 a minute, and a minute may have ended in between.
+    expect(refused?.count).toBeLessThanOrEqual(120);
+    expect(refused?.named).toBe(0);
+  });
+});
+
+describe("the journal", () => {
+  it("forgets the oldest", async () => {
+    const insert =
+      "INSERT INTO deliveries (id, at, provider, outcome, status, ms) VALUES (?1, 1, 'x', 'executed', 200, 1)";
+    for (const id of [100_000, 110_000]) await stand.query(insert, id);
+    const delivery = stand.standard("inv_4");
+    await stand.send(delivery);
+    await stand.journal(delivery, 1);
+    const rows = await stand.query("SELECT id FROM deliveries ORDER BY id");
+    expect(rows).toEqual([{ id: 110_000 }, { id: 110_001 }]);
+  });
+
+  it("is listed, the newest first", async () => {
+    const delivery = stand.standard("inv_5");
+    await stand.send(delivery);
+    await stand.journal(delivery, 1);
+    const list = async (query: string) => (await fetch(`${stand.url}/deliveries${query}`)).json();
+    const all = await list("");
+    expect(all.length).toBeGreaterThan(1);
+    expect(all[0]).toMatchObject({ delivery: delivery.id, outcome: "executed" });
+    expect(await list("?limit=1")).toEqual([all[0]]);
+    for (const limit of ["0", "501", "x", "-1", ""]) {
+      expect(await list(`?limit=${limit}`)).toMatchObject({ status: 400 });
+    }
+  });
+});
+
+it("the page shows what was delivered", async () => {
+  const delivery = stand.standard("inv_<6>");
+  await stand.send(delivery);
+  await stand.journal(delivery, 1);
+  const response = await fetch(`${stand.url}/`);
+  expect(response.headers.get("content-type")).toMatch(/^text\/html/);
+  const html = await response.text();
+  expect(html).toContain(delivery.id);
+  expect(html).toContain("standard-webhooks:inv_&lt;6&gt;");
+  expect(html).toContain(`${stand.url}/webhooks/github`);
+});

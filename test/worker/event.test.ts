@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { githubExamples } from "../../scripts/deliveries.mjs";
+import { EventError, githubEvent, standardWebhooksEvent } from "../../worker/event.ts";
+
+const bytes = (payload: unknown) => new TextEncoder().encode(JSON.stringify(payload));
+const from = (event: string) =>
+  new Request("http://localhost/", { method: "POST", headers: { "x-github-event": event } });
+const repository = { full_name: "octo/demo" };
+
+describe("githubEvent", () => {
+  it.each([
+    ["issues", { action: "opened", repository, issue: { number: 42 } }, "issues.opened", "octo/demo#42"],
+    ["pull_request", { action: "closed", repository, number: 7 }, "pull_request.closed", "octo/demo#7"],
+    ["pull_request_review", { repository, pull_request: { number: 7 } }, undefined, "octo/demo#7"],
+    ["discussion", { repository, discussion: { number: 9 } }, undefined, "octo/demo#9"],
+    ["push", { repository, ref: "refs/heads/feature/x" }, "push", "octo/demo@feature/x"],
+    ["delete", { repository, ref: "feature/x", ref_type: "branch" }, "delete", "octo/demo@feature/x"],
+    ["create", { repository, ref: null }, "create", "octo/demo"],
+    ["star", { action: "created", repository }, "star.created", "octo/demo"],
+    ["organization", { organization: { login: "octo" }, sender: { login: "cat" } }, undefined, "octo"],
+    [
+      "installation",
+      { installation: { account: { login: "octo" } }, sender: { login: "cat" } },
+      undefined,
+      "octo",
+    ],
+    ["sponsorship", { sender: { login: "cat" } }, undefined, "cat"],
+    ["security_advisory", { security_advisory: { ghsa_id: "GHSA-1" } }, undefined, "GHSA-1"],
+    ["unheard_of", {}, undefined, "unknown"],
+  ])("knows what %s is about", (event, payload, name = event, subject) => {
+    expect(githubEvent(from(event), bytes(payload))).toEqual({ name, entity: `github:${subject}` });
+  });
+
+  it("knows what each of GitHub's own examples is about", () => {
+    for (const { name, examples } of githubExamples()) {
+      for (const payload of examples) {
+        expect(githubEvent(from(name), bytes(payload)).entity).not.toBe("github:unknown");
+      }
+    }
+  });
+
+  it("refuses what it cannot understand", () => {
+    expect(() => githubEvent(from("issues"), new TextEncoder().encode("payload=%7B%7D"))).toThrow(EventError);
+    expect(() => githubEvent(from("issues"), bytes([]))).toThrow(EventError);
+    expect(() => githubEvent(from("issues"), bytes(null))).toThrow(EventError);
+    for (const event of ["", "two words", "x".repeat(65)]) {
+      expect(() => githubEvent(from(event), bytes({}))).toThrow(EventError);
+    }
+  });
+
+  it("takes odd values for none, and keeps names short enough for a key", () => {
+    const odd = { action: { a: 1 }, repository: "octo/demo", sender: { login: ["x"] } };
+    expect(githubEvent(from("star"), bytes(odd))).toEqual({ name: "star", entity: "github:unknown" });
+    const long = { repository: { full_name: "x".repeat(5_000) }, ref: "y".repeat(5_000) };
+    expect(githubEvent(from("push"), bytes(long)).entity.length).toBeLessThan(1_000);
+  });
+});
+
+describe("standardWebhooksEvent", () => {
+  it.each([
+    [{ type: "invoice.paid", data: { id: "inv_42" } }, "invoice.paid", "inv_42"],
+    [{ type: "invoice.paid", data: { id: 42 } }, "invoice.paid", "42"],
+    [{ type: "ping", data: {} }, "ping", "msg_1"],
+    [{ type: "ping" }, "ping", "msg_1"],
+    [{ data: { id: null } }, "event", "msg_1"],
+  ])("reads %j", (payload, name, subject) => {
+    expect(standardWebhooksEvent(bytes(payload), "msg_1")).toEqual({
+      name,
+      entity: `standard-webhooks:${subject}`,
+    });
+  });
+
+  it("refuses what is not a JSON object", () => {
+    expect(() => standardWebhooksEvent(new TextEncoder().encode("{"), "msg_1")).toThrow(EventError);
+    expect(() => standardWebhooksEvent(bytes("text"), "msg_1")).toThrow(EventError);
+  });
+});

@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { Idempotency } from "../../src/idempotency/index.ts";
+import { Redlock } from "../../src/index.ts";
+import { until } from "../support/until.ts";
+import { type LocalStand, openStand, sendAtOnce } from "./local-stand.ts";
+
+let stand: LocalStand;
+beforeAll(async () => {
+  stand = await openStand();
+});
+afterEach(async () => {
+  for (const endpoint of stand.endpoints) {
+    endpoint.faults.clear();
+    await endpoint.start();
+  }
+});
+afterAll(() => stand?.close());
+
+/** Sends until it succeeds, as senders do; how many tries it took. */
+async function sendUntilSuccess(delivery: Parameters<LocalStand["send"]>[0]): Promise<number> {
+  let tries = 0;
+  await until(
+    async () => {
+      tries += 1;
+      return (await stand.send(delivery)).status === 200;
+    },
+    "a success",
+    25_000,
+  );
+  return tries;
+}
+
+describe("a handler that fails", () => {
+  it("is never answered with success, and the next try succeeds", async () => {
+    await stand.query(
+      "CREATE TRIGGER broken BEFORE INSERT ON effects BEGIN SELECT RAISE(ABORT, 'the database is broken'); END",
+    );
+    const delivery = await stand.github("issues");
+    const statuses = await sendAtOnce(stand, delivery, 20);
+    // The first run fails with 500; a duplicate that has waited for it runs itself, or waits in vain.
+    expect(statuses.filter((status) => status !== 500 && status !== 503)).toEqual([]);
+    expect(statuses).toContain(500);
+    expect(await stand.effects(delivery)).toEqual([]);
+
+    await stand.query("DROP TRIGGER broken");
+    expect(await sendUntilSuccess(delivery)).toBe(1);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+    const rows = await stand.journal(delivery, 21);
+    expect(rows.filter(({ outcome }) => outcome === "executed")).toHaveLength(1);
+    expect(rows.map(({ outcome }) => outcome)).toContain("failed");
+  });
+
+  it("does not tell outsiders why", async () => {
+    await stand.query(
+      "CREATE TRIGGER broken BEFORE INSERT ON effects BEGIN SELECT RAISE(ABORT, 'secret reason'); END",
+    );
+    const response = await stand.send(stand.standard("inv_1"));
+    await stand.query("DROP TRIGGER broken");
+    expect(response.status).toBe(500);
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    expect(await response.text()).not.toContain("secret reason");
+  });
+});
+
+describe("a write under a stale fence", () => {
+  it("changes nothing, and the sender is asked to try again", async () => {
+    const entity = "standard-webhooks:inv_stale";
+    const newest = Number.MAX_SAFE_INTEGER;
+    await stand.query("INSERT INTO entities VALUES (?1, 7, 'invoice.paid', 'msg_0', 1, ?2)", entity, newest);
+    const delivery = stand.standard("inv_stale");
+    const response = await stand.send(delivery);
+    expect(response.status).toBe(503);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await stand.effects(delivery)).toEqual([]);
+    const find = "SELECT events, fence FROM entities WHERE entity = ?1";
+    expect(await stand.query(find, entity)).toEqual([{ events: 7, fence: newest }]);
+    const [row] = await stand.journal(delivery, 1);
+    expect(row).toMatchObject({ outcome: "failed", status: 503, fence: null });
+
+    await stand.query("UPDATE entities SET fence = 1 WHERE entity = ?1", entity);
+    await sendUntilSuccess(delivery);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+    expect(await stand.query(find, entity)).toMatchObject([{ events: 8 }]);
+  });
+});
+
+describe("a delivery whose first run is not over", () => {
+  it("is answered 503 after a bounded wait, and runs once that run has failed", async () => {
+    const delivery = stand.standard("inv_busy");
+    const idempotency = new Idempotency(Redlock.fromEnv(stand.env));
+    let fail = (_reason: Error): void => undefined;
+    const first = new Promise<void>((begun, notBegun) => {
+      const run = () => {
+        begun();
+        return new Promise<never>((_resolve, reject) => {
+          fail = reject;
+        });
+      };
+      idempotency.run(delivery.id, { scope: ["standard-webhooks"] }, run).catch(notBegun);
+    });
+    await first;
+    const response = await stand.send(delivery);
+    expect(response.status).toBe(503);
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "busy", status: 503 }]);
+    expect(await stand.effects(delivery)).toEqual([]);
+
+    fail(new Error("the first run fails"));
+    await sendUntilSuccess(delivery);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+});
+
+describe("an entity that somebody else has locked", () => {
+  it("is left alone: 503 after a bounded wait, success once it is free", async () => {
+    const delivery = stand.standard("inv_locked");
+    const lock = await Redlock.fromEnv(stand.env).acquire("standard-webhooks:inv_locked", {
+      fencing: true,
+      autoExtend: true,
+    });
+    const response = await stand.send(delivery);
+    expect(response.status).toBe(503);
+    expect(response.headers.has("retry-after")).toBe(true);
+    expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "busy" }]);
+    expect(await stand.effects(delivery)).toEqual([]);
+
+    await lock.release();
+    await sendUntilSuccess(delivery);
+    const [effect] = await stand.effects(delivery);
+    expect(effect?.fence).toBeGreaterThan(lock.fence!);
+  });
+});
+
+describe("with an endpoint in trouble", () => {
+  it("that is down, deliveries take effect all the same", async () => {
+    await stand.endpoints[0]!.stop();
+    const delivery = await stand.github("issue_comment");
+    expect((await stand.send(delivery)).status).toBe(200);
+    expect((await stand.send(delivery)).headers.get("idempotent-replayed")).toBe("true");
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+
+  it("that applies requests and drops the replies, duplicates at once have one effect", async () => {
+    stand.endpoints[1]!.faults.add({ fault: "drop-reply" });
+    const delivery = await stand.github("check_run");
+    const statuses = await sendAtOnce(stand, delivery, 8);
+    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(1);
+    expect(statuses.filter((status) => ![200, "replayed", 503].includes(status))).toEqual([]);
+    await sendUntilSuccess(delivery);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+
+  it("that comes back knowing less than the others, a duplicate is still recognised", async () => {
+    await stand.endpoints[2]!.stop();
+    const delivery = await stand.github("create");
+    await stand.send(delivery);
+    await stand.endpoints[2]!.start({ memory: "lost" });
+    await stand.endpoints[0]!.stop();
+    expect((await stand.send(delivery)).headers.get("idempotent-replayed")).toBe("true");
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+});
+
+describe("with all endpoints down", () => {
+  it("nothing takes effect, and the sender is asked to try again", async () => {
+    await Promise.all(stand.endpoints.map((endpoint) => endpoint.stop()));
+    const delivery = await stand.github("star");
+    const response = await stand.send(delivery);
+    expect(response.status).toBe(503);
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await stand.effects(delivery)).toEqual([]);
+    expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "failed", status: 503 }]);
+
+    await Promise.all(stand.endpoints.map((endpoint) => endpoint.start()));
+    await sendUntilSuccess(delivery);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+});

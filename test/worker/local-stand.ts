@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto";
+import {
+  type Delivery,
+  githubDelivery,
+  githubExamples,
+  send,
+  standardDelivery,
+} from "../../scripts/deliveries.mjs";
+import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
+import { registerScript } from "../../src/scripts.ts";
+import { redisServer } from "../support/redis-servers.ts";
+import { until } from "../support/until.ts";
+
+/** A row of one of the Worker's tables. */
+export type Row = Readonly<Record<string, string | number | null>>;
+
+/** The Worker in workerd with its endpoints and database, and what tests ask of them. */
+export interface LocalStand {
+  readonly url: string;
+  readonly endpoints: readonly DevEndpoint[];
+  /** What `Redlock.fromEnv` reads. */
+  readonly env: Record<string, string>;
+  /** A delivery of one of GitHub's own examples of an event. */
+  github(event: string, example?: number): Promise<Delivery>;
+  /** A Standard Webhook about the thing of this id. */
+  standard(id: string): Delivery;
+  send(delivery: Delivery): Promise<Response>;
+  /** Runs a statement on the Worker's database. */
+  query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]>;
+  /** What took effect of a delivery. */
+  effects(delivery: Delivery): Promise<readonly Row[]>;
+  /** The rows of the journal about a delivery, once there are `count` of them; the oldest first. */
+  journal(delivery: Delivery, count: number): Promise<readonly Row[]>;
+  /** HTTP requests that the endpoints have had. */
+  requests(): number;
+  close(): Promise<void>;
+}
+
+/** Starts everything: real redis-servers where there is the program, else the embedded engine. */
+export async function openStand(): Promise<LocalStand> {
+  const local = await startEndpoints({ count: 3, engine: redisServer === undefined ? "embedded" : "redis" });
+  // Else the first delivery would have to bring it, and cost more than every other.
+  const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", registerScript.source]));
+  await Promise.all(loaded);
+  const secrets = randomSecrets();
+  const worker = await startWorker({ bindings: { ...secrets, ...local.env() } }).catch(async (error) => {
+    await local.close();
+    throw error;
+  });
+
+  async function query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]> {
+    return (
+      await worker.database
+        .prepare(statement)
+        .bind(...values)
+        .all()
+    ).results;
+  }
+
+  return {
+    url: worker.url,
+    endpoints: local.endpoints,
+    env: local.env(),
+    query,
+    async github(event, example = 0) {
+      const payload = githubExamples().find(({ name }) => name === event)?.examples[example];
+      if (!payload) throw new Error(`there is no example ${example} of ${event}`);
+      return githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, event, payload, randomUUID());
+    },
+    standard(id) {
+      const payload = { type: "invoice.paid", data: { id } };
+      return standardDelivery(secrets.STANDARD_WEBHOOKS_SECRET, payload, `msg_${randomUUID()}`);
+    },
+    send: (delivery) => send(worker.url, delivery),
+    effects: ({ key }) => query("SELECT * FROM effects WHERE delivery_key = ?1", key),
+    journal: ({ id }, count) =>
+      until(async () => {
+        const rows = await query("SELECT * FROM deliveries WHERE delivery = ?1 ORDER BY id", id);
+        return rows.length >= count ? rows : undefined;
+      }, `${count} rows in the journal`),
+    requests: () => local.endpoints.reduce((sum, { log }) => sum + log.requests, 0),
+    async close() {
+      await Promise.all([worker.close(), local.close()]);
+    },
+  };
+}
+
+/** Sends copies of a delivery at the same time; the statuses of the answers, replays as `"replayed"`. */
+export async function sendAtOnce(
+  stand: LocalStand,
+  delivery: Delivery,
+  copies: number,
+): Promise<(number | "replayed")[]> {
+  const responses = await Promise.all(Array.from({ length: copies }, () => stand.send(delivery)));
+  return responses.map(({ status, headers }) => (headers.has("idempotent-replayed") ? "replayed" : status));
+}
