@@ -100,15 +100,17 @@ export function checkDialect(dialect: Dialect | undefined): Dialect | undefined 
 }
 
 /**
- * A server's error text, fit for a message: cut where Redis or Upstash begin to quote the command, without
- * any of `secrets`, and short.
+ * A server's error text, fit for a message: cut where Redis or Upstash begin to quote the command, or anybody
+ * begins to quote JSON, in which secrets look different; without any of `secrets`, and short.
  */
 export function withoutSecrets(text: string, secrets: Command): string {
-  let clean = text.split(/,? (?:with args beginning|command was)/)[0] ?? "";
+  let clean = text;
+  // Before anything is cut: half a secret would not be recognised.
   for (const secret of secrets) {
     if (typeof secret === "string" && secret.length >= 8) clean = clean.replaceAll(secret, "…");
   }
-  return clean.slice(0, 200);
+  const [said = ""] = clean.split(/,? (?:with args beginning|command was)|["[{]/);
+  return said.slice(0, 200);
 }
 
 function checkUrl(url: string): URL {

@@ -47,8 +47,10 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
       } catch (error) {
         // Not kept as the cause: the client's errors quote the whole command with its tokens.
         const { message, name: kind } = error as Error;
-        const refused = kind === "UpstashError" ? "redis" : "network";
-        throw new EndpointError(name, refused, withoutSecrets(String(message), command));
+        // It quotes the body, or what it takes for one.
+        if (kind === "UpstashJSONParseError") throw new EndpointError(name, "malformed", "no usable reply");
+        const said = withoutSecrets(String(message), [...authorizationOf(client), ...command]);
+        throw new EndpointError(name, kind === "UpstashError" ? "redis" : "network", said);
       }
     },
   };
@@ -61,8 +63,22 @@ export function isUpstashClient(value: unknown): value is UpstashClient {
   return typeof client?.createScript === "function" && typeof client.evalsha === "function";
 }
 
+/** What the client keeps to itself, as far as it is known: how it sends requests, and where to. */
+interface Requester {
+  readonly baseUrl?: unknown;
+  readonly headers?: { readonly authorization?: string };
+}
+
+function requesterOf(client: UpstashClient): Requester {
+  return (client as { client?: Requester }).client ?? {};
+}
+
+function authorizationOf(client: UpstashClient): string[] {
+  return String(requesterOf(client).headers?.authorization ?? "").split(" ");
+}
+
 function hostOf(client: UpstashClient): string {
-  const { baseUrl } = (client as { client?: { baseUrl?: unknown } }).client ?? {};
+  const { baseUrl } = requesterOf(client);
   try {
     return new URL(String(baseUrl)).host;
   } catch {
