@@ -204,7 +204,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
       expect.any(String),
       "NX",
       "PX",
-      "10000",
+      "30000",
     ]);
   });
 });
