@@ -12,7 +12,7 @@ export interface Runtime {
   /** A number in [0, 1), for jitter. */
   random(): number;
   /** Fills `bytes` from a cryptographic source, for tokens. */
-  randomBytes(bytes: Uint8Array<ArrayBuffer>): void;
+  randomBytes(bytes: Uint8Array): void;
 }
 
 /** The platform's own clocks and randomness. */
@@ -25,7 +25,8 @@ export const systemRuntime: Runtime = {
   },
   random: () => Math.random(),
   randomBytes: (bytes) => {
-    crypto.getRandomValues(bytes);
+    // Narrowed to what newer type libraries ask for: it must not be shared memory.
+    crypto.getRandomValues(bytes as Uint8Array<ArrayBuffer>);
   },
 };
 

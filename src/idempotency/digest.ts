@@ -6,14 +6,13 @@ export function hashKey(scope: string | readonly string[], key: string): Promise
 }
 
 /** A fingerprint as it is stored: a hash, never the content. */
-export function fingerprintOf(
-  content: string | Uint8Array<ArrayBuffer> | undefined,
-): Promise<string> | string {
+export function fingerprintOf(content: string | Uint8Array | undefined): Promise<string> | string {
   if (content === undefined) return noFingerprint;
   return sha256(typeof content === "string" ? new TextEncoder().encode(content) : content);
 }
 
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+async function sha256(bytes: Uint8Array): Promise<string> {
+  // Narrowed to what newer type libraries ask for: it must not be shared memory.
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
   return Array.from(digest, (byte) => (byte + 256).toString(16).slice(1)).join("");
 }

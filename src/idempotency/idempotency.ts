@@ -32,7 +32,7 @@ export interface RunOptions<Value> extends IdempotencyOptions {
   /** Separates keys of different origin: tenant, route, provider; one name or several. Default: none. */
   readonly scope?: string | readonly string[] | undefined;
   /** What must be the same whenever the key is used again, e.g. the request's body. Only its hash is stored. */
-  readonly fingerprint?: string | Uint8Array<ArrayBuffer> | undefined;
+  readonly fingerprint?: string | Uint8Array | undefined;
   /** How the result is stored. Default: JSON, in which `undefined` is allowed as a whole. */
   readonly codec?: Codec<Value> | undefined;
   /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */

@@ -33,7 +33,7 @@ export interface WebhookProvider {
    *
    * @throws {WebhookVerificationError} the delivery is not genuine, or not recent enough.
    */
-  verify(request: Request, body: Uint8Array<ArrayBuffer>): Promise<VerifiedWebhook>;
+  verify(request: Request, body: Uint8Array): Promise<VerifiedWebhook>;
 }
 
 /**

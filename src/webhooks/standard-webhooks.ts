@@ -111,7 +111,7 @@ const signatureBytes: Readonly<Record<Scheme, number>> = { v1: 32, v1a: 64 };
 
 interface Signature {
   readonly scheme: Scheme;
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
 }
 
 /** The well-formed signatures of known schemes, or `undefined` when there are too many of any kind. */
@@ -127,7 +127,7 @@ function parseSignatures(header: string): readonly Signature[] | undefined {
   });
 }
 
-function signedContent(id: string, seconds: string, body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+function signedContent(id: string, seconds: string, body: Uint8Array): Uint8Array {
   const head = new TextEncoder().encode(`${id}.${seconds}.`);
   const content = new Uint8Array(head.length + body.length);
   content.set(head);
@@ -174,13 +174,7 @@ function signatureChecks(
 }
 
 /** The key's bytes; its messages tell what is wrong without repeating any of it. */
-function decodeKey(
-  option: string,
-  text: string,
-  prefix: string,
-  least: number,
-  most: number,
-): Uint8Array<ArrayBuffer> {
+function decodeKey(option: string, text: string, prefix: string, least: number, most: number): Uint8Array {
   const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : text;
   // Some senders show their secrets without the padding.
   const bytes = decodeBase64(encoded.padEnd(Math.ceil(encoded.length / 4) * 4, "="));
