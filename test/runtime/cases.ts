@@ -1,0 +1,288 @@
+import { Idempotency } from "../../src/idempotency/index.ts";
+import { isRedlockError, type LockOptions, QuorumError, Redlock } from "../../src/index.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
+import { standardWebhooks, WebhookVerificationError } from "../../src/webhooks/index.ts";
+import { check, failureOf, same } from "./check.ts";
+
+// The same cases for every runtime: plain functions that import no test framework and no runtime's module.
+
+/** Where an endpoint is; the same as the client's option. */
+export interface Address {
+  readonly url: string;
+  readonly token: string;
+}
+
+/** What a case is run with. */
+export interface Stage {
+  /** Three endpoints that work. */
+  readonly healthy: readonly Address[];
+  /** Answers every request with an HTML page and status 502. */
+  readonly broken: Address;
+  /** Never answers. */
+  readonly silent: Address;
+  /** A platform's context, or what stands for one. */
+  readonly context: { waitUntil(promise: Promise<unknown>): void };
+}
+
+let resources = 0;
+
+function fresh(): string {
+  resources += 1;
+  return `resource-${crypto.randomUUID()}-${resources}`;
+}
+
+function client(endpoints: readonly Address[], options: LockOptions = {}): Redlock {
+  return new Redlock({ endpoints, wait: 10_000, backoff: { min: 5, max: 50 }, ...options });
+}
+
+/** Every case by its title. */
+export const cases: Record<string, (stage: Stage) => Promise<void>> = {
+  "a lock is acquired, verified, extended and released": async ({ healthy }) => {
+    const lock = await client(healthy).acquire(fresh(), { ttl: 30_000 });
+    check(lock.remaining() > 20_000 && lock.remaining() < 30_000, "validity below the ttl");
+    check(!lock.signal.aborted, "a signal that is quiet");
+    same(await lock.verify(), true, "verify");
+    check((await lock.extend(60_000)) > 50_000, "a longer validity");
+    same(lock.ttl, 60_000, "ttl");
+    same(await lock.release(), true, "release");
+    same(await lock.release(), false, "second release");
+    same(await lock.verify(), false, "verify after the release");
+  },
+
+  "a single endpoint is enough": async ({ healthy }) => {
+    const redlock = client(healthy.slice(0, 1));
+    const resource = fresh();
+    const lock = await redlock.acquire(resource);
+    same(await redlock.tryAcquire(resource), null, "tryAcquire while it is held");
+    await lock.release();
+    same((await redlock.inspect(resource)).held, false, "held after the release");
+  },
+
+  "one holder at a time": async ({ healthy }) => {
+    const redlock = client(healthy);
+    const resource = fresh();
+    let inside = 0;
+    let most = 0;
+    let entered = 0;
+    await Promise.all(
+      Array.from({ length: 6 }, () =>
+        redlock.using(resource, { wait: 30_000 }, async (lock) => {
+          inside += 1;
+          entered += 1;
+          most = Math.max(most, inside);
+          await lock.verify();
+          inside -= 1;
+        }),
+      ),
+    );
+    same([entered, most], [6, 1], "entered, and most at once");
+  },
+
+  "a held lock is LOCK_HELD, an outage is NO_QUORUM": async ({ healthy, broken, silent }) => {
+    const resource = fresh();
+    const lock = await client(healthy).acquire(resource);
+    const held = await failureOf(client(healthy).acquire(resource, { wait: 0 }));
+    same([isRedlockError(held), held.code], [true, "LOCK_HELD"], "held");
+    await lock.release();
+    const out = await failureOf(
+      client([healthy[0]!, broken, silent], { timeout: 200 }).acquire(resource, { wait: 0 }),
+    );
+    check(out instanceof QuorumError, "a QuorumError");
+    same(
+      out.votes.map(({ cause }) => cause?.kind ?? null).sort(),
+      [null, "http", "timeout"].sort(),
+      "kinds of failure",
+    );
+  },
+
+  "one endpoint may be silent": async ({ healthy, silent, context }) => {
+    const redlock = client([healthy[0]!, healthy[1]!, silent], { timeout: 300, waitUntil: context });
+    const lock = await redlock.acquire(fresh(), { ttl: 30_000 });
+    check(lock.remaining() > 0, "validity");
+    same(await lock.release(), true, "release");
+  },
+
+  "an abort ends the waiting at once": async ({ healthy }) => {
+    const redlock = client(healthy);
+    const resource = fresh();
+    const lock = await redlock.acquire(resource, { ttl: 60_000 });
+    const controller = new AbortController();
+    const reason = new Error("the caller has gone");
+    const waiting = failureOf(
+      redlock.acquire(resource, {
+        wait: 3_600_000,
+        signal: controller.signal,
+        onEvent: ({ type }) => type === "contended" && controller.abort(reason),
+      }),
+    );
+    check((await waiting) === reason, "the signal's reason");
+    same(await lock.verify(), true, "the holder is undisturbed");
+    await lock.release();
+  },
+
+  "an abort ends a request that nobody answers": async ({ silent }) => {
+    const controller = new AbortController();
+    const attempt = failureOf(
+      client([silent], { ttl: 3_600_000, timeout: 600_000 }).acquire(fresh(), { signal: controller.signal }),
+    );
+    controller.abort(new Error("enough"));
+    same(((await attempt) as Error).message, "enough", "the reason");
+  },
+
+  "a lock that nobody extends aborts its signal": async ({ healthy }) => {
+    const lock = await client(healthy).acquire(fresh(), { ttl: 300, timeout: 100 });
+    const { signal } = lock;
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener("abort", () => resolve());
+    });
+    same((signal.reason as { code: string }).code, "LOCK_LOST", "reason");
+    check(lock.remaining() <= 0, "no validity");
+    same((await failureOf(lock.extend())).code, "LOCK_LOST", "extend");
+  },
+
+  "fences increase": async ({ healthy }) => {
+    const redlock = client(healthy, { fencing: true });
+    const resource = fresh();
+    let last = 0;
+    for (let time = 0; time < 5; time += 1) {
+      const lock = await redlock.acquire(resource);
+      check(lock.fence !== undefined && lock.fence > last, `a fence above ${last}, got ${lock.fence}`);
+      last = lock.fence;
+      await lock.release();
+    }
+  },
+
+  "several resources are taken together": async ({ healthy }) => {
+    const redlock = client(healthy);
+    const [first, second] = [`{t}${fresh()}`, `{t}${fresh()}`];
+    const both = await redlock.acquire([first, second]);
+    same(await redlock.tryAcquire(second), null, "tryAcquire of one of them");
+    await both.release();
+  },
+
+  "a run is executed once and replayed": async ({ healthy, context }) => {
+    const idempotency = new Idempotency(client(healthy), { waitUntil: context, wait: 10_000 });
+    const key = fresh();
+    let runs = 0;
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        idempotency.run(key, { scope: ["shop", "orders"], fingerprint: "body" }, async ({ remaining }) => {
+          runs += 1;
+          check(remaining() > 0, "a lease");
+          return { total: 12, text: "ü" };
+        }),
+      ),
+    );
+    same(runs, 1, "runs");
+    same(
+      outcomes.map(({ status }) => status).sort(),
+      ["executed", ...new Array(4).fill("replayed")],
+      "statuses",
+    );
+    for (const { value } of outcomes) same(value, { total: 12, text: "ü" }, "value");
+    const mismatch = await failureOf(
+      idempotency.run(key, { scope: ["shop", "orders"], fingerprint: "another" }, () => null),
+    );
+    same(mismatch.code, "FINGERPRINT_MISMATCH", "mismatch");
+  },
+
+  "a webhook is verified": async () => {
+    const secret = new Uint8Array(32).fill(7);
+    const provider = standardWebhooks({ secret: `whsec_${btoa(String.fromCharCode(...secret))}` });
+    const body = new TextEncoder().encode('{"type":"paid"}');
+    const timestamp = String(Math.floor(Date.now() / 1_000));
+    const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, [
+      "sign",
+    ]);
+    const content = new TextEncoder().encode(`msg_1.${timestamp}.{"type":"paid"}`);
+    const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, content));
+    const request = (signed: string) =>
+      new Request("https://example.com/hook", {
+        method: "POST",
+        headers: {
+          "webhook-id": "msg_1",
+          "webhook-timestamp": timestamp,
+          "webhook-signature": `v1,${signed}`,
+        },
+      });
+    const genuine = btoa(String.fromCharCode(...signature));
+    same((await provider.verify(request(genuine), body)).id, "msg_1", "id");
+    const forged = await failureOf(provider.verify(request(btoa("x".repeat(32))), body));
+    check(forged instanceof WebhookVerificationError, "a WebhookVerificationError");
+    const altered = new TextEncoder().encode('{"type":"free"}');
+    same(
+      (await failureOf(provider.verify(request(genuine), altered))).code,
+      "WEBHOOK_INVALID",
+      "altered body",
+    );
+  },
+
+  "the endpoint for tests runs commands, scripts and faults": async () => {
+    for (const dialect of ["upstash", "redis"] as const) {
+      const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name, dialect }));
+      const redlock = new Redlock({ endpoints, fencing: true });
+      const lock = await redlock.acquire("invoice");
+      check(lock.fence !== undefined && lock.fence > 1_600_000_000_000, "a fence of today");
+      same(await lock.release(), true, "release");
+      endpoints[0]!.faults.add({ fault: "drop-reply", times: 1, reset: true });
+      const again = await redlock.acquire("invoice");
+      check(again.fence !== undefined && again.fence > lock.fence, "a larger fence");
+      await again.release();
+    }
+  },
+
+  "100 error replies leave no connection waiting for its body to be read": async ({ healthy, broken }) => {
+    // A stall would be one of minutes, a busy machine is not.
+    const patience = { ttl: 600_000, timeout: 600_000 };
+    const refused = client([{ ...healthy[0]!, token: "not-the-token" }], patience);
+    const failing = client([broken], patience);
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        Promise.all([refused, failing].map((each) => failureOf(each.acquire(fresh(), { wait: 0 })))),
+      ),
+    );
+    const kinds = outcomes.flat().map((error) => (error as QuorumError).votes[0]?.cause?.kind);
+    same([...new Set(kinds)], ["http"], "kinds of failure");
+    const lock = await client(healthy).acquire(fresh());
+    await lock.release();
+  },
+
+  "fetch is called on nothing": async ({ healthy }) => {
+    const original = globalThis.fetch;
+    const callers: unknown[] = [];
+    globalThis.fetch = function (this: unknown, ...parameters: Parameters<typeof fetch>) {
+      callers.push(this);
+      return original(...parameters);
+    } as typeof fetch;
+    try {
+      const lock = await client(healthy).acquire(fresh());
+      await lock.release();
+    } finally {
+      globalThis.fetch = original;
+    }
+    check(callers.length >= 4, "some requests");
+    check(
+      callers.every((caller) => caller === undefined || caller === globalThis),
+      "no owner that a platform's fetch would refuse",
+    );
+  },
+
+  "waitUntil is called on its owner, and keeps late requests": async ({ healthy, silent, context }) => {
+    const handed: Promise<unknown>[] = [];
+    const kept = {
+      waitUntil(promise: Promise<unknown>) {
+        check(this === kept, "its owner");
+        handed.push(promise);
+        context.waitUntil(promise);
+      },
+    };
+    const endpoints = [healthy[0]!, healthy[1]!, silent];
+    for (const waitUntil of [context, kept]) {
+      const lock = await client(endpoints, { timeout: 300, waitUntil }).acquire(fresh());
+      same(await lock.release(), true, "release");
+    }
+    check(handed.length > 0, "a request that was handed over");
+    await Promise.all(handed);
+  },
+};

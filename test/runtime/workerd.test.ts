@@ -1,0 +1,63 @@
+import { build } from "esbuild";
+import { Miniflare } from "miniflare";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cases } from "./cases.ts";
+import { type OpenStage, openStage } from "./stage.ts";
+
+async function bundle(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [new URL("worker.ts", import.meta.url).pathname],
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2022",
+    platform: "neutral",
+    mainFields: ["main"],
+    // What makes fengari load where there is neither Node nor a DOM.
+    define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
+  });
+  return outputFiles[0]!.text;
+}
+
+const script = await bundle();
+
+describe.each([
+  ["without nodejs_compat", []],
+  ["with nodejs_compat", ["nodejs_compat"]],
+])("workerd %s", (_with, compatibilityFlags) => {
+  let open: OpenStage;
+  let worker: Miniflare;
+  beforeAll(async () => {
+    open = await openStage();
+    worker = new Miniflare({
+      modules: true,
+      script,
+      compatibilityDate: "2026-04-01",
+      compatibilityFlags,
+    });
+    await worker.ready;
+  });
+  afterAll(async () => {
+    await worker.dispose();
+    await open.close();
+  });
+
+  test("is where this runs", async () => {
+    const response = await worker.dispatchFetch("http://worker/");
+    expect(await response.json()).toEqual({
+      userAgent: "Cloudflare-Workers",
+      hasProcess: compatibilityFlags.length > 0,
+      titles: Object.keys(cases),
+    });
+  });
+
+  test("needs no module of the platform's", () => {
+    expect(script).not.toMatch(/\bfrom\s*["'](node|cloudflare):|\bimport\(["'](node|cloudflare):/);
+  });
+
+  test.each(Object.keys(cases))("%s", async (title) => {
+    const body = JSON.stringify({ title, stage: open.stage });
+    const response = await worker.dispatchFetch("http://worker/", { method: "POST", body });
+    expect(await response.text()).toBe("passed");
+  });
+});
