@@ -154,8 +154,13 @@ export function checkResources(resource: string | readonly string[]): string[] {
 /** Hands `work` over to the platform, if it can take it. */
 export function handOver({ waitUntil }: Settings, work: Promise<unknown>): boolean {
   if (!waitUntil) return false;
-  // Called on its owner: a platform's context refuses to be called unbound.
-  if (typeof waitUntil === "function") waitUntil(work);
-  else waitUntil.waitUntil(work);
-  return true;
+  try {
+    // Called on its owner: a platform's context refuses to be called unbound.
+    if (typeof waitUntil === "function") waitUntil(work);
+    else waitUntil.waitUntil(work);
+    return true;
+  } catch {
+    // The context is over, or will not be called like this: a lock must not be lost for that. We wait ourselves.
+    return false;
+  }
 }

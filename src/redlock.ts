@@ -87,7 +87,7 @@ export class Redlock {
   /**
    * Takes the lock in one round, or not.
    *
-   * @returns null when someone else holds it
+   * @returns null when someone else holds it, or contenders that came at the same moment got a part each
    * @throws QuorumError when that could not be told
    */
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {

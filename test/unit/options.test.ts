@@ -252,6 +252,13 @@ describe("handOver", () => {
     expect(handOver(settingsOf(assembly, { waitUntil: new Context() }), work)).toBe(true);
     expect(taken).toEqual([work]);
   });
+
+  test("is false when the platform refuses: then the work is waited for, and no lock is lost for it", () => {
+    const waitUntil = () => {
+      throw new TypeError("Illegal invocation");
+    };
+    expect(handOver(settingsOf(assembly, { waitUntil }), work)).toBe(false);
+  });
 });
 
 describe("Redlock", () => {
