@@ -150,11 +150,12 @@ export async function runOnce<Value>(
         report("busy");
         throw new InProgressError(key, retryAfter(request, begin.record));
       case "split":
+        // Where endpoints failed, they may be the reason rather than the others.
+        if (verdict === "no quorum") break;
         report("busy");
         throw new InProgressError(key, settings.timeout);
-      default:
-        throw new QuorumError("begin", [key], round.votes(), begin.kind === "run");
     }
+    throw new QuorumError("begin", [key], round.votes(), begin.kind === "run");
   }
 }
 

@@ -35,7 +35,10 @@ export async function judgeBegin(
     await round.done;
     found = judge(othersOf(round), fingerprint, quorum);
   }
-  return verdict === "no quorum" && found.kind === "split" ? { kind: "unclear" } : found;
+  // Of so few answers nobody could have had a quorum; of more, contenders may have kept it from each other.
+  const answered = round.answers.filter((answer) => answer && answer.outcome !== "error").length;
+  const unclear = verdict === "no quorum" && found.kind === "split" && answered < quorum;
+  return unclear ? { kind: "unclear" } : found;
 }
 
 /**

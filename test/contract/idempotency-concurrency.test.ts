@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InProgressError } from "../../src/idempotency/index.ts";
 import { gate } from "../support/link.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
-import { clientOf, type OpenStore, recordsOf, storesOf } from "../support/stores.ts";
+import { type Client, clientOf, type OpenStore, recordsOf, storesOf } from "../support/stores.ts";
 
 const backoff = { min: 5, max: 60 };
 
@@ -109,10 +109,9 @@ describe.each(storesOf([2, 3]))("two runs of one key on $title", ({ open }) => {
   });
   afterAll(() => store.close());
 
-  test("that each got a part of the first round come to one run", async () => {
-    const key = freshKey();
-    const clients = [clientOf(store, { wait: 20_000, backoff }), clientOf(store, { wait: 20_000, backoff })];
-    // Each of them is first at one endpoint, and comes to the other ones only after that.
+  /** Clients each of which is first at one endpoint, and comes to the other ones only after that. */
+  function parted(wait: number): Client[] {
+    const clients = [0, 1].map(() => clientOf(store, { wait, backoff, timeout: 5_000 }));
     const arrived = clients.map(() => gate());
     for (const [index, { links }] of clients.entries()) {
       for (const [at, link] of links.entries()) {
@@ -123,11 +122,41 @@ describe.each(storesOf([2, 3]))("two runs of one key on $title", ({ open }) => {
         };
       }
     }
+    return clients;
+  }
+
+  test("that each got a part of the first round come to one run", async () => {
+    const key = freshKey();
     let runs = 0;
-    const outcomes = await Promise.all(clients.map(({ idempotency }) => idempotency.run(key, () => ++runs)));
+    const outcomes = await Promise.all(
+      parted(20_000).map(({ idempotency }) => idempotency.run(key, () => ++runs)),
+    );
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["executed", "replayed"]);
     expect(runs).toBe(1);
     const records = await recordsOf(store, key);
     expect(new Set(records).size).toBe(1);
+  });
+
+  test("come to one run also where neither waits and no endpoint may fail any more", async () => {
+    const key = freshKey();
+    const clients = parted(0);
+    for (const { links } of clients) for (const link of links.slice(2)) link.fate = () => "refused";
+    const other = gate();
+    let runs = 0;
+    const outcomes = await Promise.all(
+      clients.map(async ({ idempotency }) => {
+        const outcome = await outcomeOf(
+          idempotency.run(key, async () => {
+            runs += 1;
+            await other.passed;
+          }),
+        );
+        other.open();
+        return outcome;
+      }),
+    );
+    expect(runs).toBe(1);
+    expect(outcomes.filter(({ value }) => value?.status === "executed")).toHaveLength(1);
+    expect(outcomes.flatMap(({ error }) => error ?? [])).toEqual([expect.any(InProgressError)]);
   });
 });
