@@ -57,6 +57,28 @@ describe.concurrent.each(storesOf([1, 2, 3]))("idempotency under faults on $titl
     expect((await healthy.idempotency.run(key, () => 1)).status).toBe("executed");
   });
 
+  test("a begin that failed is taken back before the caller hears of it, when nothing else keeps that alive", async () => {
+    const key = freshKey();
+    const { idempotency, links } = clientOf(store, { timeout: 2_000 });
+    let withdrawn = 0;
+    for (const link of links) {
+      // Executed, and then answered by a gateway in trouble; the withdrawal takes its time.
+      link.fate = () => {
+        link.fate = () => ({
+          before: () => new Promise((resolve) => setImmediate(resolve)),
+          after() {
+            withdrawn += 1;
+          },
+        });
+        return { after: () => Promise.reject(new EndpointError(link.name, "http", "HTTP 502")) };
+      };
+    }
+    const { error } = await outcomeOf(idempotency.run(key, () => expect.unreachable("nothing may run")));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(withdrawn).toBeGreaterThanOrEqual(count);
+    expect(await recordsOf(store, key)).toEqual(new Array(count).fill(null));
+  });
+
   test("a store that is down runs nothing, and says why", async () => {
     const key = freshKey();
     const { idempotency, links } = clientOf(store);
