@@ -109,7 +109,7 @@ export class Lock {
    * @throws LockLostError when it is gone; without a request when its validity is over
    * @throws QuorumError when too few endpoints answered; it may be tried again while validity is left
    */
-  extend(ttl: number = this.#ttl): Promise<number> {
+  async extend(ttl: number = this.#ttl): Promise<number> {
     checkInteger("ttl", ttl, 10, 2_147_483_647);
     // One at a time: HTTP keeps no order, and the shorter of two extensions must not be executed last.
     const extension = this.#extension.then(() => this.#extend(ttl));

@@ -161,7 +161,7 @@ export class Redlock {
    *
    * @throws QuorumError when too few endpoints answered to tell
    */
-  inspect(resource: string, options: LockOptions = {}): Promise<Inspection> {
+  async inspect(resource: string, options: LockOptions = {}): Promise<Inspection> {
     return inspect(this.#settings(options), checkResources(resource)[0]!);
   }
 
@@ -172,7 +172,7 @@ export class Redlock {
    * @returns whether there was anything to free
    * @throws QuorumError when too few endpoints answered
    */
-  forceRelease(resource: string, options: LockOptions = {}): Promise<boolean> {
+  async forceRelease(resource: string, options: LockOptions = {}): Promise<boolean> {
     return forceRelease(this.#settings(options), checkResources(resource)[0]!);
   }
 
