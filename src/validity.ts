@@ -67,7 +67,7 @@ export class Validity {
   /** ms left; ≤ 0 once it is over. */
   remaining(): number {
     if (this.#loss || this.#released) return 0;
-    return Math.min(this.#granted(), this.#limit - this.#age());
+    return Math.min(this.#budget - this.#elapsed(), this.#limit - this.#age());
   }
 
   /** The error it was lost with; looks at the clock first. */
@@ -126,7 +126,7 @@ export class Validity {
   async autoExtend(options: AutoExtension, extend: (ttl: number) => Promise<unknown>): Promise<void> {
     void this.signal; // from now on the end is noticed even if nobody asks
     for (let next = pauses(options.backoff, this.#runtime.random), pause = 0; ; ) {
-      const due = Math.max(this.#granted() - this.budgetOf(options.ttl()) / 2, 1);
+      const due = Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1);
       const woken = await this.#rest(Math.min(pause || due, this.remaining()));
       if (this.#released || this.loss) return;
       if (woken) {
@@ -136,7 +136,7 @@ export class Validity {
       // The last extension is cut so that nothing is held for longer than that.
       const whole = options.ttl();
       const ttl = Math.floor(Math.min(whole, Math.min(options.maxHold, this.#limit) - this.#age()));
-      if (this.budgetOf(ttl) <= this.#granted()) {
+      if (this.budgetOf(ttl) <= this.remaining()) {
         if (ttl < whole) return;
         continue; // it has just been extended by hand
       }
@@ -154,11 +154,6 @@ export class Validity {
         }
       }
     }
-  }
-
-  /** ms left of what the endpoints granted; the limit may end it sooner. */
-  #granted(): number {
-    return this.#budget - this.#elapsed();
   }
 
   #watch(): void {

@@ -24,9 +24,8 @@ test("emit survives a hook that rejects", async () => {
   const unhandled = vi.fn();
   process.on("unhandledRejection", unhandled);
   try {
-    const rejected = vi.fn(() => Promise.reject(new Error("the hook's own")));
-    emit(rejected as never, {});
-    expect(rejected).toHaveBeenCalledTimes(1);
+    // No mock: one would handle the rejection itself.
+    emit(() => Promise.reject(new Error("the hook's own")) as never, {});
     // Rejections are reported before the next immediate runs.
     await new Promise((resolve) => setImmediate(resolve));
     expect(unhandled).not.toHaveBeenCalled();

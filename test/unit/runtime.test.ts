@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import {
   type Runtime,
@@ -55,6 +56,16 @@ describe("sleep", () => {
     await runtime.advance(1);
     await runtime.advance(0);
     expect(awake).toBe(true);
+  });
+
+  test("that ends by itself leaves no listener at its signal", async () => {
+    const runtime = steppingRuntime();
+    const { signal } = new AbortController();
+    const asleep = sleep(runtime, 50, signal);
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    await runtime.advance(50);
+    await asleep;
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   test("ends with its signal, and leaves neither timer nor listener", async () => {
