@@ -39,12 +39,12 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
     const answers = latch();
     for (const gateway of at.gateways) gateway.after = () => answers.opened;
-    const extension = lock.extend(500);
+    const extension = rejection(lock.extend(500));
     await until(() => at.gateways.every(({ executed }) => executed.length === 2), "its execution");
     await expectBacked(lock, resource);
     await until(() => lock.signal.aborted, "the loss");
     expect(await at.local.holders(resource)).toBeGreaterThan(0);
-    expect(await rejection(extension)).toBeInstanceOf(LockLostError);
+    expect(await extension).toBeInstanceOf(LockLostError);
     answers.open();
   });
 

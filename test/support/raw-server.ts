@@ -8,7 +8,7 @@ export interface RawRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** The body as a command; empty when it is none. */
+  /** The body as a command, or the first command of a pipeline; empty when it is none. */
   readonly command: readonly string[];
 }
 
@@ -99,7 +99,8 @@ export async function startRawServer(answer: RawServer["answer"]): Promise<RawSe
 
 function commandOf(body: string): string[] {
   try {
-    const command: unknown = JSON.parse(body);
+    let command: unknown = JSON.parse(body);
+    if (Array.isArray(command) && Array.isArray(command[0])) [command] = command;
     return Array.isArray(command) ? command.map(String) : [];
   } catch {
     // Whatever it is, it is recorded as it came.
