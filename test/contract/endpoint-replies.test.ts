@@ -224,7 +224,7 @@ describe("one endpoint of three that answers garbage", () => {
         index === 1 ? reply : result(command[0] === "SET" ? "OK" : [script(command)]);
     }
     const endpoints = servers.map(({ url }) => ({ url, token: "token" }));
-    const redlock = new Redlock({ endpoints, timeout: 200, wait: 0 });
+    const redlock = new Redlock({ endpoints, timeout: 400, wait: 0 });
     const lock = await redlock.acquire("resource");
     expect(await lock.extend()).toBeGreaterThan(0);
     expect(await lock.verify()).toBe(true);

@@ -117,7 +117,7 @@ describe.each(Object.keys(transports))("no secret is told over %s", (transport) 
     const told: unknown[] = [];
     const redlock = new Redlock({
       endpoints: [transports[transport]!(server.url)],
-      timeout: quick ? 40 : 5_000,
+      timeout: quick ? 20 : 5_000,
       ttl: 20_000,
       wait: 0,
       onEvent: (event) => told.push(event),

@@ -202,7 +202,7 @@ describe.each(engines)("fences in a world that is out of joint, on %s", (engine)
       local.redlock({
         fencing: true,
         runtime: clock(offset),
-        timeout: 400,
+        timeout: 2_000,
         wait: 0,
         backoff: { min: 1, max: 20 },
       }),

@@ -1,17 +1,18 @@
-import { describe } from "vitest";
-import { describeSet, type EndpointSet, openLocal } from "../support/local-endpoints.ts";
+import { type EndpointSet, inTurns } from "../support/local-endpoints.ts";
 import { lockLifetimeContract } from "../support/lock-lifetime-contract.ts";
 import { redisServer } from "../support/redis-servers.ts";
 
-const dialects = ["redis", "upstash"] as const;
+// The dialects differ in how an extension is asked for, not in what it means for n endpoints.
+const sets: EndpointSet[] = [
+  ...[1, 2, 3, 4, 5].map((count) => ({ engine: "embedded", count, dialect: "redis", via: "fetch" }) as const),
+  ...[1, 3].map((count) => ({ engine: "embedded", count, dialect: "upstash", via: "fetch" }) as const),
+  ...(redisServer
+    ? ([
+        { engine: "redis", count: 1, dialect: "redis", via: "fetch" },
+        { engine: "redis", count: 3, dialect: "upstash", via: "fetch" },
+      ] as const)
+    : []),
+];
 
-const sets: EndpointSet[] = dialects.flatMap((dialect) => [
-  ...[1, 2, 3, 4, 5].map((count) => ({ engine: "embedded", count, dialect, via: "fetch" }) as const),
-  ...(redisServer ? [1, 3] : []).map((count) => ({ engine: "redis", count, dialect, via: "fetch" }) as const),
-]);
-
-// These tests wait for ttls to pass, so the sets do it together; the tests of one set share its endpoints and
-// take turns.
-describe.concurrent.each(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
-  describe.sequential("in turn", () => lockLifetimeContract(() => openLocal(set)));
-});
+// These tests wait for ttls to pass, so the sets do it together.
+inTurns(sets, lockLifetimeContract);

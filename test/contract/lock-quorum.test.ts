@@ -100,7 +100,7 @@ describe("endpoints that are down or slow", () => {
     for (const reply of ["reset", "hang"] as const) {
       three.gateways[1]!.answer = () => reply;
       const before = three.requests();
-      const lock = await three.client({ timeout: 300 }).redlock.acquire(resource);
+      const lock = await three.client({ timeout: 600 }).redlock.acquire(resource);
       expect(three.requests() - before).toBe(3);
       expect(await lock.release()).toBe(true);
     }

@@ -11,7 +11,7 @@ describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
 
   test("extensions that hang cannot hide the end: the signal aborts while the keys still stand", async () => {
     const resource = newResource();
-    const { redlock, events } = at.client({ ttl: 600, driftFactor: 0.2 });
+    const { redlock, events } = at.client({ ttl: 1_600, driftFactor: 0.4 });
     const hanging = latch();
     let standing = 0;
     const call = redlock.using(resource, async (lock) => {
@@ -29,7 +29,7 @@ describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
   });
 
   test("a failed release hides neither the result nor the error of the routine", async () => {
-    const { redlock } = at.client({ timeout: 150 });
+    const { redlock } = at.client();
     const breaks = () => {
       for (const { faults } of at.local.endpoints) faults.add({ fault: "status", status: 500 });
     };
@@ -61,7 +61,7 @@ describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
 
   test("what cannot be acquired is not run", async () => {
     let runs = 0;
-    const { redlock } = at.client({ timeout: 100 });
+    const { redlock } = at.client();
     const resource = newResource();
     await at.local.put(resource, [0, 1, 2]);
     const call = redlock.using(resource, { wait: 0 }, () => runs++);

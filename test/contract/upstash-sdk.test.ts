@@ -119,7 +119,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
         return late.opened;
       };
       const redlock = clientOf();
-      const error = await rejection(redlock.acquire(resource, { ...options, timeout: 60 }));
+      const error = await rejection(redlock.acquire(resource, { ...options, timeout: 150 }));
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as QuorumError).votes[0]!.cause!.kind).toBe("timeout");
       late.open();
@@ -240,7 +240,8 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       const error = (await rejection(redlock.acquire("a"))) as QuorumError;
       expect(error).toBeInstanceOf(QuorumError);
       expect(error.votes[0]!.cause!.kind).toBe(kind);
-      expect(error.votes[0]!.cause!.cause).toBeUndefined();
+      // The client's own error quotes the command, so it is not kept.
+      expect(String(error.votes[0]!.cause!.cause)).not.toContain("Upstash");
       await server.close();
     }
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type Dialect, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
-import { type Local, openLocal } from "./local-endpoints.ts";
+import { type Local, openLocal, patience } from "./local-endpoints.ts";
 
 /** Endpoints behind gateways, for the tests of one `describe`. */
 export interface Gated {
@@ -41,7 +41,7 @@ export function gated(engine: "redis" | "embedded", count: number, dialect: Dial
       const events: RedlockEvent[] = [];
       const onEvent = (event: RedlockEvent) => events.push(event);
       const endpoints = gateways.map((gateway) => gateway.endpoint(dialect));
-      return { events, redlock: new Redlock({ onEvent, ...options, endpoints }) };
+      return { events, redlock: new Redlock({ timeout: patience, onEvent, ...options, endpoints }) };
     },
     requests: () => gateways.reduce((sum, { requests }) => sum + requests.length, 0),
   };

@@ -1,4 +1,5 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
+import { afterAll, beforeAll, describe } from "vitest";
 import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
 import { keyOf } from "../../src/grant.ts";
 import {
@@ -52,6 +53,12 @@ export interface Local {
   close(): Promise<void>;
 }
 
+/**
+ * A machine that is busy with other tests must not look like an endpoint that does not answer: tests that want
+ * timeouts say so.
+ */
+export const patience = 5_000;
+
 let names = 0;
 
 /** A resource that no other test uses: what is late for one cannot disturb the next. */
@@ -63,6 +70,21 @@ export function newResource(name = "resource"): string {
 /** Says what a set is, for titles of tests. */
 export function describeSet({ engine, count, dialect, via }: EndpointSet): string {
   return `${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : "fetch"}`;
+}
+
+/**
+ * Runs a contract for several sets at the same time; the tests of one set share its endpoints and take turns.
+ * All are opened beforehand: the start of one must not take from another the time that its ttls count.
+ */
+export function inTurns(sets: readonly EndpointSet[], contract: (open: () => Promise<Local>) => void): void {
+  const opened = new Map<EndpointSet, Local>();
+  beforeAll(async () => {
+    for (const set of sets) opened.set(set, await openLocal(set));
+  });
+  afterAll(() => Promise.all([...opened.values()].map((local) => local.close())));
+  describe.concurrent.each(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
+    describe.sequential("in turn", () => contract(async () => opened.get(set)!));
+  });
 }
 
 /** An `@upstash/redis` client of a local endpoint. */
@@ -112,11 +134,14 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
     endpoints,
     quorum: Math.floor(count / 2) + 1,
     connect,
-    redlock: (options = {}) => new Redlock({ ...options, endpoints: connect() }),
+    redlock: (options = {}) => new Redlock({ timeout: patience, ...options, endpoints: connect() }),
     observed(options = {}) {
       const events: RedlockEvent[] = [];
       const onEvent = (event: RedlockEvent) => events.push(event);
-      return { events, redlock: new Redlock({ ...options, endpoints: connect(), onEvent }) };
+      return {
+        events,
+        redlock: new Redlock({ timeout: patience, ...options, endpoints: connect(), onEvent }),
+      };
     },
     values,
     async holders(resource) {

@@ -72,7 +72,7 @@ export function lockContract(open: () => Promise<Local>): void {
     test("acquire waits until the holder's ttl ends", async () => {
       const resource = newResource();
       const redlock = local.redlock({ backoff: { min: 5, max: 20 } });
-      const first = await redlock.acquire(resource, { ttl: 150 });
+      const first = await redlock.acquire(resource, { ttl: 400 });
       const second = await redlock.acquire(resource, { wait: 60_000 });
       expect(first.remaining()).toBeLessThanOrEqual(0);
       expect(await second.verify()).toBe(true);
