@@ -4,7 +4,7 @@ import { QuorumError, type RedlockEvent } from "../../src/index.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { gate } from "../support/link.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
-import { clientOf, type OpenStore, recordsOf, storesOf, ttlsOf } from "../support/stores.ts";
+import { begun, clientOf, type OpenStore, recordsOf, storesOf, ttlsOf } from "../support/stores.ts";
 
 const backoff = { min: 5, max: 60 };
 
@@ -38,6 +38,7 @@ describe.each(storesOf([1, 2, 3]))("a run's call on $title", ({ open, count, dia
       events.length = 0;
       const key = freshKey();
       const busy = async () => {
+        await begun(store, key);
         const cost = await costOf(() => outcomeOf(idempotency.run(key, () => expect.unreachable("busy"))));
         expect(cost).toEqual(each(1, 1));
       };
@@ -250,7 +251,8 @@ describe.each(storesOf([1, 2, 3]))("a run's call on $title", ({ open, count, dia
       const key = freshKey();
       const held = gate();
       const { error } = await outcomeOf(
-        idempotency.run(key, () => {
+        idempotency.run(key, async () => {
+          await begun(store, key);
           for (const link of links) link.fate = () => ({ before: () => held.passed });
           throw new Error("declined");
         }),
@@ -282,6 +284,7 @@ describe.each(storesOf([1, 2, 3]))("a run's call on $title", ({ open, count, dia
         expect(error).toBeInstanceOf(InProgressError);
         const { retryAfter } = error as InProgressError;
         expect(retryAfter >= 1_000 && retryAfter <= 20_000).toBe(true);
+        await begun(store, key);
         for (const ttl of await ttlsOf(store, key)) expect(ttl > 10_000 && ttl <= 20_000).toBe(true);
         return "once";
       });

@@ -5,6 +5,7 @@ import { parseRecord } from "../../src/idempotency/record.ts";
 import { gate, type Link } from "../support/link.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
 import {
+  begun,
   type Client,
   clientOf,
   type OpenStore,
@@ -140,7 +141,8 @@ describe.concurrent.each(storesOf([1, 2, 3]))("idempotency under faults on $titl
       backoff,
       onEvent: ({ type }) => events.push(type),
     });
-    const outcome = await idempotency.run(key, () => {
+    const outcome = await idempotency.run(key, async () => {
+      await begun(store, key);
       for (const link of links) link.fate = () => "refused";
       return "the effect";
     });
@@ -212,6 +214,7 @@ describe.concurrent.each(storesOf([1, 2, 3]))("idempotency under faults on $titl
     const { idempotency, links } = clientOf(store);
     const name = await recordName(key);
     const outcome = await idempotency.run(key, async () => {
+      await begun(store, key);
       const own = await recordsOf(store, key);
       for (const [index, link] of links.entries()) {
         // Gone when it is compared, there again when its absence is relied on.

@@ -3,7 +3,15 @@ import { InProgressError, LeaseLostError } from "../../src/idempotency/index.ts"
 import { parseRecord } from "../../src/idempotency/record.ts";
 import { type Gate, gate, type Link } from "../support/link.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
-import { type Client, clientOf, type OpenStore, recordsOf, storesOf, ttlsOf } from "../support/stores.ts";
+import {
+  begun,
+  type Client,
+  clientOf,
+  type OpenStore,
+  recordsOf,
+  storesOf,
+  ttlsOf,
+} from "../support/stores.ts";
 
 const backoff = { min: 5, max: 60 };
 // With `wait` a begin that a busy machine made too slow is tried again.
@@ -17,7 +25,7 @@ interface Running {
   readonly began: number;
 }
 
-async function begin(client: Client, key: string): Promise<Running> {
+async function begin(store: OpenStore, client: Client, key: string): Promise<Running> {
   const started = gate<AbortSignal>();
   const end = gate<unknown>();
   const began = performance.now();
@@ -30,6 +38,8 @@ async function begin(client: Client, key: string): Promise<Running> {
     }),
   );
   const signal = await Promise.race([started.passed, outcome.then(({ error }) => Promise.reject(error))]);
+  const reached = client.links.map(({ fate }) => fate([]) === "delivered");
+  await begun(store, key, reached);
   return { outcome, signal: signal as AbortSignal, end, began };
 }
 
@@ -54,7 +64,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
   /** A run that has lost its lease while it was cut off, and reaches its endpoints again. */
   async function lapsed(key: string): Promise<Running> {
     const client = clientOf(store, shortLease);
-    const run = await begin(client, key);
+    const run = await begin(store, client, key);
     cutOff(client.links);
     await until(() => gone(store, key));
     await until(() => run.signal.aborted);
@@ -67,7 +77,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
     const lease = 1_200;
     const first = clientOf(store, { lease, backoff });
     const second = clientOf(store, { lease, backoff });
-    const run = await begin(first, key);
+    const run = await begin(store, first, key);
     const record = await recordsOf(store, key);
     while (performance.now() - run.began < 3.2 * lease) {
       const { error } = await outcomeOf(second.idempotency.run(key, () => expect.unreachable("busy")));
@@ -91,7 +101,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
     const key = freshKey();
     // A wide allowance for drift: how much before the end is the clock's affair, not a busy machine's.
     const client = clientOf(store, { lease: 2_000, backoff }, { driftFactor: 0.4 });
-    const run = await begin(client, key);
+    const run = await begin(store, client, key);
     cutOff(client.links);
     const ttls = new Promise<number[]>((resolve) => {
       run.signal.addEventListener("abort", () => resolve(ttlsOf(store, key)));
@@ -106,7 +116,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
   test("of a dead process keeps others away until it ends, and no longer", async () => {
     const key = freshKey();
     const dead = clientOf(store, { lease: 1_000 });
-    await begin(dead, key);
+    await begin(store, dead, key);
     cutOff(dead.links);
     const successor = clientOf(store, { lease: 1_000, backoff });
     const { error } = await outcomeOf(successor.idempotency.run(key, () => expect.unreachable("busy")));
@@ -134,7 +144,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
   test("that was taken over: a late result is refused while the other still runs", async () => {
     const key = freshKey();
     const late = await lapsed(key);
-    const other = await begin(clientOf(store), key);
+    const other = await begin(store, clientOf(store), key);
     const record = await recordsOf(store, key);
     late.end.open("too late");
     const { error } = await late.outcome;
@@ -162,7 +172,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
     async (state) => {
       const key = freshKey();
       const late = await lapsed(key);
-      const other = await begin(clientOf(store), key);
+      const other = await begin(store, clientOf(store), key);
       if (state === "has completed") {
         other.end.open("the other's");
         await other.outcome;
@@ -181,7 +191,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
     const key = freshKey();
     const lease = 1_500;
     const client = clientOf(store, { lease, timeout: 100, backoff });
-    const run = await begin(client, key);
+    const run = await begin(store, client, key);
     // Longer than a lease: what counts is the last renewal.
     await until(() => performance.now() - run.began > 1.2 * lease);
     let failures = 0;
@@ -201,7 +211,7 @@ describe.concurrent.each(storesOf([1, 3]))("a lease on $title", ({ open, count }
 
   test("ends at maxHold, so that a stuck handler does not keep its key", async () => {
     const key = freshKey();
-    const stuck = await begin(clientOf(store, { lease: 300, maxHold: 600, backoff }), key);
+    const stuck = await begin(store, clientOf(store, { lease: 300, maxHold: 600, backoff }), key);
     const outcome = await clientOf(store, { wait: 15_000, backoff }).idempotency.run(key, () => "freed");
     expect(outcome).toEqual({ status: "executed", value: "freed" });
     expect(stuck.signal.reason).toBeInstanceOf(LeaseLostError);
@@ -221,14 +231,14 @@ describe.concurrent.each(storesOf([3]))(
 
     async function takenOver(key: string) {
       const late = clientOf(store, shortLease);
-      const run = await begin(late, key);
+      const run = await begin(store, late, key);
       cutOff(late.links);
       await until(() => gone(store, key));
       await until(() => run.signal.aborted);
       reconnect(late.links);
       const winner = clientOf(store, { backoff, timeout: 100 });
       winner.links[0]!.fate = () => "refused";
-      const other = await begin(winner, key);
+      const other = await begin(store, winner, key);
       return { run, other, winner };
     }
 

@@ -9,6 +9,7 @@ import { parseRecord } from "../../src/idempotency/record.ts";
 import { gate } from "../support/link.ts";
 import { freshKey, outcomeOf } from "../support/settled.ts";
 import {
+  begun,
   type Client,
   clientOf,
   type OpenStore,
@@ -39,6 +40,7 @@ describe.each(storesOf([1, 2, 3]))("idempotency on $title", ({ open, count, dial
       return result.passed;
     });
     await Promise.race([started.passed, run]);
+    await begun(store, key);
     return { run, finish: result.open };
   }
 
@@ -53,6 +55,7 @@ describe.each(storesOf([1, 2, 3]))("idempotency on $title", ({ open, count, dial
       expect(signal.aborted).toBe(false);
       expect(remaining()).toBeGreaterThan(0);
       expect(remaining()).toBeLessThan(20_000);
+      await begun(store, key);
       pending = await recordsOf(store, key);
       pendingTtls = await ttlsOf(store, key);
       return value;

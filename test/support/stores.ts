@@ -7,6 +7,7 @@ import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "./link.ts";
 import { redisServer } from "./redis-servers.ts";
+import { until } from "./settled.ts";
 
 // Sets of endpoints for contract tests: the embedded engine in this process, and real redis-servers over HTTP.
 
@@ -101,6 +102,18 @@ export async function recordsOf(
   const name = await recordName(key, scope);
   const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["GET", name])));
   return values as (string | null)[];
+}
+
+/**
+ * Waits until a run's claim stands at every endpoint, or at those given: its handler begins as soon as a quorum
+ * has granted it, while requests to the others may still be on their way.
+ */
+export async function begun(
+  store: OpenStore,
+  key: string,
+  at = store.endpoints.map(() => true),
+): Promise<void> {
+  await until(async () => (await recordsOf(store, key)).every((text, index) => !at[index] || text !== null));
 }
 
 /** ms to live by endpoint; −2: there is none, −1: it never ends. */
