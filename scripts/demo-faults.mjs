@@ -39,8 +39,8 @@ export function planFaults([first, second, third]) {
       together("all healthy"),
       together("endpoint 1 killed and back", kill(0.1, 0.7)),
       together("endpoint 2 slow, .1-.4 s", slow([100, 400])),
-      together("endpoint 3 drops replies", dropReplies(1)),
-      together("all of that, in part", kill(0.1, 0.6), slow([20, 200]), dropReplies(0.3)),
+      together("endpoint 3 drops replies", dropReplies(0.7)),
+      together("all of that, in part", kill(0.1, 0.6), slow([20, 200]), dropReplies(0.2)),
     ],
   };
 }
@@ -74,20 +74,25 @@ function inject(endpoint, rule, tell) {
 function outage(endpoint, from, to, other, tell) {
   let state = "before";
   let requestsBefore = 0;
-  async function comeBack() {
-    if (state !== "killed") return;
-    state = "back";
-    tell(other.log.requests - requestsBefore);
-    await endpoint.start();
+  // One after the other: deliveries end at the same time, and a start must not overtake the stop before it.
+  let work = Promise.resolve();
+  function comeBack() {
+    if (state === "killed") {
+      state = "back";
+      tell(other.log.requests - requestsBefore);
+      work = work.then(() => endpoint.start());
+    }
+    return work;
   }
   return {
     async onProgress(done) {
       if (state === "before" && done >= from) {
         state = "killed";
         requestsBefore = other.log.requests;
-        await endpoint.stop();
+        work = work.then(() => endpoint.stop());
       }
-      if (done >= to) await comeBack();
+      if (done >= to) comeBack();
+      await work;
     },
     after: comeBack,
   };

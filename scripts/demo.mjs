@@ -15,7 +15,7 @@ import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
 const copies = 5;
-const atOnce = 6;
+const atOnce = 4;
 
 const stop = new AbortController();
 const { signal } = stop;
@@ -39,12 +39,12 @@ try {
   const [local, worker, secrets] = await start();
   const holds = await demonstrate(local, worker, secrets);
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  if (signal.aborted) console.log("\nInterrupted.");
-  else {
-    console.log(`\n${holds ? "All checks hold." : "SOMETHING DOES NOT HOLD."} It took ${seconds} s.`);
-    process.exitCode = holds ? 0 : 1;
-    if (process.argv.includes("--keep")) await keep(worker.url);
-  }
+  console.log(`\n${holds ? "All checks hold." : "SOMETHING DOES NOT HOLD."} It took ${seconds} s.`);
+  process.exitCode = holds ? 0 : 1;
+  if (process.argv.includes("--keep")) await keep(worker.url);
+} catch (error) {
+  if (!signal.aborted) throw error;
+  console.log("\nInterrupted.");
 } finally {
   await Promise.all(closers.map((close) => close()));
 }
@@ -80,6 +80,7 @@ async function demonstrate(local, worker, secrets) {
   const onAnswer = ({ key }, body) => answers.set(key, [...(answers.get(key) ?? []), body]);
   const all = [];
   const phase = async (name, list, work) => {
+    signal.throwIfAborted();
     const counts = new PhaseCounts(name);
     all.push(counts);
     const start = performance.now();
@@ -111,10 +112,11 @@ async function demonstrate(local, worker, secrets) {
   });
 
   const forgedRequests = await phase("bad signatures alone", [], async (counts) => {
-    await quiet(endpoints);
+    // What a fault has held up for a whole timeout is cleaned up after that.
+    await quiet(endpoints, 1_500);
     const before = requestsOf(endpoints);
     for (const delivery of deliveries.slice(0, 40)) await forge(worker.url, delivery, counts);
-    await quiet(endpoints);
+    await quiet(endpoints, 100);
     return requestsOf(endpoints) - before;
   });
 
@@ -129,10 +131,10 @@ async function demonstrate(local, worker, secrets) {
   return printChecks(await checkAll(worker.database, evidence));
 }
 
-/** Two examples of every kind of event that GitHub has, and a dozen Standard Webhooks, in a mixed order. */
+/** One or two examples of every kind of event that GitHub has, and a dozen Standard Webhooks, in a mixed order. */
 async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRET }) {
-  const chosen = githubExamples().flatMap(({ name, examples }) =>
-    examples.slice(0, 2).map((payload) => ({ name, payload })),
+  const chosen = githubExamples().flatMap(({ name, examples }, index) =>
+    examples.slice(0, index % 3 === 0 ? 2 : 1).map((payload) => ({ name, payload })),
   );
   const fromGitHub = await Promise.all(
     chosen.map(({ name, payload }) => githubDelivery(GITHUB_WEBHOOK_SECRET, name, payload, randomUUID())),
@@ -161,12 +163,12 @@ async function measureCost({ endpoints }, { url }, [warmUp, ...deliveries], coun
   onAnswer(warmUp, await deliver(url, warmUp, counts, signal));
   const cost = [];
   for (const kind of ["first delivery", "duplicate"]) {
-    await quiet(endpoints);
+    await quiet(endpoints, 40);
     for (const { log } of endpoints) log.reset();
     for (const delivery of deliveries) {
       const body = await deliver(url, delivery, counts, signal);
       if (body !== undefined) onAnswer(delivery, body);
-      await quiet(endpoints);
+      await quiet(endpoints, 40);
     }
     const billed = endpoints.reduce((sum, { log }) => sum + log.billed, 0);
     cost.push({
@@ -182,14 +184,13 @@ function requestsOf(endpoints) {
   return endpoints.reduce((sum, { log }) => sum + log.requests, 0);
 }
 
-/** Waits until no request to Redis has come for a while: what goes on after an answer is over then. */
-async function quiet(endpoints) {
+/** Waits until no request to Redis has come for `ms`: what goes on after an answer is over then. */
+async function quiet(endpoints, ms) {
   let last = -1;
-  for (let same = 0; same < 4 && !signal.aborted; ) {
+  for (let since = performance.now(); performance.now() - since < ms && !signal.aborted; await sleep(10)) {
     const now = requestsOf(endpoints);
-    same = now === last ? same + 1 : 0;
+    if (now !== last) since = performance.now();
     last = now;
-    await sleep(10);
   }
 }
 

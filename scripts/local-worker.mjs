@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { project } from "./load.mjs";
@@ -56,7 +58,8 @@ export async function startWorker({ bindings, port = 0, withDatabase = true, onL
     conditions: ["workerd", "worker", "browser"],
     logLevel: "silent",
   });
-  const miniflare = new Miniflare({
+  const directory = await mkdtemp(join(tmpdir(), "redlock-edge-worker-"));
+  const miniflare = open(directory, {
     name: "redlock-edge",
     modules: true,
     script: outputFiles[0].text,
@@ -72,19 +75,45 @@ export async function startWorker({ bindings, port = 0, withDatabase = true, onL
       for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", onLog);
     },
   });
+  async function stop() {
+    await miniflare.dispose();
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  }
   try {
     const { origin } = await miniflare.ready;
     const database = withDatabase ? await miniflare.getD1Database("DB") : undefined;
     if (database) await createTables(database);
     let closing;
     const close = () => {
-      closing ??= miniflare.dispose();
+      closing ??= stop();
       return closing;
     };
     return { url: origin, database, close };
   } catch (error) {
-    await miniflare.dispose();
+    await stop();
     throw error;
+  }
+}
+
+/**
+ * Miniflare, tamed: it does not wait until its temporary files are gone, so they go into a directory of our own,
+ * and at a signal it ends the process at once, so a program that stops in order by itself is left to do so.
+ */
+function open(directory, options) {
+  const { TMPDIR } = process.env;
+  const signals = ["SIGINT", "SIGTERM"].filter((signal) => process.listenerCount(signal) > 0);
+  const before = signals.flatMap((signal) => process.listeners(signal));
+  process.env.TMPDIR = directory;
+  try {
+    return new Miniflare(options);
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+    for (const signal of signals) {
+      for (const listener of process.listeners(signal)) {
+        if (!before.includes(listener)) process.removeListener(signal, listener);
+      }
+    }
   }
 }
 

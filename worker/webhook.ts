@@ -25,8 +25,9 @@ const retention = 7 * 24 * 60 * 60 * 1_000;
 const waitForRun = 3_000;
 const waitForLock = 2_500;
 
-// Waits this short would be over after a few of the default pauses of up to 1 s.
-const backoff = { max: 250 };
+// Waits this short would be over after a few of the default pauses of up to 1 s. Much shorter ones would not
+// help: the more often many contenders ask, the more often they get in each other's way.
+const backoff = { min: 100, max: 500 };
 
 /**
  * Receives one webhook: verify, run once per delivery, lock the entity, write under the lock's fence. Whatever
