@@ -106,11 +106,6 @@ async function demonstrate(local, worker, secrets) {
     });
   }
 
-  await phase("later: all of them again", deliveries, (counts) => {
-    const onProgress = async () => undefined;
-    return deliverAll(worker.url, deliveries, { counts, signal, atOnce, copies: 1, onProgress, onAnswer });
-  });
-
   const forgedRequests = await phase("bad signatures alone", [], async (counts) => {
     // What a fault has held up for a whole timeout is cleaned up after that.
     await quiet(endpoints, 1_500);
@@ -118,6 +113,11 @@ async function demonstrate(local, worker, secrets) {
     for (const delivery of deliveries.slice(0, 40)) await forge(worker.url, delivery, counts);
     await quiet(endpoints, 100);
     return requestsOf(endpoints) - before;
+  });
+
+  await phase("later: all of them again", deliveries, (counts) => {
+    const onProgress = async () => undefined;
+    return deliverAll(worker.url, deliveries, { counts, signal, atOnce, copies: 1, onProgress, onAnswer });
   });
 
   console.log(legend);
