@@ -135,6 +135,18 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(await counters(resource)).toEqual([0, 0, 0]);
   });
 
+  test("large counters are counted digit by digit", async () => {
+    const resource = newResource();
+    const large = 9_007_199_254_740_000;
+    for (const index of [0, 1, 2]) await setCounter(resource, index, large);
+    const { redlock } = at.client({ fencing: true });
+    for (let grant = 1; grant <= 3; grant += 1) {
+      const lock = await redlock.acquire(resource);
+      expect(lock.fence).toBe(large + grant);
+      await lock.release();
+    }
+  });
+
   test("a counter at the end of the safe integers gives out no fence", async () => {
     const resource = newResource();
     for (const index of [0, 1, 2]) await setCounter(resource, index, Number.MAX_SAFE_INTEGER);

@@ -81,6 +81,20 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       replies.open();
     });
 
+    test("in the only round", async () => {
+      const resource = newResource();
+      const controller = new AbortController();
+      const replies = latch();
+      for (const gateway of at.gateways) gateway.after = () => replies.opened;
+      const { redlock } = at.client({ ttl: 60_000 });
+      const call = redlock.tryAcquire(resource, { ...options, signal: controller.signal });
+      await until(async () => (await at.local.holders(resource)) === 3, "the executions");
+      controller.abort(reasons[0]);
+      await expectReason(call, controller);
+      replies.open();
+      await expectNothingLeft(resource);
+    });
+
     test("when some have answered", async () => {
       const resource = newResource();
       const controller = new AbortController();

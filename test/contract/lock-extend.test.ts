@@ -32,7 +32,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
 
   test("a shorter one is counted from its sending while it is unanswered", async () => {
     const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000, driftFactor: 0.5 });
+    const { redlock } = at.client({ ttl: 60_000, driftFactor: 0.5, timeout: 60_000 });
     const lock = await redlock.acquire(resource);
     await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
     const answers = latch();
@@ -42,6 +42,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     await expectBacked(lock, resource);
     await until(() => lock.signal.aborted, "the loss");
     expect(await at.local.holders(resource)).toBeGreaterThan(0);
+    // Its requests have hung for as long as the validity lasted, and no longer.
     expect(await extension).toBeInstanceOf(LockLostError);
     answers.open();
   });
@@ -89,6 +90,26 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
       await lock.extend(60_000);
       return (await at.local.expiries(resource))[2]! > 50_000;
     }, "its vote");
+  });
+
+  test("of two at once, the later one is sent when the first is answered", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000 });
+    const lock = await redlock.acquire(resource);
+    await until(() => at.requests() === 3, "the acquire");
+    const answers = latch();
+    for (const gateway of at.gateways) gateway.after = () => answers.opened;
+    const [first, second] = [lock.extend(5_000), lock.extend(50_000)];
+    await until(() => at.requests() === 6, "the first extension");
+    // A whole exchange with another server later it is still alone.
+    expect(await at.local.holders(resource)).toBe(3);
+    await fetch(at.local.endpoints[0]!.url);
+    expect(at.requests()).toBe(6);
+    answers.open();
+    expect(await first).toBeLessThan(5_000);
+    expect(await second).toBeGreaterThan(40_000);
+    await until(() => at.requests() === 9, "the second extension");
+    await expectBacked(lock, resource);
   });
 
   test("of two at once, the later one counts", async () => {

@@ -15,10 +15,13 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
   });
 
   /** Clients of which each gets its own share of the endpoints in the first round, and nothing else. */
-  async function split(count: number, contenders: number, resource: string): Promise<Redlock[]> {
+  async function split(count: number, contenders: number): Promise<Redlock[]> {
     const opened = await openLocal({ engine, count });
     local = opened;
     const share = count / contenders;
+    const [taken, refused] = [latch(), latch()];
+    let takes = 0;
+    let refusals = 0;
     return Promise.all(
       Array.from({ length: contenders }, async (_, contender) => {
         const endpoints = await Promise.all(
@@ -26,13 +29,15 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
             const gateway = await startGateway(endpoint);
             gateways.push(gateway);
             const own = Math.floor(index / share) === contender;
-            // Another's endpoint is reached only after that other has taken it.
-            if (!own) {
-              gateway.before = () => {
-                gateway.before = () => undefined;
-                return until(async () => (await opened.values(resource))[index] !== null, "the other");
-              };
-            }
+            // Another's endpoint is reached only after that other has taken it, and nobody hears of anything
+            // before everybody has asked everywhere.
+            gateway.before = () => (own || gateway.requests.length > 1 ? undefined : taken.opened);
+            gateway.after = () => {
+              if (gateway.requests.length > 1) return;
+              if (own && ++takes === count) taken.open();
+              if (!own && ++refusals === count * (contenders - 1)) refused.open();
+              return refused.opened;
+            };
             return gateway.endpoint("redis");
           }),
         );
@@ -47,7 +52,7 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
     [3, 3],
   ])("%i endpoints, %i contenders: each hears at once that it is held", async (count, contenders) => {
     const resource = newResource();
-    const clients = await split(count, contenders, resource);
+    const clients = await split(count, contenders);
     const outcomes = await Promise.all(clients.map((client) => client.tryAcquire(resource)));
     expect(outcomes).toEqual(clients.map(() => null));
     expect(await local!.holders(resource)).toBe(0);
@@ -59,7 +64,7 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
     [3, 3],
   ])("%i endpoints, %i contenders: all get their turn soon", async (count, contenders) => {
     const resource = newResource();
-    const clients = await split(count, contenders, resource);
+    const clients = await split(count, contenders);
     let rounds = 0;
     const turns = await Promise.all(
       clients.map((client) =>
@@ -208,6 +213,16 @@ describe.each(["redis", "upstash"] as const)("contention and outage, in the %s d
       expect(await rejection(redlock.inspect(resource))).toBeInstanceOf(QuorumError);
       expect(await rejection(redlock.forceRelease(resource))).toBeInstanceOf(QuorumError);
     }
+  });
+
+  test("two down: the verdict does not wait for a third that could not change it", async () => {
+    const slow = latch();
+    for (const gateway of at.gateways.slice(0, 2)) gateway.answer = () => "reset";
+    at.gateways[2]!.before = () => (at.gateways[2]!.requests.length === 1 ? slow.opened : undefined);
+    const { redlock } = at.client({ timeout: 2_000, ttl: 60_000 });
+    const error = (await rejection(redlock.tryAcquire(newResource()))) as QuorumError;
+    expect(error.votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "pending"]);
+    slow.open();
   });
 
   test("acquire goes on trying through both, and reports the last round", async () => {
