@@ -8,7 +8,7 @@ import { begun, clientOf, type OpenStore, recordsOf, storesOf, ttlsOf } from "..
 
 const backoff = { min: 5, max: 60 };
 
-describe.each(storesOf([1, 2, 3]))("a run's call on $title", ({ open, count, dialect }) => {
+describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, count, dialect }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();

@@ -3,7 +3,7 @@ import { EndpointError } from "../../src/errors.ts";
 
 /**
  * What becomes of one request. `refused`: nobody listens. `lost`: never executed, never answered. `reply lost`:
- * executed, never answered. `twice`: executed twice. `before`, `after`: called, and waited for, before it is
+ * executed, and the connection breaks. `twice`: executed twice. `before`, `after`: called, and waited for, before it is
  * executed and before it is answered; it is executed even if its sender has given up by then.
  */
 export type Fate =
@@ -25,7 +25,7 @@ export interface Link extends Endpoint {
 /** A link to `endpoint` on which nothing goes wrong until `fate` is set. */
 export function link(endpoint: Endpoint): Link {
   const { name, dialect } = endpoint;
-  const refused = () => new EndpointError(name, "network", "the request failed (refused)");
+  const failed = (how: string) => new EndpointError(name, "network", `the request failed (${how})`);
 
   async function carry(command: Command, fate: Fate): Promise<unknown> {
     // Once it is on its way, its sender's giving up no longer stops it.
@@ -37,11 +37,12 @@ export function link(endpoint: Endpoint): Link {
       await fate.after?.();
       return reply;
     }
-    if (fate === "refused") throw refused();
+    if (fate === "refused") throw failed("refused");
     if (fate === "twice") await execute();
     if (fate !== "lost") {
       const reply = await execute();
-      if (fate !== "reply lost") return reply;
+      if (fate === "reply lost") throw failed("reset");
+      return reply;
     }
     return new Promise(() => undefined);
   }
