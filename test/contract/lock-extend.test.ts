@@ -108,7 +108,8 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     answers.open();
     expect(await first).toBeLessThan(5_000);
     expect(await second).toBeGreaterThan(40_000);
-    await until(() => at.requests() === 9, "the second extension");
+    // Not everywhere, where an endpoint's answer to the first came after its verdict.
+    await until(() => at.requests() >= 8, "the second extension");
     await expectBacked(lock, resource);
   });
 
