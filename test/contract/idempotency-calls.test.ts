@@ -4,7 +4,7 @@ import { QuorumError, type RedlockEvent } from "../../src/index.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { gate } from "../support/link.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
-import { begun, clientOf, type OpenStore, recordsOf, storesOf, ttlsOf } from "../support/stores.ts";
+import { allArrived, clientOf, type OpenStore, recordsOf, storesOf, ttlsOf } from "../support/stores.ts";
 
 const backoff = { min: 5, max: 60 };
 
@@ -33,12 +33,12 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
 
     test("what the budget says, for a first run, a duplicate, a busy one and a failed one", async () => {
       const events: IdempotencyEvent[] = [];
-      const { idempotency } = clientOf(store, { onEvent: (event) => events.push(event) });
+      const { idempotency, links } = clientOf(store, { onEvent: (event) => events.push(event) });
       await idempotency.run(freshKey(), () => "scripts are cached from here on");
       events.length = 0;
       const key = freshKey();
       const busy = async () => {
-        await begun(store, key);
+        await allArrived(links);
         const cost = await costOf(() => outcomeOf(idempotency.run(key, () => expect.unreachable("busy"))));
         expect(cost).toEqual(each(1, 1));
       };
@@ -252,7 +252,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
       const held = gate();
       const { error } = await outcomeOf(
         idempotency.run(key, async () => {
-          await begun(store, key);
+          await allArrived(links);
           for (const link of links) link.fate = () => ({ before: () => held.passed });
           throw new Error("declined");
         }),
@@ -276,7 +276,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
     ])("%i ms and %i ms comes to the same", async (mine, others) => {
       const key = freshKey();
       const options = { lease: 20_000, retention: 86_400_000, backoff };
-      const first = clientOf(store, options, { runtime: shifted(mine) }).idempotency;
+      const { idempotency: first, links } = clientOf(store, options, { runtime: shifted(mine) });
       const second = clientOf(store, options, { runtime: shifted(others) }).idempotency;
       const outcome = await first.run(key, async ({ remaining }) => {
         expect(remaining() > 0 && remaining() <= 20_000).toBe(true);
@@ -284,7 +284,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
         expect(error).toBeInstanceOf(InProgressError);
         const { retryAfter } = error as InProgressError;
         expect(retryAfter >= 1_000 && retryAfter <= 20_000).toBe(true);
-        await begun(store, key);
+        await allArrived(links);
         for (const ttl of await ttlsOf(store, key)) expect(ttl > 10_000 && ttl <= 20_000).toBe(true);
         return "once";
       });

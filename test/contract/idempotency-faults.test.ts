@@ -5,7 +5,7 @@ import { parseRecord } from "../../src/idempotency/record.ts";
 import { gate, type Link } from "../support/link.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
 import {
-  begun,
+  allArrived,
   type Client,
   clientOf,
   type OpenStore,
@@ -145,7 +145,7 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
         onEvent: ({ type }) => events.push(type),
       });
       const outcome = await idempotency.run(key, async () => {
-        await begun(store, key);
+        await allArrived(links);
         for (const link of links) link.fate = () => "refused";
         return "the effect";
       });
@@ -217,7 +217,7 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
       const { idempotency, links } = clientOf(store);
       const name = await recordName(key);
       const outcome = await idempotency.run(key, async () => {
-        await begun(store, key);
+        await allArrived(links);
         const own = await recordsOf(store, key);
         for (const [index, link] of links.entries()) {
           // Gone when it is compared, there again when its absence is relied on.
@@ -246,10 +246,10 @@ describe.concurrent.each(storesOf([2, 3]))(
 
     /** A complete record on the last endpoint only. */
     async function minority(key: string, fingerprint?: string): Promise<string> {
-      const { idempotency } = clientOf(store, { retention: 400_000 });
+      const { idempotency, links } = clientOf(store, { retention: 400_000 });
       await idempotency.run(key, { fingerprint }, async () => {
         // A begin that came later would take the place of what is deleted below.
-        await begun(store, key);
+        await allArrived(links);
         return "the effect";
       });
       expect(await recordsOf(store, key)).toEqual(new Array(count).fill(expect.stringMatching(/^C1 /)));

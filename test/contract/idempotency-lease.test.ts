@@ -4,7 +4,7 @@ import { parseRecord } from "../../src/idempotency/record.ts";
 import { type Gate, gate, type Link } from "../support/link.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
 import {
-  begun,
+  allArrived,
   type Client,
   clientOf,
   type OpenStore,
@@ -25,7 +25,7 @@ interface Running {
   readonly began: number;
 }
 
-async function begin(store: OpenStore, client: Client, key: string): Promise<Running> {
+async function begin(client: Client, key: string): Promise<Running> {
   const started = gate<AbortSignal>();
   const end = gate<unknown>();
   const began = performance.now();
@@ -38,8 +38,7 @@ async function begin(store: OpenStore, client: Client, key: string): Promise<Run
     }),
   );
   const signal = await Promise.race([started.passed, outcome.then(({ error }) => Promise.reject(error))]);
-  const reached = client.links.map(({ fate }) => fate([]) === "delivered");
-  await begun(store, key, reached);
+  await allArrived(client.links);
   return { outcome, signal: signal as AbortSignal, end, began };
 }
 
@@ -58,13 +57,15 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();
+    // The first request of all is the slowest.
+    await clientOf(store).idempotency.run(freshKey(), () => 0);
   });
   afterAll(() => store.close());
 
   /** A run that has lost its lease while it was cut off, and reaches its endpoints again. */
   async function lapsed(key: string): Promise<Running> {
     const client = clientOf(store, shortLease);
-    const run = await begin(store, client, key);
+    const run = await begin(client, key);
     cutOff(client.links);
     await until(() => gone(store, key));
     await until(() => run.signal.aborted);
@@ -75,8 +76,8 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
   test("that cannot be renewed aborts the handler's signal before it ends", async () => {
     const key = freshKey();
     // A wide allowance for drift: how much before the end is the clock's affair, not a busy machine's.
-    const client = clientOf(store, { lease: 1_000, backoff }, { driftFactor: 0.4 });
-    const run = await begin(store, client, key);
+    const client = clientOf(store, { lease: 1_000, wait: 10_000, backoff }, { driftFactor: 0.4 });
+    const run = await begin(client, key);
     cutOff(client.links);
     const ttls = new Promise<number[]>((resolve) => {
       run.signal.addEventListener("abort", () => resolve(ttlsOf(store, key)));
@@ -91,8 +92,8 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
 
   test("of a dead process keeps others away until it ends, and no longer", async () => {
     const key = freshKey();
-    const dead = clientOf(store, { lease: 1_000 });
-    await begin(store, dead, key);
+    const dead = clientOf(store, { lease: 1_000, wait: 10_000, backoff });
+    await begin(dead, key);
     cutOff(dead.links);
     const successor = clientOf(store, { lease: 1_000, backoff });
     const { error } = await outcomeOf(successor.idempotency.run(key, () => expect.unreachable("busy")));
@@ -104,7 +105,9 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
       return "taken over";
     });
     expect(outcome).toEqual({ status: "executed", value: "taken over" });
-    expect(during).not.toContain(before);
+    // One that heard of the dead run a little later may still have it.
+    const left = during.filter((text) => text === before).length;
+    expect(left).toBeLessThan(Math.floor(count / 2) + 1);
   });
 
   test("that lapsed untaken is completed nevertheless", async () => {
@@ -120,7 +123,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
   test("that was taken over: a late result is refused while the other still runs", async () => {
     const key = freshKey();
     const late = await lapsed(key);
-    const other = await begin(store, clientOf(store), key);
+    const other = await begin(clientOf(store), key);
     const record = await recordsOf(store, key);
     late.end.open("too late");
     const { error } = await late.outcome;
@@ -148,7 +151,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
     async (state) => {
       const key = freshKey();
       const late = await lapsed(key);
-      const other = await begin(store, clientOf(store), key);
+      const other = await begin(clientOf(store), key);
       if (state === "has completed") {
         other.end.open("the other's");
         await other.outcome;
@@ -167,7 +170,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
     const key = freshKey();
     const lease = 1_500;
     const client = clientOf(store, { lease, wait: 10_000, backoff });
-    const run = await begin(store, client, key);
+    const run = await begin(client, key);
     // Longer than a lease: what counts is the last renewal.
     await until(() => performance.now() - run.began > 1.2 * lease);
     let failures = 0;
@@ -187,7 +190,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
 
   test("ends at maxHold, so that a stuck handler does not keep its key", async () => {
     const key = freshKey();
-    const stuck = await begin(store, clientOf(store, { lease: 300, maxHold: 600, backoff }), key);
+    const stuck = await begin(clientOf(store, { ...shortLease, maxHold: 600 }), key);
     const outcome = await clientOf(store, { wait: 15_000, backoff }).idempotency.run(key, () => "freed");
     expect(outcome).toEqual({ status: "executed", value: "freed" });
     await until(() => stuck.signal.aborted);
@@ -208,14 +211,14 @@ describe.concurrent.each(storesOf([3]))(
 
     async function takenOver(key: string) {
       const late = clientOf(store, shortLease);
-      const run = await begin(store, late, key);
+      const run = await begin(late, key);
       cutOff(late.links);
       await until(() => gone(store, key));
       await until(() => run.signal.aborted);
       reconnect(late.links);
       const winner = clientOf(store, { backoff });
       winner.links[0]!.fate = () => "refused";
-      const other = await begin(store, winner, key);
+      const other = await begin(winner, key);
       return { run, other, winner };
     }
 
@@ -263,7 +266,7 @@ describe.concurrent("a lease is renewed", () => {
       const lease = 2_500;
       const first = clientOf(store, { lease, backoff });
       const second = clientOf(store, { lease, backoff });
-      const run = await begin(store, first, key);
+      const run = await begin(first, key);
       const record = await recordsOf(store, key);
       while (performance.now() - run.began < 3.1 * lease) {
         const { error } = await outcomeOf(second.idempotency.run(key, () => expect.unreachable("busy")));

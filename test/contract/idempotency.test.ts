@@ -9,7 +9,7 @@ import { parseRecord } from "../../src/idempotency/record.ts";
 import { gate } from "../support/link.ts";
 import { freshKey, outcomeOf } from "../support/settled.ts";
 import {
-  begun,
+  allArrived,
   type Client,
   clientOf,
   type OpenStore,
@@ -40,7 +40,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, cou
       return result.passed;
     });
     await Promise.race([started.passed, run]);
-    await begun(store, key);
+    await allArrived(first.links);
     return { run, finish: result.open };
   }
 
@@ -55,7 +55,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, cou
       expect(signal.aborted).toBe(false);
       expect(remaining()).toBeGreaterThan(0);
       expect(remaining()).toBeLessThan(20_000);
-      await begun(store, key);
+      await allArrived(first.links);
       pending = await recordsOf(store, key);
       pendingTtls = await ttlsOf(store, key);
       return value;

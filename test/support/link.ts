@@ -20,6 +20,8 @@ export interface Link extends Endpoint {
   fate: (command: Command) => Fate;
   /** Every command that was sent, also those that got lost. */
   readonly sent: Command[];
+  /** Requests that are on their way, those of senders that have given up included. */
+  readonly pending: number;
 }
 
 /** A link to `endpoint` on which nothing goes wrong until `fate` is set. */
@@ -47,11 +49,15 @@ export function link(endpoint: Endpoint): Link {
     return new Promise(() => undefined);
   }
 
+  let pending = 0;
   const made: Link = {
     name,
     dialect,
     ...(endpoint.verbatim !== undefined && { verbatim: endpoint.verbatim }),
     sent: [],
+    get pending() {
+      return pending;
+    },
     fate: () => "delivered",
     send(command, signal) {
       made.sent.push(command);
@@ -59,9 +65,13 @@ export function link(endpoint: Endpoint): Link {
         const giveUp = () => reject(new EndpointError(name, "timeout", "no answer in time"));
         if (signal.aborted) return giveUp();
         signal.addEventListener("abort", giveUp, { once: true });
+        pending += 1;
         carry(command, made.fate(command))
           .then(resolve, reject)
-          .finally(() => signal.removeEventListener("abort", giveUp));
+          .finally(() => {
+            pending -= 1;
+            signal.removeEventListener("abort", giveUp);
+          });
       });
     },
   };

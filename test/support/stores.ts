@@ -108,15 +108,11 @@ export async function recordsOf(
 }
 
 /**
- * Waits until a run's claim stands at every endpoint, or at those given: its handler begins as soon as a quorum
- * has granted it, while requests to the others may still be on their way.
+ * Waits until all that was sent has arrived. A handler begins as soon as a quorum has granted it, while requests
+ * to the other endpoints may still be on their way.
  */
-export async function begun(
-  store: OpenStore,
-  key: string,
-  at = store.endpoints.map(() => true),
-): Promise<void> {
-  await until(async () => (await recordsOf(store, key)).every((text, index) => !at[index] || text !== null));
+export async function allArrived(links: readonly Link[]): Promise<void> {
+  await until(() => links.every(({ pending }) => pending === 0));
 }
 
 /** ms to live by endpoint; −2: there is none, −1: it never ends. */
