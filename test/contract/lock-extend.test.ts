@@ -141,7 +141,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
 
   test("auto-extension goes on after failures, with pauses, while validity is left", async () => {
     const resource = newResource();
-    const { redlock, events } = at.client({ ttl: 1_200, backoff: { min: 20, max: 60 } });
+    const { redlock, events } = at.client({ ttl: 3_000, backoff: { min: 20, max: 60 } });
     await redlock.using(resource, async (lock) => {
       for (const { faults } of at.local.endpoints) faults.add({ fault: "status", times: 2 });
       await until(() => events.some(({ type }) => type === "extended"), "an extension");
