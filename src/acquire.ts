@@ -20,7 +20,7 @@ export async function contend(
   // Turned into a duration at once: from here on only elapsed time counts.
   const limit = deadline - runtime.now();
   const fenceRetention = settings.fencing ? settings.fenceRetention : 0;
-  const next = pauses(settings.backoff, runtime.random);
+  const next = pauses(settings.backoff, runtime);
   const spent: Spent = { requests: 0, commands: 0 };
   const withdrawals = new Set<Promise<void>>();
 

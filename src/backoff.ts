@@ -1,4 +1,5 @@
 import { checkNumber, checkType } from "./check.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** Bounds of the pause between two rounds, in ms. */
 export interface BackoffBounds {
@@ -26,7 +27,7 @@ export function nextPause(previous: number, min: number, max: number, random: nu
 }
 
 /** A series of pauses in ms, one a call. */
-export function pauses(backoff: Backoff, random: () => number): () => number {
+export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): () => number {
   let attempt = 0;
   let pause = 0;
   return () => {
@@ -36,7 +37,7 @@ export function pauses(backoff: Backoff, random: () => number): () => number {
       return Math.min(longest, Math.max(0, Number(backoff(attempt)) || 0));
     }
     const { max = 1_000, min = Math.min(25, max) } = backoff;
-    pause = Math.min(longest, nextPause(pause, min, Math.max(min, max), random()));
+    pause = Math.min(longest, nextPause(pause, min, Math.max(min, max), runtime.random()));
     return pause;
   };
 }

@@ -2,7 +2,7 @@ import { type EndpointError, QuorumError } from "./errors.ts";
 import { holderOf, keyOf } from "./grant.ts";
 import type { Settings } from "./options.ts";
 import { type Answer, ask, quorumOf } from "./quorum.ts";
-import { drop, runScript } from "./register.ts";
+import { counterIn, drop, isSight, runScript } from "./register.ts";
 import { randomToken } from "./runtime.ts";
 import { registerScript } from "./scripts.ts";
 
@@ -39,13 +39,13 @@ export async function inspect(settings: Settings, resource: string): Promise<Ins
   const round = ask(settings, settings.timeout, async (call): Promise<Sight> => {
     const reply = await runScript(call, registerScript, keys, ["look", "", 1, 1, 0]);
     if (!Array.isArray(reply) || reply.length !== 3) throw new Error("unexpected reply to a script");
-    const [value, remaining, fence] = reply;
-    return {
-      outcome: value ? "held" : "granted",
-      holder: holderOf(String(value)),
-      remaining: Math.max(0, Number(remaining)),
-      fence: Number(fence),
-    };
+    const [value, remaining, counter] = reply;
+    const fence = counter === "" ? 0 : counterIn(counter);
+    if (!isSight(call, value, remaining) || fence === undefined) {
+      throw new Error("unexpected reply to a script");
+    }
+    const holder = holderOf(String(value));
+    return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
   });
   await round.done;
 

@@ -165,15 +165,31 @@ async function operate(
     const renewals = operation === "renew" && from > 1 ? 2 * keys.length : keys.length;
     spent.commands += operation === "drop" ? names.length : (ttl && renewals) + drawn.length;
     if (!retention) return granted;
-    const fence = Number(reply[1]);
-    // A fence that JavaScript cannot count with orders nothing.
-    if (!Number.isSafeInteger(fence) || fence < 1) throw new Error(`${reply[1]} is not a fence`);
+    const fence = counterIn(reply[1]);
+    // Not quoted: it is whatever the endpoint said, a secret perhaps.
+    if (!fence) throw new Error("the fence in the reply is not a positive safe integer");
     return { outcome: "granted", fence };
   }
-  if (reply[0] !== 0) throw new Error("unexpected reply to a script");
+  const [no, retryAfter, other] = reply;
+  // A refusal has one form, too: an endpoint that says anything else is out of order, not held by someone.
+  const refused =
+    operation === "drop" ? reply.length === 1 : reply.length === 3 && isSight(call, other, retryAfter);
+  if (no !== 0 || !refused) throw new Error("unexpected reply to a script");
   if (operation !== "take") return { outcome: "lost" };
   spent.commands += 1;
-  return { outcome: "held", retryAfter: Number(reply[1]), other: String(reply[2]) };
+  return { outcome: "held", retryAfter, other: String(other) };
+}
+
+/** Whether a script can have told so of a key: the value that stands there, and the ms until it expires. */
+export function isSight({ endpoint }: Call, value: unknown, remaining: unknown): boolean {
+  // A client in between may have parsed the value; nobody else makes anything but text of it.
+  return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.verbatim);
+}
+
+/** A counter that a script printed, or that a client in between has parsed; undefined: orders nothing. */
+export function counterIn(word: unknown): number | undefined {
+  const printed = typeof word === "number" || (typeof word === "string" && /^\d+$/.test(word));
+  return printed && Number.isSafeInteger(Number(word)) && Number(word) > 0 ? Number(word) : undefined;
 }
 
 /** What the reply to a plain command means: it has one that says yes and one that says no; others say nothing. */

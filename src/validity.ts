@@ -125,7 +125,7 @@ export class Validity {
    */
   async autoExtend(options: AutoExtension, extend: (ttl: number) => Promise<unknown>): Promise<void> {
     void this.signal; // from now on the end is noticed even if nobody asks
-    for (let next = pauses(options.backoff, this.#runtime.random), pause = 0; ; ) {
+    for (let next = pauses(options.backoff, this.#runtime), pause = 0; ; ) {
       const due = Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1);
       const woken = await this.#rest(Math.min(pause || due, this.remaining()));
       if (this.#released || this.loss) return;
@@ -144,7 +144,7 @@ export class Validity {
         await extend(ttl);
         if (ttl < whole) return;
         pause = 0;
-        next = pauses(options.backoff, this.#runtime.random);
+        next = pauses(options.backoff, this.#runtime);
       } catch (error) {
         if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;
         try {

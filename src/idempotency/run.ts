@@ -98,7 +98,7 @@ export async function runOnce<Value>(
   const { runtime } = settings;
   const elapsed = stopwatch(runtime);
   const limit = request.deadline - runtime.now();
-  const next = pauses(settings.backoff, runtime.random);
+  const next = pauses(settings.backoff, runtime);
   const spent: Spent = { requests: 0, commands: 0 };
   const report = (type: IdempotencyEvent["type"]) =>
     emit(request.onEvent, { type, key, elapsed: elapsed(), ...spent });
@@ -253,7 +253,7 @@ class Run<Value> {
     // The effect has happened, so the caller gets its result; the record stays pending and keeps others away.
     this.#report("unstored");
     const retry = async (): Promise<void> => {
-      const next = pauses(settings.backoff, runtime.random);
+      const next = pauses(settings.backoff, runtime);
       while (elapsed() < lease) {
         await sleep(runtime, next());
         if ((await attempt()) !== "no quorum") return;

@@ -35,7 +35,7 @@ describe("nextPause", () => {
 
 describe("pauses", () => {
   const series = (backoff: Backoff, draw = () => 0.999, length = 12) => {
-    const next = pauses(backoff, draw);
+    const next = pauses(backoff, { random: draw });
     return Array.from({ length }, next);
   };
 
@@ -59,7 +59,7 @@ describe("pauses", () => {
   });
 
   test("each series is its own", () => {
-    const [first, second] = [pauses({}, () => 0.5), pauses({}, () => 0.5)];
+    const [first, second] = [pauses({}, { random: () => 0.5 }), pauses({}, { random: () => 0.5 })];
     first();
     first();
     expect(second()).toBe(25);
