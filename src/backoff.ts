@@ -37,7 +37,9 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): () =
       return Math.min(longest, Math.max(0, Number(backoff(attempt)) || 0));
     }
     const { max = 1_000, min = Math.min(25, max) } = backoff;
-    pause = Math.min(longest, nextPause(pause, min, Math.max(min, max), runtime.random()));
+    // Bounded before it is computed with: Infinity less Infinity is no pause.
+    const [least, most] = [Math.min(longest, min), Math.min(longest, Math.max(min, max))];
+    pause = nextPause(pause, least, most, runtime.random());
     return pause;
   };
 }
@@ -45,9 +47,10 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): () =
 /** A usable backoff. */
 export function checkBackoff(backoff: Backoff): Backoff {
   if (typeof backoff !== "function") {
-    checkType("backoff", backoff, "object");
-    checkNumber("backoff.min", backoff.min ?? 25, 1, Infinity);
-    checkNumber("backoff.max", backoff.max ?? Infinity, backoff.min ?? 1, Infinity);
+    // Null is no default: in a bound it would count as 0, and rounds would follow each other without a pause.
+    const { min = 25, max = Infinity } = checkType("backoff", backoff, "object");
+    checkNumber("backoff.min", min, 1, Infinity);
+    checkNumber("backoff.max", max, backoff.min ?? 1, Infinity);
   }
   return backoff;
 }

@@ -16,9 +16,19 @@ export function checkInteger(name: string, value: number, min: number, max: numb
   return value;
 }
 
-/** A value of the right type. */
+/** A value of the right type; null is no object. */
 export function checkType<Value>(name: string, value: Value, type: string): Value {
-  if (typeof value !== type) throw new TypeError(`${name} must be a ${type}, got ${show(value)}`);
+  if (typeof value !== type || value === null)
+    throw new TypeError(`${name} must be a ${type}, got ${show(value)}`);
+  return value;
+}
+
+/**
+ * Text that UTF-8 can hold. Half of a surrogate pair arrives in Redis as the same replacement as every other half:
+ * different names would become one there. The text is not told; it may be a secret.
+ */
+export function checkWellFormed(name: string, value: string): string {
+  if (/\p{Surrogate}/u.test(value)) throw new RangeError(`${name} has half of a surrogate pair in it`);
   return value;
 }
 

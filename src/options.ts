@@ -1,5 +1,5 @@
 import { type Backoff, checkBackoff } from "./backoff.ts";
-import { checkInteger, checkNumber, checkType } from "./check.ts";
+import { checkInteger, checkNumber, checkType, checkWellFormed } from "./check.ts";
 import { type EventHook, emit, type RedlockEvent } from "./events.ts";
 import type { Assembly } from "./quorum.ts";
 
@@ -119,6 +119,7 @@ export function settingsOf(
   if (!/^[^{}]+$/.test(checkType("prefix", settings.prefix, "string"))) {
     throw new RangeError(`prefix must have no braces and at least one character, got "${settings.prefix}"`);
   }
+  checkWellFormed("prefix", settings.prefix);
   return settings;
 }
 
@@ -127,11 +128,15 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
   options: Options,
 ): Options {
   const { signal, token, deadline } = options;
-  if (signal) checkType("signal.addEventListener", signal.addEventListener, "function");
+  if (signal) {
+    checkType("signal.addEventListener", signal.addEventListener, "function");
+    checkType("signal.removeEventListener", signal.removeEventListener, "function");
+  }
   if (token !== undefined) {
     const { length } = checkType("token", token, "string");
     // Its length alone is told: the token is a secret.
     if (length < 1 || length > 255) throw new RangeError(`token must have 1 … 255 characters, has ${length}`);
+    checkWellFormed("token", token);
   }
   if (deadline !== undefined) checkNumber("deadline", deadline, 0, Infinity);
   return options;
@@ -144,6 +149,7 @@ export function checkResources(resource: string | readonly string[]): string[] {
     if (!checkType("resource", name, "string") || name.length > 1_024) {
       throw new RangeError(`a resource must have 1 … 1024 characters, got ${name.length}`);
     }
+    checkWellFormed("a resource", name);
   }
   if (resources.length < 1 || resources.length > 100) {
     throw new RangeError(`1 … 100 resources can be locked together, got ${resources.length}`);
