@@ -1,3 +1,4 @@
+import { checkType } from "./check.ts";
 import { EndpointError, type EndpointErrorKind } from "./errors.ts";
 
 /** A Redis command: its name and arguments. */
@@ -56,7 +57,7 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError(`the token of endpoint ${host} must be printable ASCII without spaces`);
   }
-  const name = options.name ?? host;
+  const name = checkType("name", options.name ?? host, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
 

@@ -1,5 +1,6 @@
 import { contend } from "./acquire.ts";
-import { type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoint.ts";
+import { checkInteger, checkNumber, checkType } from "./check.ts";
+import { checkDialect, type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoint.ts";
 import { endpointsFromEnv } from "./env.ts";
 import { LockHeldError, type QuorumError } from "./errors.ts";
 import { forceRelease, type Inspection, inspect } from "./inspect.ts";
@@ -12,7 +13,7 @@ import {
   type Settings,
   settingsOf,
 } from "./options.ts";
-import { type Runtime, stopwatch, systemRuntime } from "./runtime.ts";
+import { type Runtime, stopwatch, systemRuntime, tokenLength } from "./runtime.ts";
 import { isUpstashClient, type UpstashClient, upstashEndpoint } from "./upstash.ts";
 
 /** What a client is made of, and its defaults for every call. */
@@ -138,15 +139,21 @@ export class Redlock {
    * Goes on with a lock that another process handed over as JSON. Its validity is taken from the wall clock;
    * where the two processes' clocks may differ, call `extend()` first.
    *
-   * @throws TypeError when `json` is not what {@link Lock.toJSON} made
+   * @throws TypeError | RangeError when `json` is not what {@link Lock.toJSON} made
    */
   resume(json: LockJSON, options: LockOptions = {}): Lock {
     const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
     const settings = settingsOf(this.settings, this.options, options, { prefix });
     const names = checkResources(resources);
-    if (typeof nonce !== "string" || typeof owner !== "string" || !Number.isFinite(ttl + validUntil)) {
+    // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
+    if (typeof nonce !== "string" || nonce.length !== tokenLength || typeof owner !== "string") {
       throw new TypeError("resume needs what lock.toJSON() made");
     }
+    checkAcquire({ token: owner || undefined });
+    checkType("prefix", prefix, "string");
+    checkInteger("ttl", ttl, 10, 2_147_483_647);
+    checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+    if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
     const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
     const grant = { resources: names, prefix, nonce, owner, fenceRetention };
     const left = validUntil - settings.runtime.now();
@@ -192,6 +199,11 @@ export class Redlock {
 
 function asEndpoint(given: HttpEndpointOptions | UpstashClient | Endpoint): Endpoint {
   if (isUpstashClient(given)) return upstashEndpoint(given);
-  if (typeof (given as Partial<Endpoint> | null)?.send === "function") return given as Endpoint;
+  if (typeof (given as Partial<Endpoint> | null)?.send === "function") {
+    const { name, dialect } = given as Endpoint;
+    checkType("name", name, "string");
+    if (!checkDialect(dialect)) throw new TypeError(`endpoint ${name} must say its dialect`);
+    return given as Endpoint;
+  }
   return httpEndpoint(given as HttpEndpointOptions);
 }

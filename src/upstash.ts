@@ -1,3 +1,4 @@
+import { checkType } from "./check.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
 import { EndpointError } from "./errors.ts";
 
@@ -29,7 +30,7 @@ export interface UpstashEndpointOptions {
  */
 export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
   const host = hostOf(client);
-  const name = options.name ?? host;
+  const name = checkType("name", options.name ?? host, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);
 
   return {
