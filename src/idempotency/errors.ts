@@ -42,13 +42,20 @@ export class LeaseLostError extends RedlockError {
   }
 }
 
-/** What stands at the key was not written by this library. Nothing was run and nothing was changed. */
+/**
+ * What stands at the key was not written by this library, or its result cannot be decoded (then `cause` says why).
+ * Nothing was run and nothing was changed.
+ */
 export class RecordCorruptError extends RedlockError {
   /** The key asked for. */
   readonly key: string;
 
-  constructor(key: string) {
-    super("RECORD_CORRUPT", `what is stored for ${JSON.stringify(key)} is not an idempotency record`);
+  constructor(key: string, options?: ErrorOptions) {
+    super(
+      "RECORD_CORRUPT",
+      `what is stored for ${JSON.stringify(key)} is not an idempotency record`,
+      options,
+    );
     this.name = "RecordCorruptError";
     this.key = key;
   }

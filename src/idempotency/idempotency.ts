@@ -69,7 +69,7 @@ export class Idempotency {
    * @throws FingerprintMismatchError when the key was used before with another fingerprint
    * @throws QuorumError when too few endpoints answered to begin; the handler did not run
    * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
-   * @throws RecordCorruptError when something else is stored under the key
+   * @throws RecordCorruptError when something else is stored under the key, or the codec cannot decode it
    * @throws what the handler throws; the key is free again then
    */
   run<Value>(key: string, handler: (context: RunContext) => Promise<Value> | Value): Promise<Outcome<Value>>;
@@ -89,6 +89,9 @@ export class Idempotency {
     if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
     checkAcquire(options);
     const { scope = [], signal, deadline = Infinity, codec = json } = options;
+    // Known before the handler runs: afterwards it would have run for nothing, and again at the next try.
+    checkType("codec.encode", Object(codec).encode, "function");
+    checkType("codec.decode", Object(codec).decode, "function");
     // A key built of absent parts would be shared by events that have nothing to do with each other.
     for (const part of Array.isArray(scope) ? scope : [scope]) checkType("scope", part, "string");
     const { settings, retention, onEvent } = this.#settings(options);

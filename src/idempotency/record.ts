@@ -1,3 +1,5 @@
+import { quorumOf } from "../quorum.ts";
+
 // The record of one key, as it stands in Redis, and what follows from the records that endpoints show.
 //
 // A record begins with a letter and a version, so that no client in between takes it for JSON or a number:
@@ -52,7 +54,13 @@ export function parseRecord(text: unknown): PendingRecord | CompleteRecord | und
 
 /** What a begin comes to. */
 export type Judgement =
-  | { readonly kind: "replay"; readonly record: CompleteRecord; readonly text: string }
+  /** `decided`: so many endpoints have it that no other result can ever be stored on a quorum. */
+  | {
+      readonly kind: "replay";
+      readonly record: CompleteRecord;
+      readonly text: string;
+      readonly decided: boolean;
+    }
   | { readonly kind: "mismatch"; readonly complete: boolean }
   | { readonly kind: "busy"; readonly record: PendingRecord }
   | { readonly kind: "corrupt" }
@@ -60,12 +68,18 @@ export type Judgement =
   | { readonly kind: "split" };
 
 /**
- * What follows from other runs' records. The effect has happened as soon as anybody saw a complete record. A
- * mismatch is judged before busy: waiting would not help. Someone is busy only if a quorum shows the same run;
- * contenders that hold a part each must not all give way to each other.
+ * What follows from other runs' records on some of `count` endpoints. A mismatch is judged before busy: waiting
+ * would not help. Someone is busy only if a quorum shows the same run; contenders that hold a part each must not
+ * all give way to each other. A complete record that too few endpoints show has happened nevertheless, but another
+ * run may be storing another result: it must be brought to a quorum before anybody is told of it.
  */
-export function judge(texts: readonly string[], fingerprint: string, quorum: number): Judgement {
-  const records = texts.map((text) => ({ text, record: parseRecord(text) }));
+export function judge(texts: readonly string[], fingerprint: string, count: number): Judgement {
+  const quorum = quorumOf(count);
+  const records = texts.map((text) => ({
+    text,
+    record: parseRecord(text),
+    times: texts.filter((other) => other === text).length,
+  }));
   const differing = records.filter(
     ({ record }) =>
       fingerprint !== noFingerprint &&
@@ -76,13 +90,15 @@ export function judge(texts: readonly string[], fingerprint: string, quorum: num
   if (differing.length > 0) {
     return { kind: "mismatch", complete: differing.some(({ record }) => record?.state === "complete") };
   }
-  for (const { text, record } of records) {
-    if (record?.state === "complete") return { kind: "replay", record, text };
+  // The same for everybody who sees the same: most first, then in the order of their texts.
+  records.sort((a, b) => b.times - a.times || (a.text < b.text ? -1 : 1));
+  const complete = records.find(({ record }) => record?.state === "complete");
+  const decided = complete !== undefined && complete.times > count - quorum;
+  for (const { record, times } of decided ? [] : records) {
+    if (record?.state === "pending" && times >= quorum) return { kind: "busy", record };
   }
-  if (records.some(({ record }) => record === undefined)) return { kind: "corrupt" };
-  for (const { text, record } of records) {
-    const same = texts.filter((other) => other === text).length;
-    if (same >= quorum && record?.state === "pending") return { kind: "busy", record };
+  if (complete) {
+    return { kind: "replay", record: complete.record as CompleteRecord, text: complete.text, decided };
   }
-  return { kind: "split" };
+  return { kind: records.every(({ record }) => record) ? "split" : "corrupt" };
 }

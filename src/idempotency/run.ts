@@ -1,4 +1,5 @@
 import { pauses } from "../backoff.ts";
+import { checkType, checkWellFormed } from "../check.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { handOver, type Settings } from "../options.ts";
@@ -12,7 +13,7 @@ import { FingerprintMismatchError, InProgressError, LeaseLostError, RecordCorrup
 import { type CompleteRecord, completeText, type PendingRecord, pendingText } from "./record.ts";
 import { askBegin, completeOne, judgeBegin } from "./store.ts";
 
-/** How results become text and text results again. */
+/** How results become text, of whole characters, and text results again. */
 export interface Codec<Value> {
   encode(value: Value): string;
   decode(text: string): Value;
@@ -112,7 +113,21 @@ export async function runOnce<Value>(
     const allowed = limit - elapsed();
     const round = askBegin(settings, own, spent);
     const verdict = await unlessAborted(round, signal);
-    const begin = verdict && (await judgeBegin(round, verdict, fingerprint));
+    /** Brings a result to a quorum. */
+    const decide = async ({ text, record }: { text: string; record: CompleteRecord }): Promise<boolean> => {
+      const left = retentionLeft(request, record);
+      const spread = ask(settings, settings.timeout, (call) => completeOne(call, own, text, left), spent);
+      return (await unlessAborted(spread, signal)) === "granted";
+    };
+    let begin = verdict && (await judgeBegin(round, verdict, fingerprint));
+    let result: Decoded<Value> | undefined;
+    if (begin?.kind === "replay") {
+      result = decoded(codec, begin.record.result);
+      // Before it is passed on to endpoints that lack it: what nobody can read must not spread.
+      if ("cause" in result) begin = { kind: "corrupt" };
+      // Nobody is told of it before it is decided: else another run could store another one meanwhile.
+      else if (!begin.decided && !(await decide(begin))) begin = { kind: "split" };
+    }
 
     if (begin?.kind === "run") {
       const run = new Run(request, { token, own, startedAt, round }, allowed, spent, report);
@@ -140,12 +155,12 @@ export async function runOnce<Value>(
     switch (begin.kind) {
       case "replay":
         report("replayed");
-        return { status: "replayed", value: codec.decode(begin.record.result) };
+        return { status: "replayed", value: (result as { value: Value }).value };
       case "mismatch":
         report("mismatch");
         throw new FingerprintMismatchError(key);
       case "corrupt":
-        throw new RecordCorruptError(key);
+        throw new RecordCorruptError(key, result as { cause: unknown } | undefined);
       case "busy":
         report("busy");
         throw new InProgressError(key, retryAfter(request, begin.record));
@@ -156,6 +171,16 @@ export async function runOnce<Value>(
         throw new InProgressError(key, settings.timeout);
     }
     throw new QuorumError("begin", [key], round.votes(), begin.kind === "run");
+  }
+}
+
+type Decoded<Value> = { readonly value: Value } | { readonly cause: unknown };
+
+function decoded<Value>(codec: Codec<Value>, text: string): Decoded<Value> {
+  try {
+    return { value: codec.decode(text) };
+  } catch (cause) {
+    return { cause };
   }
 }
 
@@ -209,7 +234,8 @@ class Run<Value> {
         },
         remaining: () => validity.remaining(),
       });
-      result = codec.encode(value);
+      // Anything else would be stored as a text that the codec never made.
+      result = checkWellFormed("codec.encode()", checkType("codec.encode()", codec.encode(value), "string"));
     } catch (error) {
       validity.release();
       const withdrawal = withdraw(settings, round, (call) => drop(call, own)).done;
@@ -235,12 +261,8 @@ class Run<Value> {
     const attempt = async (): Promise<Verdict> => {
       const round = ask(settings, timeout, (call) => completeOne(call, own, text, retention), this.#spent);
       const verdict = await round.verdict;
-      // What a minority took of a refused result goes: it would be replayed beside that of the other run.
-      const { done } =
-        verdict === "refused"
-          ? withdraw(settings, round, (call) => drop(call, { ...own, value: text }))
-          : round;
-      if (!handOver(settings, done)) await done;
+      // What a minority took of a refused result stays: somebody may have brought it to a quorum meanwhile.
+      if (!handOver(settings, round.done)) await round.done;
       return verdict;
     };
     switch (await attempt()) {

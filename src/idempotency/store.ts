@@ -25,19 +25,19 @@ export async function judgeBegin(
   verdict: Verdict,
   fingerprint: string,
 ): Promise<Begin> {
-  const quorum = quorumOf(round.answers.length);
-  let found = judge(othersOf(round), fingerprint, quorum);
+  const { length: count } = round.answers;
+  let found = judge(othersOf(round), fingerprint, count);
   if (verdict === "granted") {
     // A quorum is ours, but a run that could not complete on one may have happened nevertheless.
     return found.kind === "replay" || (found.kind === "mismatch" && found.complete) ? found : { kind: "run" };
   }
-  if (found.kind === "split" || found.kind === "corrupt") {
+  if (found.kind === "split" || found.kind === "corrupt" || (found.kind === "replay" && !found.decided)) {
     await round.done;
-    found = judge(othersOf(round), fingerprint, quorum);
+    found = judge(othersOf(round), fingerprint, count);
   }
   // Of so few answers nobody could have had a quorum; of more, contenders may have kept it from each other.
   const answered = round.answers.filter((answer) => answer && answer.outcome !== "error").length;
-  const unclear = verdict === "no quorum" && found.kind === "split" && answered < quorum;
+  const unclear = verdict === "no quorum" && found.kind === "split" && answered < quorumOf(count);
   return unclear ? { kind: "unclear" } : found;
 }
 
