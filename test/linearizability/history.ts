@@ -1,0 +1,182 @@
+import { type Operation, partition } from "./checker.ts";
+import type { FencedInput, FencedOutput, HoldInput, Value } from "./models.ts";
+
+/**
+ * What is known of one grant of a lock or of a permit, or of an attempt that may have led to one. All times are
+ * in ms on one true clock for the whole run; what a client's own clock said must be translated.
+ *
+ * Attempts that were refused have no effect and no record. A lock on several resources is a record for each.
+ */
+export interface GrantRecord {
+  readonly resource: string;
+  /** The client; for reports. */
+  readonly holder: string;
+  /** The caller's own token, if it gave one: all grants of an owner are one hold. */
+  readonly owner?: string | undefined;
+  readonly invoked: number;
+  /** When the caller had its lock; undefined: unknown outcome (aborted, client died, no quorum answered). */
+  readonly acquired?: number | undefined;
+  /**
+   * When the holder could no longer rely on it: the end of its validity, all extensions included, or of its life.
+   * Needed for a grant. Where `remaining()` reached 0 counts, not when the holder noticed.
+   */
+  readonly validUntil?: number | undefined;
+  readonly extensions?: readonly ExtensionRecord[] | undefined;
+  readonly releaseInvoked?: number | undefined;
+  readonly releaseReturned?: number | undefined;
+  /**
+   * true: freed; false: it was gone already; undefined: unknown. Of a release that was tried again: the first
+   * invocation, the last return, and true if one said true, else undefined.
+   */
+  readonly released?: boolean | undefined;
+  readonly fence?: number | undefined;
+}
+
+/** One call of `extend`. */
+export interface ExtensionRecord {
+  readonly invoked: number;
+  /** Undefined, as `extended` is then: it never returned. */
+  readonly returned?: number | undefined;
+  /** true: extended; false: lost; undefined: unknown. */
+  readonly extended?: boolean | undefined;
+}
+
+/** What is known of one access to a register that fences guard. Times as in {@link GrantRecord}. */
+export interface AccessRecord {
+  readonly resource: string;
+  /** The client; for reports. */
+  readonly holder: string;
+  readonly access: Exclude<FencedInput, { kind: "grant" }>;
+  readonly invoked: number;
+  /** Undefined: it never returned. */
+  readonly returned?: number | undefined;
+  /** Undefined: unknown, and it may be executed later. */
+  readonly accepted?: boolean | undefined;
+  /** What `open` or `read` told. */
+  readonly value?: Value | undefined;
+}
+
+/** What the way to the endpoints may do. */
+export interface Delivery {
+  /**
+   * A request may be executed twice, and its second answer be the one that arrives. A release that says "gone
+   * already" may then have freed the hold itself. Default: false.
+   */
+  readonly duplicates?: boolean;
+}
+
+/**
+ * The history of each resource, for `lockModel` or `semaphoreModel`.
+ *
+ * A grant excludes others from when it is acquired until it is released, or until its `end`, an operation of
+ * unknown outcome that may happen any time from `validUntil` on. So the next holder may come in after the release
+ * or after the validity, not before; and a hold that is released late, still there, has lasted until then.
+ * A lost extension, and a release that says "gone already", prove that the hold had ended: within its validity
+ * that cannot be, unless an endpoint lost its memory or an operator freed the lock. Such runs are no histories of
+ * a lock.
+ */
+export function grantHistory(
+  records: readonly GrantRecord[],
+  { duplicates = false }: Delivery = {},
+): Map<string, Operation<HoldInput, boolean>[]> {
+  const histories = new Map<string, Operation<HoldInput, boolean>[]>();
+  for (const [resource, grants] of partition(records, (record) => record.resource)) {
+    histories.set(
+      resource,
+      grants.flatMap((record, index) => operationsOf(record, `${record.holder}#${index}`, duplicates)),
+    );
+  }
+  return histories;
+}
+
+function operationsOf(
+  record: GrantRecord,
+  grant: string,
+  duplicates: boolean,
+): Operation<HoldInput, boolean>[] {
+  const { owner, invoked, acquired, releaseInvoked, releaseReturned = Infinity, released } = record;
+  const holder = owner === undefined ? grant : `owner ${owner}`;
+  const operation = (
+    input: HoldInput,
+    output: boolean | undefined,
+    from: number,
+    to: number,
+  ): Operation<HoldInput, boolean> => ({
+    process: record.holder,
+    input,
+    output,
+    invoked: from,
+    returned: to,
+  });
+  const unknown = (input: HoldInput, from: number) => operation(input, undefined, from, Infinity);
+  const acquire: HoldInput = { kind: "acquire", holder, grant };
+  const end: HoldInput = { kind: "end", holder, grant };
+  const release: HoldInput = { kind: "release", holder };
+
+  if (acquired === undefined) {
+    // Nobody relies on it, so it may end as soon as it began. Where nothing else refers to its holder, it could
+    // only have kept others out, and may as well not have happened.
+    return owner === undefined ? [] : [unknown(acquire, invoked), unknown(end, invoked)];
+  }
+  const { validUntil, extensions = [] } = record;
+  if (validUntil === undefined) throw new TypeError(`a grant without validUntil: ${JSON.stringify(record)}`);
+
+  const operations = [operation(acquire, true, invoked, acquired)];
+  for (const { invoked: from, returned: to, extended } of extensions) {
+    if (to !== undefined && extended !== undefined) {
+      operations.push(operation({ kind: "extend", holder }, extended, from, to));
+    }
+  }
+  if (releaseInvoked !== undefined && released !== undefined) {
+    operations.push(operation(release, released, releaseInvoked, releaseReturned));
+    if (!released && duplicates) {
+      operations.push(operation(release, undefined, releaseInvoked, releaseReturned));
+    }
+  }
+  // One way to end is enough, and each further one multiplies the search: what a release has freed did not end
+  // before, and of an end and a release of unknown outcome the earlier stands for both. Owners need them all: a
+  // release frees the other grants, too, and an end does not.
+  const mayRelease = releaseInvoked !== undefined && released === undefined;
+  if (mayRelease && (owner !== undefined || releaseInvoked <= validUntil)) {
+    operations.push(unknown(release, releaseInvoked));
+  }
+  const ends = mayRelease ? validUntil < releaseInvoked : released !== true;
+  if (owner !== undefined || ends) operations.push(unknown(end, validUntil));
+  return operations;
+}
+
+/**
+ * The history of each resource, for `fencedRegisterModel`: the fences that were drawn (grants without a fence, or
+ * of unknown outcome, say nothing) and the accesses to the register that they guard.
+ */
+export function fencedHistory(
+  grants: readonly GrantRecord[],
+  accesses: readonly AccessRecord[],
+): Map<string, Operation<FencedInput, FencedOutput>[]> {
+  const operations: (Operation<FencedInput, FencedOutput> & { readonly resource: string })[] = [];
+  for (const { resource, holder, invoked, acquired, fence } of grants) {
+    if (acquired === undefined || fence === undefined) continue;
+    const input: FencedInput = { kind: "grant", fence };
+    operations.push({
+      resource,
+      process: holder,
+      input,
+      output: { accepted: true },
+      invoked,
+      returned: acquired,
+    });
+  }
+  for (const { resource, holder, access, invoked, returned = Infinity, accepted, value } of accesses) {
+    const known = accepted !== undefined;
+    const output = !known ? undefined : value === undefined ? { accepted } : { accepted, value };
+    operations.push({
+      resource,
+      process: holder,
+      input: access,
+      output,
+      invoked,
+      returned: known ? returned : Infinity,
+    });
+  }
+  return partition(operations, (operation) => operation.resource);
+}

@@ -1,0 +1,108 @@
+import type { Model } from "./checker.ts";
+
+/**
+ * What happens to the permits of a semaphore, or to a lock. `holder` is who shares a hold: every grant has a holder
+ * of its own, except that all grants to one owner's token are one hold. `grant` names a grant.
+ *
+ * - `acquire` → true: granted. → false: refused, without effect.
+ * - `extend` → true: the hold was there. → false: it was lost.
+ * - `release` → true: it freed the hold. → false: the hold was gone already.
+ * - `end`: the holder may rely on the grant no longer, and it may lapse any time from now on. Always unknown.
+ */
+export type HoldInput =
+  | { readonly kind: "acquire" | "end"; readonly holder: string; readonly grant: string }
+  | { readonly kind: "extend" | "release"; readonly holder: string };
+
+/** A permit taken: by whom, and the grants that keep it from lapsing. */
+export interface Hold {
+  readonly holder: string;
+  readonly grants: readonly string[];
+}
+
+/**
+ * At most `permits` holders at a time. An owner that acquires again while it holds joins its own hold, which
+ * lapses with the last of its grants, and which any of its handles extends or releases.
+ */
+export function semaphoreModel(permits: number): Model<readonly Hold[], HoldInput, boolean> {
+  return {
+    initial: [],
+    step(holds, input, output) {
+      const hold = holds.find(({ holder }) => holder === input.holder);
+      const others = holds.filter((other) => other !== hold);
+      switch (input.kind) {
+        case "acquire":
+          if (output === false) return [holds];
+          if (!hold && holds.length >= permits) return [];
+          return [[...others, { holder: input.holder, grants: [...(hold?.grants ?? []), input.grant] }]];
+        case "end": {
+          if (!hold?.grants.includes(input.grant)) return [];
+          const grants = hold.grants.filter((grant) => grant !== input.grant);
+          return [grants.length > 0 ? [...others, { holder: hold.holder, grants }] : others];
+        }
+        case "extend":
+          return output === undefined || output === (hold !== undefined) ? [holds] : [];
+        case "release":
+          if (output === false) return hold ? [] : [holds];
+          return hold ? [others] : [];
+      }
+    },
+    fingerprint: (holds) =>
+      JSON.stringify(holds.map(({ holder, grants }) => [holder, ...[...grants].sort()]).sort(byFirst)),
+  };
+}
+
+/** A lock is a semaphore with one permit. */
+export const lockModel: Model<readonly Hold[], HoldInput, boolean> = semaphoreModel(1);
+
+/** What a register may hold. */
+export type Value = string | number | boolean | null;
+
+/**
+ * Drawing fences, and a register that they guard.
+ *
+ * - `grant`: a fence was drawn. It must be larger than all before.
+ * - `open`: from now on only this fence and larger ones are accepted; tells the value.
+ * - `write`: the same, and stores a value.
+ * - `read`: tells the value, whoever asks.
+ */
+export type FencedInput =
+  | { readonly kind: "grant" | "open"; readonly fence: number }
+  | { readonly kind: "write"; readonly fence: number; readonly value: Value }
+  | { readonly kind: "read" };
+
+/** Refused is only what came with a fence smaller than one that the register has seen. */
+export interface FencedOutput {
+  readonly accepted: boolean;
+  /** What `open` or `read` told; absent: it was not looked at. */
+  readonly value?: Value;
+}
+
+/** The largest fence drawn, the largest that the register has seen, and what it holds. */
+export interface FencedState {
+  readonly drawn: number;
+  readonly seen: number;
+  readonly value: Value;
+}
+
+/** Fences that strictly increase, and a register that refuses every fence but the largest that it has seen. */
+export function fencedRegisterModel(value: Value): Model<FencedState, FencedInput, FencedOutput> {
+  return {
+    initial: { drawn: -Infinity, seen: -Infinity, value },
+    step(state, input, output) {
+      const told = output?.value === undefined || output.value === state.value;
+      if (input.kind === "read") return told ? [state] : [];
+      const { fence } = input;
+      // Nobody knows the fence of a grant of unknown outcome; those after it are larger in any case.
+      if (input.kind === "grant") return fence > state.drawn ? [{ ...state, drawn: fence }] : [];
+      const acceptable = fence >= state.seen;
+      if (output?.accepted === false) return acceptable ? [] : [state];
+      if (!acceptable || !told) return [];
+      return [{ ...state, seen: fence, value: input.kind === "write" ? input.value : state.value }];
+    },
+    fingerprint: ({ drawn, seen, value: held }) => `${drawn} ${seen} ${JSON.stringify(held)}`,
+  };
+}
+
+function byFirst(a: readonly string[], b: readonly string[]): number {
+  return a[0]! < b[0]! ? -1 : 1;
+}
