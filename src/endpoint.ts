@@ -72,7 +72,7 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
     } catch (cause) {
       if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
       const kind = cause instanceof RangeError ? "malformed" : "network";
-      throw new EndpointError(name, kind, networkReason(cause), { cause });
+      throw new EndpointError(name, kind, networkReason(cause), quotesReply(cause) ? {} : { cause });
     }
     const { status } = response;
     const reply = parseReply(text);
@@ -157,6 +157,11 @@ async function readText(response: Response): Promise<string> {
     text += decoder.decode(piece.value, { stream: true });
   }
   return text + decoder.decode();
+}
+
+/** Whether an error shows what came: Node's HTTP parser keeps the bytes that it could not read, values included. */
+function quotesReply(error: unknown): boolean {
+  return (error as { cause?: { data?: unknown } } | undefined)?.cause?.data !== undefined;
 }
 
 /** What went wrong below fetch: Node hides the code (ECONNREFUSED) in the cause. */
