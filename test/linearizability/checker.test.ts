@@ -33,6 +33,17 @@ const good: Record<string, Access[]> = {
     read(3, 4, 8),
     read(5, 6, 7),
   ],
+  // The order first tried uses it up before the state is reached from which it is needed.
+  "an unknown write that must be saved for later": [
+    write(0, 10, 7),
+    write(0, 10, 5),
+    read(0, 10, 7),
+    unknownWrite(0, Infinity, 7),
+    read(11, 12, 7),
+    write(13, 14, 8),
+    read(15, 16, 8),
+    read(17, 18, 7),
+  ],
   "an unknown write with an end that happened": [unknownWrite(0, 2, 7), read(3, 4, 7)],
   "an unknown write with an end that did not happen": [unknownWrite(0, 2, 7), read(3, 4, 0)],
   "an unknown read": [unknownRead(0, 1), write(2, 3, 7), unknownRead(4, Infinity)],
