@@ -1,0 +1,69 @@
+import { createServer, type Socket } from "node:net";
+import type { Distortion } from "./garbage.ts";
+
+/** What goes over the wire: an answer with whatever its headers say, right or wrong. */
+export type OddAnswer = Pick<Distortion, "kind" | "headers" | "at"> & {
+  readonly status: number;
+  readonly body: string;
+};
+
+/** A server that writes its answers itself, so that its headers may lie about its bodies. One request a connection. */
+export async function startOddServer(
+  answer: (command: (string | number)[]) => OddAnswer,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    // A client that gives up breaks the connection: that is what it should do.
+    socket.on("error", () => socket.destroy());
+    let text = "";
+    socket.on("data", (piece) => {
+      text += piece.toString();
+      const [head = "", body = ""] = text.split("\r\n\r\n");
+      const length = Number(/content-length: (\d+)/i.exec(head)?.[1]);
+      if (Buffer.byteLength(body) === length) write(socket, answer(JSON.parse(body)));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function write(socket: Socket, { kind, status, body, headers = {}, at = 0 }: OddAnswer): void {
+  if (kind === "hang") return;
+  if (kind === "fail") {
+    socket.resetAndDestroy();
+    return;
+  }
+  const bytes = Buffer.from(body);
+  const place = Math.floor(at * bytes.length);
+  if (kind === "flip" && bytes.length > 0) bytes[place] = 0xff;
+  const sent = kind === "cut" || kind === "break" ? bytes.subarray(0, place) : bytes;
+  // A body that is cut by its sender is whole to HTTP; one that breaks off is not.
+  const told = { "content-length": String(kind === "cut" ? sent.length : bytes.length), connection: "close" };
+  const length = kind === "endless" || kind === "stall" ? { connection: "close" } : told;
+  const lines = Object.entries({ ...length, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(Buffer.from(`HTTP/1.1 ${status} x\r\n${lines.join("")}\r\n`, "latin1"));
+  socket.write(sent);
+  if (kind === "break") socket.resetAndDestroy();
+  else if (kind === "endless") flood(socket);
+  else if (kind !== "stall") socket.end();
+}
+
+/** Goes on as long as the other side reads. */
+function flood(socket: Socket): void {
+  const piece = Buffer.alloc(1 << 20, 0x20);
+  const more = () => {
+    while (!socket.destroyed && socket.write(piece));
+  };
+  socket.on("drain", more);
+  more();
+}
