@@ -1,0 +1,53 @@
+// Real redis-servers, several client processes, and everything that can go wrong: `npm run chaos -- --minutes 5`.
+// It prints what happened and a verdict on each promise of the package, and fails when one is broken.
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { load, project } from "./load.mjs";
+
+const usage = "npm run chaos -- [--minutes 1] [--seed n] [--endpoints 3] [--clients 4]";
+
+const stop = new AbortController();
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
+
+process.exitCode = 1;
+try {
+  const options = readOptions();
+  const { findRedisServer } = await load("src/dev/redis-process.ts");
+  if (await findRedisServer()) await run(options);
+  else refuse();
+} catch (error) {
+  if (stop.signal.aborted) console.log("\nInterrupted.");
+  else console.error(error);
+}
+
+async function run(options) {
+  const { runChaos } = await load("test/chaos/main.ts");
+  const { judgeRun } = await load("test/chaos/report.ts");
+  console.log(`\nchaos for ${options.seconds} s; a similar run: --seed ${options.seed}\n`);
+  const { text, passed } = judgeRun(await runChaos({ ...options, project, signal: stop.signal }));
+  console.log(`${text}\n\n${passed ? "All hold." : "SOMETHING DOES NOT HOLD."}`);
+  process.exitCode = passed ? 0 : 1;
+}
+
+function refuse() {
+  console.error("!!! redis-server is not on PATH: there is no chaos without it !!!");
+  console.error("Install it: apt-get install redis-server, brew install redis, or https://redis.io/download");
+  process.exitCode = process.env.CI === "true" ? 1 : 0;
+}
+
+function readOptions() {
+  const number = { type: "string" };
+  const { values } = parseArgs({
+    options: { minutes: number, seed: number, endpoints: number, clients: number },
+  });
+  const options = {
+    seconds: Number(values.minutes ?? 1) * 60,
+    seed: Number(values.seed ?? Math.floor(Math.random() * 2 ** 31)),
+    endpoints: Number(values.endpoints ?? 3),
+    clients: Number(values.clients ?? 4),
+  };
+  const { seconds, seed, endpoints, clients } = options;
+  const fits = [seed, endpoints, clients].every(Number.isInteger) && endpoints >= 3 && clients >= 2;
+  if (!fits || !(seconds > 0)) throw new RangeError(`usage: ${usage}; at least 3 endpoints and 2 clients`);
+  return options;
+}

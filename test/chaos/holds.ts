@@ -1,0 +1,145 @@
+import type { AccessRecord, GrantRecord } from "../linearizability/history.ts";
+import type { ClientRecord } from "./records.ts";
+
+/** One attempt to hold a resource, with what came of it. Times are machine time. */
+export interface Hold {
+  readonly id: string;
+  readonly resource: string;
+  readonly ttl: number;
+  /** When it was asked for, and when the holder knew that it had it. */
+  readonly invoked: number;
+  granted?: number;
+  fence?: number;
+  /** The holder could rely on it until then at least, by its own `remaining()`; with every extension it told of. */
+  until?: number;
+  /** When it began to give it back. */
+  releasing?: number;
+  released?: { readonly at: number; readonly outcome: "freed" | "gone" | "unknown" };
+  /** When the grant, or the last extension, was known: the validity ends at most a ttl later. */
+  renewed: number;
+  /** By how many ms it was told to be valid beyond that; ≤ 0 is honest. */
+  excess: number;
+  /** The code of the error that it ended with instead. */
+  refused?: string;
+  /** What became of an idempotent run. */
+  readonly ran: { readonly at: number; readonly how: string }[];
+  /** What its sender was told. */
+  answered?: { readonly at: number; readonly status: "executed" | "replayed"; readonly value: string };
+  /** Its requests to the ledger. */
+  readonly accesses: Access[];
+}
+
+/** A request to the ledger: the balance to be written, and the answer (null: refused). */
+export interface Access {
+  readonly kind: "open" | "write";
+  readonly invoked: number;
+  readonly balance: number;
+  answer?: { readonly at: number; readonly balance: number | null };
+}
+
+/** Puts the records of one client together. */
+export function holdsOf(records: readonly ClientRecord[]): Hold[] {
+  const holds = new Map<string, Hold>();
+  for (const record of records) {
+    if (record.type === "contended") continue;
+    if (record.type === "acquiring") {
+      const { hold: id, resource, ttl, at: invoked } = record;
+      holds.set(id, { id, resource, ttl, invoked, renewed: 0, excess: -Infinity, ran: [], accesses: [] });
+    } else {
+      add(holds.get(record.hold)!, record);
+    }
+  }
+  return [...holds.values()];
+}
+
+function add(hold: Hold, record: Exclude<ClientRecord, { type: "contended" | "acquiring" }>): void {
+  const { at } = record;
+  switch (record.type) {
+    case "refused":
+      hold.refused = record.code;
+      break;
+    case "granted":
+      hold.granted = at;
+      prolong(hold, at, record.until);
+      if (record.fence !== undefined) hold.fence = record.fence;
+      break;
+    case "valid":
+      prolong(hold, record.extended ? at : hold.renewed, record.until);
+      break;
+    case "releasing":
+      hold.releasing = at;
+      break;
+    case "released":
+      hold.released = { at, outcome: record.outcome };
+      break;
+    case "opening":
+    case "writing":
+      hold.accesses.push({
+        kind: record.type === "opening" ? "open" : "write",
+        invoked: at,
+        balance: record.balance ?? 0,
+      });
+      break;
+    case "opened":
+    case "written":
+      hold.accesses.at(-1)!.answer = { at, balance: record.balance };
+      break;
+    case "ran":
+      hold.ran.push({ at, how: record.how });
+      break;
+    case "answered":
+      hold.answered = { at, status: record.status, value: record.value };
+  }
+}
+
+function prolong(hold: Hold, renewed: number, until: number): void {
+  hold.renewed = renewed;
+  hold.until = Math.max(hold.until ?? 0, until);
+  hold.excess = Math.max(hold.excess, until - renewed - hold.ttl);
+}
+
+/** When a hold that was granted certainly excluded all others; null when it came too late to be of use. */
+export function exclusive({
+  granted,
+  until,
+  releasing = Infinity,
+}: Hold): { from: number; to: number } | null {
+  if (granted === undefined) return null;
+  const to = Math.min(until!, releasing);
+  return to > granted ? { from: granted, to } : null;
+}
+
+/** The holds of locks as the linearizability checker wants them. */
+export function grantRecords(holds: readonly Hold[]): GrantRecord[] {
+  return holds
+    .filter(({ refused }) => refused === undefined)
+    .map(({ id, resource, invoked, granted, until, releasing, released, fence }) => ({
+      resource,
+      holder: id,
+      invoked,
+      acquired: granted,
+      validUntil: until,
+      releaseInvoked: releasing,
+      releaseReturned: released?.at,
+      released: released && released.outcome !== "unknown" ? released.outcome === "freed" : undefined,
+      fence,
+    }));
+}
+
+/** The accesses of fenced holds to their account. */
+export function accessRecords(holds: readonly Hold[]): AccessRecord[] {
+  return holds.flatMap(({ id, resource, fence, accesses }) =>
+    accesses.map(({ kind, invoked, balance, answer }): AccessRecord => {
+      const told = kind === "open" ? answer?.balance : null;
+      return {
+        resource,
+        holder: id,
+        access: kind === "open" ? { kind, fence: fence! } : { kind, fence: fence!, value: balance },
+        invoked,
+        returned: answer?.at,
+        accepted: answer && answer.balance !== null,
+        ...(typeof told === "number" && { value: told }),
+      };
+    }),
+  );
+}
