@@ -52,6 +52,11 @@ export function parseRecord(text: unknown): PendingRecord | CompleteRecord | und
   return undefined;
 }
 
+/** Whether a text is a complete record. */
+export function isComplete(text: string): boolean {
+  return parseRecord(text)?.state === "complete";
+}
+
 /** What a begin comes to. */
 export type Judgement =
   /** `decided`: so many endpoints have it that no other result can ever be stored on a quorum. */

@@ -4,13 +4,13 @@ import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { handOver, type Settings } from "../options.ts";
 import { type Answer, ask, type Round, unlessAborted, type Verdict } from "../quorum.ts";
-import { drop, type Register, renew, type Spent } from "../register.ts";
+import { type Call, drop, type Register, renew, type Spent } from "../register.ts";
 import { renewOnQuorum } from "../renew.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
 import { Validity } from "../validity.ts";
 import { withdraw } from "../withdraw.ts";
 import { FingerprintMismatchError, InProgressError, LeaseLostError, RecordCorruptError } from "./errors.ts";
-import { type CompleteRecord, completeText, type PendingRecord, pendingText } from "./record.ts";
+import { type CompleteRecord, completeText, isComplete, type PendingRecord, pendingText } from "./record.ts";
 import { askBegin, completeOne, judgeBegin } from "./store.ts";
 
 /** How results become text, of whole characters, and text results again. */
@@ -134,11 +134,20 @@ export async function runOnce<Value>(
       if (run.validity.remaining() > 0) return run.execute(handler);
     }
 
-    // What this round left of its own goes: it makes place for others, or for the result.
+    // What this round left of its own goes: it makes place for others, or for the result, which also takes the
+    // place of results that only a minority ever had.
     const replay = begin?.kind === "replay" ? begin : undefined;
-    const withdrawal = withdraw(settings, round, (call) =>
-      replay ? renew(call, own, retentionLeft(request, replay.record), replay.text) : drop(call, own),
-    ).done.finally(() => withdrawals.delete(withdrawal));
+    const giveWay = (call: Call): Promise<Answer> => {
+      if (!replay) return drop(call, own);
+      const answer = round.answers[settings.endpoints.indexOf(call.endpoint)];
+      const found = (answer?.outcome === "held" && answer.other) || own.value;
+      const stays = found === replay.text || (found !== own.value && !isComplete(found));
+      if (stays) return Promise.resolve({ outcome: "lost" });
+      return renew(call, { ...own, value: found }, retentionLeft(request, replay.record), replay.text);
+    };
+    const withdrawal = withdraw(settings, round, giveWay, replay !== undefined).done.finally(() =>
+      withdrawals.delete(withdrawal),
+    );
     withdrawals.add(withdrawal);
     const handedOver = handOver(settings, withdrawal);
     if (!begin) throw signal?.reason;

@@ -222,20 +222,22 @@ describe.concurrent.each(storesOf([3]))(
       return { run, other, winner };
     }
 
-    test("a late result leaves nothing at that endpoint", async () => {
+    test("a late result there is told to nobody while the other run is under way", async () => {
       const key = freshKey();
       const { run, other, winner } = await takenOver(key);
-      const record = await recordsOf(store, key);
-      expect(record[0]).toBe(null);
+      const [nothing, ...pending] = await recordsOf(store, key);
+      expect(nothing).toBe(null);
       run.end.open("too late");
       expect((await run.outcome).error).toBeInstanceOf(LeaseLostError);
-      await until(async () => (await recordsOf(store, key))[0] === null);
-      expect(await recordsOf(store, key)).toEqual(record);
+      expect((await recordsOf(store, key)).slice(1)).toEqual(pending);
+      const third = await outcomeOf(clientOf(store).idempotency.run(key, () => expect.unreachable("busy")));
+      expect(third.error).toBeInstanceOf(InProgressError);
       reconnect(winner.links);
       other.end.open("the other's");
       await other.outcome;
       const again = await clientOf(store).idempotency.run(key, () => expect.unreachable("complete"));
       expect(again).toEqual({ status: "replayed", value: "the other's" });
+      await until(async () => new Set(await recordsOf(store, key)).size === 1);
     });
 
     test("a late result found there by the winner gives way to none of its own", async () => {
