@@ -5,6 +5,9 @@ import type { Runtime } from "./runtime.ts";
 /** What Redis adds to and takes from a ttl by rounding to whole ms; the constant part of the drift. */
 const expiryPrecision = 2;
 
+/** How long, in ms, a process that was frozen may not know that its validity ended meanwhile. */
+const glance = 1_000;
+
 /** What auto-extension goes by. */
 export interface AutoExtension {
   /** ms to ask for each time; may change when the holder extends by hand. */
@@ -162,8 +165,9 @@ export class Validity {
     if (this.#released) return;
     const left = this.remaining();
     if (left <= 0) this.lose("its validity ended");
-    // A timer may fire early, and what it waits for may have been renewed: it only makes us look again.
-    else this.#cancelAlarm = this.#runtime.timer(Math.ceil(left), () => this.#watch());
+    // A timer may fire early, and what it waits for may have been renewed: it only makes us look again. Once in
+    // a while at least, because a timer stands still while the platform freezes the process, and a ttl does not.
+    else this.#cancelAlarm = this.#runtime.timer(Math.min(Math.ceil(left), glance), () => this.#watch());
   }
 
   /** Pauses for `ms`, or until woken; tells which. */
