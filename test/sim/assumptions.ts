@@ -1,0 +1,71 @@
+/**
+ * What guarantees stand on. A simulation keeps all of them, or drops some on purpose: then what needs them may
+ * break, and must be seen to break, or it would not be needed.
+ */
+export const assumptions = [
+  /** Endpoints' clocks run no faster against clients' than the drift allowance says, and are not set. */
+  "bounded drift",
+  /** An endpoint keeps what it acknowledged, also when it crashes. */
+  "kept memory",
+  /** An endpoint that lost its memory stays away until all that it had granted is over. */
+  "absence after memory loss",
+  /** Of a client's two clocks at least one goes on: the one may be set back, the other frozen, not both. */
+  "a clock that goes on",
+  /** Clients' wall clocks agree to within 50 ms. */
+  "agreeing clocks",
+  /** Nobody on the way sends a request again: it is executed once, or not at all. */
+  "single execution",
+  /** A request is executed less than a minute after it was sent, or never. */
+  "bounded delay",
+] as const;
+
+export type Assumption = (typeof assumptions)[number];
+
+/** What every grant needs that is to be the only one. */
+const exclusive: readonly Assumption[] = [
+  "bounded drift",
+  "absence after memory loss",
+  "a clock that goes on",
+];
+
+/** Every invariant, with what it needs. Those that need nothing hold whatever happens. */
+export const invariants = {
+  /** At most one holder of a resource has validity left. */
+  "mutual exclusion": exclusive,
+  /** No two grants of a resource draw the same fence, and of two grants the later one draws the larger. */
+  "fences increase": ["kept memory"],
+  /** The same without memory, for grants that lie further apart than the clocks do. */
+  "fences outlive memory": ["agreeing clocks"],
+  /** What a fenced ledger has acknowledged is in it. */
+  "no lost update": ["kept memory"],
+  /** A lock is handed out with validity left, and its end is told by its signal without anybody's answer. */
+  "validity is honest": [],
+  /** A grant was given by a quorum, a release that says so freed a quorum. */
+  "a quorum decides": [],
+  /** Contention is reported where endpoints refused, an outage where they failed. */
+  "refusals are true": [],
+  /** What a call leaves behind on an endpoint, it has at least tried to take back. */
+  "nothing is abandoned": ["single execution"],
+  /** With a tombstone, a request that is executed after its withdrawal takes nothing. */
+  "withdrawn stays withdrawn": ["kept memory", "bounded delay", "bounded drift"],
+  /** Every key has a ttl. */
+  "every key expires": [],
+  /** No more requests than a round has endpoints, and renewals with pauses. */
+  "requests are bounded": [],
+  /** Every call ends within its bounds, without an unhandled rejection, with a result or a typed error. */
+  "calls end": [],
+  /** `using` ends with what its routine came to. */
+  "the routine's outcome wins": [],
+  /** Once faults stop, or while a minority is silent, everybody who waits is served. */
+  "waiters are served": [],
+  /** A handler begins only when no other run of its key is within its lease. */
+  "one handler at a time": exclusive,
+  /** What a quorum has stored is what everybody gets from then on, and no handler begins again. */
+  "a stored result stands": ["kept memory", "bounded drift"],
+  /** A replay is a handler's result, and while nothing is lost the same for everybody. */
+  "replays agree": ["kept memory"],
+  /** Histories of locks and fenced registers have a sequential explanation. */
+  linearizable: [...exclusive, "kept memory"],
+} as const satisfies Record<string, readonly Assumption[]>;
+
+export type Invariant = keyof typeof invariants;

@@ -1,0 +1,36 @@
+import type { Hold } from "./holds.ts";
+import type { World } from "./world.ts";
+
+// How far clients' clocks differ where they agree, and what counters may run ahead of them.
+const disagreement = 60;
+
+/** Looks at the fences of all grants. */
+export function checkFences(world: World, holds: readonly Hold[]): void {
+  const fenced = holds.filter(({ fence }) => fence !== undefined);
+  for (const [index, later] of fenced.entries()) {
+    for (const earlier of fenced.slice(0, index)) {
+      // An owner that takes what it holds already goes on with its old hold.
+      if (!earlier.resources.some((resource) => later.resources.includes(resource))) continue;
+      compare(world, earlier, later);
+    }
+  }
+}
+
+/** `earlier` was handed out before `later`. */
+function compare(world: World, earlier: Hold, later: Hold): void {
+  const [first, second] = [earlier.fence!, later.fence!];
+  const wrong = `${later.process.name} drew ${second} at ${later.acquired.toFixed()} after ${earlier.process.name} ${first} at ${earlier.acquired.toFixed()}`;
+  if (first === second) {
+    world.violate("fences increase", wrong);
+    return;
+  }
+  if (second > first) return;
+  // Grants that were asked for at the same time may be handed out in another order than they were drawn: who
+  // was paused learns late of what it got. Then its validity is over, unless a clock is broken.
+  if (later.invoked > earlier.acquired) {
+    world.violate("fences increase", wrong);
+    if (later.invoked > earlier.acquired + disagreement) world.violate("fences outlive memory", wrong);
+  } else {
+    world.violate("fences increase", wrong, ["kept memory", "bounded drift", "a clock that goes on"]);
+  }
+}

@@ -1,0 +1,119 @@
+import type { Invariant } from "./assumptions.ts";
+import type { Process } from "./process.ts";
+import type { World } from "./world.ts";
+
+/** Something held for a time: a lock by its holder, or a key by the run that has claimed it. */
+export interface Hold {
+  readonly resources: readonly string[];
+  /** Who holds it; two handles of one owner are one holder. */
+  readonly holder: string;
+  readonly nonce: string;
+  readonly process: Process;
+  /** ms, by the process's clocks, for which it may be relied on. */
+  readonly remaining: () => number;
+  /** Whether the end has been told; undefined when nobody asked to be told. */
+  readonly told: (() => boolean) | undefined;
+  /** When the call that got it was made, and when it returned. */
+  readonly invoked: number;
+  readonly acquired: number;
+  readonly fence: number | undefined;
+  /** When it could no longer be relied on. */
+  ended: number | undefined;
+  releaseInvoked: number | undefined;
+  releaseReturned: number | undefined;
+  /** What the release said; undefined when it could not tell. */
+  released: boolean | undefined;
+}
+
+// A timer may be late, and what it wakes takes a moment. Where a clock was set or stood still it may have been
+// the other one that the timer went by; then the library looks once a second.
+const tolerance = 10;
+const tolerated = 1_010;
+
+/** Who holds what at the moment, and whether that may be. */
+export class Holds {
+  /** All there ever were, in the order of their grants. */
+  readonly all: Hold[] = [];
+  readonly #world: World;
+  readonly #invariant: Invariant;
+  readonly #current = new Map<string, Set<Hold>>();
+
+  /** @param invariant what is violated when there are two */
+  constructor(world: World, invariant: Invariant) {
+    this.#world = world;
+    this.#invariant = invariant;
+  }
+
+  /** A holder has just learnt that it holds. */
+  add(hold: Hold): void {
+    const { resources, holder, process } = hold;
+    this.all.push(hold);
+    for (const resource of resources) {
+      const current = this.#on(resource);
+      for (const other of current) {
+        if (other.holder === holder || other.remaining() <= 0) continue;
+        this.#world.violate(
+          this.#invariant,
+          `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,
+        );
+      }
+      current.add(hold);
+    }
+    this.#probe(hold);
+  }
+
+  /** Looks again at everything that a process holds: its clock has been set. */
+  look(process: Process): void {
+    for (const hold of this.all) {
+      if (hold.process !== process || hold.ended !== undefined) continue;
+      this.#probe(hold);
+    }
+  }
+
+  /** It has been given back: from this moment on its holder relies on nothing. */
+  end(hold: Hold): void {
+    if (hold.ended !== undefined) return;
+    hold.ended = this.#world.now;
+    for (const resource of hold.resources) this.#on(resource).delete(hold);
+  }
+
+  /** Ends every hold of the same holder: with one of an owner's handles, all have given it back. */
+  endAll({ holder, resources }: Hold): void {
+    for (const resource of resources) {
+      for (const hold of [...this.#on(resource)]) if (hold.holder === holder) this.end(hold);
+    }
+  }
+
+  /** Ends a hold when its validity does, however often that has been put off. */
+  #probe(hold: Hold): void {
+    if (hold.ended !== undefined) return;
+    const left = hold.remaining();
+    if (left > 0) {
+      const next = this.#world.now + left / hold.process.rate + 0.01;
+      this.#world.scheduler.at(next, () => this.#probe(hold));
+      return;
+    }
+    this.end(hold);
+    const { process, told } = hold;
+    if (!told || !process.running) return;
+    const pausedFor = process.pausedFor;
+    const allowed = process.disturbed ? tolerated : tolerance;
+    this.#world.scheduler.at(this.#world.now + allowed, () => {
+      const hasRun = process.running && process.pausedFor === pausedFor;
+      if (!hasRun || told() || hold.releaseInvoked !== undefined) return;
+      this.#world.violate(
+        "validity is honest",
+        `${process.name} was not told that ${hold.resources} is over`,
+      );
+    });
+  }
+
+  #on(resource: string): Set<Hold> {
+    let current = this.#current.get(resource);
+    if (!current) {
+      current = new Set();
+      this.#current.set(resource, current);
+    }
+    return current;
+  }
+}

@@ -1,0 +1,48 @@
+import type { Command } from "../../src/endpoint.ts";
+
+/** What a command of the library asks an endpoint for. */
+export interface Request {
+  readonly operation: "take" | "renew" | "drop" | "look";
+  readonly keys: readonly string[];
+  /** The whole value, or the pending record. */
+  readonly value: string;
+  /** Where the comparison of values begins. */
+  readonly from: number;
+  readonly tombstone: string | undefined;
+  /** Asks an owner's or a grant's value to stay, and raises counters only. */
+  readonly raises: boolean;
+}
+
+/** Reads a command off the wire: simulations judge the library by what it sends, not by what it thinks. */
+export function readRequest(command: Command): Request {
+  const words = command.map(String);
+  const name = words[0]!;
+  if (name === "SET") {
+    const operation = words.includes("IFEQ") ? "renew" : "take";
+    // A take says its value itself; a renewal compares with the one that it replaces.
+    const value = operation === "take" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
+    return { operation, keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false };
+  }
+  if (name === "DELEX") {
+    const value = words[words.indexOf("IFEQ") + 1]!;
+    return { operation: "drop", keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false };
+  }
+  if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
+  const count = Number(words[2]);
+  const names = words.slice(3, 3 + count);
+  const [operation, value = "", from, keyCount, ttl] = words.slice(3 + count);
+  return {
+    operation: operation as Request["operation"],
+    keys: names.slice(0, Number(keyCount)),
+    value,
+    from: Number(from),
+    tombstone: names[Number(keyCount)],
+    raises: operation === "renew" && ttl === "0" && count > Number(keyCount),
+  };
+}
+
+/** The part of a value that is new in every round: a lock's nonce, or a run's token. */
+export function nonceOf(value: string): string {
+  const record = /^[PC]1 (\S+) /.exec(value);
+  return record ? record[1]! : value.slice(0, 33);
+}

@@ -1,0 +1,95 @@
+import type { Dialect } from "../../src/endpoint.ts";
+import type { Draw } from "./draw.ts";
+import { fairWeather, type Weather } from "./world.ts";
+
+/** Everything that can go wrong in a simulation, apart from what the weather does to single messages. */
+export const faultKinds = [
+  "link cut",
+  "endpoint cut off",
+  "endpoint slow",
+  "endpoint silent",
+  "endpoint crash",
+  "clock set",
+  "client paused",
+  "client frozen",
+  "client killed",
+] as const;
+
+export type FaultKind = (typeof faultKinds)[number];
+
+/** What a simulation is made of. Each draws a part of what is possible: all at once would hide one by another. */
+export interface Scenario {
+  readonly endpoints: number;
+  readonly dialects: readonly Dialect[];
+  /** By endpoint: whether nobody stands between. */
+  readonly verbatim: readonly boolean[];
+  readonly processes: number;
+  readonly resources: readonly string[];
+  /** ms about which ttls are drawn. */
+  readonly ttl: number;
+  readonly fencing: boolean;
+  /** What processes do, each as often as it stands here. */
+  readonly work: readonly Work[];
+  /** How many calls each process makes while there are faults, roughly. */
+  readonly calls: number;
+  /** Whether a process ends as soon as it has its answer, or is kept by `waitUntil`. */
+  readonly lifetime: "server" | "waitUntil";
+  readonly faults: readonly FaultKind[];
+  /** ms between two faults, on average. */
+  readonly calm: number;
+  readonly storm: Weather;
+  /** Whether an endpoint is silent while progress is looked at. */
+  readonly silentMinority: boolean;
+}
+
+export type Work = "lock" | "using" | "idempotency";
+
+/** Draws a scenario. */
+export function drawScenario(draw: Draw): Scenario {
+  const endpoints = draw.pick([1, 1, 2, 3, 3, 3, 3, 4, 5]);
+  const each = <Item>(item: () => Item): Item[] => Array.from({ length: endpoints }, item);
+  const dialect = draw.pick(["redis", "upstash", "mixed"] as const);
+  const between = draw.chance(0.2);
+  const ttl = draw.pick([40, 150, 150, 600, 600, 3_000, 30_000]);
+  const some = (probability: number, amounts: readonly number[]) =>
+    draw.chance(probability) ? draw.pick(amounts) : 0;
+  const storm: Weather = {
+    latency: draw.pick([
+      [0, 0],
+      [1, 10],
+      [1, 10],
+      [1, 40],
+      [1, ttl / 2],
+    ] as const),
+    tail: some(0.5, [0.01, 0.05, 0.2]),
+    tailLength: draw.pick([ttl / 2, ttl, 3 * ttl, 5_000, 40_000]),
+    loseRequest: some(0.4, [0.01, 0.1, 0.3]),
+    loseReply: some(0.4, [0.01, 0.1, 0.3]),
+    duplicate: some(0.3, [0.02, 0.2]),
+    reset: some(0.3, [0.02, 0.1]),
+    httpError: some(0.3, [0.02, 0.1]),
+  };
+  const silentMinority = endpoints > 2 && draw.chance(0.4);
+  return {
+    endpoints,
+    dialects: each(() => (dialect === "mixed" ? draw.pick(["redis", "upstash"] as const) : dialect)),
+    verbatim: each(() => !between || draw.chance(0.4)),
+    processes: draw.integer(2, draw.chance(0.2) ? 8 : 4),
+    resources: draw.chance(0.6) ? ["a"] : ["a", "b{x}"],
+    ttl,
+    fencing: draw.chance(0.6),
+    work: draw.pick([
+      ["lock"],
+      ["lock", "using"],
+      ["using"],
+      ["idempotency"],
+      ["lock", "idempotency"],
+    ] as const),
+    calls: draw.integer(4, 24),
+    lifetime: draw.pick(["server", "waitUntil"] as const),
+    faults: faultKinds.filter(() => draw.chance(0.35)),
+    calm: draw.pick([0.3, 1, 3]) * ttl,
+    storm: draw.chance(0.15) ? fairWeather : storm,
+    silentMinority,
+  };
+}

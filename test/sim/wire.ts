@@ -1,0 +1,161 @@
+import type { Command } from "../../src/endpoint.ts";
+import type { Process } from "./process.ts";
+import { nonceOf, type Request } from "./request.ts";
+import type { Server } from "./server.ts";
+import type { World } from "./world.ts";
+
+/** What passed between a client and one endpoint about one grant. */
+interface Trail {
+  readonly process: Process;
+  readonly server: Server;
+  takes: number;
+  raises: number;
+  renewals: number;
+  drops: number;
+  /** Drops that were executed, in an order that matters only against takes. */
+  dropped: boolean;
+  /** A take was executed and left the value there. */
+  taken: boolean;
+  /** What the client was told about its takes and drops. */
+  take: boolean | undefined;
+  drop: boolean | undefined;
+  /** A completed record took the place of the pending one, or was sent to do so. */
+  completed: boolean;
+}
+
+/**
+ * Watches what the library sends, what becomes of it, and what it is told; keeps book by nonce, because the
+ * library draws a new one for each round.
+ */
+export class Wire {
+  readonly #world: World;
+  /** By nonce, then by server. */
+  readonly #trails = new Map<string, Map<Server, Trail>>();
+  readonly #rounds = new Set<string>();
+  /** The nonce of the last round of a process for a key. */
+  readonly #last = new Map<string, string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  sent(process: Process, server: Server, request: Request, command: Command): void {
+    const trail = this.#trail(process, server, request);
+    if (request.operation === "take" && request.value.startsWith("C1")) trail.completed = true;
+    else if (request.operation === "take") {
+      trail.takes += 1;
+      const nonce = nonceOf(request.value);
+      // A script's text may be sent long after its hash, when another round has begun.
+      if (this.#rounds.has(nonce)) return;
+      this.#rounds.add(nonce);
+      for (const key of request.keys) this.#last.set(`${process.name} ${key}`, nonce);
+    } else if (request.raises) trail.raises += 1;
+    else if (request.operation === "renew") trail.renewals += 1;
+    else if (request.operation === "drop") trail.drops += 1;
+    if (request.operation === "renew" && command.some((word) => String(word).startsWith("C1 "))) {
+      trail.completed = true;
+    }
+  }
+
+  /** @param copy which execution of the same request it is, the first being 0 */
+  executed(process: Process, server: Server, request: Request, granted: boolean, copy: number): void {
+    const trail = this.#trail(process, server, request);
+    if (request.operation === "drop") trail.dropped = true;
+    // An owner's take may be granted because the owner holds it already: then this value is nowhere.
+    if (request.operation !== "take" || !granted || request.from > 1) return;
+    trail.taken = true;
+    if (trail.dropped && request.tombstone !== undefined && copy === 0) {
+      this.#world.violate(
+        "withdrawn stays withdrawn",
+        `${server.name} granted ${request.keys} to ${process.name} after the withdrawal`,
+      );
+    }
+  }
+
+  answered(process: Process, server: Server, request: Request, granted: boolean): void {
+    const trail = this.#trail(process, server, request);
+    if (request.operation === "drop") trail.drop = granted;
+    if (request.operation !== "take") return;
+    trail.take = granted;
+  }
+
+  /** How many endpoints told the process that they granted, and that they refused, the round of a nonce. */
+  votes(nonce: string, about: "take" | "drop"): { granted: number; refused: number } {
+    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
+    return {
+      granted: trails.filter((trail) => trail[about] === true).length,
+      refused: trails.filter((trail) => trail[about] === false).length,
+    };
+  }
+
+  /** The nonce of the last round of a process for a key. */
+  lastRound(process: Process, key: string): string | undefined {
+    return this.#last.get(`${process.name} ${key}`);
+  }
+
+  /** How many renewals of a grant were sent to the endpoint that got most. */
+  renewals(nonce: string): number {
+    return Math.max(0, ...[...(this.#trails.get(nonce)?.values() ?? [])].map(({ renewals }) => renewals));
+  }
+
+  /**
+   * Looks at everything at the end.
+   *
+   * @param kept nonces of grants that their holders meant to keep
+   */
+  conclude(kept: ReadonlySet<string>): void {
+    for (const [nonce, trails] of this.#trails) {
+      for (const trail of trails.values()) {
+        const { process, server, takes, raises } = trail;
+        // EVALSHA, then EVAL; or a native command, and where it is unknown the script.
+        if (takes > 3 || raises > 2) {
+          this.#world.violate(
+            "requests are bounded",
+            `${process.name} sent ${takes} takes and ${raises} raises of one round to ${server.name}`,
+          );
+        }
+        if (!process.alive || !trail.taken || trail.drops > 0 || trail.completed || kept.has(nonce)) continue;
+        this.#world.violate(
+          "nothing is abandoned",
+          `${process.name} took something at ${server.name} and never withdrew it (${nonce})`,
+          // A refusal proves that nothing was taken, where nobody repeats requests.
+          trail.take === false ? undefined : [],
+        );
+      }
+    }
+  }
+
+  #trail(process: Process, server: Server, { value }: Request): Trail {
+    const nonce = nonceOf(value);
+    let trails = this.#trails.get(nonce);
+    if (!trails) {
+      trails = new Map();
+      this.#trails.set(nonce, trails);
+    }
+    let trail = trails.get(server);
+    if (!trail) {
+      trail = {
+        process,
+        server,
+        takes: 0,
+        raises: 0,
+        renewals: 0,
+        drops: 0,
+        dropped: false,
+        taken: false,
+        take: undefined,
+        drop: undefined,
+        completed: false,
+      };
+      trails.set(server, trail);
+    }
+    return trail;
+  }
+}
+
+/** Whether a reply says that it was done. */
+export function isGranted(request: Request, command: Command, reply: unknown): boolean {
+  if (Array.isArray(reply)) return reply[0] === request.value;
+  if (command.includes("GET")) return reply === null || reply === request.value;
+  return reply === "OK" || reply === 1;
+}

@@ -1,0 +1,252 @@
+import { createHash } from "node:crypto";
+import {
+  FingerprintMismatchError,
+  Idempotency,
+  InProgressError,
+  LeaseLostError,
+} from "../../src/idempotency/index.ts";
+import { QuorumError, type RedlockErrorCode } from "../../src/index.ts";
+import type { Actor } from "./actor.ts";
+import { drawOptions } from "./actor.ts";
+import type { Hold } from "./holds.ts";
+import type { World } from "./world.ts";
+
+/** What is known of one key: what handlers returned, and what calls were told. */
+interface Story {
+  /** By value: when its handler returned it. */
+  readonly returned: Map<string, number>;
+  /** The result that a quorum has stored, and when that was known. */
+  stored: { readonly value: string; readonly at: number } | undefined;
+  /** The first replay. */
+  replayed: string | undefined;
+}
+
+/** All keys of a world. */
+export class Stories {
+  readonly #world: World;
+  readonly #stories = new Map<string, Story>();
+  #serial = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** A value that no other handler returns. */
+  nextValue(): string {
+    this.#serial += 1;
+    return `result ${this.#serial}`;
+  }
+
+  returned(key: string, value: string): void {
+    this.#of(key).returned.set(value, this.#world.now);
+  }
+
+  /** A handler begins although a result was stored before. */
+  begins(key: string, name: string): void {
+    const { stored } = this.#of(key);
+    if (!stored) return;
+    this.#world.violate(
+      "a stored result stands",
+      `${name} runs ${key} again, ${stored.value} was stored at ${stored.at.toFixed()}`,
+    );
+  }
+
+  stored(key: string, value: string): void {
+    const story = this.#of(key);
+    if (story.stored && story.stored.value !== value) {
+      this.#world.violate("a stored result stands", `${key}: ${value} stored after ${story.stored.value}`);
+    }
+    story.stored ??= { value, at: this.#world.now };
+  }
+
+  /** @param invoked when the call was made that got it */
+  replayed(key: string, value: string, invoked: number): void {
+    const story = this.#of(key);
+    if (!story.returned.has(value)) {
+      this.#world.violate("replays agree", `${key}: nobody returned ${value}`, []);
+    }
+    if (story.stored && story.stored.at < invoked && story.stored.value !== value) {
+      this.#world.violate(
+        "a stored result stands",
+        `${key}: ${value} replayed, ${story.stored.value} stored`,
+      );
+    }
+    story.replayed ??= value;
+    if (story.replayed !== value) {
+      this.#world.violate("replays agree", `${key}: ${value} replayed after ${story.replayed}`);
+    }
+  }
+
+  #of(key: string): Story {
+    let story = this.#stories.get(key);
+    if (!story) {
+      story = { returned: new Map(), stored: undefined, replayed: undefined };
+      this.#stories.set(key, story);
+    }
+    return story;
+  }
+}
+
+/** Runs a handler under a key that others use as well. */
+export async function workIdempotency(actor: Actor, stories: Stories): Promise<void> {
+  const { draw, scenario, world, process } = actor;
+  const key = draw.pick(["k1", "k2", "k3", `k${4 + Math.floor(world.now / (20 * scenario.ttl))}`]);
+  const options = drawOptions(actor);
+  const abort = draw.chance(0.1) ? new AbortController() : undefined;
+  if (abort) process.timer(draw.between(0, options.ttl), () => abort.abort(new Error("given up")));
+  await run(actor, stories, key, {
+    lease: options.ttl,
+    wait: options.wait,
+    timeout: options.timeout,
+    backoff: options.backoff,
+    deadline: options.deadline,
+    maxHold: draw.pick([options.ttl, 4 * options.ttl]),
+    fingerprint: draw.chance(0.1) ? draw.pick(["one", "two"]) : undefined,
+    signal: abort?.signal,
+    length: draw.between(0, draw.chance(0.3) ? 3 : 0.8) * options.ttl,
+    throws: draw.chance(0.15),
+  });
+}
+
+/** Runs a key, waiting as long as it takes. */
+export async function takeTurnWithKey(actor: Actor, stories: Stories, bound: number): Promise<void> {
+  const length = actor.draw.between(1, 30);
+  const patience = { wait: 10 * bound, bound, codes: [] as const };
+  await run(actor, stories, "k1", { lease: 5_000, length, throws: false, backoff: {}, ...patience });
+}
+
+interface RunPlan {
+  readonly lease: number;
+  readonly wait: number;
+  readonly timeout?: number;
+  readonly backoff: { readonly min?: number; readonly max?: number };
+  readonly deadline?: number | undefined;
+  readonly maxHold?: number;
+  readonly fingerprint?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** ms for which the handler works. */
+  readonly length: number;
+  readonly throws: boolean;
+  /** ms for the whole call; the usual one when it is not told. */
+  readonly bound?: number;
+  /** The errors that are an answer; all but those of misuse when it is not told. */
+  readonly codes?: readonly RedlockErrorCode[];
+}
+
+async function run(actor: Actor, stories: Stories, key: string, plan: RunPlan): Promise<void> {
+  const { world, process, redlock, calls, claims, wire } = actor;
+  const { length, throws, bound, codes, ...options } = plan;
+  const failure = new Error("the handler failed");
+  const invoked = world.now;
+  const value = stories.nextValue();
+  let stored = false;
+  let hold: Hold | undefined;
+  const idempotency = new Idempotency(redlock, {
+    // Far beyond the end of the simulation.
+    retention: 86_400_000,
+    onEvent: ({ type }) => {
+      world.count(`run: ${type}`);
+      if (type === "executed") {
+        stored = true;
+        stories.stored(key, value);
+      }
+    },
+  });
+  const { timeout = 1_000, wait } = plan;
+  const outcome = await calls.make(
+    process,
+    `run ${key} ${JSON.stringify(options)}`,
+    bound ?? Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout,
+    codes ?? ["IN_PROGRESS", "FINGERPRINT_MISMATCH", "LEASE_LOST", "NO_QUORUM"],
+    () =>
+      idempotency.run(key, { scope: "sim", ...options }, async ({ signal, remaining, token }) => {
+        stories.begins(key, process.name);
+        hold = claim(actor, key, token, invoked, remaining, () => signal.aborted);
+        await actor.sleep(length);
+        hold.releaseInvoked = world.now;
+        claims.end(hold);
+        if (throws) throw failure;
+        stories.returned(key, value);
+        return value;
+      }),
+    (error) => error === failure || error === options.signal?.reason,
+  );
+  if (hold) {
+    const renewals = wire.renewals(hold.nonce);
+    const most = 12 + (3 * (world.now - invoked)) / (plan.backoff.min ?? 25);
+    if (renewals > most) {
+      world.violate("requests are bounded", `${process.name} sent ${renewals} renewals of ${key}`);
+    }
+  }
+  if ("value" in outcome) {
+    const { status } = outcome.value;
+    world.count(`run ${status}`);
+    if (status === "replayed") stories.replayed(key, String(outcome.value.value), invoked);
+    else if (outcome.value.value !== value) {
+      world.violate(
+        "the routine's outcome wins",
+        `${process.name}: ${outcome.value.value} instead of ${value}`,
+      );
+    }
+    if (status === "executed" && !stored) world.count("executed, not stored");
+    return;
+  }
+  judge(actor, key, outcome.error, failure);
+}
+
+function claim(
+  { world, process, claims }: Actor,
+  key: string,
+  token: string,
+  invoked: number,
+  remaining: () => number,
+  told: () => boolean,
+): Hold {
+  if (remaining() <= 0 && process.running) {
+    world.violate("validity is honest", `${process.name} runs ${key} with nothing left of its lease`);
+  }
+  const hold: Hold = {
+    resources: [key],
+    holder: token,
+    nonce: token,
+    process,
+    remaining,
+    told,
+    invoked,
+    acquired: world.now,
+    fence: undefined,
+    ended: undefined,
+    releaseInvoked: undefined,
+    releaseReturned: undefined,
+    released: undefined,
+  };
+  claims.add(hold);
+  return hold;
+}
+
+function judge({ world, process, wire }: Actor, key: string, error: unknown, failure: Error): void {
+  if (error === failure) {
+    world.count("run threw");
+    return;
+  }
+  if (error instanceof LeaseLostError) {
+    world.count("run lost");
+    return;
+  }
+  if (error instanceof FingerprintMismatchError) {
+    world.count("run mismatch");
+    return;
+  }
+  if (error instanceof QuorumError) {
+    world.count("run: no quorum");
+    return;
+  }
+  if (!(error instanceof InProgressError)) return;
+  const name = `redlock:idem:{${createHash("sha256")
+    .update(JSON.stringify(["sim", key]))
+    .digest("hex")}}`;
+  const nonce = wire.lastRound(process, name);
+  const refused = nonce === undefined ? 0 : wire.votes(nonce, "take").refused;
+  if (refused === 0)
+    world.violate("refusals are true", `${process.name}: ${key} is busy, but nobody said so`);
+}

@@ -1,0 +1,99 @@
+import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
+import type { Draw } from "./draw.ts";
+import type { Process } from "./process.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { Server } from "./server.ts";
+
+/** An invariant that did not hold. */
+export interface Violation {
+  readonly invariant: Invariant;
+  /** Virtual ms. */
+  readonly at: number;
+  readonly detail: string;
+}
+
+/** How the network is at the moment. Probabilities are for each request. */
+export interface Weather {
+  /** ms that a message takes, least and most. */
+  readonly latency: readonly [number, number];
+  /** Some take much longer: how many, and up to how many ms. */
+  readonly tail: number;
+  readonly tailLength: number;
+  readonly loseRequest: number;
+  readonly loseReply: number;
+  readonly duplicate: number;
+  readonly reset: number;
+  readonly httpError: number;
+}
+
+export const fairWeather: Weather = {
+  latency: [1, 10],
+  tail: 0,
+  tailLength: 0,
+  loseRequest: 0,
+  loseReply: 0,
+  duplicate: 0,
+  reset: 0,
+  httpError: 0,
+};
+
+/** One simulated world: its time, who is in it, what is wrong with it at the moment, and what was seen. */
+export class World {
+  readonly scheduler: Scheduler = new Scheduler();
+  readonly draw: Draw;
+  readonly dropped: readonly Assumption[];
+  readonly processes: Process[] = [];
+  readonly servers: Server[] = [];
+  weather: Weather = fairWeather;
+  /** Links that are cut, by `process>server`. */
+  readonly cuts = new Map<string, "silent" | "refused">();
+  /** Everything that happened, by name. */
+  readonly counts = new Map<string, number>();
+  /** What must not have happened. */
+  readonly violations: Violation[] = [];
+  /** What happened because an assumption was dropped. */
+  readonly excused: Violation[] = [];
+  /** One line per event, if asked for. */
+  readonly lines: string[] | undefined;
+
+  constructor(draw: Draw, dropped: readonly Assumption[], traced: boolean) {
+    this.draw = draw;
+    this.dropped = dropped;
+    this.lines = traced ? [] : undefined;
+  }
+
+  /** Virtual ms. */
+  get now(): number {
+    return this.scheduler.now;
+  }
+
+  count(what: string, times = 1): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + times);
+  }
+
+  /** Notes one event. What it says is computed only when somebody reads it. */
+  trace(line: () => string): void {
+    this.lines?.push(`${this.now.toFixed(3)} ${line()}`);
+  }
+
+  /** Whether this world keeps an assumption. */
+  keeps(assumption: Assumption): boolean {
+    return !this.dropped.includes(assumption);
+  }
+
+  /** Notes that an invariant does not hold, and whether it may. `needs` are those of this case. */
+  violate(invariant: Invariant, detail: string, needs: readonly Assumption[] = invariants[invariant]): void {
+    const violation = { invariant, at: this.now, detail };
+    const excused = needs.some((assumption) => !this.keeps(assumption));
+    (excused ? this.excused : this.violations).push(violation);
+    this.trace(() => `${excused ? "excused" : "VIOLATED"} ${invariant}: ${detail}`);
+  }
+}
+
+/** Which assumptions a world drops: most keep all of them. */
+export function drawDropped(draw: Draw): Assumption[] {
+  if (draw.chance(0.7)) return [];
+  const dropped = draw.pick(assumptions);
+  // Whoever forgets and comes back at once has lost its memory as well.
+  return dropped === "absence after memory loss" ? ["kept memory", dropped] : [dropped];
+}
