@@ -133,7 +133,8 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
       last,
     };
   } finally {
-    for (const close of closers.reverse()) await close();
+    // In order, and each whatever became of the one before.
+    for (const close of closers.reverse()) await Promise.allSettled([(async () => close())()]);
   }
 }
 
