@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import type { Hold } from "./holds.ts";
+import type { Run } from "./main.ts";
+import { type Deeds, type Trouble, troubles } from "./nemesis.ts";
+import { accounts } from "./records.ts";
+import { judgeRun } from "./report.ts";
+
+const hold: Hold = {
+  id: "0.0/1",
+  resource: "plain-1",
+  ttl: 100,
+  invoked: 0,
+  granted: 5,
+  until: 90,
+  renewed: 5,
+  excess: -5,
+  releasing: 50,
+  released: { at: 60, outcome: "freed" },
+  ran: [],
+  accesses: [],
+};
+const { granted: _granted, until: _until, releasing: _releasing, released: _released, ...asked } = hold;
+const refused: Hold = { ...asked, id: "0.0/2", refused: "NO_QUORUM" };
+
+/** A run that has seen everything, in which each promise was kept. */
+function goodRun(more: Partial<Run> = {}): Run {
+  const times = Object.fromEntries(troubles.map((trouble) => [trouble, 1])) as Deeds["times"];
+  const { signal } = new AbortController();
+  return {
+    options: { seconds: 30, seed: 1, endpoints: 3, clients: 4, project: "", signal },
+    seconds: 30,
+    deeds: { times, hits: { "link slow": 3 }, losses: [], quorumDown: 500 },
+    clientsStarted: 5,
+    failures: [],
+    progress: { stuck: "", seconds: 1 },
+    events: 1,
+    deliveries: 2,
+    requests: 100,
+    holds: [hold, refused],
+    contended: 3,
+    balances: accounts.map((account) => ({ account, acknowledged: 4, final: 4, refused: 1, repeated: 0 })),
+    effects: new Map(),
+    last: new Map([["event-1", null]]),
+    ...more,
+  };
+}
+
+/** The titles of what does not hold, with what was found. */
+function failures(run: Run): string[] {
+  const { checks, passed, text } = judgeRun(run);
+  const failed = checks.filter(({ holds }) => !holds);
+  expect(passed).toBe(failed.length === 0);
+  expect(text.match(/^ {2}FAIL /gm)?.length ?? 0).toBe(failed.length);
+  return failed.map(({ title, found }) => `${title}: ${found}`);
+}
+
+describe("judgeRun", () => {
+  test("is content with a run that kept every promise", () => {
+    expect(failures(goodRun())).toEqual([]);
+  });
+
+  test.each(troubles)("fails a long run without: %s", (trouble: Trouble) => {
+    const { deeds } = goodRun();
+    const idle = { deeds: { ...deeds, times: { ...deeds.times, [trouble]: 0 } } };
+    expect(failures(goodRun(idle))).toEqual([`everything has happened: ${trouble}`]);
+    expect(failures(goodRun({ ...idle, seconds: 29 }))).toEqual([]);
+  });
+
+  test("fails a long run in which nobody got a lock, contended, missed a quorum, or was hit", () => {
+    const { deeds } = goodRun();
+    const missing = (more: Partial<Run>) => failures(goodRun(more));
+    expect(missing({ holds: [refused] })).toEqual(["everything has happened: grants"]);
+    expect(missing({ contended: 0 })).toEqual(["everything has happened: contentions"]);
+    expect(missing({ holds: [hold] })).toEqual(["everything has happened: answers without a quorum"]);
+    expect(missing({ deeds: { ...deeds, hits: { "link slow": 0 } } })).toEqual([
+      'everything has happened: requests hit by "link slow"',
+    ]);
+  });
+
+  test("lets updates get lost where nothing prevents it, and nowhere else", () => {
+    const losing = (guard: string) =>
+      goodRun().balances.map((balance) =>
+        balance.account.guard === guard ? { ...balance, final: 3 } : balance,
+      );
+    expect(failures(goodRun({ balances: losing("none") }))).toEqual([]);
+    expect(failures(goodRun({ balances: losing("greater") }))).toEqual([]);
+    expect(failures(goodRun({ balances: losing("opened") }))).toEqual([
+      "fenced accounts lose no update: 2 lost",
+    ]);
+  });
+
+  test("fails when clients end by themselves, are stuck, or are promised too much", () => {
+    expect(failures(goodRun({ failures: ["client 1.1 ended by itself"] }))).toHaveLength(1);
+    expect(failures(goodRun({ progress: { stuck: "not everybody gets every lock", seconds: 60 } }))).toEqual([
+      "afterwards everybody gets everything: not everybody gets every lock",
+    ]);
+    expect(failures(goodRun({ holds: [{ ...hold, excess: 3 }, refused] }))[0]).toMatch(
+      /^remaining\(\) never/,
+    );
+  });
+});
