@@ -8,6 +8,11 @@ const usage = "npm run chaos -- [--minutes 1] [--seed n] [--endpoints 3] [--clie
 
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
+// Whatever fails in passing: what was started is stopped first.
+process.on("uncaughtException", (error) => {
+  console.error(error);
+  stop.abort();
+});
 
 process.exitCode = 1;
 try {
