@@ -126,6 +126,7 @@ describe("idempotency, called with anything", () => {
         ["key", { codec: null }],
         ["key", { codec: {} }],
         ["key", { codec: { encode: JSON.stringify } }],
+        ["key", { codec: { decode: JSON.parse } }],
         ["key", { signal: { addEventListener: () => undefined } }],
       ]),
     );

@@ -162,6 +162,20 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, { provider, unsign
     );
   });
 
+  test("is refused when it was signed too long ago, or ahead of time", async () => {
+    const far = fc.oneof(fc.constantFrom(-301, 301), fc.integer({ min: 301, max: 2 ** 31 }));
+    await fc.assert(
+      fc.asyncProperty(id, far, body, async (name, offset, bytes) => {
+        const delivery = signed(name, Math.max(0, Math.floor(now / 1_000) + offset), bytes);
+        const outcome = await verified(provider, delivery);
+        // GitHub signs no time.
+        if (unsigned.length > 0) expect(outcome).toEqual({ id: name, idSigned: false });
+        else expect(outcome).toBeUndefined();
+      }),
+      seeded(100),
+    );
+  });
+
   test("with anything in its headers is refused, by an error of its own", async () => {
     const names = Object.keys(signed("id", 0, new Uint8Array()).headers);
     await fc.assert(
