@@ -1,4 +1,4 @@
-import { pauses } from "./backoff.ts";
+import { patienceOf, pauses } from "./backoff.ts";
 import { LockHeldError, QuorumError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { type Grant, newGrant, takenRegister, tombstoneRetention, withdrawnRegister } from "./grant.ts";
@@ -28,7 +28,17 @@ export async function contend(
     if (signal?.aborted) throw signal.reason;
     // A fresh nonce in every round: HTTP keeps no order, so a withdrawal may overtake the next round's request.
     const grant = newGrant(runtime, { resources, prefix, owner, fenceRetention });
-    const { lock, verdict, round, last } = await attempt(settings, grant, signal, limit - elapsed(), spent);
+    // The last round hears every endpoint out: it tells contention from an outage.
+    const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
+    const patience = isLast ? Infinity : patienceOf(attempts);
+    const { lock, verdict, round, last } = await attempt(
+      settings,
+      grant,
+      signal,
+      limit - elapsed(),
+      spent,
+      patience,
+    );
     const progress = { resources, attempts, elapsed: elapsed(), ...spent };
     if (lock) {
       emit(onEvent, { type: "acquired", ...progress, fence: lock.fence });
@@ -74,6 +84,7 @@ async function attempt(
   signal: AbortSignal | undefined,
   limit: number,
   spent: Spent,
+  patience: number,
 ): Promise<Attempt> {
   const { endpoints, runtime, ttl } = settings;
   const least = Math.floor(runtime.now());
@@ -82,7 +93,13 @@ async function attempt(
   const timeout = Math.min(settings.timeout, ttl);
   const register = takenRegister(grant);
   const retention = grant.fenceRetention;
-  const round = ask(settings, timeout, (call) => take(call, register, ttl, { least, retention }), spent);
+  const round = ask(
+    settings,
+    timeout,
+    (call) => take(call, register, ttl, { least, retention }),
+    spent,
+    patience,
+  );
   let last = round;
   let verdict = await unlessAborted(round, signal);
   let fence: number | undefined;

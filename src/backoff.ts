@@ -44,6 +44,23 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): () =
   };
 }
 
+/**
+ * How many times as long as a refusal took a round goes on waiting for endpoints that have not answered: 2, 2, 4,
+ * 2, 2, 4, 8, 2 … Mostly short, because a silent endpoint says nothing however long one waits; now and then
+ * longer, because one that is only far away does.
+ *
+ * Source: M. Luby, A. Sinclair, D. Zuckerman, "Optimal speedup of Las Vegas algorithms", 1993.
+ */
+export function patienceOf(attempt: number): number {
+  let place = attempt;
+  let size = 2 ** Math.ceil(Math.log2(attempt + 1)) - 1;
+  while (place !== size) {
+    size = (size - 1) / 2;
+    if (place > size) place -= size;
+  }
+  return size + 1;
+}
+
 /** A usable backoff. */
 export function checkBackoff(backoff: Backoff): Backoff {
   if (typeof backoff !== "function") {

@@ -66,15 +66,22 @@ export function tally(granted: number, refused: number, pending: number, count: 
   return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;
 }
 
+/** How far apart, in ms, answers of healthy endpoints may be although the first came at once. */
+const scatter = 25;
+
 /**
  * Asks every endpoint at once; those without an answer after `timeout` ms count as failed. What it costs is
  * added to `spent`.
+ *
+ * @param patience with a refusal in, the others get so many times as long as it took, if that is less. Whoever
+ * waits for a silent endpoint keeps from others what it has been granted, and they wait for the same endpoint.
  */
 export function ask<Reply extends Answer>(
   { endpoints, runtime, onFailure }: Assembly,
   timeout: number,
   perform: (call: Call) => Promise<Reply>,
   spent: Spent = { requests: 0, commands: 0 },
+  patience = Infinity,
 ): Round<Reply> {
   const count = endpoints.length;
   const elapsed = stopwatch(runtime);
@@ -84,6 +91,7 @@ export function ask<Reply extends Answer>(
   let refused = 0;
   let pending = count;
   let cancelled = false;
+  let cancelHurry: (() => void) | undefined;
   let decide!: (verdict: Verdict) => void;
   let finish!: () => void;
   const verdict = new Promise<Verdict>((resolve) => {
@@ -102,11 +110,20 @@ export function ask<Reply extends Answer>(
     else if (!cancelled) onFailure?.(answer.cause);
     const reached = tally(granted, refused, pending, count);
     if (reached) decide(reached);
+    else if (refused > 0 && patience < Infinity) {
+      cancelHurry ??= runtime.timer(patience * Math.max(scatter, elapsed()), cancel);
+    }
+    if (reached) cancelHurry?.();
     if (pending === 0) {
       cancelTimer();
       finish();
     }
     return answer;
+  }
+
+  function cancel(): void {
+    cancelled = true;
+    expire("given up");
   }
 
   function expire(why: string): void {
@@ -134,10 +151,7 @@ export function ask<Reply extends Answer>(
     requests,
     spent,
     elapsed,
-    cancel() {
-      cancelled = true;
-      expire("given up");
-    },
+    cancel,
     votes: () =>
       endpoints.map(({ name }, index) => {
         const answer: Answer | Failure | undefined = answers[index];

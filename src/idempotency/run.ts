@@ -1,4 +1,4 @@
-import { pauses } from "../backoff.ts";
+import { patienceOf, pauses } from "../backoff.ts";
 import { checkType, checkWellFormed } from "../check.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
@@ -105,13 +105,15 @@ export async function runOnce<Value>(
     emit(request.onEvent, { type, key, elapsed: elapsed(), ...spent });
   const withdrawals = new Set<Promise<void>>();
 
-  for (;;) {
+  for (let attempts = 1; ; attempts += 1) {
     if (signal?.aborted) throw signal.reason;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
     const own: Register = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
     const allowed = limit - elapsed();
-    const round = askBegin(settings, own, spent);
+    // The last round hears every endpoint out.
+    const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
+    const round = askBegin(settings, own, spent, isLast ? Infinity : patienceOf(attempts));
     const verdict = await unlessAborted(round, signal);
     /** Brings a result to a quorum. */
     const decide = async ({ text, record }: { text: string; record: CompleteRecord }): Promise<boolean> => {

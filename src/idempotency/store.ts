@@ -14,9 +14,14 @@ export type Begin =
   | Judgement;
 
 /** Asks every endpoint to begin a run: `own` is its key with the pending record. */
-export function askBegin(settings: Settings, own: Register, spent: Spent): Round<RegisterAnswer> {
+export function askBegin(
+  settings: Settings,
+  own: Register,
+  spent: Spent,
+  patience: number,
+): Round<RegisterAnswer> {
   const { ttl: lease, timeout } = settings;
-  return ask(settings, Math.min(timeout, lease), (call) => takeOrRead(call, own, lease), spent);
+  return ask(settings, Math.min(timeout, lease), (call) => takeOrRead(call, own, lease), spent, patience);
 }
 
 /** What a round of begins means. Hears every endpoint out where the first answers do not settle it. */

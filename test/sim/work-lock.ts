@@ -177,7 +177,9 @@ async function extend(actor: Actor, lock: Lock, hold: Hold, ttl: number, timeout
     world.count("extended");
     // An owner's other handle may have given it back, and a third one taken it again.
     if (hold.ended !== undefined && hold.holder === hold.nonce) {
-      world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
+      world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`, [
+        "a clock that goes on",
+      ]);
     }
   } else world.count(outcome.error instanceof QuorumError ? "extend: no quorum" : "extend: lost");
 }

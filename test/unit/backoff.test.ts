@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Backoff, checkBackoff, nextPause, pauses } from "../../src/backoff.ts";
+import { type Backoff, checkBackoff, nextPause, patienceOf, pauses } from "../../src/backoff.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`backoff SEED=${seed}`);
@@ -117,5 +117,12 @@ describe("checkBackoff", () => {
     for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
       expect(checkBackoff(backoff)).toBe(backoff);
     }
+  });
+});
+
+describe("patienceOf", () => {
+  test("is short most of the time, and longer now and then", () => {
+    const attempts = Array.from({ length: 15 }, (_, index) => index + 1);
+    expect(attempts.map(patienceOf)).toEqual([2, 2, 4, 2, 2, 4, 8, 2, 2, 4, 2, 2, 4, 8, 16]);
   });
 });
