@@ -88,7 +88,7 @@ describe("arguments of any type", () => {
         }
         await network.runtime.drain(1_000);
       }),
-      seeded<[unknown, unknown, number]>(400, [
+      seeded<[unknown, unknown, number]>(250, [
         ["a", { signal: { addEventListener: () => undefined } }, 0],
         ["\ud800", {}, 0],
         ["a", { token: "\ud800" }, 0],
@@ -168,7 +168,7 @@ describe("arguments of any type", () => {
           }
         },
       ),
-      seeded<[unknown, unknown]>(400, [
+      seeded<[unknown, unknown]>(250, [
         [[{ send: () => "OK" }], {}],
         [[{ send: () => "OK", name: "own", dialect: "valkey" }], {}],
         [[{ url: "https://host", token: "token", name: 5 }], {}],
@@ -244,7 +244,7 @@ describe("arguments of any type", () => {
           expect(values()[1]).toBe(before[1]);
         },
       ),
-      seeded<[unknown, string | undefined]>(300, [
+      seeded<[unknown, string | undefined]>(150, [
         [["prefix"], undefined],
         [{ nonce: "", owner: "x" }, undefined],
         [{ nonce: "", owner: "x", resources: ["b"] }, undefined],

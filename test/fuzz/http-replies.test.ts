@@ -98,7 +98,7 @@ describe.each(["redis", "upstash"] as const)("over real HTTP, in the %s dialect"
           expectNoSecret(told, secrets);
         },
       ),
-      seeded<[Distortion[], boolean]>(40, [
+      seeded<[Distortion[], boolean]>(25, [
         // Node's parser keeps what it could not read in its error.
         [
           [

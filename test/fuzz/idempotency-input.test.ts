@@ -55,7 +55,7 @@ describe("idempotency, called with anything", () => {
         expect(await run(first, 3)).toEqual({ status: "replayed", value: 1 });
         expect(records()).toHaveLength(same ? 1 : 2);
       }),
-      seeded(150),
+      seeded(100),
     );
   });
 
@@ -78,7 +78,7 @@ describe("idempotency, called with anything", () => {
           expect(again).toEqual({ value: { status: "replayed", value: 1 } });
         else expectTyped((again as { error: unknown }).error, "FINGERPRINT_MISMATCH");
       }),
-      seeded(100),
+      seeded(60),
     );
   });
 
@@ -121,7 +121,7 @@ describe("idempotency, called with anything", () => {
         }
         await runtime.drain(1_000);
       }),
-      seeded<[unknown, unknown]>(400, [
+      seeded<[unknown, unknown]>(200, [
         ["key", { codec: 5 }],
         ["key", { codec: null }],
         ["key", { codec: {} }],
@@ -152,7 +152,7 @@ describe("idempotency, called with anything", () => {
         const replayed = await runtime.settle(() => idempotency.run("key", { codec }, () => "another"));
         expect(replayed).toEqual({ value: { status: "replayed", value: given } });
       }),
-      seeded<[unknown]>(200, [[undefined], [5], [null], ["\ud800"], [{}]]),
+      seeded<[unknown]>(100, [[undefined], [5], [null], ["\ud800"], [{}]]),
     );
   });
 
@@ -173,7 +173,7 @@ describe("idempotency, called with anything", () => {
         const replayed = await runtime.settle(() => idempotency.run("key", () => "another"));
         expect(replayed).toEqual({ value: { status: "replayed", value: expected } });
       }),
-      seeded<[unknown]>(200, [[cyclic], [undefined], ["\ud800"], [{ toJSON: () => undefined }], [10n]]),
+      seeded<[unknown]>(100, [[cyclic], [undefined], ["\ud800"], [{ toJSON: () => undefined }], [10n]]),
     );
   });
 
@@ -193,7 +193,7 @@ describe("idempotency, called with anything", () => {
         expect(outcome).toEqual({ error: thrown });
         expect(records()).toEqual([]);
       }),
-      seeded<[unknown, "throws" | "rejects"]>(120, [
+      seeded<[unknown, "throws" | "rejects"]>(80, [
         [undefined, "throws"],
         [undefined, "rejects"],
         [Object.freeze(new Error("frozen")), "rejects"],

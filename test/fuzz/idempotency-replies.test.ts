@@ -32,11 +32,11 @@ const print = fc.constantFrom<keyof typeof prints>("none", "mine", "other");
 const stored = fc.oneof(
   { weight: 3, arbitrary: fc.constant(undefined) },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: print.map((name) => pendingText({ token, startedAt: at, fingerprint: prints[name] })),
   },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: print.map((name) =>
       completeText({ token, completedAt: at, fingerprint: prints[name], result: '{"n":1}' }),
     ),
@@ -159,7 +159,7 @@ describe("idempotency over endpoints that answer anything", () => {
   forbidUnhandledRejections();
 
   test("runs nothing unless a quorum said so, replays only what was shown, and fails with typed errors", async () => {
-    await fc.assert(fc.asyncProperty(scenario, play), seeded(250));
+    await fc.assert(fc.asyncProperty(scenario, play), seeded(140));
     for (const what of [
       "executed",
       "replayed",
@@ -197,7 +197,7 @@ describe("idempotency over endpoints that answer anything", () => {
   ];
 
   test.each(whole)("no truncation of %s runs the handler again", async (text) => {
-    for (const where of [[true], [true, true, true], [true, true, false]]) {
+    for (const where of [[true], [true, true, false]]) {
       for (let length = 0; length < text.length; length++) {
         const cut = text.slice(0, length);
         const { outcome, runs, stands } = await runOver(cut, where, "mine");
@@ -241,7 +241,7 @@ describe("idempotency over endpoints that answer anything", () => {
           expect(stands()).toEqual(where.map((there) => (there ? text : null)));
         },
       ),
-      seeded<[string, boolean]>(150, [
+      seeded<[string, boolean]>(60, [
         [`C1 ${token} ${at} - {"n"`, true],
         [`C1 ${token} ${at} - {"n"`, false],
       ]),

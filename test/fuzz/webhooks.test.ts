@@ -141,7 +141,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, { provider, unsign
           seen.refused += 1;
         },
       ),
-      seeded(500),
+      seeded(120),
     );
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
   });
@@ -158,7 +158,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, { provider, unsign
         const turned = { ...headers, [part]: text.slice(0, from) + raw.toString(encoding) };
         expect(await verified(provider, { headers: turned, body: bytes })).toBeUndefined();
       }),
-      seeded(150),
+      seeded(120),
     );
   });
 
@@ -172,7 +172,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, { provider, unsign
         if (unsigned.length > 0) expect(outcome).toEqual({ id: name, idSigned: false });
         else expect(outcome).toBeUndefined();
       }),
-      seeded(100),
+      seeded(60),
     );
   });
 
@@ -182,7 +182,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, { provider, unsign
       fc.asyncProperty(fc.dictionary(fc.constantFrom(...names), header), body, async (headers, bytes) => {
         expect(await verified(provider, { headers, body: bytes })).toBeUndefined();
       }),
-      seeded(300),
+      seeded(120),
     );
   });
 
@@ -197,7 +197,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, { provider, unsign
         );
         expectMisuse(outcome);
       }),
-      seeded(100),
+      seeded(60),
     );
   });
 });
@@ -228,7 +228,7 @@ describe("options of a verifier", () => {
           : { "webhook-id": "id", "webhook-timestamp": "1763714567", "webhook-signature": value };
         expect(await verified(provider, { headers, body: new Uint8Array() })).toBeUndefined();
       }),
-      seeded(300),
+      seeded(120),
     );
   });
 });
