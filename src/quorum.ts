@@ -81,7 +81,7 @@ export function ask<Reply extends Answer>(
   timeout: number,
   perform: (call: Call) => Promise<Reply>,
   spent: Spent = { requests: 0, commands: 0 },
-  patience = Infinity,
+  patience: number = Infinity,
 ): Round<Reply> {
   const count = endpoints.length;
   const elapsed = stopwatch(runtime);
