@@ -85,7 +85,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     same([isRedlockError(held), held.code], [true, "LOCK_HELD"], "held");
     await lock.release();
     const out = await failureOf(
-      client([healthy[0]!, broken, silent], { timeout: 200 }).acquire(resource, { wait: 0 }),
+      client([healthy[0]!, broken, silent], { timeout: 1_000 }).acquire(resource, { wait: 0 }),
     );
     check(out instanceof QuorumError, "a QuorumError");
     same(
