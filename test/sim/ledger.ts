@@ -1,3 +1,4 @@
+import type { AccessRecord } from "../linearizability/history.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
@@ -15,6 +16,8 @@ interface Account {
  */
 export class Ledger {
   readonly #world: World;
+  /** Everything that was asked of it. */
+  readonly accesses: AccessRecord[] = [];
   readonly #accounts = new Map<string, Account>();
 
   constructor(world: World) {
@@ -22,24 +25,24 @@ export class Ledger {
   }
 
   /** The balance, or undefined when a larger fence was here already. */
-  open(process: Process, name: string, fence: number): Promise<number | undefined> {
-    return this.#travel(process, () => {
-      const account = this.#account(name);
-      if (fence <= account.fence) return undefined;
+  open(process: Process, resource: string, fence: number): Promise<number | undefined> {
+    return this.#travel(process, resource, { kind: "open", fence }, (account) => {
+      if (fence < account.fence) return { accepted: false };
       account.fence = fence;
-      return account.balance;
+      return { accepted: true, value: account.balance };
     });
   }
 
-  /** Whether it was accepted. */
-  write(process: Process, name: string, fence: number, balance: number): Promise<boolean> {
-    return this.#travel(process, () => {
-      const account = this.#account(name);
-      this.#world.count(fence === account.fence ? "ledger accepted" : "ledger refused");
-      if (fence !== account.fence) return false;
-      account.balance = balance;
-      account.acknowledged += 1;
-      return true;
+  /** Accepted from the one who opened it last. */
+  async write(process: Process, resource: string, fence: number, value: number): Promise<void> {
+    await this.#travel(process, resource, { kind: "write", fence, value }, (account) => {
+      const accepted = fence === account.fence;
+      this.#world.count(accepted ? "ledger accepted" : "ledger refused");
+      if (accepted) {
+        account.balance = value;
+        account.acknowledged += 1;
+      }
+      return { accepted };
     });
   }
 
@@ -51,12 +54,20 @@ export class Ledger {
   }
 
   /** A question that takes its time there and back. */
-  #travel<Reply>(process: Process, at: () => Reply): Promise<Reply> {
+  #travel(
+    process: Process,
+    resource: string,
+    access: AccessRecord["access"],
+    at: (account: Account) => { readonly accepted: boolean; readonly value?: number },
+  ): Promise<number | undefined> {
     const { scheduler, draw } = this.#world;
+    const invoked = scheduler.now;
     return new Promise((resolve) => {
       scheduler.at(scheduler.now + draw.between(1, 30), () => {
-        const reply = at();
-        scheduler.at(scheduler.now + draw.between(1, 30), () => process.deliver(() => resolve(reply)));
+        const reply = at(this.#account(resource));
+        const returned = scheduler.now + draw.between(1, 30);
+        this.accesses.push({ resource, holder: process.name, access, invoked, returned, ...reply });
+        scheduler.at(returned, () => process.deliver(() => resolve(reply.value)));
       });
     });
   }

@@ -4,6 +4,7 @@ import { type Assumption, assumptions } from "./assumptions.ts";
 import { Calls } from "./calls.ts";
 import { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
+import { checkHistories } from "./histories.ts";
 import { Holds } from "./holds.ts";
 import { Ledger } from "./ledger.ts";
 import { unleash } from "./nemesis.ts";
@@ -110,6 +111,7 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   wire.conclude(stage.kept);
   ledger.conclude();
   checkFences(world, locks.all);
+  checkHistories(world, locks.all, ledger.accesses);
 }
 
 function populate(world: World, scenario: Scenario): void {

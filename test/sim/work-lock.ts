@@ -169,10 +169,13 @@ async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): P
 
 async function extend(actor: Actor, lock: Lock, hold: Hold, ttl: number, timeout: number): Promise<void> {
   const { world, process, calls } = actor;
+  // A shorter one brings the end forward as soon as it is sent.
+  world.scheduler.at(world.now, () => actor.locks.look(process));
   // Extensions wait for one another.
   const outcome = await calls.make(process, `extend ${ttl}`, 6 * timeout, ["LOCK_LOST", "NO_QUORUM"], () =>
     lock.extend(ttl),
   );
+  actor.locks.look(process);
   if ("value" in outcome) {
     world.count("extended");
     // An owner's other handle may have given it back, and a third one taken it again.

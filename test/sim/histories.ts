@@ -1,0 +1,46 @@
+import { explain, linearizableEach } from "../linearizability/checker.ts";
+import {
+  type AccessRecord,
+  fencedHistory,
+  type GrantRecord,
+  grantHistory,
+} from "../linearizability/history.ts";
+import { fencedRegisterModel, lockModel } from "../linearizability/models.ts";
+import { invariants } from "./assumptions.ts";
+import type { Hold } from "./holds.ts";
+import type { World } from "./world.ts";
+
+/** Looks for a sequential explanation of everything that happened to locks and to what their fences guard. */
+export function checkHistories(
+  world: World,
+  holds: readonly Hold[],
+  accesses: readonly AccessRecord[],
+): void {
+  // Without what it needs, a history need not have one, and it may take long to find out.
+  if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return;
+  const grants = holds.flatMap((hold) => hold.resources.map((resource) => recordOf(world, hold, resource)));
+  const duplicates = !world.keeps("single execution");
+  const outcomes = [
+    linearizableEach(lockModel, grantHistory(grants, { duplicates })),
+    linearizableEach(fencedRegisterModel(0), fencedHistory(grants, accesses)),
+  ];
+  for (const { verdict, results } of outcomes) {
+    if (verdict === "yes") continue;
+    for (const [resource, result] of results) {
+      if (result.verdict !== "yes")
+        world.violate("linearizable", `${resource}: ${explain<unknown, unknown>(result)}`);
+    }
+  }
+  world.count("operations in histories", grants.length + accesses.length);
+}
+
+function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
+  const { process, holder, nonce, invoked, acquired, ended = world.now, fence } = hold;
+  const { releaseInvoked, releaseReturned } = hold;
+  // Of a hold that was over, a repeated take may have left something again: what the release then freed says nothing.
+  const over = releaseInvoked !== undefined && ended < releaseInvoked && !world.keeps("single execution");
+  const released = over ? undefined : hold.released;
+  const owner = holder === nonce ? undefined : holder;
+  const until = { validUntil: Math.max(ended, acquired), releaseInvoked, releaseReturned, released };
+  return { resource, holder: process.name, owner, invoked, acquired, fence, ...until };
+}
