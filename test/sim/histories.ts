@@ -41,6 +41,11 @@ function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   const over = releaseInvoked !== undefined && ended < releaseInvoked && !world.keeps("single execution");
   const released = over ? undefined : hold.released;
   const owner = holder === nonce ? undefined : holder;
-  const until = { validUntil: Math.max(ended, acquired), releaseInvoked, releaseReturned, released };
+  const until = {
+    validUntil: hold.vague ? acquired : Math.max(ended, acquired),
+    releaseInvoked,
+    releaseReturned,
+    released,
+  };
   return { resource, holder: process.name, owner, invoked, acquired, fence, ...until };
 }

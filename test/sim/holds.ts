@@ -17,6 +17,8 @@ export interface Hold {
   readonly invoked: number;
   readonly acquired: number;
   readonly fence: number | undefined;
+  /** A release by another handle of its owner may yet be executed: nobody knows how long it is held. */
+  vague: boolean;
   /** When it could no longer be relied on. */
   ended: number | undefined;
   releaseInvoked: number | undefined;
@@ -37,6 +39,8 @@ export class Holds {
   readonly #world: World;
   readonly #invariant: Invariant;
   readonly #current = new Map<string, Set<Hold>>();
+  /** By owner: how many of its releases may yet be executed somewhere, and when the last of the others ended. */
+  readonly #releases = new Map<string, { open: number; settled: number }>();
 
   /** @param invariant what is violated when there are two */
   constructor(world: World, invariant: Invariant) {
@@ -48,6 +52,8 @@ export class Holds {
   add(hold: Hold): void {
     const { resources, holder, process } = hold;
     this.all.push(hold);
+    const { open, settled } = this.#releasesOf(holder);
+    hold.vague = holder !== hold.nonce && (open > 0 || settled >= hold.invoked);
     for (const resource of resources) {
       const current = this.#on(resource);
       for (const other of current) {
@@ -57,7 +63,7 @@ export class Holds {
           `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,
         );
       }
-      current.add(hold);
+      if (!hold.vague) current.add(hold);
     }
     this.#probe(hold);
   }
@@ -79,9 +85,26 @@ export class Holds {
 
   /** Ends every hold of the same holder: with one of an owner's handles, all have given it back. */
   endAll({ holder, resources }: Hold): void {
+    this.#releasesOf(holder).open += 1;
     for (const resource of resources) {
       for (const hold of [...this.#on(resource)]) if (hold.holder === holder) this.end(hold);
     }
+  }
+
+  /** Nothing of one of the releases by which they ended is on its way any more. */
+  settle({ holder }: Hold): void {
+    const releases = this.#releasesOf(holder);
+    releases.open -= 1;
+    releases.settled = this.#world.now;
+  }
+
+  #releasesOf(holder: string): { open: number; settled: number } {
+    let releases = this.#releases.get(holder);
+    if (!releases) {
+      releases = { open: 0, settled: Number.NEGATIVE_INFINITY };
+      this.#releases.set(holder, releases);
+    }
+    return releases;
   }
 
   /** Ends a hold when its validity does, however often that has been put off. */
@@ -100,7 +123,8 @@ export class Holds {
     const allowed = process.disturbed ? tolerated : tolerance;
     this.#world.scheduler.at(this.#world.now + allowed, () => {
       const hasRun = process.running && process.pausedFor === pausedFor;
-      if (!hasRun || told() || hold.releaseInvoked !== undefined) return;
+      // A clock that was set forward and back again has shown an end that was none.
+      if (!hasRun || told() || hold.releaseInvoked !== undefined || hold.remaining() > 0) return;
       this.#world.violate(
         "validity is honest",
         `${process.name} was not told that ${hold.resources} is over`,

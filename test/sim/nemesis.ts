@@ -11,6 +11,10 @@ export function unleash(world: World, scenario: Scenario, clockSet: (process: Pr
   const longest = 2 * ttl * 1.1 + 100;
   let over = false;
   world.weather = storm;
+  // While of two clocks one goes on, a process has the one set or the other frozen, never both.
+  const [settable, freezable] = world.keeps("a clock that goes on")
+    ? [processes.filter((_, index) => index % 2 === 0), processes.filter((_, index) => index % 2 === 1)]
+    : [processes, processes];
 
   /** Undoes it after a while. */
   function forAWhile(undo: () => void): void {
@@ -66,7 +70,7 @@ export function unleash(world: World, scenario: Scenario, clockSet: (process: Pr
         return;
       }
       if (!world.keeps("kept memory") && world.keeps("agreeing clocks")) return;
-      const process = draw.pick(processes);
+      const process = draw.pick(settable);
       process.setClock(draw.pick([draw.between(-2 * ttl, 2 * ttl), draw.between(-3_600_000, 3_600_000)]));
       clockSet(process);
     },
@@ -76,7 +80,7 @@ export function unleash(world: World, scenario: Scenario, clockSet: (process: Pr
       forAWhile(() => process.resume());
     },
     "client frozen": () => {
-      const process = draw.pick(processes);
+      const process = draw.pick(freezable);
       if (!process.running) return;
       process.pause(true);
       const since = world.now;

@@ -2,7 +2,7 @@ import type { Command, Endpoint } from "../../src/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../../src/errors.ts";
 import { type Reply, ReplyError } from "../../src/testing/index.ts";
 import type { Process } from "./process.ts";
-import { readRequest } from "./request.ts";
+import { type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
 import { isGranted, type Wire } from "./wire.ts";
 import type { World } from "./world.ts";
@@ -117,12 +117,22 @@ export function link(
     const request = readRequest(command);
     try {
       const reply = server.execute(command);
-      wire.executed(process, server, request, isGranted(request, command, reply), copy);
+      const granted = isGranted(request, command, reply);
+      wire.executed(process, server, request, granted, copy);
+      if (request.operation === "take" && !granted && request.from === 1) checkRefusal(request, command);
       return { reply };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
       return failed("redis", `Redis refused: ${error.message}`);
     }
+  }
+
+  /** Whoever repeats a request must not be refused because of it: then nobody gives back what it took. */
+  function checkRefusal({ keys, value }: Request, command: Command): void {
+    if (keys.some((key) => server.execute(["GET", key]) !== value)) return;
+    // A plain command cannot tell; it is for where nobody repeats requests.
+    const needs = command[0] === "SET" && verbatim ? (["single execution"] as const) : [];
+    world.violate("refusals are true", `${name} refused ${keys} to ${process.name} because of itself`, needs);
   }
 
   function isCut(): boolean {

@@ -90,16 +90,18 @@ async function play(world: World, scenario: Scenario): Promise<void> {
     claims.look(process);
   });
 
-  let working = actors.length;
-  for (const actor of actors) void work(actor, stories).then(() => (working -= 1));
-  const isAtWork = () => working > actors.filter(({ process }) => !process.alive).length;
+  const working = new Set(actors);
+  for (const actor of actors) void work(actor, stories).then(() => working.delete(actor));
+  const isAtWork = () => [...working].some(({ process }) => process.alive);
   const faultsEnd = scenario.calls * scenario.ttl * 1.5;
   await world.scheduler.run(faultsEnd, () => !isAtWork());
   heal();
   // What has begun comes to its end, and endpoints that were away come back.
-  await world.scheduler.run(world.now + 600_000, () => !isAtWork() && world.servers.every(({ up }) => up));
-  // So does what is still on its way: a late request takes something once more, until its ttl.
-  await world.scheduler.run(world.now + 60_000);
+  const rest = Math.max(600_000, scenario.calls * 12 * scenario.ttl);
+  await world.scheduler.run(world.now + rest, () => !isAtWork() && world.servers.every(({ up }) => up));
+  // So does what is still on its way: a late request takes something once more, until its ttl. And who forgot a
+  // lock that is extended all the time holds it until its maxHold.
+  await world.scheduler.run(world.now + Math.max(60_000, 7 * scenario.ttl));
   await takeTurns(world, scenario, actors, stories);
 
   // Whatever is still on its way arrives.

@@ -16,9 +16,14 @@ interface Trail {
   dropped: boolean;
   /** A take was executed and left the value there. */
   taken: boolean;
-  /** What the client was told about its takes and drops. */
+  /** The same, and no drop was executed since. */
+  standing: boolean;
+  /** The client knows that it stands, and has sent no drop since it was told. */
+  owed: boolean;
+  /** Whether the client was told of a take that it was granted, of a drop that it was, and that it was not. */
   take: boolean | undefined;
-  drop: boolean | undefined;
+  freed: boolean;
+  gone: boolean;
   /** A completed record took the place of the pending one, or was sent to do so. */
   completed: boolean;
 }
@@ -51,7 +56,10 @@ export class Wire {
       for (const key of request.keys) this.#last.set(`${process.name} ${key}`, nonce);
     } else if (request.raises) trail.raises += 1;
     else if (request.operation === "renew") trail.renewals += 1;
-    else if (request.operation === "drop") trail.drops += 1;
+    else if (request.operation === "drop") {
+      trail.drops += 1;
+      trail.owed = false;
+    }
     if (request.operation === "renew" && command.some((word) => String(word).startsWith("C1 "))) {
       trail.completed = true;
     }
@@ -60,10 +68,20 @@ export class Wire {
   /** @param copy which execution of the same request it is, the first being 0 */
   executed(process: Process, server: Server, request: Request, granted: boolean, copy: number): void {
     const trail = this.#trail(process, server, request);
-    if (request.operation === "drop") trail.dropped = true;
+    if (request.operation === "drop") {
+      trail.dropped = true;
+      trail.standing = false;
+    }
+    if (request.operation === "renew" && granted && request.from === 1 && trail.dropped && !trail.standing) {
+      this.#world.violate(
+        "withdrawn stays withdrawn",
+        `${server.name} renewed ${request.keys} for ${process.name} after the withdrawal`,
+      );
+    }
     // An owner's take may be granted because the owner holds it already: then this value is nowhere.
     if (request.operation !== "take" || !granted || request.from > 1) return;
     trail.taken = true;
+    trail.standing = true;
     if (trail.dropped && request.tombstone !== undefined && copy === 0) {
       this.#world.violate(
         "withdrawn stays withdrawn",
@@ -74,17 +92,29 @@ export class Wire {
 
   answered(process: Process, server: Server, request: Request, granted: boolean): void {
     const trail = this.#trail(process, server, request);
-    if (request.operation === "drop") trail.drop = granted;
+    // Of two drops the later one finds nothing, and either may be the one that is answered first.
+    if (request.operation === "drop") trail[granted ? "freed" : "gone"] = true;
     if (request.operation !== "take") return;
     trail.take = granted;
+    if (granted) trail.owed = trail.standing;
   }
 
   /** How many endpoints told the process that they granted, and that they refused, the round of a nonce. */
-  votes(nonce: string, about: "take" | "drop"): { granted: number; refused: number } {
+  takes(nonce: string): { granted: number; refused: number } {
     const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
     return {
-      granted: trails.filter((trail) => trail[about] === true).length,
-      refused: trails.filter((trail) => trail[about] === false).length,
+      granted: trails.filter(({ take }) => take === true).length,
+      refused: trails.filter(({ take }) => take === false).length,
+    };
+  }
+
+  /** How many told it that they freed it, that there was nothing to free, and either of the two. */
+  drops(nonce: string): { freed: number; gone: number; answered: number } {
+    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
+    return {
+      freed: trails.filter(({ freed }) => freed).length,
+      gone: trails.filter(({ gone }) => gone).length,
+      answered: trails.filter(({ freed, gone }) => freed || gone).length,
     };
   }
 
@@ -114,7 +144,9 @@ export class Wire {
             `${process.name} sent ${takes} takes and ${raises} raises of one round to ${server.name}`,
           );
         }
-        if (!process.alive || !trail.taken || trail.drops > 0 || trail.completed || kept.has(nonce)) continue;
+        if (!process.alive || !trail.taken || trail.completed || kept.has(nonce)) continue;
+        // Of a take that its withdrawal has overtaken the client hears in the end, and withdraws it once more.
+        if (trail.drops > 0 && !trail.owed) continue;
         this.#world.violate(
           "nothing is abandoned",
           `${process.name} took something at ${server.name} and never withdrew it (${nonce})`,
@@ -143,8 +175,11 @@ export class Wire {
         drops: 0,
         dropped: false,
         taken: false,
+        standing: false,
+        owed: false,
         take: undefined,
-        drop: undefined,
+        freed: false,
+        gone: false,
         completed: false,
       };
       trails.set(server, trail);

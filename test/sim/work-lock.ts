@@ -13,7 +13,13 @@ export async function workLock(actor: Actor): Promise<void> {
   const autoExtend = draw.chance(0.3);
   const token = draw.chance(0.08) ? draw.pick(["owner-1", "owner-2"]) : undefined;
   const abort = draw.chance(0.15) ? new AbortController() : undefined;
-  if (abort) process.timer(draw.between(0, options.ttl), () => abort.abort(new Error("given up")));
+  let abortedAt = Number.POSITIVE_INFINITY;
+  if (abort) {
+    process.timer(draw.between(0, options.ttl), () => {
+      abortedAt = world.now;
+      abort.abort(new Error("given up"));
+    });
+  }
   const once = draw.chance(0.2);
   const invoked = world.now;
   const maxHold = draw.pick([options.ttl, 3 * options.ttl]);
@@ -26,6 +32,10 @@ export async function workLock(actor: Actor): Promise<void> {
     () => (once ? redlock.tryAcquire(resources, asked) : redlock.acquire(resources, asked)),
     (error) => abort?.signal.reason === error,
   );
+  const late = world.now - abortedAt;
+  if ("error" in outcome && outcome.error === abort?.signal.reason && late > 0) {
+    world.violate("calls end", `${process.name} went on for ${late.toFixed()} ms after it was aborted`);
+  }
   const lock = "value" in outcome ? outcome.value : undefined;
   if (!lock) {
     judgeRefusal(actor, resources, "value" in outcome ? null : outcome.error);
@@ -57,7 +67,12 @@ export async function workUsing(actor: Actor): Promise<void> {
   const outcome = await calls.make(
     process,
     `using ${resources} ${JSON.stringify(options)}`,
-    options.wait + 3 * Math.min(options.timeout, options.ttl) + length + 2 * options.timeout + 200,
+    options.wait +
+      3 * Math.min(options.timeout, options.ttl) +
+      length +
+      longestUpdate(options.ttl) +
+      2 * options.timeout +
+      200,
     ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
     () =>
       redlock.using(resources, { ...options, maxHold }, async (lock) => {
@@ -119,7 +134,7 @@ function hand(actor: Actor, lock: Lock, invoked: number, listens: boolean): Hold
   if (lock.remaining() <= 0 && process.running) {
     world.violate("validity is honest", `${process.name} got ${lock.resources} with nothing left`);
   }
-  const { granted } = wire.votes(nonce, "take");
+  const { granted } = wire.takes(nonce);
   if (granted < quorumOf(scenario.endpoints)) {
     world.violate("a quorum decides", `${process.name} got ${lock.resources} from ${granted} endpoints`);
   }
@@ -134,6 +149,7 @@ function hand(actor: Actor, lock: Lock, invoked: number, listens: boolean): Hold
     invoked,
     acquired: world.now,
     fence: lock.fence,
+    vague: false,
     ended: undefined,
     releaseInvoked: undefined,
     releaseReturned: undefined,
@@ -153,11 +169,16 @@ async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): P
     await actor.sleep(draw.between(0, draw.chance(0.2) ? 1.5 : 0.4) * lock.ttl);
     const step = draw.fraction();
     if (step < 0.45) {
-      const ttl = draw.chance(0.5) ? lock.ttl : Math.max(10, Math.floor(lock.ttl * draw.between(0.5, 1.5)));
-      extensions += 1;
-      const extension = extend(actor, lock, hold, Math.min(ttl, 2 * actor.scenario.ttl), timeout);
-      if (draw.chance(0.3)) concurrent = extension;
-      else await extension;
+      const length = Math.floor(lock.ttl * draw.pick([1, 1, draw.between(0.2, 1), draw.between(1, 2)]));
+      // A longer one right after a shorter one that is perhaps still on its way.
+      const lengths = draw.chance(0.2) ? [length, 2 * actor.scenario.ttl] : [length];
+      for (const each of lengths) {
+        extensions += 1;
+        const ttl = Math.min(Math.max(10, each), 2 * actor.scenario.ttl);
+        const extension = extend(actor, lock, hold, ttl, timeout);
+        if (draw.chance(0.3)) concurrent = extension;
+        else await extension;
+      }
     } else if (step < 0.6) {
       const outcome = await calls.make(process, "verify", timeout, ["NO_QUORUM"], () => lock.verify());
       if ("value" in outcome) world.count(outcome.value ? "verified" : "verified lost");
@@ -169,6 +190,9 @@ async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): P
 
 async function extend(actor: Actor, lock: Lock, hold: Hold, ttl: number, timeout: number): Promise<void> {
   const { world, process, calls } = actor;
+  const left = lock.remaining();
+  const invoked = world.now;
+  const requests = world.counts.get("requests");
   // A shorter one brings the end forward as soon as it is sent.
   world.scheduler.at(world.now, () => actor.locks.look(process));
   // Extensions wait for one another.
@@ -179,23 +203,35 @@ async function extend(actor: Actor, lock: Lock, hold: Hold, ttl: number, timeout
   if ("value" in outcome) {
     world.count("extended");
     // An owner's other handle may have given it back, and a third one taken it again.
-    if (hold.ended !== undefined && hold.holder === hold.nonce) {
-      world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`, [
-        "a clock that goes on",
-      ]);
+    // And a clock that was set forward and back again has shown an end that was none.
+    if (hold.ended !== undefined && hold.holder === hold.nonce && !process.disturbed) {
+      world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
     }
-  } else world.count(outcome.error instanceof QuorumError ? "extend: no quorum" : "extend: lost");
+    return;
+  }
+  const lost = !(outcome.error instanceof QuorumError);
+  world.count(lost ? "extend: lost" : "extend: no quorum");
+  const askedNobody = world.now === invoked && world.counts.get("requests") === requests;
+  if (lost && askedNobody && left > 0 && hold.releaseInvoked === undefined) {
+    world.violate("refusals are true", `${process.name} may not extend, with ${left.toFixed()} ms left`);
+  }
 }
 
-/** Reads, thinks, and writes what it read and one more; as long as it believes that it may. */
+/** ms that {@link update} takes at most. */
+function longestUpdate(ttl: number): number {
+  return 2 * ttl + 120;
+}
+
+/** Reads, thinks, and writes what it read and one more. Who does not look at its validity is refused by the fence. */
 async function update(actor: Actor, lock: Lock): Promise<void> {
   const { process, ledger, draw } = actor;
-  if (lock.fence === undefined || lock.remaining() <= 0) return;
+  const careless = draw.chance(0.3);
+  if (lock.fence === undefined || (lock.remaining() <= 0 && !careless)) return;
   const [account] = lock.resources;
   const balance = await ledger.open(process, account!, lock.fence);
   if (balance === undefined) return;
-  await actor.sleep(draw.between(0, 0.3) * lock.ttl);
-  if (lock.remaining() > 0) await ledger.write(process, account!, lock.fence, balance + 1);
+  await actor.sleep(draw.between(0, careless ? 2 : 0.3) * lock.ttl);
+  if (lock.remaining() > 0 || careless) await ledger.write(process, account!, lock.fence, balance + 1);
 }
 
 async function giveBack(actor: Actor, lock: Lock, hold: Hold, timeout: number): Promise<void> {
@@ -207,17 +243,20 @@ async function giveBack(actor: Actor, lock: Lock, hold: Hold, timeout: number): 
   const outcome = await release;
   const said = "value" in outcome ? outcome.value : undefined;
   world.count(said === undefined ? "release: no quorum" : said ? "released" : "release: gone");
+  const everywhere = scenario.endpoints;
+  const takes = wire.takes(hold.nonce);
+  const { freed, gone, answered } = wire.drops(hold.nonce);
+  const settled = takes.granted + takes.refused === everywhere && answered === everywhere;
+  if (settled && world.keeps("single execution")) locks.settle(hold);
   if (again) return;
   hold.releaseReturned = world.now;
   hold.released = said;
-  const { granted, refused } = wire.votes(hold.nonce, "drop");
   const quorum = quorumOf(scenario.endpoints);
-  const shown =
-    said === true ? granted >= quorum : said === false ? refused > scenario.endpoints - quorum : true;
+  const shown = said === true ? freed >= quorum : said === false ? gone > everywhere - quorum : true;
   if (!shown) {
     world.violate(
       "a quorum decides",
-      `${process.name}: release said ${said} with ${granted} freed and ${refused} gone`,
+      `${process.name}: release said ${said} with ${freed} freed and ${gone} gone`,
     );
   }
 }
@@ -233,7 +272,7 @@ function judgeRefusal(actor: Actor, resources: readonly string[], error: unknown
     world.violate("refusals are true", `${process.name} asked nobody`);
     return;
   }
-  const { refused } = wire.votes(nonce, "take");
+  const { refused } = wire.takes(nonce);
   const veto = scenario.endpoints - quorumOf(scenario.endpoints) + 1;
   if (held === refused >= veto) return;
   world.violate(

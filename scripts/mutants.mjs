@@ -1,0 +1,98 @@
+// Puts known defects into the library, one at a time, and looks after how many seeds the simulator notices each:
+// `npm run mutants`. It fails when one goes unnoticed; a simulator that misses it proves nothing about the rest.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { load, project } from "./load.mjs";
+import { bundleSimulator, simulateAll, startSimulator } from "./simulator.mjs";
+
+const usage = 'npm run mutants -- [--only "part of a name"]… [--seeds 2000] [--jobs 2] [--write]';
+
+process.exitCode = 1;
+const { mutants, elsewhere } = await load("test/sim/mutants.ts");
+const { only, limit, jobs, write } = readOptions();
+const chosen = mutants.filter(({ name }) => !only || only.some((part) => name.includes(part)));
+if (chosen.length === 0) throw new RangeError(`no mutant is called that; usage: ${usage}`);
+
+console.log(`${chosen.length} mutants, up to ${limit} seeds each\n`);
+const queue = chosen.values();
+const found = new Map();
+await Promise.all(Array.from({ length: jobs }, tryMutants));
+
+const last = Math.max(1, ...[...found.values()].map(({ seed }) => seed));
+console.log(`\nThe sound library, seeds 1 … ${last}:`);
+const alarms = [];
+await simulateAll(
+  seedsUpTo(last),
+  ({ seed, violations }) => alarms.push(...violations.map((v) => ({ seed, ...v }))),
+  {
+    jobs,
+  },
+);
+for (const { seed, invariant, detail } of alarms) {
+  console.log(`  FALSE ALARM ${invariant}: ${detail}\n    npm run sim -- --seed ${seed} --trace`);
+}
+if (alarms.length === 0) console.log("  no violation");
+
+if (!only) for (const { defect, seenBy } of elsewhere) console.log(`\nelsewhere: ${defect}: ${seenBy}`);
+const missed = chosen.filter(({ name }) => !found.has(name));
+console.log(`\n${found.size} of ${chosen.length} mutants noticed, the last after ${last} seeds.`);
+for (const { name } of missed) console.log(`NOT NOTICED within ${limit} seeds: ${name}`);
+if (write) await record();
+process.exitCode = missed.length + alarms.length > 0 ? 1 : 0;
+
+/** Takes one mutant after another, until there are none left. */
+async function tryMutants() {
+  for (const mutant of queue) {
+    const began = Date.now();
+    const { seed, violation, others } = await hunt(mutant);
+    const took = `${((Date.now() - began) / 1_000).toFixed(1)} s`;
+    if (seed) found.set(mutant.name, { seed, invariant: violation.invariant });
+    const by = violation ? `${String(seed).padStart(5)}  ${violation.invariant}` : "    –  NOT NOTICED";
+    const also = [...others].map(([invariant, first]) => `, also ${invariant} (${first})`).join("");
+    console.log(`${mutant.name.padEnd(46)} ${by.padEnd(34)} ${took}${also}`);
+  }
+}
+
+/** The first seed with a violation that the mutant explains, and what else was violated until then. */
+async function hunt(mutant) {
+  const { file, remove } = await bundleSimulator({ mutant });
+  const simulator = startSimulator(file, 20_000);
+  const others = new Map();
+  try {
+    for (const { seed } of seedsUpTo(limit)) {
+      const { violations } = await simulator.simulate({ seed });
+      const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
+      if (violation) return { seed, violation, others };
+      for (const { invariant } of violations) if (!others.has(invariant)) others.set(invariant, seed);
+    }
+    return { others };
+  } finally {
+    simulator.end();
+    await remove();
+  }
+}
+
+/** Keeps what was measured, for the test that asks each mutant's seed again. */
+async function record() {
+  if (only || missed.length > 0) throw new Error("--write needs all mutants, and all of them noticed");
+  const rows = mutants.map(({ name }) => [name, found.get(name)]);
+  await writeFile(
+    join(project, "test/sim/caught.json"),
+    `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`,
+  );
+}
+
+function* seedsUpTo(most) {
+  for (let seed = 1; seed <= most; seed += 1) yield { seed };
+}
+
+function readOptions() {
+  const text = { type: "string" };
+  const options = { only: { ...text, multiple: true }, seeds: text, jobs: text, write: { type: "boolean" } };
+  const { values } = parseArgs({ options });
+  const [limit, jobs] = [Number(values.seeds ?? 2_000), Number(values.jobs ?? 2)];
+  if (!(limit >= 1 && jobs >= 1)) throw new RangeError(`usage: ${usage}`);
+  return { ...values, limit, jobs };
+}

@@ -1,0 +1,139 @@
+// Simulates the library in virtual time: `npm run sim -- --minutes 5`, or one seed again: `--seed 123 --trace`.
+// It prints what happened, and fails when an invariant was violated that may not be.
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { load } from "./load.mjs";
+import { simulateAll } from "./simulator.mjs";
+
+const usage =
+  'npm run sim -- --seed s [--trace] | --seeds n [--from s] | --minutes m  [--without "bounded drift"]… [--jobs 2]';
+
+process.exitCode = 1;
+const { allowed, enoughSeeds, mustOccur } = await load("test/sim/occurrences.ts");
+const { assumptions } = await load("test/sim/assumptions.ts");
+const { seed, seeds, minutes, from, without, traced, jobs } = readOptions();
+const flags = (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
+
+const began = Date.now();
+let heard = began;
+let done = 0;
+let virtual = 0;
+let silent = "";
+const counts = new Map();
+const violations = [];
+const excused = new Map();
+
+if (seed === undefined) console.log(`from seed ${from}\n`);
+await simulateAll(orders(), hear, { jobs: seed === undefined ? jobs : 1 });
+report();
+
+function* orders() {
+  if (seed !== undefined) {
+    yield { seed, without, traced };
+    return;
+  }
+  const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
+  for (let next = from; next < from + seeds && Date.now() < end; next += 1) yield { seed: next, without };
+}
+
+function hear(simulation) {
+  done += 1;
+  virtual += simulation.length;
+  for (const line of simulation.lines) console.log(line);
+  for (const [what, times] of Object.entries(simulation.counts))
+    counts.set(what, (counts.get(what) ?? 0) + times);
+  // The first of a seed tells most; the rest follow from it.
+  const [first] = simulation.violations;
+  if (first) {
+    violations.push({ seed: simulation.seed, more: simulation.violations.length - 1, ...first });
+    console.log(told(violations.at(-1)));
+  }
+  for (const { invariant } of simulation.excused) {
+    for (const assumption of simulation.dropped) {
+      const pair = `${assumption} / ${invariant}`;
+      const { times = 0, example = simulation.seed } = excused.get(pair) ?? {};
+      excused.set(pair, { times: times + 1, example });
+    }
+  }
+  if (Date.now() < heard + 15_000) return;
+  heard = Date.now();
+  console.log(
+    `… ${done} seeds, ${counts.get("operations") ?? 0} calls, ${violations.length} of them with violations`,
+  );
+}
+
+function report() {
+  const seconds = (Date.now() - began) / 1_000;
+  const calls = counts.get("operations") ?? 0;
+  console.log(
+    `\n${[...counts]
+      .sort()
+      .map(([what, times]) => `${what}: ${times}`)
+      .join("\n")}`,
+  );
+  if (excused.size > 0)
+    console.log("\nbroken because an assumption was dropped (each world may drop several):");
+  for (const [pair, { times, example }] of [...excused].sort()) {
+    console.log(`  ${pair}: ${times}, e.g. seed ${example}`);
+  }
+  const dropped = without ?? assumptions;
+  const unseen = allowed.filter(
+    ({ assumption, invariant }) =>
+      dropped.includes(assumption) && !excused.has(`${assumption} / ${invariant}`),
+  );
+  if (seed === undefined && done >= enoughSeeds) {
+    for (const { assumption, invariant } of unseen) {
+      console.log(`note: allowed but never seen: ${assumption} / ${invariant}`);
+    }
+    // What is dropped by hand decides which faults there are.
+    const missing = without ? [] : mustOccur.filter((what) => !counts.has(what));
+    if (missing.length > 0) silent = `never occurred: ${missing.join(", ")}`;
+  }
+  console.log(
+    `\n${done} seeds, ${calls} calls, ${counts.get("requests") ?? 0} requests to endpoints, ` +
+      `${(virtual / 3_600_000).toFixed(1)} h of virtual time in ${seconds.toFixed(0)} s: ` +
+      `${Math.round(calls / seconds)} calls a second`,
+  );
+  for (const violation of violations) console.log(told(violation));
+  if (silent) console.log(silent);
+  const passed = violations.length === 0 && silent === "" && done > 0;
+  console.log(passed ? "All hold." : "SOMETHING DOES NOT HOLD.");
+  process.exitCode = passed ? 0 : 1;
+}
+
+function told({ seed: culprit, more, at, invariant, detail }) {
+  const rest = more > 0 ? ` (and ${more} more)` : "";
+  const replay = `npm run sim -- --seed ${culprit} --trace${flags}`;
+  return `VIOLATED ${invariant} at ${at.toFixed()}: ${detail}${rest}\n  ${replay}`;
+}
+
+function readOptions() {
+  const text = { type: "string" };
+  const { values } = parseArgs({
+    options: {
+      seed: text,
+      seeds: text,
+      minutes: text,
+      from: text,
+      jobs: text,
+      trace: { type: "boolean" },
+      without: { type: "string", multiple: true },
+    },
+  });
+  const number = (given, otherwise) => (given === undefined ? otherwise : Number(given));
+  const options = {
+    seed: number(values.seed),
+    seeds: number(values.seeds, values.minutes === undefined ? 1_000 : Number.POSITIVE_INFINITY),
+    minutes: number(values.minutes),
+    from: number(values.from, Math.floor(Math.random() * 2 ** 31)),
+    jobs: number(values.jobs, 2),
+    without: values.without,
+    traced: values.trace ?? false,
+  };
+  const { without } = options;
+  const unknown = without?.find((assumption) => !assumptions.includes(assumption));
+  if (unknown) throw new RangeError(`no assumption "${unknown}"; there are: ${assumptions.join(", ")}`);
+  const fits = [options.seed ?? 1, options.from].every(Number.isSafeInteger) && options.jobs >= 1;
+  if (!fits || !(options.seeds >= 1) || options.minutes <= 0) throw new RangeError(`usage: ${usage}`);
+  return options;
+}

@@ -1,0 +1,21 @@
+import type { Invariant } from "./assumptions.ts";
+
+/** One defect, put into the library while it is bundled for the simulator. */
+export interface Mutant {
+  readonly name: string;
+  /** What it breaks, and who has it. */
+  readonly breaks: string;
+  readonly patches: readonly Patch[];
+  /** The invariants that may notice it: any other violation would be a coincidence. */
+  readonly noticedBy: readonly Invariant[];
+}
+
+/** Replaces a text that occurs exactly once in a file of src/. */
+export interface Patch {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** Two at once, of locks or of runs. */
+export const twoAtOnce: readonly Invariant[] = ["mutual exclusion", "one handler at a time"];

@@ -1,0 +1,310 @@
+import { type Mutant, twoAtOnce } from "./mutant.ts";
+
+/** In what a round asks, counts and takes back. */
+export const roundMutants: readonly Mutant[] = [
+  {
+    name: "even split never settles",
+    breaks: "failure needs as many votes as success, so 1 to 1 is neither (node-redlock)",
+    patches: [
+      {
+        file: "quorum.ts",
+        find: "  const veto = count - quorum + 1;\n",
+        replace: "  const veto = quorum;\n",
+      },
+      {
+        file: "quorum.ts",
+        find: 'return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;',
+        replace: 'return count - granted - pending >= quorum ? "no quorum" : undefined;',
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "no request ends by itself",
+    breaks: "a request without an answer is waited for without a limit (node-redlock: extend hung)",
+    patches: [
+      { file: "quorum.ts", find: "runtime.timer(timeout, () =>", replace: "runtime.timer(1e9, () =>" },
+    ],
+    noticedBy: ["calls end", "validity is honest", "waiters are served"],
+  },
+  {
+    name: "quorum of one",
+    breaks: "a quorum that may be set to 1 of 3 (redlock-universal)",
+    patches: [{ file: "quorum.ts", find: "return (count >> 1) + 1;", replace: "return 1;" }],
+    noticedBy: [...twoAtOnce, "fences increase"],
+  },
+  {
+    name: "half is a quorum",
+    breaks: "rounding: 2 of 4 endpoints are no majority",
+    patches: [{ file: "quorum.ts", find: "return (count >> 1) + 1;", replace: "return (count + 1) >> 1;" }],
+    noticedBy: [...twoAtOnce, "fences increase"],
+  },
+  {
+    name: "outage looks like contention",
+    breaks: "an endpoint that fails counts as one that refuses (redis-semaphore: catch → 0)",
+    patches: [
+      {
+        file: "quorum.ts",
+        find: 'else if (answer.outcome !== "error") refused += 1;\n    else if (!cancelled)',
+        replace: 'else refused += 1;\n    if (answer.outcome === "error" && !cancelled)',
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "contention looks like an outage",
+    breaks: "a refusal counts as an endpoint that failed",
+    patches: [
+      {
+        file: "quorum.ts",
+        find: 'else if (answer.outcome !== "error") refused += 1;',
+        replace: 'else if (answer.outcome !== "error") refused += 0;',
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "failure is called too early",
+    breaks: "the order of answers decides whether the caller is told of contention or of an outage",
+    patches: [
+      {
+        file: "quorum.ts",
+        find: "return granted + pending < quorum && refused + pending < veto ?",
+        replace: "return granted + pending < quorum ?",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "refusal is a grant",
+    breaks: "null, which says that somebody else holds it, counts as done",
+    patches: [
+      {
+        file: "register.ts",
+        find: "if (reply === no) return { outcome: refusal };",
+        replace: "if (reply === no) return granted;",
+      },
+    ],
+    noticedBy: ["a quorum decides", ...twoAtOnce],
+  },
+  {
+    name: "validity is not checked after acquire",
+    breaks: "replies come after the ttl, and it is a lock all the same (node-redlock, redis-semaphore)",
+    patches: [
+      {
+        file: "acquire.ts",
+        find: "if (lock.remaining() > 0) return { lock,",
+        replace: "if (lock) return { lock,",
+      },
+    ],
+    noticedBy: ["validity is honest"],
+  },
+  {
+    name: "partial grants are kept",
+    breaks: "a failed round keeps what it took, and the next one fails because of it (node-redlock)",
+    patches: [
+      {
+        file: "acquire.ts",
+        find: "const withdrawal = withdraw(settings, round, (call) => drop(call, register, tombstoneRetention)).done;",
+        replace: "const withdrawal = Promise.resolve();",
+      },
+    ],
+    noticedBy: ["nothing is abandoned", "waiters are served"],
+  },
+  {
+    name: "one nonce for all rounds",
+    breaks: "the withdrawal of one round deletes, late, what the next one took",
+    patches: [
+      {
+        file: "acquire.ts",
+        find: "  for (let attempts = 1; ; attempts += 1) {",
+        replace: "  let grant: Grant | undefined;\n  for (let attempts = 1; ; attempts += 1) {",
+      },
+      { file: "acquire.ts", find: "const grant = newGrant(", replace: "grant ??= newGrant(" },
+    ],
+    noticedBy: ["mutual exclusion", "a quorum decides", "requests are bounded", "waiters are served"],
+  },
+  {
+    name: "timed-out take is not withdrawn",
+    breaks: "an endpoint that did not answer keeps the key (redlock-universal)",
+    patches: [
+      {
+        file: "withdraw.ts",
+        find: "if (refused && !everywhere) return",
+        replace: 'if ((refused || outcome === "error") && !everywhere) return',
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "overtaken withdrawal is not repeated",
+    breaks: "a take that is answered after its withdrawal stands until its ttl",
+    patches: [
+      {
+        file: "withdraw.ts",
+        find: 'if (late.outcome === "held" || late.outcome === "lost") return;',
+        replace: "if (late) return;",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "withdrawal on the caller's signal",
+    breaks: "a cancelled acquire leaves its partial grants (redsync, syncguard)",
+    patches: [
+      {
+        file: "acquire.ts",
+        find: "    const register = withdrawnRegister(grant);",
+        replace:
+          "    if (signal?.aborted) throw signal.reason;\n    const register = withdrawnRegister(grant);",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "waits for ever",
+    breaks: "the caller's bound on the waiting is not looked at",
+    patches: [
+      {
+        file: "acquire.ts",
+        find: "const left = Math.min(settings.wait, limit) - elapsed();",
+        replace: "const left = limit - elapsed();",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "pause outlasts the waiting",
+    breaks: "the pause between two rounds ends after the time that the caller waits",
+    patches: [
+      {
+        file: "acquire.ts",
+        find: "Math.min(next(), left, retryAfter ?? Infinity)",
+        replace: "Math.max(next(), retryAfter ?? 0)",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "only the first of several resources",
+    breaks: "a lock of two resources takes one",
+    patches: [
+      {
+        file: "grant.ts",
+        find: 'const keys = resources.map((resource) => keyOf(prefix, "lock", resource));',
+        replace: 'const keys = [keyOf(prefix, "lock", resources[0]!)];',
+      },
+    ],
+    noticedBy: ["mutual exclusion"],
+  },
+  {
+    name: "plain commands through a client that repeats",
+    breaks: "a lost reply and a retry: refused while our own key stands (@upstash/lock on @upstash/redis)",
+    patches: [
+      {
+        file: "register.ts",
+        find: "if (call.endpoint.verbatim && isPlain(register)) {\n    return plainly(",
+        replace: "if (isPlain(register)) {\n    return plainly(",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "own value is not recognised",
+    breaks: "a take that is executed twice is refused because of itself (@upstash/lock)",
+    patches: [
+      {
+        file: "scripts.ts",
+        find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
+        replace:
+          'if op ~= "take" and found[i] and string.sub(found[i], from) == string.sub(value, from) then',
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "failed acquire withdraws the owner's lock",
+    breaks:
+      "owner state is shared: a second acquire that fails takes the first handle's lock (@upstash/lock)",
+    patches: [
+      { file: "grant.ts", find: "{ ...takenRegister(grant), from: 1 }", replace: "takenRegister(grant)" },
+    ],
+    noticedBy: ["mutual exclusion"],
+  },
+  {
+    name: "release deletes whatever stands",
+    breaks: "nobody compares before deleting",
+    patches: [
+      {
+        file: "scripts.ts",
+        find: "  elseif found[i] then\n    other = i\n",
+        replace:
+          '  elseif found[i] then\n    other = i\n    if op == "drop" then redis.call("DEL", KEYS[i]) end\n',
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "release reads, then deletes",
+    breaks: "between a look at the value and its deletion the lock may become another's",
+    patches: [
+      {
+        file: "register.ts",
+        find: '  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
+        replace:
+          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    return operate(call, "drop", { ...register, from: 2_048 }, 0);\n  }\n  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "release always succeeds",
+    breaks: "the caller is told that it was freed, whatever the endpoints say",
+    patches: [
+      { file: "lock.ts", find: 'const freed = verdict === "granted";', replace: "const freed = true;" },
+    ],
+    noticedBy: ["a quorum decides"],
+  },
+  {
+    name: "no tombstone",
+    breaks: "a take that is executed after its withdrawal holds a lock for nobody (the 180 s incident)",
+    patches: [{ file: "scripts.ts", find: "if found[n + 1] or other or", replace: "if other or" }],
+    noticedBy: ["withdrawn stays withdrawn"],
+  },
+  {
+    name: "short-lived tombstone",
+    breaks: "the tombstone is gone before the request that it is for",
+    patches: [
+      {
+        file: "grant.ts",
+        find: "export const tombstoneRetention = 60_000;",
+        replace: "export const tombstoneRetention = 50;",
+      },
+    ],
+    noticedBy: ["withdrawn stays withdrawn"],
+  },
+  {
+    name: "release leaves no tombstone",
+    breaks: "a take that is still on its way when the lock is released holds it for nobody",
+    patches: [
+      {
+        file: "lock.ts",
+        find: "return drop(call, { ...this.#register, tombstone }, tombstoneRetention);",
+        replace: "return drop(call, this.#register);",
+      },
+    ],
+    noticedBy: ["withdrawn stays withdrawn"],
+  },
+  {
+    name: "late execution undoes an extension",
+    breaks: "a take that is executed a second time brings the end forward",
+    patches: [
+      {
+        file: "scripts.ts",
+        find: 'elseif redis.call("PTTL", KEYS[i]) < tonumber(ttl) then',
+        replace: "else",
+      },
+    ],
+    noticedBy: ["mutual exclusion"],
+  },
+];

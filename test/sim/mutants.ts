@@ -1,0 +1,27 @@
+import type { Mutant } from "./mutant.ts";
+import { holdingMutants } from "./mutants-holding.ts";
+import { idempotencyMutants } from "./mutants-idempotency.ts";
+import { roundMutants } from "./mutants-rounds.ts";
+
+/** Every defect that the simulator must notice. */
+export const mutants: readonly Mutant[] = [...roundMutants, ...holdingMutants, ...idempotencyMutants];
+
+/** Defects that the simulator cannot see by its nature, and what looks for them instead. */
+export const elsewhere: readonly { readonly defect: string; readonly seenBy: string }[] = [
+  {
+    defect: "binary and empty results are corrupted on their way through the record (hono-idempotency)",
+    seenBy: "test/contract/idempotency.test.ts: results are text of a codec, base64 where it must be",
+  },
+  {
+    defect: "a key built of absent parts is shared by unrelated events (Powertools)",
+    seenBy: "test/fuzz: the arguments of the idempotency layer",
+  },
+  {
+    defect: "inspecting an unreachable Redis says that nobody holds the lock (redlock-universal: isLocked)",
+    seenBy: "test/contract: inspect with too few endpoints is a QuorumError",
+  },
+  {
+    defect: "a ttl that is no integer is refused by Redis (@upstash/lock: extend(500))",
+    seenBy: "test/fuzz: arguments, checked before anything is sent",
+  },
+];

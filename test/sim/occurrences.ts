@@ -1,0 +1,61 @@
+import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
+import { faultKinds } from "./scenario.ts";
+
+/** What must have been seen at least once in a few hundred seeds: else nothing is shown about it. */
+export const mustOccur: readonly string[] = [
+  ...faultKinds,
+  // faults of a kind that only some worlds have
+  "endpoint's clock set",
+  "restart with memory",
+  "restart without memory",
+  // the weather, and what comes of it
+  "connection reset after execution",
+  "connection reset before execution",
+  "http error",
+  "reply late",
+  "reply lost",
+  "request executed again",
+  "request into a cut link",
+  "request late",
+  "request lost",
+  "request overtaken",
+  "request sent again by the client in between",
+  "request to a silent endpoint",
+  // what calls came to
+  "aborted",
+  "extend: lost",
+  "extend: no quorum",
+  "extended",
+  "granted",
+  "held",
+  "ledger accepted",
+  "ledger refused",
+  "no quorum",
+  "release: gone",
+  "release: no quorum",
+  "released",
+  "run executed",
+  "run lost",
+  "run mismatch",
+  "run replayed",
+  "run threw",
+  "run: busy",
+  "run: no quorum",
+  "run: unstored",
+  "using lost",
+  "using returned",
+  "using threw",
+  "verified",
+  "verified lost",
+];
+
+/** Of so many seeds each of them has to occur. */
+export const enoughSeeds = 500;
+
+/** Every assumption with each invariant that may break without it. */
+export const allowed: readonly { readonly assumption: Assumption; readonly invariant: Invariant }[] =
+  assumptions.flatMap((assumption) =>
+    (Object.keys(invariants) as Invariant[])
+      .filter((invariant) => (invariants[invariant] as readonly Assumption[]).includes(assumption))
+      .map((invariant) => ({ assumption, invariant })),
+  );
