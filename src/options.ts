@@ -1,7 +1,7 @@
 import { type Backoff, checkBackoff } from "./backoff.ts";
 import { checkInteger, checkNumber, checkType, checkWellFormed } from "./check.ts";
 import { type EventHook, emit, type RedlockEvent } from "./events.ts";
-import type { Assembly } from "./quorum.ts";
+import { type Assembly, scatter } from "./quorum.ts";
 
 /** Keeps work alive after the answer was sent: a function, or the platform's context that has it. */
 export type WaitUntil =
@@ -82,7 +82,7 @@ export function settled<Options extends object>(...layers: (Options | undefined)
 
 /** Settles a call's options, fills in the defaults and checks everything. */
 export function settingsOf(
-  { endpoints, runtime }: Assembly,
+  { endpoints, runtime, pace = { slowest: scatter } }: Assembly,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = settled(...layers);
@@ -105,6 +105,7 @@ export function settingsOf(
     onEvent,
     endpoints,
     runtime,
+    pace,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
   };
   checkNumber("wait", settings.wait, 0, Infinity);

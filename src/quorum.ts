@@ -28,6 +28,8 @@ export interface Assembly {
   readonly runtime: Runtime;
   /** Hears of every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
+  /** What is learnt of how long answers take, in ms. */
+  readonly pace?: { slowest: number };
 }
 
 /** A round under way. */
@@ -66,18 +68,18 @@ export function tally(granted: number, refused: number, pending: number, count: 
   return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;
 }
 
-/** How far apart, in ms, answers of healthy endpoints may be although the first came at once. */
-const scatter = 25;
+/** How far apart, in ms, answers of healthy endpoints may be before anything is known of them. */
+export const scatter = 25;
 
 /**
  * Asks every endpoint at once; those without an answer after `timeout` ms count as failed. What it costs is
  * added to `spent`.
  *
- * @param patience with a refusal in, the others get so many times as long as it took, if that is less. Whoever
- * waits for a silent endpoint keeps from others what it has been granted, and they wait for the same endpoint.
+ * @param patience with a refusal in, the others get so many times as long as answers usually take, if that is
+ * less. Whoever waits for a silent endpoint keeps from others what it has been granted, and they wait for it, too.
  */
 export function ask<Reply extends Answer>(
-  { endpoints, runtime, onFailure }: Assembly,
+  { endpoints, runtime, onFailure, pace = { slowest: scatter } }: Assembly,
   timeout: number,
   perform: (call: Call) => Promise<Reply>,
   spent: Spent = { requests: 0, commands: 0 },
@@ -108,10 +110,12 @@ export function ask<Reply extends Answer>(
     if (answer.outcome === "granted") granted += 1;
     else if (answer.outcome !== "error") refused += 1;
     else if (!cancelled) onFailure?.(answer.cause);
+    // Far endpoints stay known while nearer ones answer, and one late answer is forgotten after a few rounds.
+    if (answer.outcome !== "error") pace.slowest = Math.max(scatter, elapsed(), 0.9 * pace.slowest);
     const reached = tally(granted, refused, pending, count);
     if (reached) decide(reached);
     else if (refused > 0 && patience < Infinity) {
-      cancelHurry ??= runtime.timer(patience * Math.max(scatter, elapsed()), cancel);
+      cancelHurry ??= runtime.timer(patience * pace.slowest, cancel);
     }
     if (reached) cancelHurry?.();
     if (pending === 0) {

@@ -18,7 +18,7 @@ const longest = 2_147_483_647;
 
 describe("settingsOf", () => {
   test("fills in the defaults", () => {
-    const { endpoints, runtime, onFailure, ...settings } = settingsOf(assembly);
+    const { endpoints, runtime, pace, onFailure, ...settings } = settingsOf(assembly);
     expect(settings).toEqual({
       ttl: 10_000,
       wait: 5_000,
