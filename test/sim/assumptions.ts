@@ -30,7 +30,10 @@ const exclusive: readonly Assumption[] = [
 
 /** Every invariant, with what it needs. Those that need nothing hold whatever happens. */
 export const invariants = {
-  /** At most one holder of a resource has validity left. */
+  /**
+   * At most one holder of a resource has validity left. Of a lock that was extended by less and then by more, a
+   * repeated request may cut the longer extension: that one needs single execution as well.
+   */
   "mutual exclusion": exclusive,
   /** No two grants of a resource draw the same fence, and of two grants the later one draws the larger. */
   "fences increase": ["kept memory"],

@@ -18,6 +18,7 @@ export function checkHistories(
 ): void {
   // Without what it needs, a history need not have one, and it may take long to find out.
   if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return;
+  if (!world.keeps("single execution") && holds.some(({ extensions }) => extensions.regrown)) return;
   const grants = holds.flatMap((hold) => hold.resources.map((resource) => recordOf(world, hold, resource)));
   const duplicates = !world.keeps("single execution");
   const outcomes = [

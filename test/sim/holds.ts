@@ -1,4 +1,4 @@
-import type { Invariant } from "./assumptions.ts";
+import { type Invariant, invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
@@ -19,12 +19,21 @@ export interface Hold {
   readonly fence: number | undefined;
   /** A release by another handle of its owner may yet be executed: nobody knows how long it is held. */
   vague: boolean;
+  readonly extensions: Extensions;
   /** When it could no longer be relied on. */
   ended: number | undefined;
   releaseInvoked: number | undefined;
   releaseReturned: number | undefined;
   /** What the release said; undefined when it could not tell. */
   released: boolean | undefined;
+}
+
+/** What is to be known of a hold's extensions. */
+export interface Extensions {
+  underWay: number;
+  /** ms that the shortest asked for, and whether another asked for more after it. */
+  least: number;
+  regrown: boolean;
 }
 
 // A timer may be late, and what it wakes takes a moment. Where a clock was set or stood still it may have been
@@ -61,6 +70,8 @@ export class Holds {
         this.#world.violate(
           this.#invariant,
           `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,
+          // A shorter extension that is executed again cuts a longer one.
+          other.extensions.regrown ? [...invariants[this.#invariant], "single execution"] : undefined,
         );
       }
       if (!hold.vague) current.add(hold);

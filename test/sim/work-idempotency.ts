@@ -234,6 +234,7 @@ function claim(
     acquired: world.now,
     fence: undefined,
     vague: false,
+    extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
     ended: undefined,
     releaseInvoked: undefined,
     releaseReturned: undefined,
