@@ -31,6 +31,9 @@ export const upstashFlag = "#!lua flags=allow-key-locking\n";
  * reply. {0, ms until the obstacle expires, the value that stands there} when it did not. `look`: {value or "",
  * ms, counter or ""}.
  *
+ * Where another handle of the owner took it, the value becomes the owner's alone, with zeros before it: both count
+ * on it now, so that neither may withdraw it as exactly its own.
+ *
  * Only a `renew` of a whole value shortens a ttl. Another handle of the owner may count on the longer one, and a
  * `take` that is executed a second time, late, must not undo an extension.
  *
@@ -70,13 +73,16 @@ end
 for i = 1, ttl == "0" and 0 or n do
   if not found[i] or op == "renew" and from == "1" then
     redis.call("SET", KEYS[i], ARGV[6], "PX", ttl)
+  elseif found[i] ~= value then
+    local shared = string.rep("0", from - 1) .. string.sub(value, from)
+    redis.call("SET", KEYS[i], shared, "PX", math.max(redis.call("PTTL", KEYS[i]), tonumber(ttl)))
   elseif redis.call("PTTL", KEYS[i]) < tonumber(ttl) then
     redis.call("PEXPIRE", KEYS[i], ttl)
   end
 end
 return {value, fence}`,
   sha: {
-    redis: "5af3f397d4f94785a630af0c56f063aa5f385cb9",
-    upstash: "71f276547aab768a4d8f14ec39b3ee6fd17d79ce",
+    redis: "3a76a2263c3d220060428392c624b3ed3b06a6ea",
+    upstash: "2fdc9b8491acffb4d5b6fd263f948bdafa228439",
   },
 };

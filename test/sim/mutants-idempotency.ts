@@ -45,8 +45,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "const withdrawal = withdraw(settings, round, (call) => drop(call, own)).done;",
-        replace: "const withdrawal = Promise.resolve();",
+        find: "const free = () => withdraw(settings, round, (call) => drop(call, own)).done;",
+        replace: "const free = () => Promise.resolve();",
       },
     ],
     noticedBy: ["nothing is abandoned"],
@@ -117,8 +117,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "if (run.validity.remaining() > 0) return run.execute(handler);",
-        replace: "return run.execute(handler);",
+        find: "if (run.validity.remaining() > 0) return run.execute(handler, attempt);",
+        replace: "return run.execute(handler, attempt);",
       },
     ],
     noticedBy: ["validity is honest", ...twoAtOnce],

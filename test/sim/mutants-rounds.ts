@@ -232,6 +232,12 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["mutual exclusion"],
   },
   {
+    name: "refresh keeps the first handle's nonce",
+    breaks: "two handles of an owner count on it, and the first one's failed acquire withdraws it",
+    patches: [{ file: "scripts.ts", find: "elseif found[i] ~= value then", replace: "elseif false then" }],
+    noticedBy: ["mutual exclusion"],
+  },
+  {
     name: "release deletes whatever stands",
     breaks: "nobody compares before deleting",
     patches: [

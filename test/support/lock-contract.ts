@@ -212,6 +212,23 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await local.holders(held)).toBe(local.set.count);
     });
 
+    test("a withdrawn acquire removes nothing that another handle of the owner has refreshed since", async () => {
+      const resource = newResource();
+      for (const { faults } of local.endpoints) faults.add({ fault: "drop-reply", times: 1 });
+      const [caller, withdrawals] = [new AbortController(), [] as Promise<unknown>[]];
+      const waitUntil = (work: Promise<unknown>) => void withdrawals.push(work);
+      const first = rejection(local.redlock().acquire(resource, { token, waitUntil, signal: caller.signal }));
+      await until(async () => (await local.holders(resource)) === local.set.count);
+      const second = await local.redlock().acquire(resource, { token, wait: 0 });
+      caller.abort(new Error("given up"));
+      expect(await first).toBe(caller.signal.reason);
+      await Promise.all(withdrawals);
+      expect(withdrawals.length).toBeGreaterThan(0);
+      expect(await second.verify()).toBe(true);
+      expect(await local.holders(resource)).toBe(local.set.count);
+      expect(await second.release()).toBe(true);
+    });
+
     test("works for several resources, one of them held already", async () => {
       const [a, b] = [newResource("a"), newResource("b")];
       const redlock = local.redlock();
