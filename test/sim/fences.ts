@@ -26,11 +26,12 @@ function compare(world: World, earlier: Hold, later: Hold): void {
   }
   if (second > first) return;
   // Grants that were asked for at the same time may be handed out in another order than they were drawn: who
-  // was paused learns late of what it got. Then its validity is over, unless a clock is broken.
+  // was paused learns late of what it got. Then its validity is over, unless a clock is broken; only two handles of
+  // one owner are valid at once.
   if (later.invoked > earlier.acquired) {
     world.violate("fences increase", wrong);
     if (later.invoked > earlier.acquired + disagreement) world.violate("fences outlive memory", wrong);
-  } else {
+  } else if (later.holder !== earlier.holder) {
     world.violate("fences increase", wrong, ["kept memory", "bounded drift", "a clock that goes on"]);
   }
 }
