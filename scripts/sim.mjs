@@ -48,8 +48,8 @@ function hear(simulation) {
     violations.push({ seed: simulation.seed, more: simulation.violations.length - 1, ...first });
     console.log(told(violations.at(-1)));
   }
-  for (const { invariant } of simulation.excused) {
-    for (const assumption of simulation.dropped) {
+  for (const { invariant, without: missing } of simulation.excused) {
+    for (const assumption of missing) {
       const pair = `${assumption} / ${invariant}`;
       const { times = 0, example = simulation.seed } = excused.get(pair) ?? {};
       excused.set(pair, { times: times + 1, example });
@@ -71,8 +71,7 @@ function report() {
       .map(([what, times]) => `${what}: ${times}`)
       .join("\n")}`,
   );
-  if (excused.size > 0)
-    console.log("\nbroken because an assumption was dropped (each world may drop several):");
+  if (excused.size > 0) console.log("\nbroken because an assumption was dropped:");
   for (const [pair, { times, example }] of [...excused].sort()) {
     console.log(`  ${pair}: ${times}, e.g. seed ${example}`);
   }

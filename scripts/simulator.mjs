@@ -92,7 +92,7 @@ export function startSimulator(file, patience = 60_000) {
       const giveUp = (detail) => {
         child = undefined;
         worker.kill("SIGKILL");
-        const violation = { invariant: "calls end", at: 0, detail };
+        const violation = { invariant: "calls end", at: 0, detail, without: [] };
         settle({
           ...order,
           dropped: [],

@@ -64,7 +64,7 @@ export const invariants = {
   /** A handler begins only when no other run of its key is within its lease. */
   "one handler at a time": exclusive,
   /** What a quorum has stored is what everybody gets from then on, and no handler begins again. */
-  "a stored result stands": ["kept memory", "bounded drift"],
+  "a stored result stands": ["kept memory"],
   /** A replay is a handler's result, and while nothing is lost the same for everybody. */
   "replays agree": ["kept memory"],
   /** Histories of locks and fenced registers have a sequential explanation. */

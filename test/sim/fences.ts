@@ -9,7 +9,6 @@ export function checkFences(world: World, holds: readonly Hold[]): void {
   const fenced = holds.filter(({ fence }) => fence !== undefined);
   for (const [index, later] of fenced.entries()) {
     for (const earlier of fenced.slice(0, index)) {
-      // An owner that takes what it holds already goes on with its old hold.
       if (!earlier.resources.some((resource) => later.resources.includes(resource))) continue;
       compare(world, earlier, later);
     }

@@ -48,7 +48,7 @@ async function report(order: SimulationOptions): Promise<Report> {
 }
 
 function endless(at: number, detail: string): Violation {
-  return { invariant: "calls end", at, detail };
+  return { invariant: "calls end", at, detail, without: [] };
 }
 
 /** Node looks for unhandled rejections when it comes back to its event loop, which no simulation lets it do. */

@@ -10,6 +10,8 @@ export interface Violation {
   /** Virtual ms. */
   readonly at: number;
   readonly detail: string;
+  /** The assumptions that it needs and that were dropped. */
+  readonly without: readonly Assumption[];
 }
 
 /** How the network is at the moment. Probabilities are for each request. */
@@ -83,8 +85,9 @@ export class World {
 
   /** Notes that an invariant does not hold, and whether it may. `needs` are those of this case. */
   violate(invariant: Invariant, detail: string, needs: readonly Assumption[] = invariants[invariant]): void {
-    const violation = { invariant, at: this.now, detail };
-    const excused = needs.some((assumption) => !this.keeps(assumption));
+    const without = needs.filter((assumption) => !this.keeps(assumption));
+    const violation = { invariant, at: this.now, detail, without };
+    const excused = without.length > 0;
     (excused ? this.excused : this.violations).push(violation);
     this.trace(() => `${excused ? "excused" : "VIOLATED"} ${invariant}: ${detail}`);
   }
@@ -95,5 +98,7 @@ export function drawDropped(draw: Draw): Assumption[] {
   if (draw.chance(0.7)) return [];
   const dropped = draw.pick(assumptions);
   // Whoever forgets and comes back at once has lost its memory as well.
-  return dropped === "absence after memory loss" ? ["kept memory", dropped] : [dropped];
+  if (dropped === "absence after memory loss") return ["kept memory", dropped];
+  // Fences outlive the memory as long as the clocks agree.
+  return dropped === "kept memory" && draw.chance(0.5) ? [dropped, "agreeing clocks"] : [dropped];
 }
