@@ -1,4 +1,4 @@
-import { RedlockError } from "../errors.ts";
+import { RedlockError, type RedlockErrorCode } from "../errors.ts";
 
 /** Another run of the same key is under way. */
 export class InProgressError extends RedlockError {
@@ -39,6 +39,22 @@ export class LeaseLostError extends RedlockError {
     super("LEASE_LOST", `the lease on ${JSON.stringify(key)} is lost: ${why}`);
     this.name = "LeaseLostError";
     this.key = key;
+  }
+}
+
+/** So many runs of the key began and neither completed nor failed that `maxAttempts` allows no more. */
+export class DeadKeyError extends RedlockError {
+  /** The key asked for. */
+  readonly key: string;
+  /** How many such runs there were. */
+  readonly attempts: number;
+
+  constructor(key: string, attempts: number) {
+    const code: string = "DEAD_KEY";
+    super(code as RedlockErrorCode, `${JSON.stringify(key)} is dead: ${attempts} runs of it did not end`);
+    this.name = "DeadKeyError";
+    this.key = key;
+    this.attempts = attempts;
   }
 }
 

@@ -6,6 +6,7 @@ import { checkAcquire, type Settings, settingsOf, settled, type WaitUntil } from
 import type { Redlock } from "../redlock.ts";
 import { fingerprintOf, hashKey } from "./digest.ts";
 import { type Codec, type IdempotencyEvent, json, type Outcome, type RunContext, runOnce } from "./run.ts";
+import { forget, inspect, type KeyInspection, type Place } from "./store.ts";
 
 /** What can be set for all runs and overridden in each. `undefined` leaves the default in place. */
 export interface IdempotencyOptions {
@@ -23,6 +24,12 @@ export interface IdempotencyOptions {
   readonly backoff?: Backoff | undefined;
   /** Hands over late requests, e.g. the Worker's `ctx`. Default: the client's, or none. */
   readonly waitUntil?: WaitUntil | undefined;
+  /**
+   * How many runs of a key may begin and neither complete nor fail, because their process died or their result
+   * could not be stored; then the key is dead, for the retention after the last of them, or until it is
+   * forgotten. An integer of at least 1. Costs one command and request more per run. Default: not counted.
+   */
+  readonly maxAttempts?: number | undefined;
   /** Hears what happens. What it throws changes nothing. Default: none. */
   readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
 }
@@ -39,6 +46,14 @@ export interface RunOptions<Value> extends IdempotencyOptions {
   readonly signal?: AbortSignal | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. */
   readonly deadline?: number | undefined;
+}
+
+/** What belongs to one look at a key, or one removal. */
+export interface KeyOptions {
+  /** As it was for the runs. Default: none. */
+  readonly scope?: string | readonly string[] | undefined;
+  /** Limit of one HTTP request, in ms. Default: as for runs. */
+  readonly timeout?: number | undefined;
 }
 
 /**
@@ -69,6 +84,7 @@ export class Idempotency {
    * @throws FingerprintMismatchError when the key was used before with another fingerprint
    * @throws QuorumError when too few endpoints answered to begin; the handler did not run
    * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
+   * @throws DeadKeyError when `maxAttempts` runs began and neither completed nor failed
    * @throws RecordCorruptError when something else is stored under the key, or the codec cannot decode it
    * @throws what the handler throws; the key is free again then
    */
@@ -86,30 +102,49 @@ export class Idempotency {
   ): Promise<Outcome<Value>> {
     const handler = checkType("handler", rest.at(-1), "function") as (context: RunContext) => Promise<Value>;
     const options = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
-    if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
     checkAcquire(options);
-    const { scope = [], signal, deadline = Infinity, codec = json } = options;
+    const { signal, deadline = Infinity, codec = json } = options;
     // Known before the handler runs: afterwards it would have run for nothing, and again at the next try.
     checkType("codec.encode", Object(codec).encode, "function");
     checkType("codec.decode", Object(codec).decode, "function");
-    // A key built of absent parts would be shared by events that have nothing to do with each other.
-    for (const part of Array.isArray(scope) ? scope : [scope]) checkType("scope", part, "string");
-    const { settings, retention, onEvent } = this.#settings(options);
+    const { settings, ...rules } = this.#settings(options);
     // Computed before the handler can touch what they are made of.
-    const name = keyOf(settings.prefix, "idem", await hashKey(scope, key));
+    const place = await placeOf(settings, key, options.scope);
     const fingerprint = await fingerprintOf(options.fingerprint);
-    return runOnce(
-      { settings, key, name, fingerprint, retention, codec, signal, deadline, onEvent },
-      handler,
-    );
+    return runOnce({ settings, ...place, fingerprint, codec, signal, deadline, ...rules }, handler);
+  }
+
+  /**
+   * Looks at a key without touching it.
+   *
+   * @throws QuorumError when too few endpoints answered to tell
+   */
+  async inspect(key: string, options: KeyOptions = {}): Promise<KeyInspection> {
+    const { settings } = this.#settings(options);
+    return inspect(settings, await placeOf(settings, key, options.scope));
+  }
+
+  /**
+   * Removes what is stored for a key, so that it can run again: its result, its count of attempts, and what is no
+   * record. A run under way is left alone: its handler could not be told in time, and two would run.
+   *
+   * @returns whether there was anything to remove
+   * @throws InProgressError when a run is under way
+   * @throws QuorumError when an endpoint did not answer: a copy that it keeps would be found again. What the others
+   * had is removed
+   */
+  async forget(key: string, options: KeyOptions = {}): Promise<boolean> {
+    const { settings } = this.#settings(options);
+    return forget(settings, await placeOf(settings, key, options.scope));
   }
 
   #settings(options: IdempotencyOptions): {
     settings: Settings;
     retention: number;
+    maxAttempts: number;
     onEvent: EventHook<IdempotencyEvent> | undefined;
   } {
-    const { lease, retention, wait = 0, onEvent, ...shared } = settled(this.#options, options);
+    const { lease, retention, wait = 0, maxAttempts, onEvent, ...shared } = settled(this.#options, options);
     const { timeout, backoff, maxHold, waitUntil } = shared;
     const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
     // Records have no fence: how long the client's locks keep theirs does not bound the lease.
@@ -118,7 +153,24 @@ export class Idempotency {
     return {
       settings,
       retention: checkInteger("retention", retention ?? 86_400_000, settings.ttl, 2 ** 45),
+      maxAttempts:
+        maxAttempts === undefined
+          ? Infinity
+          : checkInteger("maxAttempts", maxAttempts, 1, Number.MAX_SAFE_INTEGER),
       onEvent: onEvent && checkType("onEvent", onEvent, "function"),
     };
   }
+}
+
+/** Where a key is in Redis. */
+async function placeOf(
+  { prefix }: Settings,
+  key: string,
+  scope: string | readonly string[] = [],
+): Promise<Place> {
+  if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
+  // A key built of absent parts would be shared by events that have nothing to do with each other.
+  for (const part of Array.isArray(scope) ? scope : [scope]) checkType("scope", part, "string");
+  const hash = await hashKey(scope, key);
+  return { key, name: keyOf(prefix, "idem", hash), counter: keyOf(prefix, "tries", hash) };
 }

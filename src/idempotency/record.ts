@@ -5,7 +5,9 @@ import { quorumOf } from "../quorum.ts";
 // A record begins with a letter and a version, so that no client in between takes it for JSON or a number:
 //   P1 <token> <startedAt> <fingerprint>             a run is under way; its ttl is the lease
 //   C1 <token> <completedAt> <fingerprint> <result>  the run is complete; its ttl is the retention
-// Times are ms since 1970, a fingerprint is `-` or hexadecimal.
+// Times are ms since 1970, a fingerprint is `-` or hexadecimal. Where runs are counted, a key of its own says how
+// many began and neither completed nor failed, and which was the last:
+//   A1 <token> <count>
 
 /** A run is under way, or was until its process died. */
 export interface PendingRecord {
@@ -50,6 +52,17 @@ export function parseRecord(text: unknown): PendingRecord | CompleteRecord | und
     return { state: "complete", token, completedAt: Number(time), fingerprint, result };
   }
   return undefined;
+}
+
+/** A count of runs as text. */
+export function countText({ token, count }: { readonly token: string; readonly count: number }): string {
+  return `A1 ${token} ${count}`;
+}
+
+/** The count that a text is, or undefined: then it was not written by this library, or is damaged. */
+export function countOf(text: string): number | undefined {
+  const count = Number(/^A1 \S+ ([1-9]\d*)$/.exec(text)?.[1]);
+  return Number.isSafeInteger(count) ? count : undefined;
 }
 
 /** Whether a text is a complete record. */

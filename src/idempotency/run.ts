@@ -9,9 +9,15 @@ import { renewOnQuorum } from "../renew.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
 import { Validity } from "../validity.ts";
 import { withdraw } from "../withdraw.ts";
-import { FingerprintMismatchError, InProgressError, LeaseLostError, RecordCorruptError } from "./errors.ts";
+import {
+  DeadKeyError,
+  FingerprintMismatchError,
+  InProgressError,
+  LeaseLostError,
+  RecordCorruptError,
+} from "./errors.ts";
 import { type CompleteRecord, completeText, isComplete, type PendingRecord, pendingText } from "./record.ts";
-import { askBegin, completeOne, judgeBegin } from "./store.ts";
+import { type Attempt, askBegin, completeOne, countAttempt, judgeBegin, type Place } from "./store.ts";
 
 /** How results become text, of whole characters, and text results again. */
 export interface Codec<Value> {
@@ -47,14 +53,26 @@ export interface Outcome<Value> {
   readonly value: Value;
 }
 
-/** What happened to a key. */
+/** What came of a call: one event for each, unless it was aborted. */
 export interface IdempotencyEvent {
   /**
    * `executed`: the handler ran and its result is stored. `unstored`: it ran, but no quorum could store that;
    * storing goes on within the lease. `failed`: the handler threw, the key is free. `lost`: it ran longer than
-   * its lease and another run took over. `replayed`, `busy`, `mismatch`: another run was first.
+   * its lease and another run took over. `replayed`, `busy`, `mismatch`: another run was first. `dead`: too many
+   * runs were first, and none of them ended. `corrupt`: what is stored is no result. `unavailable`: no quorum
+   * answered in time, so the handler did not run.
    */
-  readonly type: "executed" | "unstored" | "failed" | "lost" | "replayed" | "busy" | "mismatch";
+  readonly type:
+    | "executed"
+    | "unstored"
+    | "failed"
+    | "lost"
+    | "replayed"
+    | "busy"
+    | "mismatch"
+    | "dead"
+    | "corrupt"
+    | "unavailable";
   readonly key: string;
   /** ms since the call. */
   readonly elapsed: number;
@@ -65,17 +83,16 @@ export interface IdempotencyEvent {
 }
 
 /** Everything that one run needs. */
-export interface RunRequest<Value> {
+export interface RunRequest<Value> extends Place {
   /** `ttl` is the lease. */
   readonly settings: Settings;
-  readonly key: string;
-  /** The record's key in Redis. */
-  readonly name: string;
   readonly fingerprint: string;
   readonly retention: number;
   readonly codec: Codec<Value>;
   readonly signal: AbortSignal | undefined;
   readonly deadline: number;
+  /** Infinity: runs are not counted. */
+  readonly maxAttempts: number;
   readonly onEvent: EventHook<IdempotencyEvent> | undefined;
 }
 
@@ -95,7 +112,7 @@ export async function runOnce<Value>(
   request: RunRequest<Value>,
   handler: (context: RunContext) => Promise<Value> | Value,
 ): Promise<Outcome<Value>> {
-  const { settings, key, name, fingerprint, codec, signal } = request;
+  const { settings, key, name, fingerprint, codec, signal, maxAttempts } = request;
   const { runtime } = settings;
   const elapsed = stopwatch(runtime);
   const limit = request.deadline - runtime.now();
@@ -123,6 +140,7 @@ export async function runOnce<Value>(
     };
     let begin = verdict && (await judgeBegin(round, verdict, fingerprint));
     let result: Decoded<Value> | undefined;
+    let attempt: Attempt | undefined;
     if (begin?.kind === "replay") {
       result = decoded(codec, begin.record.result);
       // Before it is passed on to endpoints that lack it: what nobody can read must not spread.
@@ -133,7 +151,12 @@ export async function runOnce<Value>(
 
     if (begin?.kind === "run") {
       const run = new Run(request, { token, own, startedAt, round }, allowed, spent, report);
-      if (run.validity.remaining() > 0) return run.execute(handler);
+      // Behind the claim, so that contenders do not count; before the handler, so that every crash of it does.
+      const within = run.validity.remaining();
+      if (maxAttempts < Infinity && within > 0) attempt = await countAttempt(request, token, within, spent);
+      if (attempt && attempt.verdict !== "granted") begin = attempt.verdict && { kind: "unclear" };
+      else if (attempt && attempt.count > maxAttempts) begin = { kind: "dead", attempts: attempt.count - 1 };
+      else if (run.validity.remaining() > 0) return run.execute(handler, attempt);
     }
 
     // What this round left of its own goes: it makes place for others, or for the result, which also takes the
@@ -147,7 +170,8 @@ export async function runOnce<Value>(
       if (stays) return Promise.resolve({ outcome: "lost" });
       return renew(call, { ...own, value: found }, retentionLeft(request, replay.record), replay.text);
     };
-    const withdrawal = withdraw(settings, round, giveWay, replay !== undefined).done.finally(() =>
+    const { done } = withdraw(settings, round, giveWay, replay !== undefined);
+    const withdrawal: Promise<void> = (attempt ? attempt.undo().then(() => done) : done).finally(() =>
       withdrawals.delete(withdrawal),
     );
     withdrawals.add(withdrawal);
@@ -170,7 +194,11 @@ export async function runOnce<Value>(
       case "mismatch":
         report("mismatch");
         throw new FingerprintMismatchError(key);
+      case "dead":
+        report("dead");
+        throw new DeadKeyError(key, begin.attempts);
       case "corrupt":
+        report("corrupt");
         throw new RecordCorruptError(key, result as { cause: unknown } | undefined);
       case "busy":
         report("busy");
@@ -181,7 +209,8 @@ export async function runOnce<Value>(
         report("busy");
         throw new InProgressError(key, settings.timeout);
     }
-    throw new QuorumError("begin", [key], round.votes(), begin.kind === "run");
+    report("unavailable");
+    throw new QuorumError("begin", [key], (attempt ?? round).votes(), begin.kind === "run");
   }
 }
 
@@ -226,7 +255,10 @@ class Run<Value> {
     });
   }
 
-  async execute(handler: (context: RunContext) => Promise<Value> | Value): Promise<Outcome<Value>> {
+  async execute(
+    handler: (context: RunContext) => Promise<Value> | Value,
+    attempt: Attempt | undefined,
+  ): Promise<Outcome<Value>> {
     const { settings, key, codec } = this.#request;
     const { own, token, round } = this.#claim;
     const { validity } = this;
@@ -249,7 +281,9 @@ class Run<Value> {
       result = checkWellFormed("codec.encode()", checkType("codec.encode()", codec.encode(value), "string"));
     } catch (error) {
       validity.release();
-      const withdrawal = withdraw(settings, round, (call) => drop(call, own)).done;
+      const free = () => withdraw(settings, round, (call) => drop(call, own)).done;
+      // The count first: whoever finds the key free is to count from the beginning.
+      const withdrawal = attempt ? attempt.clear().then(free) : free();
       if (!handOver(settings, withdrawal)) await withdrawal;
       this.#report("failed");
       throw error;

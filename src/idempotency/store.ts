@@ -1,17 +1,58 @@
+import { type EndpointError, QuorumError, type Vote } from "../errors.ts";
 import type { Settings } from "../options.ts";
-import { ask, quorumOf, type Round, type Verdict } from "../quorum.ts";
-import { type Call, type Register, type RegisterAnswer, renew, type Spent, takeOrRead } from "../register.ts";
-import { type Judgement, judge } from "./record.ts";
+import { type Answer, ask, quorumOf, type Round, unlessAborted, type Verdict } from "../quorum.ts";
+import {
+  type Call,
+  drop,
+  isSight,
+  type Register,
+  type RegisterAnswer,
+  renew,
+  runScript,
+  type Spent,
+  takeOrRead,
+} from "../register.ts";
+import { registerScript } from "../scripts.ts";
+import { InProgressError } from "./errors.ts";
+import {
+  countOf,
+  countText,
+  type Judgement,
+  judge,
+  noFingerprint,
+  parseRecord,
+  pendingText,
+} from "./record.ts";
 
-// The steps of a run, each one command per endpoint. Nothing is read with a plain GET, which a lagging replica
-// may answer: every decision comes from a command that writes or compares.
+// The steps of a run, each one command per endpoint, and what operators do with a key. Nothing is read with a
+// plain GET, which a lagging replica may answer: every decision of a run comes from a command that writes or
+// compares, and operators look with the script, which only a primary runs.
+
+/** A key, and where it is in Redis. */
+export interface Place {
+  readonly key: string;
+  /** Of the record. */
+  readonly name: string;
+  /** Where runs are counted. */
+  readonly counter: string;
+}
 
 /** What a round of begins came to. */
 export type Begin =
   | { readonly kind: "run" }
   /** Granted, with nothing left of the lease; or too few answers to tell. */
   | { readonly kind: "unclear" }
+  /** Granted, to one run more than may be begun. */
+  | { readonly kind: "dead"; readonly attempts: number }
   | Judgement;
+
+/** What counting a run needs of it. */
+interface Counting extends Place {
+  readonly settings: Settings;
+  readonly retention: number;
+  readonly maxAttempts: number;
+  readonly signal: AbortSignal | undefined;
+}
 
 /** Asks every endpoint to begin a run: `own` is its key with the pending record. */
 export function askBegin(
@@ -62,6 +103,214 @@ export async function completeOne(
   // A begin that was held up has arrived in between.
   if (taken.other === own.value) return renew(call, own, retention, complete);
   return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };
+}
+
+/** A run's place among those of its key that began and neither completed nor failed. */
+export interface Attempt {
+  /** Whether a quorum has it, undefined when the caller's signal ended that; the handler may not begin before. */
+  readonly verdict: Verdict | undefined;
+  /** How many they are, this one included. */
+  readonly count: number;
+  /** The handler has not begun: it does not count. */
+  undo(): Promise<void>;
+  /** The handler has failed, and so has come to an end: nothing counts any more. */
+  clear(): Promise<void>;
+  votes(): Vote[];
+}
+
+/**
+ * Counts a run before its handler begins, within `within` ms. A quorum then has its count, which the next run
+ * finds at one endpoint at least, and exceeds: each run that began has a count of its own, and none goes missing.
+ * Every write compares with what was read or written under this run's token, so that none which comes late can
+ * touch what a later run has counted.
+ */
+export async function countAttempt(
+  { settings, counter, retention, maxAttempts, signal }: Counting,
+  token: string,
+  within: number,
+  spent: Spent,
+): Promise<Attempt> {
+  const timeout = Math.min(settings.timeout, within);
+  const at = (count: number): Register => ({ keys: [counter], value: countText({ count, token }) });
+  type Sight = Answer & { readonly found: string; readonly before: number };
+  const sight = ask(
+    settings,
+    timeout,
+    async (call): Promise<Sight> => {
+      const { other } = await takeOrRead(call, at(1), retention);
+      const before = other === undefined ? 0 : countOf(other);
+      if (before === undefined) throw new Error("what is stored where runs are counted is no count");
+      return { outcome: "granted", found: other ?? at(1).value, before };
+    },
+    spent,
+  );
+  let last: Round<Answer> = sight;
+  let verdict = await unlessAborted(sight, signal);
+  const count = 1 + Math.max(0, ...sight.answers.map((answer) => (answer as Sight | undefined)?.before ?? 0));
+  if (verdict === "granted" && count > 1 && count <= maxAttempts) {
+    last = ask(
+      settings,
+      timeout,
+      async (call): Promise<Answer> => {
+        const seen = await sight.requests[settings.endpoints.indexOf(call.endpoint)]!;
+        if (seen.outcome === "error") throw seen.cause;
+        return renew(call, { keys: [counter], value: seen.found }, retention, at(count).value);
+      },
+      spent,
+    );
+    verdict = await unlessAborted(last, signal);
+  }
+  const { endpoints, runtime } = settings;
+  const all = (perform: (call: Call) => Promise<Answer>) =>
+    ask({ endpoints, runtime }, settings.timeout, perform).done;
+  const clear = () => all((call) => drop(call, at(count)));
+  return {
+    verdict,
+    count,
+    clear,
+    async undo() {
+      if (count > maxAttempts) return;
+      if (count === 1) return clear();
+      await all((call) => renew(call, at(count), retention, at(count - 1).value));
+    },
+    votes: () => last.votes(),
+  };
+}
+
+/** What stands at a key. */
+export interface KeyInspection {
+  /**
+   * What a run would find. `undecided`: some endpoints have something, too few to say what it comes to; the votes
+   * tell what. `corrupt`: it is no record.
+   */
+  readonly state: "none" | "pending" | "complete" | "corrupt" | "undecided";
+  /** ms since it was begun or completed, as far as the wall clocks agree; undefined where neither is known. */
+  readonly age?: number | undefined;
+  /** ms until the lease or the retention ends; 0 where neither is known. */
+  readonly remaining: number;
+  /** SHA-256 of the fingerprint, hexadecimal; undefined where there is none. */
+  readonly fingerprint?: string | undefined;
+  /** Runs that began and neither completed nor failed, as far as they were counted: the most of any endpoint. */
+  readonly attempts: number;
+  /** By endpoint. */
+  readonly votes: readonly KeyVote[];
+}
+
+/** What one endpoint knows of a key. */
+export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">> {
+  readonly endpoint: string;
+  readonly state: "none" | "pending" | "complete" | "corrupt" | "error";
+  readonly cause?: EndpointError;
+}
+
+interface Sight extends Answer {
+  /** The record, undefined where there is none, and the ms until it expires. */
+  readonly text: string | undefined;
+  readonly remaining: number;
+  /** The count of runs, "" where there is none. */
+  readonly counted: string;
+}
+
+/** Looks at a key on every endpoint, and hears all of them out. */
+async function look(settings: Settings, { key, name, counter }: Place, action: string) {
+  const round = ask(settings, settings.timeout, async (call): Promise<Sight> => {
+    // Of the three keys that the script reads, it tells the first and the third.
+    const reply = await runScript(call, registerScript, [name, name, counter], ["look", "", 1, 1, 0]);
+    const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
+    if (!isSight(call, value, remaining) || typeof counted !== "string") {
+      throw new Error("unexpected reply to a script");
+    }
+    // -2: nothing stands there, which an empty text does not tell.
+    return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
+  });
+  await round.done;
+  const sights = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
+  const unclear = new QuorumError(action, [key], round.votes());
+  if (sights.length < quorumOf(settings.endpoints.length)) throw unclear;
+  return { round, sights, unclear, texts: sights.flatMap(({ text }) => text ?? []) };
+}
+
+/** See {@link Idempotency.inspect}. */
+export async function inspect(settings: Settings, place: Place): Promise<KeyInspection> {
+  const { endpoints, runtime } = settings;
+  const { round, sights, texts } = await look(settings, place, "inspect");
+  const now = runtime.now();
+  const quorum = quorumOf(endpoints.length);
+  const veto = endpoints.length - quorum + 1;
+  const found = judge(texts, noFingerprint, endpoints.length);
+  let state: KeyInspection["state"] = texts.length > 0 ? "undecided" : "none";
+  let text: string | undefined;
+  if (found.kind === "busy") {
+    state = "pending";
+    text = pendingText(found.record);
+  } else if (found.kind === "replay" && found.decided) {
+    state = "complete";
+    text = found.text;
+  } else if (texts.filter((other) => !parseRecord(other)).length >= veto) {
+    state = "corrupt";
+  }
+  // It stands for as long as enough endpoints have it.
+  const ends = sights.flatMap((sight) => (text && sight.text === text ? [sight.remaining] : []));
+  const remaining = ends.sort((a, b) => b - a)[(state === "pending" ? quorum : veto) - 1] ?? 0;
+  return {
+    ...about(text, now),
+    state,
+    remaining,
+    attempts: Math.max(...sights.map(({ counted }) => countOf(counted) ?? 0)),
+    votes: round.answers.map((answer, index): KeyVote => {
+      const endpoint = endpoints[index]!.name;
+      if (answer?.outcome !== "granted") return { endpoint, state: "error", ...answer };
+      const attempts = countOf(answer.counted) ?? 0;
+      return { endpoint, ...about(answer.text, now), remaining: Math.max(0, answer.remaining), attempts };
+    }),
+  };
+}
+
+/** What a text tells that may be a record. */
+function about(text: string | undefined, now: number) {
+  const record = parseRecord(text);
+  if (!record) return { state: text === undefined ? ("none" as const) : ("corrupt" as const) };
+  const { state, fingerprint } = record;
+  const since = state === "pending" ? record.startedAt : record.completedAt;
+  return {
+    state,
+    age: Math.max(0, now - since),
+    ...(fingerprint !== noFingerprint && { fingerprint }),
+  };
+}
+
+/** See {@link Idempotency.forget}. */
+export async function forget(settings: Settings, place: Place): Promise<boolean> {
+  const { key, name, counter } = place;
+  const count = settings.endpoints.length;
+  for (let removed = false, pass = 1; ; pass += 1) {
+    const { round, sights, texts, unclear } = await look(settings, place, "forget");
+    const found = judge(texts, noFingerprint, count);
+    if (found.kind === "busy") {
+      // It has begun since the removal.
+      if (removed) return true;
+      throw new InProgressError(key, Math.max(1_000, ...sights.map(({ remaining }) => remaining)));
+    }
+    const silent = count - sights.length;
+    const isPending = (text: string | undefined) => parseRecord(text)?.state === "pending";
+    const stays = ({ text, counted }: Sight) => counted === "" && (text === undefined || isPending(text));
+    const settled = sights.every(stays);
+    if (settled && silent === 0) return removed;
+    // Those that are silent may make a quorum of a run, and a copy that one of them keeps would be found again.
+    const mayRun = texts.filter(isPending).length + silent >= quorumOf(count);
+    if (settled || mayRun || pass > 3) throw unclear;
+    const removal = ask(settings, settings.timeout, async (call): Promise<Answer> => {
+      const sight = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
+      if (sight.outcome === "error") throw sight.cause;
+      const { text, counted } = sight;
+      // By comparison: what a run has begun or counted since stays.
+      if (text !== undefined && !isPending(text)) await drop(call, { keys: [name], value: text });
+      if (counted) await drop(call, { keys: [counter], value: counted });
+      return { outcome: "granted" };
+    });
+    await removal.done;
+    removed = true;
+  }
 }
 
 function othersOf({ answers }: Round<RegisterAnswer>): string[] {

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { fingerprintOf, hashKey } from "../../src/idempotency/digest.ts";
 import {
   completeText,
+  countOf,
+  countText,
   judge,
   noFingerprint,
   parseRecord,
@@ -90,6 +92,39 @@ describe("records as text", () => {
       { seed, numRuns: 5_000 },
     );
   });
+});
+
+describe("counts as text", () => {
+  test("read back as they were written", () => {
+    expect(countText({ token: run.token, count: 3 })).toBe(`A1 ${run.token} 3`);
+    fc.assert(
+      fc.property(token, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (token, count) => {
+        expect(countOf(countText({ token, count }))).toBe(count);
+      }),
+      { seed },
+    );
+  });
+
+  test.each([
+    "",
+    "1",
+    "A1 t",
+    "A1 t 0",
+    "A1 t 01",
+    "A1 t -1",
+    "A1 t 1.5",
+    "A1 t 1e3",
+    "A1 t 9007199254740993",
+  ])("%j is none", (text) => {
+    expect(countOf(text)).toBe(undefined);
+  });
+
+  test.each(["A1  1", "A1 t 1 ", "A1 t 1\n", "A2 t 1", "a1 t 1", " A1 t 1", pending(), complete()])(
+    "nor is %j",
+    (text) => {
+      expect(countOf(text)).toBe(undefined);
+    },
+  );
 });
 
 describe("judge", () => {
