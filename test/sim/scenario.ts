@@ -28,6 +28,8 @@ export interface Scenario {
   /** ms about which ttls are drawn. */
   readonly ttl: number;
   readonly fencing: boolean;
+  /** How many of the calls are made for an owner of two, and not for the call alone. */
+  readonly owned: number;
   /** What processes do, each as often as it stands here. */
   readonly work: readonly Work[];
   /** How many calls each process makes while there are faults, roughly. */
@@ -78,6 +80,7 @@ export function drawScenario(draw: Draw): Scenario {
     resources: draw.chance(0.6) ? ["a"] : ["a", "b{x}"],
     ttl,
     fencing: draw.chance(0.6),
+    owned: draw.pick([0, 0.05, 0.6]),
     work: draw.pick([
       ["lock"],
       ["lock", "using"],

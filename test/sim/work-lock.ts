@@ -11,7 +11,7 @@ export async function workLock(actor: Actor): Promise<void> {
   const resources = drawResources(actor);
   const options = drawOptions(actor);
   const autoExtend = draw.chance(0.3);
-  const token = draw.chance(0.08) ? draw.pick(["owner-1", "owner-2"]) : undefined;
+  const token = draw.chance(actor.scenario.owned) ? draw.pick(["owner-1", "owner-2"]) : undefined;
   const abort = draw.chance(0.15) ? new AbortController() : undefined;
   let abortedAt = Number.POSITIVE_INFINITY;
   if (abort) {
