@@ -1,18 +1,23 @@
+import { bodyHash } from "./body.ts";
 import {
-  providerName,
+  idFromBody,
   requireBytes,
-  requireHeader,
+  requireForm,
+  requireForms,
   requireId,
-  secretList,
   type WebhookProvider,
-  WebhookVerificationError,
 } from "./provider.ts";
-import { decodeHex, signatureCheck } from "./signature.ts";
+import { badSignature, decodeHex, requireSignature, signatureCheck } from "./signature.ts";
 
 /** Options of {@link github}. */
 export interface GitHubOptions {
   /** The webhook's secret, or several while it is being rotated: each of them is accepted. */
   readonly secret: string | readonly string[];
+  /**
+   * `"header"`: the id is `X-GitHub-Delivery`, which is not signed. `"body"`: the hash of the body, which is;
+   * then no header can make a captured delivery a new one. Default `"header"`.
+   */
+  readonly id?: "header" | "body" | undefined;
   /** Default `"github"`. Give webhooks with secrets of their own names of their own. */
   readonly name?: string | undefined;
 }
@@ -23,7 +28,7 @@ export interface GitHubOptions {
  * there is no tolerance; the older `X-Hub-Signature` (SHA-1) is not looked at.
  *
  * GitHub waits 10 s for an answer and does not retry by itself; a redelivery by hand or over its API keeps
- * the id.
+ * the id. All webhooks that hear of one event get it under one id: give each a name of its own.
  *
  * @throws {TypeError} at once, when a secret is empty or not a string.
  *
@@ -32,26 +37,18 @@ export interface GitHubOptions {
  * const { id } = await provider.verify(request, body);
  */
 export function github(options: GitHubOptions): WebhookProvider {
-  const name = providerName(options.name, "github");
-  const encoder = new TextEncoder();
-  const secrets = secretList("secret", options.secret).map((secret) => encoder.encode(secret));
-  const signed = signatureCheck({ name: "HMAC", hash: "SHA-256" }, secrets);
+  const name = requireForm("name", options.name ?? "github");
+  const fromBody = idFromBody(options.id);
+  const signed = signatureCheck("HMAC-SHA256", requireForms("secret", options.secret));
 
   return {
     name,
     async verify(request, body) {
       requireBytes(body);
-      const header = requireHeader(name, request, "x-hub-signature-256");
-      const id = requireId(name, request, "x-github-delivery");
-      const signature = header.startsWith("sha256=") ? decodeHex(header.slice(7)) : undefined;
-      if (signature?.length !== 32) {
-        const why = "x-hub-signature-256 is not sha256= and 64 digits of lower-case hex";
-        throw new WebhookVerificationError(name, "malformed-header", why);
-      }
-      if (!(await signed([signature], body))) {
-        throw new WebhookVerificationError(name, "bad-signature", "no secret made this signature");
-      }
-      return { id, idSigned: false };
+      const signature = requireSignature(name, request, "x-hub-signature-256", "sha256=", decodeHex, 32);
+      const id = fromBody ? undefined : requireId(name, request, "x-github-delivery");
+      if (!(await signed(signature, body))) throw badSignature(name);
+      return { id: id ?? (await bodyHash(body)), idSigned: fromBody };
     },
   };
 }

@@ -1,8 +1,18 @@
+export { bodyHash } from "./body.ts";
+export { type DiscordOptions, discord } from "./discord.ts";
 export { type GitHubOptions, github } from "./github.ts";
+export { type LinearOptions, linear } from "./linear.ts";
 export {
+  requireHeader,
+  requireId,
   type VerifiedWebhook,
   type WebhookProvider,
   WebhookVerificationError,
   type WebhookVerificationReason,
 } from "./provider.ts";
+export { type ShopifyOptions, shopify } from "./shopify.ts";
+export { decodeBase64, decodeHex, type SignatureCheck, signatureCheck } from "./signature.ts";
+export { type SlackOptions, slack } from "./slack.ts";
 export { type StandardWebhooksOptions, standardWebhooks } from "./standard-webhooks.ts";
+export { type StripeOptions, stripe } from "./stripe.ts";
+export type { ToleranceOptions } from "./tolerance.ts";

@@ -4,11 +4,17 @@ import { RedlockError } from "../errors.ts";
 export interface VerifiedWebhook {
   /** The sender's name of the event, the same in every redelivery: 1 … 255 visible ASCII characters. */
   readonly id: string;
+  /**
+   * What the id is unique within, beside the provider's name: it belongs to the key's scope. Absent where the
+   * id alone tells events apart. It comes from headers, which the signature need not cover even where it
+   * covers the id.
+   */
+  readonly scope?: readonly string[];
   /** When the sender signed the delivery, in ms since 1970; only where the signature covers it. */
   readonly timestamp?: number;
   /**
    * Whether the signature covers the id. Where it does not, whoever captured one delivery can send the same
-   * body again under a fresh id; deduplicate on the body's hash as well if that matters.
+   * body again under a fresh id; where that matters, let the body name the event (`id: "body"`).
    */
   readonly idSigned: boolean;
 }
@@ -39,7 +45,8 @@ export interface WebhookProvider {
 /**
  * Why a delivery is refused. `missing-header`: a header that the sender always sets is absent or empty.
  * `malformed-header`: a header is not of the sender's form. `bad-signature`: no secret or key made this
- * signature for this body. `outside-tolerance`: signed too long ago, or too far in the future.
+ * signature for this body. `outside-tolerance`: signed too long ago, or too far in the future, or without a
+ * time where the sender always signs one.
  */
 export type WebhookVerificationReason =
   | "missing-header"
@@ -78,18 +85,25 @@ export function requireHeader(provider: string, request: Request, header: string
   return value;
 }
 
+/** What a header that is not of its sender's form is refused with. */
+export function malformed(provider: string, header: string, why: string): WebhookVerificationError {
+  return new WebhookVerificationError(provider, "malformed-header", `${header} ${why}`);
+}
+
+/** Whether it can be an id. It becomes part of a key and of log lines, so it is bounded. */
+export function isId(value: unknown): value is string {
+  return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value);
+}
+
 /**
- * The delivery's id from its header. It becomes part of a key and of log lines, so it is bounded: 1 … 255
- * visible ASCII characters. A space is refused because a header that was sent twice arrives as `"a, b"`.
+ * The delivery's id, or a part of its scope, from a header: 1 … 255 visible ASCII characters. A space is
+ * refused because a header that was sent twice arrives as `"a, b"`.
  *
  * @throws {WebhookVerificationError} `missing-header` or `malformed-header`.
  */
 export function requireId(provider: string, request: Request, header: string): string {
   const id = requireHeader(provider, request, header);
-  if (!/^[\x21-\x7e]{1,255}$/.test(id)) {
-    const why = `${header} is not an id of 1 to 255 visible ASCII characters`;
-    throw new WebhookVerificationError(provider, "malformed-header", why);
-  }
+  if (!isId(id)) throw malformed(provider, header, "is not 1 to 255 visible ASCII characters");
   return id;
 }
 
@@ -106,34 +120,31 @@ export function requireBytes(body: unknown): void {
 }
 
 /**
- * The provider's name, by default the sender's.
+ * A string of some form from an option; by default it only must not be empty. It may be a secret, so it is
+ * never part of the message.
  *
- * @throws {TypeError} it is not a string, or empty.
+ * @throws {TypeError} it is something else: mostly a variable that is not set (and an empty secret is one
+ * that everybody knows), or one that was pasted with a line's end.
  */
-export function providerName(name: string | undefined, fallback: string): string {
-  if (name === undefined) return fallback;
-  if (typeof name !== "string" || name === "") {
-    throw new TypeError(`name must be a string that is not empty, not ${JSON.stringify(name)}`);
-  }
-  return name;
+export function requireForm(option: string, value: unknown, form: RegExp = /./s): string {
+  if (typeof value === "string" && form.test(value)) return value;
+  throw new TypeError(`${option} must be a string that matches ${form} (is the variable set?)`);
 }
 
-/**
- * A list of secrets (or of public keys) from an option that takes one or several. The values are never part
- * of a message.
- *
- * @throws {TypeError} nothing is given, or one of them is not a string, or empty: mostly a variable that is
- * not set, and an empty secret is one that everybody knows.
- */
-export function secretList(option: string, value: string | readonly string[] | undefined): readonly string[] {
-  const list = typeof value === "string" ? [value] : value;
-  if (!Array.isArray(list) || list.length === 0) {
-    throw new TypeError(`${option} must be a string or a list of strings that is not empty`);
-  }
-  for (const one of list) {
-    if (typeof one !== "string" || one === "") {
-      throw new TypeError(`${option} must not be empty, and nothing but a string (is the variable set?)`);
-    }
-  }
-  return list;
+/** The strings of an option that takes one or several, as `requireForm` does; at least one. */
+export function requireForms(
+  option: string,
+  value: string | readonly string[] | undefined,
+  form?: RegExp,
+): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(value) && value.length > 0 ? value : [value];
+  return list.map((one) => requireForm(option, one, form));
+}
+
+/** The form of secrets that their sender makes up: white space came in on the way here. */
+export const generated: RegExp = /^\S+$/;
+
+/** Whether ids come from the body, by the option of providers whose header with the id is not signed. */
+export function idFromBody(id: "header" | "body" = "header"): boolean {
+  return requireForm("id", id, /^(header|body)$/) === "body";
 }

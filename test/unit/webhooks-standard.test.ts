@@ -1,6 +1,7 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign as signBytes } from "node:crypto";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
+import { Webhook as SvixWebhook } from "svix";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type StandardWebhooksOptions,
@@ -8,9 +9,11 @@ import {
   type WebhookProvider,
   WebhookVerificationError,
 } from "../../src/webhooks/index.ts";
+import { seeded } from "../fuzz/seeded.ts";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const vendor = new Webhook(secret);
+const svix = new SvixWebhook(secret);
 const id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
 const seconds = 1_614_265_330;
 const at = seconds * 1_000;
@@ -72,14 +75,16 @@ describe("standardWebhooks", () => {
       vi.useRealTimers();
     });
 
-    const vendorAccepts = (from: Request, content: string) => {
+    const accepts = (verifies: () => unknown) => {
       try {
-        vendor.verify(content, Object.fromEntries(from.headers), { jsonParse: false });
+        verifies();
         return true;
       } catch {
         return false;
       }
     };
+    const vendorAccepts = (from: Request, content: string) =>
+      accepts(() => vendor.verify(content, Object.fromEntries(from.headers), { jsonParse: false }));
     const weAccept = (by: WebhookProvider, from: Request, content: string) =>
       by.verify(from, bytes(content)).then(
         () => true,
@@ -135,11 +140,40 @@ describe("standardWebhooks", () => {
           if (strict) seen.strict++;
           if (ours || !strict) expect(ours).toBe(theirs);
         }),
-        { numRuns: 2_000 },
+        seeded(2_000),
       );
       expect(seen.accepted).toBeGreaterThan(100);
       expect(seen.refused).toBeGreaterThan(100);
       expect(seen.strict).toBeLessThan(seen.accepted + seen.refused);
+    });
+
+    it("accepts what Svix signs, under either name of the headers, and refuses what Svix refuses", async () => {
+      const by = standardWebhooks({ secret });
+      // Svix parses what it verifies.
+      const content = fc.json().map((text) => text || "{}");
+      const wrong = fc.constantFrom("none", "body", "id", "timestamp", "signature", "prefix");
+      const seen = { accepted: 0, refused: 0 };
+      await fc.assert(
+        fc.asyncProperty(content, fc.constantFrom("svix", "webhook"), wrong, async (text, prefix, part) => {
+          const headers = {
+            id,
+            timestamp: String(seconds),
+            signature: svix.sign(id, new Date(at), text),
+          };
+          if (part === "id") headers.id += "x";
+          if (part === "timestamp") headers.timestamp = String(seconds + 1);
+          if (part === "signature") headers.signature = headers.signature.replace(/,./, ",?");
+          const from = request(headers, part === "prefix" ? "other" : prefix);
+          const sent = part === "body" ? `${text} ` : text;
+          const theirs = accepts(() => svix.verify(sent, Object.fromEntries(from.headers)));
+          const ours = await weAccept(by, from, sent);
+          expect(ours).toBe(part === "none");
+          expect(ours).toBe(theirs);
+          seen[ours ? "accepted" : "refused"]++;
+        }),
+        seeded(200),
+      );
+      expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(0);
     });
 
     it("accepts and refuses the same ages, also within a second", async () => {
@@ -160,19 +194,6 @@ describe("standardWebhooks", () => {
     });
   });
 
-  it("takes a tolerance, which holds in both directions", async () => {
-    for (const [offset, accepted] of [
-      [-11, false],
-      [-10, true],
-      [10, true],
-      [11, false],
-    ] as const) {
-      const by = provider({ tolerance: 10_000, now: () => at + offset * 1_000 });
-      if (accepted) await expect(by.verify(delivery(), bytes(body))).resolves.toBeDefined();
-      else expect(await refusal(by, delivery())).toBe("outside-tolerance");
-    }
-  });
-
   it("has a tolerance of 5 minutes when none is given, also when that is said with undefined", async () => {
     for (const options of [{}, { tolerance: undefined }]) {
       const by = (now: number) => provider({ ...options, now: () => now });
@@ -180,10 +201,6 @@ describe("standardWebhooks", () => {
       expect(await refusal(by(at + 301_000), delivery())).toBe("outside-tolerance");
       expect(await refusal(by(at - 301_000), delivery())).toBe("outside-tolerance");
     }
-  });
-
-  it("refuses while its clock is broken", async () => {
-    expect(await refusal(provider({ now: () => Number.NaN }), delivery())).toBe("outside-tolerance");
   });
 
   it.each([
@@ -200,19 +217,8 @@ describe("standardWebhooks", () => {
   });
 
   describe("rotation", () => {
-    const next = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
     const content = `${id}.${seconds}.${body}`;
     const wrong = `v1,${Buffer.alloc(32).toString("base64")}`;
-
-    it("accepts each of several secrets", async () => {
-      const by = provider({ secret: [next, secret] });
-      for (const key of [next, secret]) {
-        await expect(
-          by.verify(delivery({ signature: hmac(key, content) }), bytes(body)),
-        ).resolves.toBeDefined();
-      }
-      expect(await refusal(by, delivery({ signature: wrong }))).toBe("bad-signature");
-    });
 
     it("accepts one good signature among several, wherever it stands and whatever surrounds it", async () => {
       const right = hmac(secret, content);
@@ -281,10 +287,6 @@ describe("standardWebhooks", () => {
   });
 
   describe("headers", () => {
-    it("takes Svix's names of the headers", async () => {
-      await expect(provider().verify(delivery({}, "svix"), bytes(body))).resolves.toMatchObject({ id });
-    });
-
     it("takes the prefix with all three headers, beside a stray header of another", async () => {
       const from = delivery({}, "svix");
       from.headers.set("webhook-id", "something-else");
@@ -366,8 +368,6 @@ describe("standardWebhooks", () => {
 
     it.each([
       ["nothing", {}],
-      ["an empty secret", { secret: "" }],
-      ["no secrets", { secret: [] }],
       ["nothing behind whsec_", { secret: "whsec_" }],
       ["what is not base64", { secret: "whsec_not*base64*not*base64*not*base64" }],
       ["a line's end behind the secret", { secret: `${secret}\n` }],
@@ -376,15 +376,12 @@ describe("standardWebhooks", () => {
       ["a bad secret among good ones", { secret: [secret, "whsec_short"] }],
       ["a private key", { secret: `whsk_${Buffer.alloc(64, 1).toString("base64")}` }],
       ["a public key as secret", { secret: `whpk_${Buffer.alloc(32, 1).toString("base64")}` }],
-      ["something else", { secret: 42 as unknown as string }],
       ["a short public key", { publicKey: `whpk_${Buffer.alloc(31, 1).toString("base64")}` }],
       ["a secret as public key", { publicKey: key(32) }],
       ["an empty public key beside a secret", { secret, publicKey: "" }],
       ["an empty prefix of headers", { secret, headerPrefix: "" }],
       ["no prefixes of headers", { secret, headerPrefix: [] }],
       ["a prefix with its dash", { secret, headerPrefix: "webhook-" }],
-      ["a clock that is none", { secret, now: 5 as unknown as () => number }],
-      ["an empty name", { secret, name: "" }],
     ])("throws a TypeError for %s", (_, options: StandardWebhooksOptions) => {
       expect(() => standardWebhooks(options)).toThrow(TypeError);
     });
@@ -397,26 +394,5 @@ describe("standardWebhooks", () => {
         expect(set).not.toThrow(/dG9vIHNob3J0/);
       },
     );
-
-    it.each([999, -1, 1_000.5, Number.NaN, Number.POSITIVE_INFINITY, "5000"])(
-      "throws a RangeError that names a tolerance of %s",
-      (tolerance) => {
-        const set = () => standardWebhooks({ secret, tolerance: tolerance as number });
-        expect(set).toThrow(RangeError);
-        expect(set).toThrow(String(tolerance));
-      },
-    );
-
-    it("takes a name", () => {
-      expect(provider().name).toBe("standard-webhooks");
-      expect(provider({ name: "resend" }).name).toBe("resend");
-    });
-
-    it("throws a TypeError for a body that is not bytes", async () => {
-      const text = body as unknown as Uint8Array<ArrayBuffer>;
-      await expect(provider().verify(delivery(), text)).rejects.toThrow(
-        new TypeError("body must be the request's bytes as a Uint8Array, not string"),
-      );
-    });
   });
 });
