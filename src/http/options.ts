@@ -1,0 +1,205 @@
+import { checkInteger, checkNumber, checkType } from "../check.ts";
+import type { EventHook } from "../events.ts";
+import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../idempotency/index.ts";
+import { settled } from "../options.ts";
+import type { Redlock } from "../redlock.ts";
+import { systemRuntime } from "../runtime.ts";
+import type { WebhookProvider } from "../webhooks/index.ts";
+import type { ProblemCode } from "./problem.ts";
+import type { Keeping } from "./stored.ts";
+
+/** What happened to a request, beside what happened to its key. */
+export type HttpEvent =
+  | IdempotencyEvent
+  /** The handler did not run, or its response was not sent, and a problem was answered. */
+  | {
+      readonly type: "refused";
+      readonly status: number;
+      readonly code: ProblemCode;
+      /** Undefined where it came to none. */
+      readonly key: string | undefined;
+      /** Why, where there was an error: e.g. the `QuorumError`, of which the client is told nothing more. */
+      readonly error: unknown;
+    }
+  /** No quorum could be reached, and with `failOpen` the handler runs without protection. */
+  | { readonly type: "unguarded"; readonly key: string; readonly error: unknown };
+
+/** What must be the same whenever a key is used again. */
+export type Fingerprint = (
+  request: Request,
+  body: Uint8Array,
+) => string | Uint8Array | undefined | Promise<string | Uint8Array | undefined>;
+
+/** What does not differ between requests. `undefined` leaves the default in place. */
+export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
+  /**
+   * Length of a result's life, in ms. Default: 24 hours; for webhooks 7 days, longer than senders go on retrying.
+   */
+  readonly retention?: number | undefined;
+  /**
+   * How long a duplicate waits for the first request's response, in ms. Default 0; for webhooks 2 000, and at
+   * most 60 000: it must be below the sender's timeout.
+   */
+  readonly wait?: number | undefined;
+  /** The header with the key; not for webhooks. Default `Idempotency-Key`. */
+  readonly header?: string | undefined;
+  /**
+   * Whether a request without a key is refused (400) or passed through unprotected; not for webhooks. GET, HEAD,
+   * OPTIONS and TRACE without a key are always passed through. Default true.
+   */
+  readonly required?: boolean | undefined;
+  /**
+   * What must be the same whenever the key is used again, else 422: true for method, path with query and body,
+   * false for nothing, or a function. Default true; for webhooks false: a redelivery's body may differ.
+   */
+  readonly fingerprint?: boolean | Fingerprint | undefined;
+  /**
+   * Whether the handler runs, unprotected, when no quorum can be reached; not for webhooks, whose senders try
+   * again. Default false: 503.
+   */
+  readonly failOpen?: boolean | undefined;
+  /**
+   * What names a delivery: its id, or the hash of its body where the signature does not cover the id, so that a
+   * captured body cannot be sent again under another id. Only for webhooks. Default `"id"`.
+   */
+  readonly unsignedId?: "id" | "body" | undefined;
+  /**
+   * Which responses are stored and answered again; after the others the key is free. A handler that throws is
+   * never asked for. Default: all but 5xx, 408, 409, 423, 425, 429 and 499; for webhooks only 2xx.
+   */
+  readonly store?: ((response: Response) => boolean) | undefined;
+  /**
+   * Further headers that are stored, beside content-type, content-language, location and etag. Headers that
+   * belong to one message, to one connection or to CORS cannot be. Default: none.
+   */
+  readonly headers?: readonly string[] | undefined;
+  /** The most bytes a request's body may have, else 413. Default 1 048 576 (1 MiB). */
+  readonly maxRequestBody?: number | undefined;
+  /** The most bytes that are stored of a response's body; a larger one counts as a stream. Default 262 144 (256 KiB). */
+  readonly maxResponseBody?: number | undefined;
+  /**
+   * What is stored of a response that is too large, a stream or encoded, and is never held back: `"status"` (and
+   * headers; duplicates get them with an empty body and `Idempotent-Body: omitted`), or `"nothing"`: the key is
+   * free as soon as the response begins, and a duplicate runs again. Default `"status"`.
+   */
+  readonly streams?: "status" | "nothing" | undefined;
+  /** Hears what happens. What it throws changes nothing. Default: none. */
+  readonly onEvent?: EventHook<HttpEvent> | undefined;
+}
+
+/** Options of {@link withIdempotency}. */
+export interface HttpOptions extends HttpRules {
+  readonly redlock: Redlock;
+  /** The sender of webhooks: its deliveries' ids are the keys, and nothing but genuine ones gets to Redis. */
+  readonly provider?: WebhookProvider | undefined;
+  /**
+   * Whose keys these are: tenant, account, user; one name or several. Without it, whoever knows a key and the
+   * request that went with it gets the response. A webhook's scope begins with what its provider says.
+   */
+  readonly scope?: string | readonly string[] | undefined;
+  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. */
+  readonly deadline?: number | undefined;
+}
+
+/** Rules with every default filled in. */
+export interface SettledRules extends Keeping {
+  readonly webhook: boolean;
+  readonly header: string;
+  readonly required: boolean;
+  readonly failOpen: boolean;
+  readonly byBody: boolean;
+  readonly fingerprint: Fingerprint | undefined;
+  readonly maxRequestBody: number;
+  readonly runs: IdempotencyOptions;
+  readonly onEvent: EventHook<HttpEvent> | undefined;
+}
+
+// Of one message or one connection, secret, or made anew for whoever asks.
+const neverKept =
+  /^(set-cookie2?|date|age|content-(length|encoding|range)|transfer-encoding|connection|keep-alive|te|trailer|upgrade|proxy-.*|www-authenticate|cf-.*|access-control-.*|idempotent-.*)$/;
+
+/** Passes for a while, unlike the answer that a retry is for: 423 is what a lock around the handler answers. */
+const temporary = [408, 409, 423, 425, 429, 499];
+
+/**
+ * Fills in the defaults and checks everything.
+ *
+ * @throws TypeError | RangeError naming the option
+ */
+export function settledRules(options: HttpRules, webhook: boolean): SettledRules {
+  const given = settled<HttpRules>(options);
+  const { fingerprint = !webhook, headers = [], onEvent, store } = given;
+  const rules: SettledRules = {
+    webhook,
+    header: checkType("header", given.header ?? "idempotency-key", "string"),
+    required: checkType("required", given.required ?? true, "boolean"),
+    failOpen: checkType("failOpen", given.failOpen ?? false, "boolean"),
+    byBody: oneOf("unsignedId", given.unsignedId, ["id", "body"]) === "body",
+    fingerprint: typeof fingerprint === "boolean" ? (fingerprint ? ofRequest : undefined) : fingerprint,
+    store: store ?? (webhook ? ({ ok }) => ok : ({ status }) => status < 500 && !temporary.includes(status)),
+    headers: ["content-type", "content-language", "location", "etag", ...headers.map(checkHeader)],
+    maxRequestBody: checkInteger("maxRequestBody", given.maxRequestBody ?? 1_048_576, 0, 2 ** 31),
+    maxResponseBody: checkInteger("maxResponseBody", given.maxResponseBody ?? 262_144, 0, 2 ** 31),
+    streams: oneOf("streams", given.streams, ["status", "nothing"]),
+    runs: settled<IdempotencyOptions>(
+      { wait: webhook ? 2_000 : 0, retention: (webhook ? 7 : 1) * 86_400_000 },
+      given as IdempotencyOptions,
+    ),
+    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
+  };
+  new Headers([[rules.header, ""]]); // throws what names no header
+  checkType("store", rules.store, "function");
+  if (rules.fingerprint) checkType("fingerprint", rules.fingerprint, "function");
+  if (webhook) {
+    checkNumber("wait", rules.runs.wait ?? 0, 0, 60_000);
+    if (rules.failOpen) throw new RangeError("failOpen is not for webhooks: their senders try again");
+  }
+  // Checked now, even where the client is made anew for each request.
+  new Idempotency({ settings: { endpoints: [], runtime: systemRuntime }, options: {} } as never, rules.runs);
+  return rules;
+}
+
+/** A client, or what makes one for each request. */
+export function checkClient(redlock: unknown): void {
+  if (typeof redlock !== "function") checkType("redlock.acquire", Object(redlock).acquire, "function");
+}
+
+/** A provider, or what makes one for each request. */
+export function checkProvider(provider: unknown): void {
+  if (typeof provider !== "function") checkType("provider.verify", Object(provider).verify, "function");
+}
+
+/** One name or several. */
+export function checkScope(scope: string | readonly string[]): string | readonly string[] {
+  for (const part of Array.isArray(scope) ? scope : [scope]) checkType("scope", part, "string");
+  return scope;
+}
+
+function checkHeader(name: string): string {
+  const lower = checkType("headers", name, "string").toLowerCase();
+  new Headers([[lower, ""]]);
+  if (neverKept.test(lower))
+    throw new RangeError(`headers must not name ${name}: it belongs to one response`);
+  return lower;
+}
+
+function oneOf<Value extends string>(
+  name: string,
+  value: Value | undefined,
+  values: readonly [Value, Value],
+): Value {
+  if (value === undefined) return values[0];
+  if (!values.includes(value))
+    throw new RangeError(`${name} must be "${values.join('" or "')}", got "${value}"`);
+  return value;
+}
+
+/** Method and path have no line feeds, so nothing can be moved from one part to another. */
+function ofRequest({ method, url }: Request, body: Uint8Array): Uint8Array {
+  const { pathname, search } = new URL(url);
+  const head = new TextEncoder().encode(`${method}\n${pathname}${search}\n`);
+  const whole = new Uint8Array(head.length + body.length);
+  whole.set(head);
+  whole.set(body, head.length);
+  return whole;
+}

@@ -1,0 +1,371 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
+import { responseCodec } from "../../src/http/stored.ts";
+import { completeText, parseRecord, pendingText } from "../../src/idempotency/record.ts";
+import { QuorumError } from "../../src/index.ts";
+import { freshKey, outcomeOf, until } from "../support/settled.ts";
+import {
+  allArrived,
+  type Client,
+  clientOf,
+  type OpenStore,
+  recordName,
+  recordsOf,
+} from "../support/stores.ts";
+import { everywhere, type Handler, post, problemIn, seen, slowHandler } from "./stand.ts";
+
+describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand, { open, count }) => {
+  let store: OpenStore;
+  let client: Client;
+  let events: HttpEvent[];
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store.close());
+
+  /** A server with a client of its own, so that what goes wrong there concerns nobody else. */
+  function serving(handler: Handler, options: Partial<HttpOptions> = {}) {
+    client = clientOf(store);
+    events = [];
+    const onEvent = (event: HttpEvent) => events.push(event);
+    return stand(handler, { redlock: client.redlock, timeout: 10_000, onEvent, ...options });
+  }
+  const never: Handler = () => expect.unreachable("the handler must not run");
+  const paid: Handler = () => new Response("paid", { status: 201, headers: { location: "/payments/7" } });
+  const states = async (key: string) => (await recordsOf(store, key)).map((text) => parseRecord(text)?.state);
+  const free = () => new Array(count).fill(null);
+
+  test("runs once and replays status, headers and bytes", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const fetch = serving(async (request, run) => {
+      expect(run?.key).toBe(key);
+      expect(run?.remaining()).toBeGreaterThan(0);
+      runs += 1;
+      return Response.json({ got: await request.json() }, { status: 201, headers: { location: "/p/1" } });
+    });
+    const first = await fetch(post(key));
+    expect(first.headers.has("idempotent-replayed")).toBe(false);
+    const again = await seen(await fetch(post(key)));
+    expect(again.headers).toEqual({
+      "content-type": "application/json",
+      location: "/p/1",
+      "idempotent-replayed": "true",
+    });
+    expect(again.status).toBe(201);
+    expect(again.bytes).toEqual((await seen(first)).bytes);
+    expect(runs).toBe(1);
+    expect(events.map(({ type }) => type)).toEqual(["executed", "replayed"]);
+  });
+
+  test("no key is 400, or passed through by option; methods that are safe need none", async () => {
+    const fetch = serving(never);
+    expect(await problemIn(await fetch(post(null)))).toEqual({ status: 400, code: "KEY_MISSING" });
+    expect(events).toMatchObject([{ type: "refused", status: 400, code: "KEY_MISSING", key: undefined }]);
+    let runs = 0;
+    const handler: Handler = async (request, run) => {
+      expect(run).toBeUndefined();
+      runs += 1;
+      return new Response(await request.text());
+    };
+    const lenient = serving(handler, { required: false });
+    for (let times = 0; times < 2; times += 1) {
+      expect(await (await lenient(post(null, { body: "through" }))).text()).toBe("through");
+    }
+    const strict = serving(handler);
+    for (const method of ["GET", "HEAD", "OPTIONS"]) {
+      expect((await strict(new Request("https://api.example/", { method }))).status).toBe(200);
+    }
+    expect(runs).toBe(5);
+    expect(client.links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+
+  test.each([
+    "",
+    '""',
+    '"half',
+    "a\u007f",
+    "tab\there",
+    "x".repeat(256),
+    `"${"x".repeat(256)}"`,
+    '"a" "b"',
+    "café",
+  ])("the key %j is 400", async (key) => {
+    const response = await serving(never)(post(key));
+    expect(await problemIn(response)).toEqual({ status: 400, code: "KEY_INVALID" });
+    expect(client.links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+
+  test("quoted and bare name the same key", async () => {
+    const key = `${freshKey()} "and" \\ so on`;
+    const fetch = serving(paid);
+    await fetch(post(key));
+    const quoted = await fetch(post(JSON.stringify(key)));
+    expect(quoted.headers.get("idempotent-replayed")).toBe("true");
+    const longest = freshKey().padEnd(255, "x");
+    await fetch(post(`"${longest}"`));
+    expect((await fetch(post(longest))).headers.get("idempotent-replayed")).toBe("true");
+  });
+
+  test("busy is 409 with Retry-After, a different request 422 even then", async () => {
+    const key = freshKey();
+    const slow = slowHandler();
+    const fetch = serving(slow.handler);
+    const first = fetch(post(key));
+    await slow.started.passed;
+    await allArrived(client.links);
+    const busy = await fetch(post(key));
+    const seconds = Number(busy.headers.get("retry-after"));
+    expect(Number.isInteger(seconds) && seconds >= 1 && seconds <= 30).toBe(true);
+    expect(await problemIn(busy)).toEqual({ status: 409, code: "IN_PROGRESS" });
+    const others = [
+      post(key, { body: '{"amount":99}' }),
+      post(key, { path: "/refunds" }),
+      post(key, { path: "/payments?twice" }),
+      post(key, { method: "PATCH" }),
+    ];
+    for (const other of others) {
+      expect(await problemIn(await fetch(other))).toEqual({ status: 422, code: "FINGERPRINT_MISMATCH" });
+    }
+    slow.finish(new Response("done"));
+    expect(await (await first).text()).toBe("done");
+    expect((await fetch(post(key, { body: "other" }))).status).toBe(422);
+    expect(slow.runs).toBe(1);
+  });
+
+  test("fingerprint: none, or the user's own", async () => {
+    const loose = serving(paid, { fingerprint: false });
+    const key = freshKey();
+    await loose(post(key));
+    expect((await loose(post(key, { body: "other", path: "/x" }))).headers.get("idempotent-replayed")).toBe(
+      "true",
+    );
+    const amount = serving(paid, {
+      fingerprint: (_, body) => JSON.parse(new TextDecoder().decode(body)).amount,
+    });
+    const own = freshKey();
+    await amount(post(own, { body: '{"amount":"1","at":1}' }));
+    const same = await amount(post(own, { body: '{"at":2,"amount":"1"}' }));
+    expect(same.headers.get("idempotent-replayed")).toBe("true");
+    expect((await amount(post(own, { body: '{"amount":"2"}' }))).status).toBe(422);
+  });
+
+  test("the same key in other scopes is another key", async () => {
+    const key = freshKey();
+    let runs = 0;
+    for (const scope of ["a", "b", ["a", "b"], []]) {
+      const fetch = serving(() => new Response(`${++runs}`), { scope });
+      const own = await (await fetch(post(key))).text();
+      expect(await (await fetch(post(key))).text()).toBe(own);
+    }
+    expect(runs).toBe(4);
+  });
+
+  test.each([500, 503, 408, 409, 423, 425, 429])(
+    "%i is passed through and the key is free",
+    async (status) => {
+      const key = freshKey();
+      let runs = 0;
+      const fetch = serving(() => {
+        runs += 1;
+        return runs === 1
+          ? new Response("no", { status, headers: { "x-why": "because", "set-cookie": "a=1" } })
+          : new Response("yes");
+      });
+      const first = await seen(await fetch(post(key)));
+      expect(first).toMatchObject({ status, headers: { "x-why": "because", "set-cookie": "a=1" } });
+      expect(new TextDecoder().decode(first.bytes)).toBe("no");
+      expect(await recordsOf(store, key)).toEqual(free());
+      expect(await (await fetch(post(key))).text()).toBe("yes");
+      expect(events.map(({ type }) => type)).toEqual(["failed", "executed"]);
+    },
+  );
+
+  test.each([200, 301, 400, 404, 422])("%i is stored", async (status) => {
+    const key = freshKey();
+    const fetch = serving(() => new Response("x", { status }));
+    await fetch(post(key));
+    const again = await fetch(post(key));
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([status, "true"]);
+  });
+
+  test("store decides otherwise", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const fetch = serving(() => new Response(`${++runs}`, { status: 404 }), { store: ({ ok }) => ok });
+    await fetch(post(key));
+    expect(await (await fetch(post(key))).text()).toBe("2");
+  });
+
+  test("50 duplicates at once run once, and with wait all get the same bytes", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const slow = slowHandler();
+    const handler: Handler = (request, run) => {
+      runs += 1;
+      return slow.handler(request, run);
+    };
+    const waiting = serving(handler, { wait: 30_000, lease: 60_000 });
+    const answers = Array.from({ length: 50 }, () => waiting(post(key)));
+    await slow.started.passed;
+    slow.finish(Response.json({ id: crypto.randomUUID() }, { status: 201 }));
+    const all = await Promise.all((await Promise.all(answers)).map(seen));
+    expect(new Set(all.map(({ status, bytes }) => `${status} ${bytes}`)).size).toBe(1);
+    expect(all.filter(({ headers }) => headers["idempotent-replayed"]).length).toBe(49);
+    expect(runs).toBe(1);
+  });
+
+  test("50 duplicates at once run once, and without wait the others are told so", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const fetch = serving(async () => {
+      runs += 1;
+      return new Response("once");
+    });
+    const all = await Promise.all(Array.from({ length: 50 }, () => fetch(post(key))));
+    expect(runs).toBe(1);
+    for (const response of all) expect([200, 409]).toContain(response.status);
+    expect(all.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(1);
+  });
+
+  test("a store that is down is 503, and nothing of it is told", async () => {
+    const key = freshKey();
+    const fetch = serving(never);
+    for (const link of client.links) link.fate = () => "refused";
+    const response = await fetch(post(key));
+    expect(response.headers.get("retry-after")).toBe("1");
+    const text = await response.clone().text();
+    expect(await problemIn(response)).toEqual({ status: 503, code: "NO_QUORUM" });
+    expect(text).not.toMatch(/endpoint/);
+    const refused = events.find(({ type }) => type === "refused");
+    expect(refused).toMatchObject({ status: 503, key });
+    expect((refused as { error: unknown }).error).toBeInstanceOf(QuorumError);
+  });
+
+  test("with failOpen a store that is down runs the handler unprotected", async () => {
+    const handler: Handler = async (request, run) => {
+      expect(run).toBeUndefined();
+      return new Response(await request.text());
+    };
+    const fetch = serving(handler, { failOpen: true });
+    for (const link of client.links) link.fate = () => "refused";
+    expect(await (await fetch(post(undefined, { body: "all of it" }))).text()).toBe("all of it");
+    expect(events.map(({ type }) => type)).toContain("unguarded");
+  });
+
+  test("a store that goes down before the result is there does not keep the response back", async () => {
+    const key = freshKey();
+    const fetch = serving(
+      async () => {
+        await allArrived(client.links);
+        for (const link of client.links) link.fate = () => "refused";
+        return new Response("the effect", { headers: { "set-cookie": "a=1" } });
+      },
+      { timeout: 500, lease: 60_000, backoff: { min: 5, max: 20 } },
+    );
+    const response = await fetch(post(key));
+    expect(await response.text()).toBe("the effect");
+    expect(response.headers.get("set-cookie")).toBe("a=1");
+    expect(await states(key)).toEqual(new Array(count).fill("pending"));
+    for (const link of client.links) link.fate = () => "delivered";
+    await until(async () => (await states(key)).every((state) => state === "complete"));
+  });
+
+  describe("lost: another run took over", () => {
+    const winner = {
+      status: 202,
+      headers: { "content-type": "text/plain" },
+      body: new TextEncoder().encode("theirs"),
+    };
+    const told = { token: "tother", fingerprint: "-" };
+
+    /** A handler in whose time another run writes `text` over its record. */
+    const overtaken =
+      (key: string, text: () => string): Handler =>
+      async () => {
+        await allArrived(client.links);
+        const name = await recordName(key);
+        const record = text();
+        for (let index = 0; index < count; index += 1) await store.execute(index, ["SET", name, record]);
+        return new Response("mine", { headers: { "x-mine": "1", "access-control-allow-origin": "*" } });
+      };
+
+    test("its response is answered", async () => {
+      const key = freshKey();
+      const result = responseCodec.encode(winner);
+      const text = () => completeText({ ...told, completedAt: Date.now(), result });
+      const response = await seen(await serving(overtaken(key, text))(post(key)));
+      expect(response).toMatchObject({ status: 202, bytes: winner.body });
+      expect(response.headers).toMatchObject({ "idempotent-replayed": "true" });
+      expect(response.headers).not.toHaveProperty("x-mine");
+    });
+
+    test("409 while it is under way", async () => {
+      const key = freshKey();
+      const text = () => pendingText({ ...told, startedAt: Date.now() });
+      const response = await serving(overtaken(key, text))(post(key));
+      expect(response.headers.get("retry-after")).toBe("1");
+      expect(await problemIn(response)).toEqual({ status: 409, code: "LEASE_LOST" });
+      expect(response.headers.has("x-mine")).toBe(false);
+    });
+
+    test("409 when it came to nothing; the handler does not run again", async () => {
+      const key = freshKey();
+      const name = await recordName(key);
+      let runs = 0;
+      const fetch = serving(async (request, run) => {
+        runs += 1;
+        const answer = await overtaken(key, () => pendingText({ ...told, startedAt: Date.now() }))(
+          request,
+          run,
+        );
+        for (const [index, link] of client.links.entries()) {
+          // The last of the commands that complete is the one that shows the other's record.
+          link.fate = (command) =>
+            command.includes("GET") ? { after: () => store.execute(index, ["DEL", name]) } : "delivered";
+        }
+        return answer;
+      });
+      expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "LEASE_LOST" });
+      expect(runs).toBe(1);
+      await until(async () => (await recordsOf(store, key)).every((text) => text === null));
+    });
+  });
+
+  test("a key whose runs did not end as often as maxAttempts is 500", async () => {
+    const key = freshKey();
+    const options = { maxAttempts: 1, lease: 1_000, timeout: 400, backoff: { min: 5, max: 50 } };
+    const fetch = serving(async () => {
+      await allArrived(client.links);
+      for (const link of client.links) link.fate = () => "refused";
+      return new Response("cannot be stored");
+    }, options);
+    expect(await (await fetch(post(key))).text()).toBe("cannot be stored");
+    const next = serving(never, { ...options, timeout: 10_000, wait: 20_000 });
+    expect(await problemIn(await next(post(key)))).toEqual({ status: 500, code: "DEAD_KEY" });
+  });
+
+  test("what is no response is a 500, and changes nothing", async () => {
+    const key = freshKey();
+    const name = await recordName(key);
+    for (let index = 0; index < count; index += 1) {
+      await store.execute(index, [
+        "SET",
+        name,
+        completeText({ token: "t", completedAt: 1, fingerprint: "-", result: "{}" }),
+      ]);
+    }
+    expect(await problemIn(await serving(never)(post(key)))).toEqual({ status: 500, code: "RECORD_CORRUPT" });
+  });
+
+  test("a handler's own error is not taken for one of the store", async () => {
+    const key = freshKey();
+    const failure = new QuorumError("acquire", ["something of the handler"], []);
+    const fetch = serving(() => Promise.reject(failure), { failOpen: true });
+    const { value, error } = await outcomeOf(fetch(post(key)));
+    // Hono makes a 500 of it; without Hono it is the caller's.
+    if (value) expect([value.status, await value.text()]).toEqual([500, "Internal Server Error"]);
+    else expect(error).toBe(failure);
+    expect(await recordsOf(store, key)).toEqual(free());
+  });
+});

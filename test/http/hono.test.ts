@@ -1,0 +1,313 @@
+import { type Context, Hono } from "hono";
+import { compress } from "hono/compress";
+import { cors } from "hono/cors";
+import { HTTPException } from "hono/http-exception";
+import { validator } from "hono/validator";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type IdempotencyVariables, idempotent } from "../../src/hono/index.ts";
+import { pendingText } from "../../src/idempotency/record.ts";
+import type { Redlock } from "../../src/index.ts";
+import { freshKey, until } from "../support/settled.ts";
+import {
+  allArrived,
+  type Client,
+  clientOf,
+  type OpenStore,
+  recordName,
+  recordsOf,
+} from "../support/stores.ts";
+import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
+
+let store: OpenStore;
+let client: Client;
+let redlock: Redlock;
+beforeAll(async () => {
+  store = await stores[0]!.open();
+  client = clientOf(store);
+  redlock = client.redlock;
+});
+afterAll(() => store.close());
+
+const timeout = 10_000;
+const once = () => idempotent({ redlock, timeout });
+const free = async (key: string) => (await recordsOf(store, key)).every((record) => record === null);
+
+describe("a handler that throws", () => {
+  test.each([
+    ["an Error", new Error("boom"), 500],
+    ["an HTTPException", new HTTPException(404, { message: "no such thing" }), 404],
+  ])("%s: Hono's answer is passed through, and the key is free", async (_what, error, status) => {
+    const key = freshKey();
+    let runs = 0;
+    const app = new Hono().post("/payments", once(), (c) => {
+      runs += 1;
+      if (runs === 1) throw error;
+      return c.text("second time");
+    });
+    expect((await app.fetch(post(key))).status).toBe(status);
+    expect(await free(key)).toBe(true);
+    expect(await (await app.fetch(post(key))).text()).toBe("second time");
+  });
+
+  test("onError may answer 200: that is no result", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const app = new Hono().post("/payments", once(), () => {
+      runs += 1;
+      throw new Error("boom");
+    });
+    app.onError((_, c) => c.text("sorry"));
+    for (let times = 1; times <= 2; times += 1) {
+      const response = await app.fetch(post(key));
+      expect([response.status, await response.text(), runs]).toEqual([200, "sorry", times]);
+      expect(response.headers.has("idempotent-replayed")).toBe(false);
+    }
+    expect(await free(key)).toBe(true);
+  });
+
+  test("onError of a mounted app counts as well", async () => {
+    const key = freshKey();
+    const inner = new Hono().post("/", () => {
+      throw new Error("boom");
+    });
+    inner.onError((_, c) => c.text("sorry"));
+    const app = new Hono().use(once()).route("/payments", inner);
+    expect(await (await app.fetch(post(key))).text()).toBe("sorry");
+    expect(await free(key)).toBe(true);
+  });
+
+  test("what is no Error is passed on, and the key is free", async () => {
+    const key = freshKey();
+    const app = new Hono().post("/payments", once(), () => {
+      throw "text";
+    });
+    await expect(app.fetch(post(key))).rejects.toBe("text");
+    expect(await free(key)).toBe(true);
+  });
+
+  test("one that returns no response has no result", async () => {
+    const key = freshKey();
+    const app = new Hono().post("/payments", once(), (() => undefined) as never);
+    app.onError((error, c) => c.text(error.message, 500));
+    expect((await app.fetch(post(key))).status).toBe(500);
+    expect(await free(key)).toBe(true);
+  });
+});
+
+describe("middleware further out", () => {
+  test("its headers are on every answer, and only its own, not those of the first", async () => {
+    const key = freshKey();
+    let requests = 0;
+    const app = new Hono();
+    app.use(cors({ origin: (origin) => origin, credentials: true }));
+    app.use(async (c, next) => {
+      requests += 1;
+      c.header("x-request", `${requests}`);
+      await next();
+    });
+    app.post("/payments", once(), (c) => {
+      c.header("set-cookie", "session=first");
+      return c.json({ ok: true }, 201);
+    });
+    const from = (origin: string, given: string | null = key) => post(given, { headers: { origin } });
+    const first = await seen(await app.fetch(from("https://a.example")));
+    expect(first.headers).toMatchObject({
+      "access-control-allow-origin": "https://a.example",
+      "x-request": "1",
+    });
+    expect(first.headers["set-cookie"]).toBe("session=first");
+    const again = await seen(await app.fetch(from("https://b.example")));
+    expect(again).toMatchObject({ status: 201, bytes: first.bytes });
+    expect(again.headers).toEqual({
+      "access-control-allow-origin": "https://b.example",
+      "access-control-allow-credentials": "true",
+      "content-type": "application/json",
+      "idempotent-replayed": "true",
+      "x-request": "2",
+      ...(again.headers.vary && { vary: again.headers.vary }),
+    });
+    const refused = await app.fetch(from("https://c.example", null));
+    expect(refused.headers.get("access-control-allow-origin")).toBe("https://c.example");
+    expect(refused.headers.get("x-request")).toBe("3");
+    expect(await problemIn(refused)).toEqual({ status: 400, code: "KEY_MISSING" });
+  });
+
+  test("a browser may read the answer to a run that was lost, and nothing of the handler's", async () => {
+    const key = freshKey();
+    const app = new Hono().use(cors()).post("/payments", once(), async (c) => {
+      await allArrived(client.links);
+      const other = pendingText({ token: "tother", startedAt: Date.now(), fingerprint: "-" });
+      await store.execute(0, ["SET", await recordName(key), other]);
+      return c.text("mine", 201, { "set-cookie": "a=1", "x-mine": "1" });
+    });
+    const response = await app.fetch(post(key, { headers: { origin: "https://a.example" } }));
+    expect(response.headers.get("access-control-allow-origin")).toBe("*");
+    expect(response.headers.has("set-cookie") || response.headers.has("x-mine")).toBe(false);
+    expect(await problemIn(response)).toEqual({ status: 409, code: "LEASE_LOST" });
+  });
+
+  test("compression belongs there: inside, only the status could be stored", async () => {
+    const text = "text ".repeat(1_000);
+    const decoded = async (response: Response) => {
+      const gzip = response.headers.get("content-encoding") === "gzip";
+      const body = gzip ? response.body!.pipeThrough(new DecompressionStream("gzip")) : response.body;
+      return new Response(body).text();
+    };
+    const request = (key: string) => post(key, { headers: { "accept-encoding": "gzip" } });
+    const outside = new Hono().use(compress()).post("/payments", once(), (c) => c.text(text));
+    const key = freshKey();
+    for (let times = 0; times < 2; times += 1) {
+      const response = await outside.fetch(request(key));
+      expect(response.headers.get("content-encoding")).toBe("gzip");
+      expect(await decoded(response)).toBe(text);
+    }
+    const inside = new Hono()
+      .use(once())
+      .use(compress())
+      .post("/payments", (c) => c.text(text));
+    const other = freshKey();
+    expect(await decoded(await inside.fetch(request(other)))).toBe(text);
+    const again = await inside.fetch(request(other));
+    expect([again.headers.get("idempotent-body"), await again.text()]).toEqual(["omitted", ""]);
+  });
+
+  test.each<[string, (c: Context) => Promise<unknown>]>([
+    ["text()", (c) => c.req.text()],
+    ["json()", (c) => c.req.json()],
+    ["arrayBuffer()", (c) => c.req.arrayBuffer()],
+    ["blob()", (c) => c.req.blob()],
+  ])("may have read the body by %s", async (_how, read) => {
+    const body = '{ "spaced" : "oüt" }';
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await read(c);
+      await next();
+    });
+    app.post("/hook", idempotent({ redlock, provider, timeout }), async (c) =>
+      c.text((await c.req.text()) + (await c.req.raw.text())),
+    );
+    app.post("/small", idempotent({ redlock, maxRequestBody: 10 }), (c) => c.text("small"));
+    const id = freshKey();
+    for (let times = 0; times < 2; times += 1) {
+      expect(await (await app.fetch(delivery(id, { body }))).text()).toBe(body + body);
+    }
+    expect((await app.fetch(post(freshKey(), { path: "/small", body }))).status).toBe(413);
+  });
+
+  test("must not have read it as form data, whose bytes are gone", async () => {
+    const app = new Hono();
+    app.use(async (c, next) => {
+      await c.req.formData();
+      await next();
+    });
+    app.post("/payments", once(), (c) => c.text("x"));
+    app.onError((error, c) => c.text(error.message, 500));
+    const body = new FormData();
+    body.set("a", "1");
+    const response = await app.fetch(post(undefined, { body }));
+    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("further out")]);
+  });
+
+  test("finds how the request was answered", async () => {
+    const statuses: unknown[] = [];
+    const app = new Hono<{ Variables: IdempotencyVariables }>();
+    app.use(async (c, next) => {
+      await next();
+      statuses.push(c.var.idempotency?.status);
+    });
+    app.post("/payments", once(), (c) => {
+      expect(c.var.idempotency).toMatchObject({
+        key: expect.any(String),
+        token: expect.stringMatching(/^t/),
+      });
+      expect(c.var.idempotency?.signal.aborted).toBe(false);
+      expect(c.var.idempotency?.remaining()).toBeGreaterThan(0);
+      return c.text("x", Number(c.req.header("x-status") ?? 200) as 200);
+    });
+    const key = freshKey();
+    await app.fetch(post(key));
+    await app.fetch(post(key));
+    await app.fetch(post(freshKey(), { headers: { "x-status": "500" } }));
+    expect(statuses).toEqual(["executed", undefined, "failed"]);
+  });
+});
+
+test("what reads the body behind it works: validators, parseBody", async () => {
+  const app = new Hono();
+  app.post(
+    "/json",
+    once(),
+    validator("json", (value) => value as { amount: number }),
+    (c) => c.json({ amount: c.req.valid("json").amount }),
+  );
+  app.post("/form", once(), async (c) => c.json(await c.req.parseBody()));
+  const json = post(undefined, { path: "/json", headers: { "content-type": "application/json" } });
+  expect(await (await app.fetch(json)).json()).toEqual({ amount: 10 });
+  const form = post(undefined, { path: "/form", body: new URLSearchParams({ a: "1" }) });
+  expect(await (await app.fetch(form)).json()).toEqual({ a: "1" });
+});
+
+test("what differs between requests may come from the context", async () => {
+  interface Bindings {
+    redlock: Redlock;
+    tenant?: string;
+  }
+  const app = new Hono<{ Bindings: Bindings }>().post(
+    "/payments",
+    idempotent({
+      redlock: (c: Context<{ Bindings: Bindings }>) => c.env.redlock,
+      scope: async (c) => c.env.tenant,
+      deadline: () => Date.now() + 60_000,
+      timeout,
+    }),
+    (c) => c.text(c.env.tenant ?? ""),
+  );
+  const key = freshKey();
+  for (const tenant of ["a", "b"]) {
+    for (let times = 0; times < 2; times += 1) {
+      expect(await (await app.fetch(post(key), { redlock, tenant })).text()).toBe(tenant);
+    }
+  }
+  // An absent tenant must not become a key that all absent tenants share.
+  app.onError((error, c) => c.text(error.message, 500));
+  const response = await app.fetch(post(freshKey()), { redlock });
+  expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("scope")]);
+  const hook = new Hono().post(
+    "/hook",
+    idempotent({ redlock, provider: async () => provider, timeout }),
+    (c) => c.text("handled"),
+  );
+  expect(await (await hook.fetch(delivery(freshKey()))).text()).toBe("handled");
+});
+
+test("the platform's waitUntil is used where there is one", async () => {
+  const handed: Promise<unknown>[] = [];
+  const platform = {
+    handed,
+    waitUntil(this: { handed: Promise<unknown>[] }, work: Promise<unknown>) {
+      this.handed.push(work); // called on its owner, as the platform demands
+    },
+    passThroughOnException: () => undefined,
+    props: {},
+  };
+  const app = new Hono().post("/payments", once(), (c) => c.text("x"));
+  await app.fetch(post(), {}, platform as never);
+  expect(handed.length).toBeGreaterThan(0);
+  await Promise.all(handed);
+  const own: Promise<unknown>[] = [];
+  const waitUntil = (work: Promise<unknown>) => own.push(work);
+  const other = new Hono().post("/payments", idempotent({ redlock, timeout, waitUntil }), (c) => c.text("x"));
+  handed.length = 0;
+  await other.fetch(post(), {}, platform as never);
+  expect([own.length > 0, handed.length]).toEqual([true, 0]);
+});
+
+test("a HEAD request is answered without a body, by GET's handler", async () => {
+  const app = new Hono().get("/payments", once(), (c) => c.text("body"));
+  const key = freshKey();
+  for (let times = 0; times < 2; times += 1) {
+    const response = await app.fetch(post(key, { method: "HEAD", body: null }));
+    expect([response.status, await response.text()]).toEqual([200, ""]);
+  }
+  await until(async () => (await recordsOf(store, key))[0]?.startsWith("C1 ") ?? false);
+});

@@ -1,0 +1,179 @@
+import { type Context, Hono } from "hono";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { idempotent, type LockRouteOptions, lock } from "../../src/hono/index.ts";
+import type { Lock } from "../../src/index.ts";
+import { freshKey, outcomeOf } from "../support/settled.ts";
+import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
+import { post, problemIn, slowHandler, stores } from "./stand.ts";
+
+describe.each(stores)("lock(): $title", ({ open, count }) => {
+  let store: OpenStore;
+  let client: Client;
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store.close());
+
+  /** A route that locks what `x-resource` names. */
+  function serving(
+    handler: (c: Context) => Response | Promise<Response>,
+    options: Partial<LockRouteOptions> = {},
+  ) {
+    client = clientOf(store);
+    const resource = (c: Context) => c.req.header("x-resource") ?? "";
+    return new Hono().post(
+      "/payments",
+      lock({ redlock: client.redlock, resource, wait: 0, timeout: 10_000, ...options }),
+      (c) => handler(c),
+    );
+  }
+  const on = (resource: string, init: RequestInit = {}) =>
+    post(null, { ...init, headers: { "x-resource": resource } });
+  const isHeld = async (resource: string) =>
+    (await client.redlock.inspect(resource, { timeout: 10_000 })).held;
+
+  test("holds the lock while the route runs, and releases it before the answer", async () => {
+    const resource = freshKey();
+    let held: Lock | undefined;
+    const app = serving(async (c) => {
+      held = c.get("lock") as Lock;
+      expect(held.resources).toEqual([resource]);
+      expect(held.remaining()).toBeGreaterThan(0);
+      expect(await isHeld(resource)).toBe(true);
+      return c.text("done");
+    });
+    expect(await (await app.fetch(on(resource))).text()).toBe("done");
+    expect(await isHeld(resource)).toBe(false);
+    expect(held!.signal.aborted).toBe(false);
+  });
+
+  test.each([423, 409] as const)("held by someone else is %i with Retry-After", async (status) => {
+    const resource = freshKey();
+    const slow = slowHandler();
+    const app = serving((c) => slow.handler(c.req.raw, undefined), { status });
+    const first = app.fetch(on(resource));
+    await slow.started.passed;
+    const second = await app.fetch(on(resource));
+    expect(Number(second.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await problemIn(second)).toEqual({ status, code: "LOCK_HELD" });
+    slow.finish(new Response("done"));
+    expect(await (await first).text()).toBe("done");
+    expect(slow.runs).toBe(1);
+  });
+
+  test("with fencing Retry-After says when it is free, and there is a fence", async () => {
+    const resource = freshKey();
+    const slow = slowHandler();
+    const fences: unknown[] = [];
+    const app = serving(
+      (c) => {
+        fences.push((c.get("lock") as Lock).fence);
+        return slow.handler(c.req.raw, undefined);
+      },
+      { fencing: true, ttl: 60_000 },
+    );
+    const first = app.fetch(on(resource));
+    await slow.started.passed;
+    const seconds = Number((await app.fetch(on(resource))).headers.get("retry-after"));
+    expect(seconds > 30 && seconds <= 60).toBe(true);
+    slow.finish(new Response());
+    await first;
+    expect(fences).toEqual([expect.any(Number)]);
+  });
+
+  test("a handler that throws releases it too", async () => {
+    const resource = freshKey();
+    const app = serving(() => Promise.reject(new Error("boom")));
+    expect((await app.fetch(on(resource))).status).toBe(500);
+    expect(await isHeld(resource)).toBe(false);
+    const odd = serving(() => Promise.reject("no Error"));
+    expect((await outcomeOf(Promise.resolve(odd.fetch(on(resource))))).error).toBe("no Error");
+    expect(await isHeld(resource)).toBe(false);
+  });
+
+  test("too few endpoints is 503; nothing runs, and nothing of it is told", async () => {
+    const app = serving(() => expect.unreachable());
+    for (const link of client.links) link.fate = () => "refused";
+    const response = await app.fetch(on(freshKey()));
+    expect(response.headers.get("retry-after")).toBe("1");
+    expect(await problemIn(response)).toEqual({ status: 503, code: "NO_QUORUM" });
+  });
+
+  test("a failed release does not change the answer", async () => {
+    const app = serving((c) => {
+      for (const link of client.links) link.fate = () => "refused";
+      return c.text("done");
+    });
+    expect(await (await app.fetch(on(freshKey()))).text()).toBe("done");
+  });
+
+  test("the release is handed to waitUntil where there is one", async () => {
+    const resource = freshKey();
+    const handed: Promise<unknown>[] = [];
+    const app = serving((c) => c.text("done"), { waitUntil: (work) => handed.push(work) });
+    await app.fetch(on(resource));
+    expect(handed.length).toBeGreaterThan(0);
+    await Promise.all(handed);
+    expect(await isHeld(resource)).toBe(false);
+  });
+
+  test("several resources, and a resource that has to be looked up", async () => {
+    const pair = [freshKey(), freshKey()];
+    const app = serving(
+      async (c) =>
+        c.json([...(c.get("lock") as Lock).resources, await isHeld(pair[0]!), await isHeld(pair[1]!)]),
+      { resource: async () => pair },
+    );
+    expect(await (await app.fetch(on(""))).json()).toEqual([...pair, true, true]);
+  });
+
+  test("it is extended while the route runs", async () => {
+    const resource = freshKey();
+    const app = serving(
+      async (c) => {
+        const held = c.get("lock") as Lock;
+        const before = client.links[0]!.sent.length;
+        while (client.links[0]!.sent.length < before + 2)
+          await new Promise((resolve) => setImmediate(resolve));
+        expect(held.signal.aborted).toBe(false);
+        return c.text("long");
+      },
+      { ttl: 600 },
+    );
+    expect(await (await app.fetch(on(resource))).text()).toBe("long");
+  });
+
+  test("a client that hangs up while it waits ends the waiting", async () => {
+    const resource = freshKey();
+    const slow = slowHandler();
+    const app = serving((c) => slow.handler(c.req.raw, undefined), { wait: 60_000 });
+    const first = app.fetch(on(resource));
+    await slow.started.passed;
+    const connection = new AbortController();
+    const second = app.fetch(on(resource, { signal: connection.signal }));
+    connection.abort();
+    expect(await problemIn(await second)).toEqual({ status: 499, code: "ABORTED" });
+    slow.finish(new Response());
+    await first;
+    expect(slow.runs).toBe(1);
+  });
+
+  test("behind idempotent(): a lock that is held is not the request's result", async () => {
+    const key = freshKey();
+    const resource = freshKey();
+    const { redlock } = clientOf(store);
+    const app = new Hono().post(
+      "/payments",
+      idempotent({ redlock, timeout: 10_000 }),
+      lock({ redlock, resource, wait: 0, timeout: 10_000 }),
+      (c) => c.text(`${c.var.idempotency?.key} ${c.var.lock.resources}`),
+    );
+    const other = await redlock.acquire(resource, { timeout: 10_000 });
+    expect(await problemIn(await app.fetch(post(key)))).toEqual({ status: 423, code: "LOCK_HELD" });
+    expect(await recordsOf(store, key)).toEqual(new Array(count).fill(null));
+    await other.release();
+    for (let times = 0; times < 2; times += 1) {
+      expect(await (await app.fetch(post(key))).text()).toBe(`${key} ${resource}`);
+    }
+  });
+});

@@ -1,0 +1,112 @@
+import { Hono } from "hono";
+import { describe, expect, test } from "vitest";
+import { idempotent, lock } from "../../src/hono/index.ts";
+import { withIdempotency } from "../../src/http/index.ts";
+import { Redlock } from "../../src/index.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
+import { github } from "../../src/webhooks/index.ts";
+import { outcomeOf } from "../support/settled.ts";
+import { post } from "./stand.ts";
+
+const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+const provider = github({ secret: "s" });
+
+describe("wrong options are refused at set-up", () => {
+  const cases: [what: string, options: object | null | undefined, type: new () => Error, message: RegExp][] =
+    [
+      ["none", undefined, TypeError, /options.*undefined/],
+      ["null", null, TypeError, /options.*null/],
+      ["no client", {}, TypeError, /redlock/],
+      ["a client that is none", { redlock: { acquire: 1 } }, TypeError, /redlock/],
+      ["a provider that is none", { redlock, provider: {} }, TypeError, /provider\.verify/],
+      ["no header's name", { redlock, header: "no name" }, TypeError, /./],
+      ["a header that is no text", { redlock, header: 7 }, TypeError, /header.*number/],
+      ["required", { redlock, required: "yes" }, TypeError, /required.*yes/],
+      ["failOpen", { redlock, failOpen: 1 }, TypeError, /failOpen.*number/],
+      ["failOpen for webhooks", { redlock, provider, failOpen: true }, RangeError, /failOpen/],
+      ["unsignedId", { redlock, provider, unsignedId: "both" }, RangeError, /unsignedId.*both/],
+      ["streams", { redlock, streams: "all" }, RangeError, /streams.*all/],
+      ["fingerprint", { redlock, fingerprint: "body" }, TypeError, /fingerprint.*body/],
+      ["store", { redlock, store: [200] }, TypeError, /store/],
+      ["onEvent", { redlock, onEvent: "log" }, TypeError, /onEvent.*log/],
+      ["maxRequestBody", { redlock, maxRequestBody: -1 }, RangeError, /maxRequestBody.*-1/],
+      ["maxResponseBody", { redlock, maxResponseBody: 1.5 }, RangeError, /maxResponseBody.*1\.5/],
+      ["a retention below the lease", { redlock, retention: 10 }, RangeError, /retention.*10/],
+      ["lease", { redlock, lease: 5 }, RangeError, /5/],
+      [
+        "wait without an end for webhooks",
+        { redlock, provider, wait: Infinity },
+        RangeError,
+        /wait.*Infinity/,
+      ],
+      ["waitUntil", { redlock, waitUntil: {} }, TypeError, /waitUntil/],
+      ["headers", { redlock, headers: [7] }, TypeError, /headers.*number/],
+      ["headers that are none", { redlock, headers: ["no name"] }, TypeError, /./],
+      ...[
+        "Set-Cookie",
+        "date",
+        "age",
+        "content-length",
+        "content-encoding",
+        "transfer-encoding",
+        "connection",
+      ].map((name): (typeof cases)[number] => [
+        name,
+        { redlock, headers: [name] },
+        RangeError,
+        new RegExp(name),
+      ]),
+      ...["cf-ray", "access-control-allow-origin", "idempotent-replayed"].map(
+        (name): (typeof cases)[number] => [name, { redlock, headers: [name] }, RangeError, new RegExp(name)],
+      ),
+    ];
+
+  test.each(cases)("%s", async (_what, options, type, message) => {
+    const handler = () => expect.unreachable("nothing may run");
+    for (const fails of [
+      () => Promise.resolve().then(() => idempotent(options as never)),
+      () => withIdempotency(post(), handler, options as never),
+    ]) {
+      const { error } = await outcomeOf<unknown>(fails());
+      expect(error).toBeInstanceOf(type);
+      expect(String(error)).toMatch(message);
+    }
+  });
+
+  test("they are checked even where the client is made for each request", () => {
+    expect(() => idempotent({ redlock: () => redlock, lease: 5 })).toThrow(RangeError);
+  });
+
+  test("withIdempotency needs a handler, and a scope of texts", async () => {
+    await expect(withIdempotency(post(), undefined as never, { redlock })).rejects.toThrow(/handler/);
+    const scope = ["tenant", undefined] as never;
+    await expect(withIdempotency(post(), () => new Response(), { redlock, scope })).rejects.toThrow(/scope/);
+    await expect(withIdempotency(post(), () => "text" as never, { redlock })).rejects.toThrow(/response/);
+  });
+
+  test.each([
+    ["no client", { resource: "a" }, TypeError, /redlock/],
+    ["no resource", { redlock }, TypeError, /resource/],
+    ["status", { redlock, resource: "a", status: 500 }, RangeError, /status.*500/],
+    ["ttl", { redlock, resource: "a", ttl: 5 }, RangeError, /ttl.*5/],
+    ["waitUntil", { redlock, resource: "a", waitUntil: {} }, TypeError, /waitUntil/],
+    ["none", undefined, TypeError, /options/],
+  ])("lock: %s", (_what, options, type, message) => {
+    expect(() => lock(options as never)).toThrow(type);
+    expect(() => lock(options as never)).toThrow(message);
+  });
+
+  test("undefined leaves defaults in place", async () => {
+    const unset = { header: undefined, headers: undefined, wait: undefined, fingerprint: undefined };
+    const app = new Hono().post("*", idempotent({ redlock, ...unset, store: undefined }), (c) => c.text("x"));
+    expect((await app.fetch(post("k"))).status).toBe(200);
+    expect((await app.fetch(post("k"))).headers.get("idempotent-replayed")).toBe("true");
+    expect((await app.fetch(post("k", { body: "other" }))).status).toBe(422);
+  });
+
+  test("an empty resource is refused when it is asked for", async () => {
+    const app = new Hono().post("*", lock({ redlock, resource: () => "" }), (c) => c.text("x"));
+    app.onError((error, c) => c.text(error.message, 500));
+    expect(await (await app.fetch(post())).text()).toMatch(/resource/);
+  });
+});

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { HttpOptions } from "../../src/http/index.ts";
+import { parseKey } from "../../src/http/key.ts";
+import { LeaseLostError } from "../../src/idempotency/index.ts";
+import { gate } from "../support/link.ts";
+import { freshKey, until } from "../support/settled.ts";
+import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
+import { delivery, type Handler, post, problemIn, provider, slowHandler, stands, stores } from "./stand.ts";
+
+describe("parseKey", () => {
+  test.each([
+    ["abc", "abc"],
+    ['"abc"', "abc"],
+    ['"a b"', "a b"],
+    ['"a\\"b\\\\c"', 'a"b\\c'],
+    ['a"b', 'a"b'],
+    ["a\\b", "a\\b"],
+    ["~".repeat(255), "~".repeat(255)],
+    ["~".repeat(256), undefined],
+    ["", undefined],
+    ['""', undefined],
+    ['"', undefined],
+    ['"a', undefined],
+    ['"a"b', undefined],
+    ['"a\\b"', undefined],
+    ['"a";p=1', undefined],
+    ["a\u0000", undefined],
+    ["a\u007f", undefined],
+    ["\u0080", undefined],
+    ["ü", undefined],
+    ["💶", undefined],
+  ])("%j names %j", (header, key) => {
+    expect(parseKey(header)).toBe(key);
+  });
+});
+
+describe.each(stands)("requests: %s", (_name, stand) => {
+  let store: OpenStore;
+  beforeAll(async () => {
+    store = await stores[0]!.open();
+  });
+  afterAll(() => store.close());
+
+  const serving = (handler: Handler, options: Partial<HttpOptions> = {}) =>
+    stand(handler, { redlock: clientOf(store).redlock, timeout: 10_000, ...options });
+
+  const form = new FormData();
+  form.set("amount", "10");
+  test.each<[string, BodyInit | null, (request: Request) => Promise<unknown>, unknown]>([
+    ["json()", '{"a":1}', (request) => request.json(), { a: 1 }],
+    ["text()", "ünï", (request) => request.text(), "ünï"],
+    [
+      "arrayBuffer()",
+      new Uint8Array([0, 255]),
+      async (r) => [...new Uint8Array(await r.arrayBuffer())],
+      [0, 255],
+    ],
+    ["formData()", form, async (request) => [...(await request.formData())], [["amount", "10"]]],
+    ["clone()", "twice", async (r) => `${await r.clone().text()} ${await r.text()}`, "twice twice"],
+    ["text() of an empty body", "", (request) => request.text(), ""],
+    ["text() of no body", null, (request) => request.text(), ""],
+  ])("the handler can read the body by %s", async (_how, body, read, value) => {
+    let got: unknown;
+    const fetch = serving(async (request) => {
+      got = await read(request);
+      return new Response();
+    });
+    expect((await fetch(post(undefined, { body }))).status).toBe(200);
+    expect(got).toEqual(value);
+  });
+
+  test("the handler gets method, address and headers as they came", async () => {
+    const fetch = serving(({ method, url, headers }) => Response.json([method, url, headers.get("x-a")]));
+    const response = await fetch(post("k 1", { method: "PUT", path: "/p?q=%20#h", headers: { "x-a": "1" } }));
+    expect(await response.json()).toEqual(["PUT", "https://api.example/p?q=%20#h", "1"]);
+  });
+
+  test("a body above the cap is 413, whether or not it says so itself, and no Redis command", async () => {
+    const client = clientOf(store);
+    const fetch = stand(() => expect.unreachable(), { redlock: client.redlock, maxRequestBody: 10 });
+    const tooLong = { status: 413, code: "BODY_TOO_LARGE" };
+    const said = post(undefined, { body: "x", headers: { "content-length": "11" } });
+    expect(await problemIn(await fetch(said))).toEqual(tooLong);
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(4)),
+      cancel() {
+        cancelled = true;
+      },
+    });
+    const silent = post(undefined, { body, duplex: "half" } as RequestInit);
+    expect(await problemIn(await fetch(silent))).toEqual(tooLong);
+    await until(() => cancelled);
+    const hook = stand(() => expect.unreachable(), { redlock: client.redlock, provider, maxRequestBody: 10 });
+    expect(await problemIn(await hook(delivery(freshKey())))).toEqual(tooLong);
+    expect(client.links[0]!.sent).toEqual([]);
+    expect(
+      (await serving(() => new Response(), { maxRequestBody: 10 })(post(undefined, { body: "0123456789" })))
+        .status,
+    ).toBe(200);
+  });
+
+  test("another header can carry the key", async () => {
+    let runs = 0;
+    const fetch = serving(() => new Response(`${++runs}`), { header: "X-Request-Key" });
+    const request = () => post(null, { headers: { "x-request-key": "other header" } });
+    await fetch(request());
+    expect(await (await fetch(request())).text()).toBe("1");
+    expect((await fetch(post())).status).toBe(400);
+  });
+
+  test("a client that hangs up cuts nothing off, and the result is stored", async () => {
+    const key = freshKey();
+    const connection = new AbortController();
+    const slow = slowHandler();
+    const given = gate<AbortSignal>();
+    const fetch = serving((request, run) => {
+      given.open(request.signal);
+      return slow.handler(request, run);
+    });
+    const first = fetch(post(key, { signal: connection.signal }));
+    await slow.started.passed;
+    connection.abort();
+    expect((await given.passed).aborted).toBe(false);
+    slow.finish(new Response("all of it"));
+    await first;
+    expect(await (await fetch(post(key))).text()).toBe("all of it");
+    expect(slow.runs).toBe(1);
+  });
+
+  test("a client that has gone already begins nothing", async () => {
+    const key = freshKey();
+    const fetch = serving(() => expect.unreachable("nobody waits for it"));
+    const response = await fetch(post(key, { signal: AbortSignal.abort() }));
+    expect(await problemIn(response)).toEqual({ status: 499, code: "ABORTED" });
+    await until(async () => (await recordsOf(store, key)).every((record) => record === null));
+  });
+
+  test("the handler's signal aborts when its lease is lost", async () => {
+    const key = freshKey();
+    const client = clientOf(store);
+    const fetch = stand(
+      async (request, run) => {
+        for (const link of client.links) link.fate = () => "refused";
+        await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
+        expect(run!.signal.aborted).toBe(true);
+        expect(request.signal.reason).toBeInstanceOf(LeaseLostError);
+        for (const link of client.links) link.fate = () => "delivered";
+        return new Response("late, but nobody took over");
+      },
+      { redlock: client.redlock, timeout: 10_000, lease: 300 },
+    );
+    expect(await (await fetch(post(key))).text()).toBe("late, but nobody took over");
+  });
+
+  test("the whole run is handed to waitUntil from its beginning, and the result stored before the answer", async () => {
+    const key = freshKey();
+    const handed: Promise<unknown>[] = [];
+    const slow = slowHandler();
+    const fetch = serving(slow.handler, { waitUntil: (work) => handed.push(work) });
+    const answer = fetch(post(key));
+    await slow.started.passed;
+    const before = handed.length;
+    expect(before).toBeGreaterThan(0);
+    const whole = Promise.all(handed);
+    let settled = false;
+    void whole.then(() => {
+      settled = true;
+    });
+    slow.finish(new Response("done"));
+    expect(settled).toBe(false);
+    await answer;
+    expect((await recordsOf(store, key))[0]).toMatch(/^C1 /);
+    await whole;
+  });
+
+  test("what is handed to waitUntil never rejects", async () => {
+    const handed: Promise<unknown>[] = [];
+    const failing = serving(() => Promise.reject(new Error("no")), {
+      waitUntil: (work) => handed.push(work),
+    });
+    await failing(post()).catch(() => undefined);
+    expect(handed.length).toBeGreaterThan(0);
+    await Promise.all(handed);
+  });
+
+  test("a deadline bounds the lease", async () => {
+    let left = Infinity;
+    const fetch = serving(
+      (_, run) => {
+        left = run!.remaining();
+        return new Response();
+      },
+      { deadline: Date.now() + 5_000 },
+    );
+    await fetch(post());
+    expect(left).toBeLessThanOrEqual(5_000);
+  });
+});

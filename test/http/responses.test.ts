@@ -1,0 +1,243 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { HttpOptions } from "../../src/http/index.ts";
+import { responseCodec } from "../../src/http/stored.ts";
+import { freshKey } from "../support/settled.ts";
+import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
+import { delivery, type Handler, post, provider, seen, stands, stores } from "./stand.ts";
+
+const bytes = (...values: number[]) => new Uint8Array(values);
+const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
+const text = (value: string) => new TextEncoder().encode(value);
+
+describe("the stored form of a response", () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  const body = fc.oneof(fc.uint8Array(), fc.string({ unit: "grapheme" }).map(text), fc.constant(undefined));
+  const headers = fc.dictionary(fc.stringMatching(/^[a-z][a-z-]{0,10}$/), fc.string());
+
+  test(`is read as it was written (seed ${seed})`, () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 200, max: 599 }), headers, body, (status, headers, body) => {
+        const read = responseCodec.decode(responseCodec.encode({ status, headers, body }));
+        expect(read.status).toBe(status);
+        expect(read.headers).toEqual({ ...headers });
+        expect(read.body && [...read.body]).toEqual(body && [...body]);
+      }),
+      { seed, numRuns: 500 },
+    );
+  });
+
+  test("is hardly longer than the body: text stays text", () => {
+    const length = (body: Uint8Array) => responseCodec.encode({ status: 200, headers: {}, body }).length;
+    const json = text(JSON.stringify({ quotes: '"'.repeat(100), umlaut: "ü" }));
+    expect(length(json)).toBeLessThan(json.length + 10);
+    expect(length(everyByte)).toBeLessThan(256 * 1.4 + 10);
+    expect(length(new Uint8Array(300))).toBeLessThan(300 * 1.4 + 10); // zeros are text, but not in JSON
+  });
+
+  test.each([
+    "",
+    "{}",
+    '"text"',
+    "t99{}\n",
+    "t600{}\n",
+    "x200{}\n",
+    "t200{}",
+    "t200[]\n",
+    "t200{nonsense}\n",
+    "b200{}\n*",
+  ])("%j is none", (stored) => {
+    expect(() => responseCodec.decode(stored)).toThrow();
+  });
+});
+
+describe.each(stands)("responses: %s", (_name, stand) => {
+  let store: OpenStore;
+  beforeAll(async () => {
+    store = await stores[0]!.open();
+  });
+  afterAll(() => store.close());
+
+  const serving = (handler: Handler, options: Partial<HttpOptions> = {}) =>
+    stand(handler, { redlock: clientOf(store).redlock, timeout: 10_000, ...options });
+
+  /** What the first and the second request get, and how often the handler ran. */
+  async function twice(handler: Handler, options: Partial<HttpOptions> = {}, key = freshKey()) {
+    let runs = 0;
+    const counted: Handler = (request, run) => {
+      runs += 1;
+      return handler(request, run);
+    };
+    const fetch = serving(counted, options);
+    const first = await seen(await fetch(post(key)));
+    return { first, again: await seen(await fetch(post(key))), runs };
+  }
+
+  test.each([
+    ["no body", null],
+    ["an empty body", new Uint8Array()],
+    ["every byte", everyByte],
+    ["bytes that are no UTF-8", bytes(0xff, 0xfe, 0x80)],
+    ["half a character", bytes(0xe2, 0x82)],
+    ["a byte order mark", text("\ufeffx")],
+    ["zeros", new Uint8Array(1_000)],
+    ["text", text('Ünïcode ≠ 💶 "quoted" \\ \r\n\t end')],
+    ["just as many bytes as are stored", new Uint8Array(262_144).fill(0xab)],
+  ])("%s comes back byte for byte", async (_what, body) => {
+    const headers = { "content-type": "application/octet-stream" };
+    const { first, again, runs } = await twice(() => new Response(body, { headers }));
+    expect(Buffer.compare(first.bytes, body ?? new Uint8Array())).toBe(0);
+    expect(Buffer.compare(again.bytes, first.bytes)).toBe(0);
+    expect(again.headers).toEqual({ ...headers, "idempotent-replayed": "true" });
+    expect(runs).toBe(1);
+  });
+
+  test.each([204, 205, 304])("%i has no body", async (status) => {
+    const { first, again } = await twice(() => new Response(null, { status, headers: { etag: '"1"' } }));
+    for (const response of [first, again]) {
+      expect(response).toMatchObject({ status, bytes: new Uint8Array(), headers: { etag: '"1"' } });
+    }
+  });
+
+  test("HEAD has no body", async () => {
+    const fetch = serving(() => new Response("for GET", { headers: { etag: '"1"' } }));
+    const key = freshKey();
+    const head = () => post(key, { method: "HEAD", body: null });
+    await fetch(head());
+    const again = await fetch(head());
+    expect([again.status, again.body, again.headers.get("etag")]).toEqual([200, null, '"1"']);
+  });
+
+  const everyHeader = {
+    "content-type": "text/html",
+    "content-language": "de",
+    location: "/there",
+    etag: 'W/"1"',
+    link: "</next>; rel=next",
+    "x-other": "1",
+    date: "Thu, 01 Jan 2026 00:00:00 GMT",
+    age: "10",
+    "content-length": "1",
+    connection: "close",
+    "cf-ray": "1",
+    "access-control-allow-origin": "https://a.example",
+    "cache-control": "no-store",
+    "set-cookie": "session=secret",
+    "idempotent-replayed": "false",
+  };
+
+  test("headers outside the allowlist are never replayed", async () => {
+    const key = freshKey();
+    const { first, again } = await twice(() => new Response("x", { headers: everyHeader }), {}, key);
+    expect(first.headers).toEqual(everyHeader);
+    expect(again.headers).toEqual({
+      "content-type": "text/html",
+      "content-language": "de",
+      location: "/there",
+      etag: 'W/"1"',
+      "idempotent-replayed": "true",
+    });
+    expect(JSON.stringify(await recordsOf(store, key))).not.toMatch(/secret|cf-ray|a\.example/);
+  });
+
+  test("chosen headers are", async () => {
+    const handler = () => new Response("x", { headers: everyHeader });
+    const { again } = await twice(handler, { headers: ["Link", "x-other"] });
+    expect(again.headers).toMatchObject({ link: "</next>; rel=next", "x-other": "1" });
+    expect(Object.keys(again.headers)).toHaveLength(7);
+  });
+
+  /** A body in pieces; `ended` tells whether it was read to its end. */
+  function pieces(count: number, size: number) {
+    const told = { pulled: 0, cancelled: false };
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          if (told.pulled === count) return controller.close();
+          told.pulled += 1;
+          controller.enqueue(new Uint8Array(size).fill(told.pulled));
+        },
+        cancel() {
+          told.cancelled = true;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return { stream, told };
+  }
+
+  test("a small body that comes in pieces is stored whole", async () => {
+    const { first, again } = await twice(() => new Response(pieces(10, 100).stream));
+    expect(first.bytes).toHaveLength(1_000);
+    expect(Buffer.compare(again.bytes, first.bytes)).toBe(0);
+  });
+
+  test.each([
+    ["larger than the cap", {}],
+    ["an event stream", { "content-type": "text/event-stream; charset=utf-8" }],
+    ["encoded", { "content-encoding": "gzip" }],
+    ["sent in chunks", { "transfer-encoding": "chunked" }],
+    ["too long by its own word", { "content-length": "100000" }],
+  ])("a response that is %s passes whole; of it status and headers are stored", async (what, headers) => {
+    const [count, size] = what === "larger than the cap" ? [50, 1_000] : [3, 10];
+    const handler: Handler = () =>
+      new Response(pieces(count, size).stream, { status: 201, headers: { etag: '"1"', ...headers } });
+    const { first, again, runs } = await twice(handler, { maxResponseBody: 20_000 });
+    expect(first.bytes).toHaveLength(count * size);
+    expect([...new Set(first.bytes)]).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+    expect(first.headers).toMatchObject({ etag: '"1"', ...headers });
+    expect(again).toMatchObject({ status: 201, bytes: new Uint8Array() });
+    expect(again.headers).toEqual({
+      etag: '"1"',
+      "idempotent-body": "omitted",
+      "idempotent-replayed": "true",
+    });
+    expect(runs).toBe(1);
+  });
+
+  test("a stream without end is not held back, and is read no faster than it is asked for", async () => {
+    const { stream, told } = pieces(Infinity, 10);
+    const fetch = serving(() => new Response(stream, { headers: { "content-type": "text/event-stream" } }));
+    const response = await fetch(post());
+    expect(told.pulled).toBeLessThanOrEqual(1);
+    const reader = response.body!.getReader();
+    expect((await reader.read()).value).toHaveLength(10);
+    await reader.cancel();
+    expect(told.cancelled).toBe(true);
+  });
+
+  test("with nothing stored of streams a duplicate runs again", async () => {
+    const { again, runs } = await twice(() => new Response("12345"), {
+      streams: "nothing",
+      maxResponseBody: 4,
+    });
+    expect(again).toMatchObject({ status: 200, bytes: text("12345") });
+    expect(again.headers).not.toHaveProperty("idempotent-replayed");
+    expect(runs).toBe(2);
+  });
+
+  test("a large answer to a webhook counts as handled", async () => {
+    const id = freshKey();
+    let runs = 0;
+    const handler: Handler = () => new Response(`${++runs}`.repeat(100));
+    const fetch = serving(handler, { provider, maxResponseBody: 10 });
+    await fetch(delivery(id));
+    expect((await fetch(delivery(id))).status).toBe(200);
+    expect(runs).toBe(1);
+  });
+
+  test("a body that breaks off while it is read is a failure, and the key is free", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const broken = () =>
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          controller.error(new Error("broken"));
+        },
+      });
+    const fetch = serving(() => new Response(++runs === 1 ? broken() : "whole"));
+    const first = await fetch(post(key)).catch(() => undefined);
+    expect(first === undefined || first.status === 500).toBe(true);
+    expect(await (await fetch(post(key))).text()).toBe("whole");
+  });
+});

@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
+import { completeText, parseRecord, pendingText } from "../../src/idempotency/record.ts";
+import { github, type WebhookProvider } from "../../src/webhooks/index.ts";
+import { gate } from "../support/link.ts";
+import { freshKey, until } from "../support/settled.ts";
+import {
+  allArrived,
+  type Client,
+  clientOf,
+  type OpenStore,
+  recordName,
+  recordsOf,
+} from "../support/stores.ts";
+import {
+  delivery,
+  everywhere,
+  type Handler,
+  problemIn,
+  provider,
+  secret,
+  seen,
+  slowHandler,
+} from "./stand.ts";
+
+describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
+  let store: OpenStore;
+  let client: Client;
+  let events: HttpEvent[];
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store.close());
+
+  function serving(handler: Handler, options: Partial<HttpOptions> = {}) {
+    client = clientOf(store);
+    events = [];
+    const onEvent = (event: HttpEvent) => events.push(event);
+    return stand(handler, { redlock: client.redlock, provider, timeout: 10_000, onEvent, ...options });
+  }
+  const never: Handler = () => expect.unreachable("the handler must not run");
+  const sent = () => client.links.flatMap((link) => link.sent);
+  const records = (id: string, scope: string[] = []) => recordsOf(store, id, ["github", ...scope]);
+
+  test("runs once per delivery, also when the body differs, and replays", async () => {
+    const id = freshKey();
+    let runs = 0;
+    const fetch = serving(async (request, run) => {
+      runs += 1;
+      return Response.json({ key: run?.key, body: await request.json() });
+    });
+    const first = await seen(await fetch(delivery(id)));
+    const again = await seen(await fetch(delivery(id, { body: '{"zen":"ok","attempt":2}' })));
+    expect(again).toMatchObject({
+      status: 200,
+      bytes: first.bytes,
+      headers: { "idempotent-replayed": "true" },
+    });
+    expect(JSON.parse(new TextDecoder().decode(again.bytes))).toEqual({ key: id, body: { zen: "ok" } });
+    expect(runs).toBe(1);
+    expect(parseRecord((await records(id))[0])?.state).toBe("complete");
+    const name = await recordName(id, ["github"]);
+    expect((await store.execute(0, ["PTTL", name])) as number).toBeGreaterThan(6 * 86_400_000);
+  });
+
+  test("a bad signature is 401 and no Redis command", async () => {
+    const fetch = serving(never);
+    const requests = store.cost(0).requests;
+    for (const signedWith of ["another secret", `${secret} `]) {
+      const response = await fetch(delivery(freshKey(), { signedWith }));
+      expect(await problemIn(response)).toEqual({ status: 401, code: "WEBHOOK_INVALID" });
+    }
+    const tampered = delivery(freshKey());
+    const other = new Request(tampered, { body: '{"zen":"no"}' });
+    expect((await fetch(other)).status).toBe(401);
+    expect(sent()).toEqual([]);
+    expect(store.cost(0).requests).toBe(requests);
+    expect(events.map(({ type }) => type)).toEqual(["refused", "refused", "refused"]);
+  });
+
+  test("a request without id or signature is 400 and no Redis command", async () => {
+    const fetch = serving(never);
+    for (const header of ["x-github-delivery", "x-hub-signature-256"]) {
+      const request = delivery(freshKey());
+      request.headers.delete(header);
+      expect(await problemIn(await fetch(request))).toEqual({ status: 400, code: "WEBHOOK_INVALID" });
+    }
+    expect(sent()).toEqual([]);
+  });
+
+  test("duplicates during a run wait a while, are then told to come again, and never 2xx", async () => {
+    const id = freshKey();
+    const slow = slowHandler();
+    const fetch = serving(slow.handler, { wait: 100, backoff: { min: 10, max: 30 } });
+    const first = fetch(delivery(id));
+    await slow.started.passed;
+    await allArrived(client.links);
+    for (const response of await Promise.all(Array.from({ length: 5 }, () => fetch(delivery(id))))) {
+      expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+      expect(await problemIn(response)).toEqual({ status: 503, code: "IN_PROGRESS" });
+    }
+    slow.finish(new Response(null, { status: 500 }));
+    expect((await first).status).toBe(500);
+    // The first has failed after all: the event is not lost.
+    const retry = serving(() => new Response("handled"));
+    expect(await (await retry(delivery(id))).text()).toBe("handled");
+  });
+
+  test("a duplicate that waits gets the first run's response", async () => {
+    const id = freshKey();
+    const slow = slowHandler();
+    const fetch = serving(slow.handler, { wait: 30_000 });
+    const first = fetch(delivery(id));
+    await slow.started.passed;
+    const second = fetch(delivery(id));
+    slow.finish(new Response("handled", { status: 202 }));
+    expect((await first).headers.has("idempotent-replayed")).toBe(false);
+    const replay = await second;
+    expect([replay.status, await replay.text()]).toEqual([202, "handled"]);
+  });
+
+  test.each([302, 400, 404, 422, 500])("%i is passed through, and the key is free", async (status) => {
+    const id = freshKey();
+    let runs = 0;
+    const fetch = serving(() => new Response(null, { status: ++runs === 1 ? status : 200 }));
+    expect((await fetch(delivery(id))).status).toBe(status);
+    expect(await records(id)).toEqual(new Array(count).fill(null));
+    expect((await fetch(delivery(id))).status).toBe(200);
+  });
+
+  test("204 is replayed without a body", async () => {
+    const id = freshKey();
+    const fetch = serving(() => new Response(null, { status: 204 }));
+    await fetch(delivery(id));
+    const again = await fetch(delivery(id));
+    expect([again.status, again.body, again.headers.get("idempotent-replayed")]).toEqual([204, null, "true"]);
+  });
+
+  test("422 only where a fingerprint was asked for", async () => {
+    const id = freshKey();
+    const fetch = serving(() => new Response("x"), { fingerprint: true });
+    await fetch(delivery(id));
+    const other = await fetch(delivery(id, { body: "{}" }));
+    expect(await problemIn(other)).toEqual({ status: 422, code: "FINGERPRINT_MISMATCH" });
+  });
+
+  test("the same id from another sender, of another tenant or of another scope is another key", async () => {
+    const id = freshKey();
+    const scoped: WebhookProvider = {
+      name: "github",
+      async verify(request, body) {
+        return { ...(await provider.verify(request, body)), scope: ["shop"] } as never;
+      },
+    };
+    let runs = 0;
+    const handler: Handler = () => new Response(`${++runs}`);
+    const others: Partial<HttpOptions>[] = [
+      {},
+      { provider: github({ secret, name: "github-2" }) },
+      { scope: "tenant" },
+      { provider: scoped },
+      { provider: scoped, scope: ["tenant"] },
+    ];
+    for (const options of others) {
+      const fetch = serving(handler, options);
+      const own = await (await fetch(delivery(id))).text();
+      expect(await (await fetch(delivery(id))).text()).toBe(own);
+    }
+    expect(runs).toBe(others.length);
+    expect(await records(id, ["shop", "tenant"])).toEqual(
+      new Array(count).fill(expect.stringMatching(/^C1 /)),
+    );
+  });
+
+  test("a captured body under another id runs again, unless the body names the delivery", async () => {
+    const body = JSON.stringify({ event: freshKey() });
+    let runs = 0;
+    const handler: Handler = () => new Response(`${++runs}`);
+    const byId = serving(handler);
+    for (const id of [freshKey(), freshKey()]) await byId(delivery(id, { body }));
+    expect(runs).toBe(2);
+    const byBody = serving(handler, { unsignedId: "body" });
+    for (const id of [freshKey(), freshKey()]) await byBody(delivery(id, { body }));
+    expect(runs).toBe(3);
+  });
+
+  test("a store that is down is 503", async () => {
+    const fetch = serving(never, { wait: 0 });
+    for (const link of client.links) link.fate = () => "refused";
+    const response = await fetch(delivery(freshKey()));
+    expect(response.headers.get("retry-after")).toBe("1");
+    expect(await problemIn(response)).toEqual({ status: 503, code: "NO_QUORUM" });
+  });
+
+  test("lost: the winner's response, or 503 while there is none", async () => {
+    const told = { token: "tother", fingerprint: "-" };
+    const pending = () => pendingText({ ...told, startedAt: Date.now() });
+    const result = 't202{"x-theirs":"1"}\ntheirs';
+    const complete = () => completeText({ ...told, completedAt: Date.now(), result });
+    for (const [text, status] of [
+      [pending, 503],
+      [complete, 202],
+    ] as const) {
+      const id = freshKey();
+      const name = await recordName(id, ["github"]);
+      const fetch = serving(
+        async () => {
+          await allArrived(client.links);
+          const record = text();
+          for (let index = 0; index < count; index += 1) await store.execute(index, ["SET", name, record]);
+          return new Response("mine");
+        },
+        { wait: 0 },
+      );
+      const response = await fetch(delivery(id));
+      expect(response.status).toBe(status);
+      expect(await response.text()).toMatch(status === 202 ? /^theirs$/ : /LEASE_LOST/);
+    }
+  });
+
+  test("a sender that hangs up cuts nothing off, and its retry gets the result", async () => {
+    const id = freshKey();
+    const connection = new AbortController();
+    const slow = slowHandler();
+    const given = gate<AbortSignal>();
+    const fetch = serving((request, run) => {
+      given.open(request.signal);
+      return slow.handler(request, run);
+    });
+    const first = fetch(delivery(id, { signal: connection.signal }));
+    await slow.started.passed;
+    connection.abort();
+    expect((await given.passed).aborted).toBe(false);
+    slow.finish(new Response("all of it"));
+    await first;
+    await until(async () => (await records(id)).every((text) => text?.startsWith("C1 ")));
+    expect(await (await fetch(delivery(id))).text()).toBe("all of it");
+    expect(slow.runs).toBe(1);
+  });
+
+  test("a sender that hangs up while it waits ends the waiting", async () => {
+    const id = freshKey();
+    const slow = slowHandler();
+    const fetch = serving(slow.handler, { wait: 60_000 });
+    const first = fetch(delivery(id));
+    await slow.started.passed;
+    const connection = new AbortController();
+    const second = fetch(delivery(id, { signal: connection.signal }));
+    connection.abort();
+    expect(await problemIn(await second)).toEqual({ status: 499, code: "ABORTED" });
+    slow.finish(new Response("done"));
+    expect(await (await first).text()).toBe("done");
+    expect(slow.runs).toBe(1);
+  });
+});
