@@ -59,11 +59,6 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    */
   readonly failOpen?: boolean | undefined;
   /**
-   * What names a delivery: its id, or the hash of its body where the signature does not cover the id, so that a
-   * captured body cannot be sent again under another id. Only for webhooks. Default `"id"`.
-   */
-  readonly unsignedId?: "id" | "body" | undefined;
-  /**
    * Which responses are stored and answered again; after the others the key is free. A handler that throws is
    * never asked for. Default: all but 5xx, 408, 409, 423, 425, 429 and 499; for webhooks only 2xx.
    */
@@ -107,7 +102,6 @@ export interface SettledRules extends Keeping {
   readonly header: string;
   readonly required: boolean;
   readonly failOpen: boolean;
-  readonly byBody: boolean;
   readonly fingerprint: Fingerprint | undefined;
   readonly maxRequestBody: number;
   readonly runs: IdempotencyOptions;
@@ -134,13 +128,12 @@ export function settledRules(options: HttpRules, webhook: boolean): SettledRules
     header: checkType("header", given.header ?? "idempotency-key", "string"),
     required: checkType("required", given.required ?? true, "boolean"),
     failOpen: checkType("failOpen", given.failOpen ?? false, "boolean"),
-    byBody: oneOf("unsignedId", given.unsignedId, ["id", "body"]) === "body",
     fingerprint: typeof fingerprint === "boolean" ? (fingerprint ? ofRequest : undefined) : fingerprint,
     store: store ?? (webhook ? ({ ok }) => ok : ({ status }) => status < 500 && !temporary.includes(status)),
     headers: ["content-type", "content-language", "location", "etag", ...headers.map(checkHeader)],
     maxRequestBody: checkInteger("maxRequestBody", given.maxRequestBody ?? 1_048_576, 0, 2 ** 31),
     maxResponseBody: checkInteger("maxResponseBody", given.maxResponseBody ?? 262_144, 0, 2 ** 31),
-    streams: oneOf("streams", given.streams, ["status", "nothing"]),
+    streams: given.streams ?? "status",
     runs: settled<IdempotencyOptions>(
       { wait: webhook ? 2_000 : 0, retention: (webhook ? 7 : 1) * 86_400_000 },
       given as IdempotencyOptions,
@@ -149,6 +142,9 @@ export function settledRules(options: HttpRules, webhook: boolean): SettledRules
   };
   new Headers([[rules.header, ""]]); // throws what names no header
   checkType("store", rules.store, "function");
+  if (!/^(status|nothing)$/.test(rules.streams)) {
+    throw new RangeError(`streams must be "status" or "nothing", got ${JSON.stringify(rules.streams)}`);
+  }
   if (rules.fingerprint) checkType("fingerprint", rules.fingerprint, "function");
   if (webhook) {
     checkNumber("wait", rules.runs.wait ?? 0, 0, 60_000);
@@ -181,17 +177,6 @@ function checkHeader(name: string): string {
   if (neverKept.test(lower))
     throw new RangeError(`headers must not name ${name}: it belongs to one response`);
   return lower;
-}
-
-function oneOf<Value extends string>(
-  name: string,
-  value: Value | undefined,
-  values: readonly [Value, Value],
-): Value {
-  if (value === undefined) return values[0];
-  if (!values.includes(value))
-    throw new RangeError(`${name} must be "${values.join('" or "')}", got "${value}"`);
-  return value;
 }
 
 /** Method and path have no line feeds, so nothing can be moved from one part to another. */

@@ -1,6 +1,5 @@
 import { isRedlockError } from "../errors.ts";
 import { emit } from "../events.ts";
-import { fingerprintOf } from "../idempotency/digest.ts";
 import { Idempotency, type RunContext, type RunOptions } from "../idempotency/index.ts";
 import { handOver, type WaitUntil } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -70,9 +69,8 @@ export async function serve(rules: SettledRules, exchange: Exchange): Promise<Se
   if (provider) {
     try {
       const verified = await provider.verify(request, body);
-      key = rules.byBody && !verified.idSigned ? await fingerprintOf(body) : verified.id;
-      const { scope: parts = [] } = verified as { readonly scope?: readonly string[] };
-      scope = [provider.name, ...parts, ...(typeof scope === "string" ? [scope] : scope)];
+      key = verified.id;
+      scope = [provider.name, ...(verified.scope ?? []), ...(typeof scope === "string" ? [scope] : scope)];
     } catch (error) {
       const refusal = problemOf(error, webhook);
       if (refusal?.code !== "WEBHOOK_INVALID") throw error;

@@ -24,7 +24,6 @@ describe("wrong options are refused at set-up", () => {
       ["required", { redlock, required: "yes" }, TypeError, /required.*yes/],
       ["failOpen", { redlock, failOpen: 1 }, TypeError, /failOpen.*number/],
       ["failOpen for webhooks", { redlock, provider, failOpen: true }, RangeError, /failOpen/],
-      ["unsignedId", { redlock, provider, unsignedId: "both" }, RangeError, /unsignedId.*both/],
       ["streams", { redlock, streams: "all" }, RangeError, /streams.*all/],
       ["fingerprint", { redlock, fingerprint: "body" }, TypeError, /fingerprint.*body/],
       ["store", { redlock, store: [200] }, TypeError, /store/],
