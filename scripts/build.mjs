@@ -19,9 +19,14 @@ await build({
   ...shared,
   platform: "neutral",
   mainFields: ["main"],
-  entryPoints: ["index", "idempotency/index", "webhooks/index", "testing/index"].map(
-    (name) => `src/${name}.ts`,
-  ),
+  entryPoints: [
+    "index",
+    "idempotency/index",
+    "http/index",
+    "hono/index",
+    "webhooks/index",
+    "testing/index",
+  ].map((name) => `src/${name}.ts`),
   define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
 });
 

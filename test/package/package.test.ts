@@ -1,8 +1,10 @@
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startEndpoints } from "../../src/dev/index.ts";
 
@@ -49,6 +51,29 @@ function codeOf(entry: string): string {
   return read(entry);
 }
 
+/** Fails unless the compiler accepts these files, under both module resolutions. */
+function checkTypes(...names: string[]): void {
+  const tsc = join(process.cwd(), "node_modules/typescript/bin/tsc");
+  const lib = "es2022,dom,dom.iterable,dom.asynciterable,esnext.disposable";
+  const common = [
+    "--noEmit",
+    "--strict",
+    "--skipLibCheck",
+    "--target",
+    "es2022",
+    "--lib",
+    lib,
+    "--types",
+    "",
+  ];
+  for (const module of [
+    ["--module", "nodenext"],
+    ["--module", "esnext", "--moduleResolution", "bundler"],
+  ]) {
+    run(process.execPath, tsc, ...common, ...module, ...names);
+  }
+}
+
 describe("the packed package", () => {
   it("contains the build, its types, the papers, and nothing else", () => {
     const papers = files.filter((path) => !/^dist\/.*\.(js|d\.ts)$/.test(path));
@@ -61,6 +86,8 @@ describe("the packed package", () => {
       "dist/dev/chunk-*.js",
       "dist/dev/cli.js",
       "dist/dev/index.js",
+      "dist/hono/index.js",
+      "dist/http/index.js",
       "dist/idempotency/index.js",
       "dist/index.js",
       "dist/testing/index.js",
@@ -71,7 +98,9 @@ describe("the packed package", () => {
   it("needs no other package", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
-    expect(manifest.peerDependencies ?? {}).toEqual({});
+    // For ./hono alone, which imports nothing of it but types.
+    expect(manifest.peerDependencies).toEqual({ hono: ">=4" });
+    expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
     expect(manifest.sideEffects).toBe(false);
   });
 
@@ -79,6 +108,8 @@ describe("the packed package", () => {
     const program = `
       import { Redlock, isRedlockError } from "redlock-edge";
       import { Idempotency } from "redlock-edge/idempotency";
+      import { withIdempotency } from "redlock-edge/http";
+      import { idempotent, lock as lockRoute } from "redlock-edge/hono";
       import { github, standardWebhooks } from "redlock-edge/webhooks";
       import { memoryEndpoint } from "redlock-edge/testing";
       import { startEndpoints } from "redlock-edge/dev";
@@ -87,6 +118,10 @@ describe("the packed package", () => {
       const held = await redlock.tryAcquire("a");
       const refused = await redlock.acquire("a", { wait: 0 }).catch(isRedlockError);
       const { value } = await new Idempotency(redlock).run("k", () => [typeof github, typeof standardWebhooks]);
+      const post = () => new Request("https://a.example", { method: "POST", headers: { "idempotency-key": "h" } });
+      const answer = () => withIdempotency(post(), () => new Response("once"), { redlock });
+      const answers = [await answer(), await answer()].map(({ headers }) => headers.get("idempotent-replayed"));
+      const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
       // Lua's remainder as Redis has it: a patch of the Lua machine that a bundler must not shake off.
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
@@ -94,7 +129,7 @@ describe("the packed package", () => {
       const real = await Redlock.fromEnv(local.env()).using("b", () => "used");
       const devLua = await local.endpoints[0].execute(remainder());
       await local.close();
-      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua]));`;
+      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware]));`;
     writeFileSync(join(folder, "program.mjs"), program);
     expect(JSON.parse(run(process.execPath, "program.mjs"))).toEqual([
       true,
@@ -105,6 +140,8 @@ describe("the packed package", () => {
       "used",
       "0",
       "0",
+      [null, "true"],
+      ["function", "function"],
     ]);
   });
 
@@ -129,25 +166,56 @@ describe("the packed package", () => {
     const program = `
       import { type Lock, Redlock } from "redlock-edge";
       import { Idempotency, type Outcome } from "redlock-edge/idempotency";
+      import { type HttpEvent, type HttpOptions, withIdempotency } from "redlock-edge/http";
       import { github, type WebhookProvider } from "redlock-edge/webhooks";
       import { memoryEndpoint } from "redlock-edge/testing";
       const redlock = new Redlock({ endpoints: [memoryEndpoint(), { url: "https://a.upstash.io", token: "t" }] });
       export const left: Promise<number> = redlock.using("a", { ttl: 10 }, (lock: Lock) => lock.remaining());
       export const outcome: Promise<Outcome<string>> = new Idempotency(redlock).run("k", async () => "v");
       export const provider: WebhookProvider = github({ secret: "s" });
+      const options: HttpOptions = { redlock, provider, onEvent: (event: HttpEvent) => console.log(event.type) };
+      export const answer: Promise<Response> = withIdempotency(
+        new Request("https://a.example"),
+        (request, run) => new Response(run?.key ?? request.url),
+        options,
+      );
+      // @ts-expect-error a handler returns a response
+      withIdempotency(new Request("https://a.example"), () => "text", options);
       // @ts-expect-error a ttl is a number
       redlock.acquire("a", { ttl: "10" });
       // @ts-expect-error a quorum is not configurable
       redlock.acquire("a", { quorum: 1 });`;
     writeFileSync(join(folder, "program.ts"), program);
-    const tsc = join(process.cwd(), "node_modules/typescript/bin/tsc");
-    const common = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,esnext.disposable"];
-    for (const module of [
-      ["--module", "nodenext"],
-      ["--module", "esnext", "--moduleResolution", "bundler"],
-    ]) {
-      run(process.execPath, tsc, ...common, "--types", "", ...module, "program.ts");
-    }
+    checkTypes("program.ts");
+  });
+
+  it("has types for Hono, and examples in docs/http.md that they fit", () => {
+    symlinkSync(join(process.cwd(), "node_modules/hono"), join(folder, "node_modules/hono"));
+    const examples = readFileSync("docs/http.md", "utf8").matchAll(/^```ts\n(.*?)^```$/gms);
+    const names = Array.from(examples, ([, example], index) => {
+      writeFileSync(join(folder, `example-${index}.ts`), `${example}\nexport {};`);
+      return `example-${index}.ts`;
+    });
+    expect(names.length).toBeGreaterThanOrEqual(2);
+    const program = `
+      import { Hono } from "hono";
+      import { idempotent, type IdempotencyVariables, lock, type LockVariables } from "redlock-edge/hono";
+      import { memoryEndpoint } from "redlock-edge/testing";
+      import { Redlock } from "redlock-edge";
+      const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+      export const app = new Hono<{ Bindings: { TENANT: string } }>();
+      app.post("/a/:id", idempotent({ redlock, scope: (c) => c.env.TENANT }), lock({ redlock, resource: "a" }), (c) => {
+        const left: number | undefined = c.var.idempotency?.remaining();
+        const fence: number | undefined = c.var.lock.fence;
+        // @ts-expect-error it may be missing
+        c.var.idempotency.key;
+        return c.json({ left, fence, tenant: c.env.TENANT, id: c.req.param("id") });
+      });
+      export const typed = new Hono<{ Variables: IdempotencyVariables & LockVariables }>();
+      // @ts-expect-error a resource is named
+      lock({ redlock });`;
+    writeFileSync(join(folder, "hono.ts"), program);
+    checkTypes("hono.ts", ...names);
   });
 
   it("has a command that tells its version and its usage", () => {
@@ -159,7 +227,14 @@ describe("the packed package", () => {
 
   it("keeps Node out of every export but ./dev", () => {
     const namesNode = (entry: string) => /["']node:|\b__dirname\b/.test(codeOf(entry));
-    const entries = ["index.js", "idempotency/index.js", "webhooks/index.js", "testing/index.js"];
+    const entries = [
+      "index",
+      "idempotency/index",
+      "http/index",
+      "hono/index",
+      "webhooks/index",
+      "testing/index",
+    ].map((name) => `${name}.js`);
     expect(entries.filter(namesNode)).toEqual([]);
     expect(namesNode("dev/index.js")).toBe(true);
   });
@@ -174,5 +249,20 @@ describe("the packed package", () => {
     const core = codeOf("index.js");
     expect(core).not.toMatch(/webhook|hmac|fengari|idempotency record|hono/i);
     expect(core).toMatch(/PEXPIRE/);
+  });
+
+  it("keeps Hono out of ./http, webhooks out of both, and both small beside the rest", async () => {
+    for (const entry of ["http/index.js", "hono/index.js"]) {
+      expect(codeOf(entry)).not.toMatch(/from ?"hono|x-hub-signature|fengari/);
+    }
+    const sizeOf = async (...entries: string[]): Promise<number> => {
+      const contents = entries.map((entry, index) => `export * as e${index} from "./${entry}";`).join("");
+      const stdin = { contents, resolveDir: join(installed, "dist") };
+      const { outputFiles } = await build({ stdin, bundle: true, minify: true, format: "esm", write: false });
+      return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+    };
+    const below = await sizeOf("index.js", "idempotency/index.js");
+    const whole = await sizeOf("index.js", "idempotency/index.js", "http/index.js", "hono/index.js");
+    expect(whole - below).toBeLessThan(4_000);
   });
 });
