@@ -1,0 +1,48 @@
+import { Hono } from "hono";
+import { idempotent, lock } from "../../src/hono/index.ts";
+import { withIdempotency } from "../../src/http/index.ts";
+import { Redlock } from "../../src/index.ts";
+import { github } from "../../src/webhooks/index.ts";
+
+// What the tests ask for in workerd: each route answers with what its handler got, and a count of its runs.
+
+interface Bindings {
+  readonly SECRET: string;
+  readonly [upstash: `UPSTASH_REDIS_REST_${string}`]: string;
+}
+
+interface Platform {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+let runs = 0;
+
+async function echo(request: Request): Promise<Response> {
+  runs += 1;
+  const headers = { "content-type": "application/octet-stream", "x-runs": `${runs}`, "set-cookie": "a=1" };
+  return new Response(await request.arrayBuffer(), { status: 201, headers });
+}
+
+const app = new Hono<{ Bindings: Bindings }>();
+const redlock = (c: { env: Bindings }) => Redlock.fromEnv(c.env, { timeout: 10_000 });
+app.post("/hono", idempotent({ redlock, headers: ["x-runs"] }), (c) => echo(c.req.raw));
+app.post("/locked", lock({ redlock, resource: "r" }), (c) => c.text(c.var.lock.resources.join()));
+app.post(
+  "/hook",
+  idempotent({ redlock, provider: (c) => github({ secret: c.env.SECRET }), headers: ["x-runs"] }),
+  (c) => echo(c.req.raw),
+);
+app.post("/gone", idempotent({ redlock, headers: ["x-runs"] }), async (c) => {
+  const answer = await echo(c.req.raw);
+  // Longer than the client of the test stays.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  return answer;
+});
+
+export default {
+  fetch(request: Request, env: Bindings, platform: Platform): Response | Promise<Response> {
+    if (new URL(request.url).pathname !== "/plain") return app.fetch(request, env, platform as never);
+    const options = { redlock: redlock({ env }), headers: ["x-runs"], waitUntil: platform };
+    return withIdempotency(request, echo, options);
+  },
+};

@@ -1,0 +1,96 @@
+import { build } from "esbuild";
+import { Miniflare } from "miniflare";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import { freshKey } from "../support/settled.ts";
+import { delivery, secret } from "./stand.ts";
+
+const { outputFiles } = await build({
+  entryPoints: [new URL("worker.ts", import.meta.url).pathname],
+  bundle: true,
+  write: false,
+  format: "esm",
+  target: "es2022",
+});
+
+describe("in workerd, without nodejs_compat", () => {
+  let local: DevEndpoints;
+  let worker: Miniflare;
+  beforeAll(async () => {
+    local = await startEndpoints({ count: 3, engine: "embedded" });
+    worker = new Miniflare({
+      modules: true,
+      script: outputFiles[0]!.text,
+      compatibilityDate: "2026-04-01",
+      compatibilityFlags: ["enable_request_signal"],
+      bindings: { ...local.env(), SECRET: secret },
+    });
+    await worker.ready;
+  });
+  afterAll(async () => {
+    await worker.dispose();
+    await local.close();
+  });
+
+  type Init = NonNullable<Parameters<Miniflare["dispatchFetch"]>[1]>;
+  const post = (path: string, init: Init) =>
+    worker.dispatchFetch(`http://worker${path}`, { method: "POST", ...init });
+  const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
+
+  test.each(["/hono", "/plain"])("%s runs once and replays every byte", async (path) => {
+    const headers = { "idempotency-key": freshKey() };
+    const [first, again] = [
+      await post(path, { headers, body: everyByte }),
+      await post(path, { headers, body: everyByte }),
+    ];
+    for (const response of [first, again]) {
+      expect(response.status).toBe(201);
+      expect(new Uint8Array(await response.arrayBuffer())).toEqual(everyByte);
+    }
+    expect(again.headers.get("x-runs")).toBe(first.headers.get("x-runs"));
+    expect([first.headers.get("set-cookie"), again.headers.get("set-cookie")]).toEqual(["a=1", null]);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect((await post(path, { headers, body: "other" })).status).toBe(422);
+  });
+
+  test("an empty body", async () => {
+    const headers = { "idempotency-key": freshKey() };
+    for (const replayed of [null, "true"]) {
+      const response = await post("/hono", { headers });
+      expect([response.headers.get("idempotent-replayed"), await response.text()]).toEqual([replayed, ""]);
+    }
+  });
+
+  test("a webhook, and a forged one", async () => {
+    const id = freshKey();
+    const send = async (signedWith: string) => {
+      const request = delivery(id, { signedWith });
+      return post("/hook", { headers: Object.fromEntries(request.headers), body: await request.text() });
+    };
+    expect((await send("forged")).status).toBe(401);
+    const runs = [(await send(secret)).headers.get("x-runs"), (await send(secret)).headers.get("x-runs")];
+    expect(runs[0]).not.toBeNull();
+    expect(runs[1]).toBe(runs[0]);
+  });
+
+  test("a lock around a route", async () => {
+    expect(await (await post("/locked", {})).text()).toBe("r");
+  });
+
+  test("a client that hangs up: the run goes on, and its result is there for the retry", async () => {
+    const headers = { "idempotency-key": freshKey() };
+    const connection = new AbortController();
+    const url = new URL("/gone", await worker.ready);
+    const before = local.endpoints[0]!.log.requests;
+    const first = fetch(url, { method: "POST", headers, body: "x", signal: connection.signal });
+    // Begun, and with the handler under way.
+    await expect.poll(() => local.endpoints[0]!.log.requests, { timeout: 10_000 }).toBeGreaterThan(before);
+    connection.abort();
+    await expect(first).rejects.toThrow();
+    const retry = async () => {
+      const response = await fetch(url, { method: "POST", headers, body: "x" });
+      return [response.status, response.headers.get("idempotent-replayed"), await response.text()];
+    };
+    await expect.poll(retry, { timeout: 10_000, interval: 50 }).toEqual([201, "true", "x"]);
+  });
+});
