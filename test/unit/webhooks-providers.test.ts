@@ -153,7 +153,12 @@ const senders: Record<string, Sender> = {
   discord: {
     make: (publicKey, options) => discord({ publicKey, ...options }),
     secrets: [publicKeys[0]!, publicKeys[1]!],
-    badSecrets: ["", "0".repeat(63), "0".repeat(65), "g".repeat(64), `${"0".repeat(64)}\n`],
+    badSecrets: [
+      "",
+      ...[62, 63, 65, 66].map((digits) => "0".repeat(digits)),
+      "g".repeat(64),
+      `${"0".repeat(64)}\n`,
+    ],
     sign(publicKey, time = at, text = '{"type":2,"id":"1234567890"}') {
       const { privateKey } = pairs[publicKeys.indexOf(publicKey)]!;
       const seconds = secondsOf(time);
