@@ -31,31 +31,39 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
     const complete = dialect === "upstash" ? 1 : 3;
     const each = (requests: number, billed: number) => new Array(count).fill({ requests, billed });
 
-    test("what the budget says, for a first run, a duplicate, a busy one and a failed one", async () => {
-      const events: IdempotencyEvent[] = [];
-      const { idempotency, links } = clientOf(store, { onEvent: (event) => events.push(event) });
-      await idempotency.run(freshKey(), () => "scripts are cached from here on");
-      events.length = 0;
-      const key = freshKey();
-      const busy = async () => {
-        await allArrived(links);
-        const cost = await costOf(() => outcomeOf(idempotency.run(key, () => expect.unreachable("busy"))));
-        expect(cost).toEqual(each(1, 1));
-      };
-      expect(await costOf(() => idempotency.run(key, () => busy().then(() => "x".repeat(1_000))))).toEqual(
-        each(3, 2 + complete), // one request and one command of them are the busy one's
-      );
-      expect(await costOf(() => idempotency.run(key, () => 0))).toEqual(each(1, 1));
-      const failed = () => outcomeOf(idempotency.run(freshKey(), () => Promise.reject(new Error("no"))));
-      const dropped = dialect === "upstash" ? 1 : 3;
-      expect(await costOf(failed)).toEqual(each(2, 1 + dropped));
-      expect(events.map(({ type, requests, commands }) => [type, requests, commands])).toEqual([
-        ["busy", count, count],
-        ["executed", 2 * count, (1 + complete) * count],
-        ["replayed", count, count],
-        ["failed", expect.any(Number), expect.any(Number)],
-      ]);
-    });
+    test.each([{}, { fingerprint: "the body" }])(
+      "what the budget says, for a first run, a duplicate, a busy one and a failed one, with %j",
+      async (options) => {
+        const events: IdempotencyEvent[] = [];
+        const { idempotency, links } = clientOf(store, { onEvent: (event) => events.push(event) });
+        await idempotency.run(freshKey(), () => "scripts are cached from here on");
+        events.length = 0;
+        const key = freshKey();
+        const busy = async () => {
+          await allArrived(links);
+          const cost = await costOf(() =>
+            outcomeOf(idempotency.run(key, options, () => expect.unreachable("busy"))),
+          );
+          expect(cost).toEqual(each(1, 1));
+        };
+        expect(
+          await costOf(() => idempotency.run(key, options, () => busy().then(() => "x".repeat(1_000)))),
+        ).toEqual(
+          each(3, 2 + complete), // one request and one command of them are the busy one's
+        );
+        expect(await costOf(() => idempotency.run(key, options, () => 0))).toEqual(each(1, 1));
+        const failed = () =>
+          outcomeOf(idempotency.run(freshKey(), options, () => Promise.reject(new Error("no"))));
+        const dropped = dialect === "upstash" ? 1 : 3;
+        expect(await costOf(failed)).toEqual(each(2, 1 + dropped));
+        expect(events.map(({ type, requests, commands }) => [type, requests, commands])).toEqual([
+          ["busy", count, count],
+          ["executed", 2 * count, (1 + complete) * count],
+          ["replayed", count, count],
+          ["failed", expect.any(Number), expect.any(Number)],
+        ]);
+      },
+    );
   });
 
   describe("that is aborted", () => {
@@ -298,20 +306,28 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
   describe("tells", () => {
     test("what happened to a key", async () => {
       const events: IdempotencyEvent[] = [];
-      const { idempotency } = clientOf(store, { onEvent: (event) => events.push(event) });
-      const [key, failing] = [freshKey(), freshKey()];
+      const { idempotency, links } = clientOf(store, { onEvent: (event) => events.push(event) });
+      const [key, failing, corrupt, silent] = [freshKey(), freshKey(), freshKey(), freshKey()];
       await idempotency.run(key, { fingerprint: "a" }, async () => {
         await outcomeOf(idempotency.run(key, { fingerprint: "a" }, () => 0));
       });
       await idempotency.run(key, { fingerprint: "a" }, () => 0);
       await outcomeOf(idempotency.run(key, { fingerprint: "b" }, () => 0));
       await outcomeOf(idempotency.run(failing, () => Promise.reject(new Error("no"))));
+      const codec = { encode: () => "not JSON", decode: JSON.parse };
+      await idempotency.run(corrupt, { codec }, () => 0);
+      await outcomeOf(idempotency.run(corrupt, { codec }, () => 0));
+      for (const link of links) link.fate = () => "refused";
+      await outcomeOf(idempotency.run(silent, () => 0));
       expect(events.map(({ type, key: of }) => [type, of])).toEqual([
         ["busy", key],
         ["executed", key],
         ["replayed", key],
         ["mismatch", key],
         ["failed", failing],
+        ["executed", corrupt],
+        ["corrupt", corrupt],
+        ["unavailable", silent],
       ]);
       for (const { elapsed } of events) expect(elapsed).toBeGreaterThanOrEqual(0);
     });

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startEndpoints } from "../../src/dev/index.ts";
+import { httpEndpoint } from "../../src/endpoint.ts";
 import { EndpointError, QuorumError } from "../../src/errors.ts";
-import { InProgressError } from "../../src/idempotency/index.ts";
+import { Idempotency, InProgressError } from "../../src/idempotency/index.ts";
 import { parseRecord } from "../../src/idempotency/record.ts";
+import { Redlock } from "../../src/redlock.ts";
 import { gate, type Link } from "../support/link.ts";
+import { redisServer } from "../support/redis-servers.ts";
 import { freshKey, outcomeOf, until } from "../support/settled.ts";
 import {
   allArrived,
@@ -290,3 +294,57 @@ describe.concurrent.each(storesOf([2, 3]))(
     });
   },
 );
+
+describe.concurrent("a server that is killed while the handler runs", () => {
+  const engine = redisServer ? "redis" : "embedded";
+
+  async function servers(count: number) {
+    const local = await startEndpoints({ count, engine });
+    const endpoints = local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name }));
+    const options = { lease: 60_000, timeout: 5_000, backoff };
+    return { local, client: () => new Idempotency(new Redlock({ endpoints }), options) };
+  }
+
+  test.each(["kept", "lost"] as const)(
+    "is one of three: the result stands, its memory %s",
+    async (memory) => {
+      const { local, client } = await servers(3);
+      await using _ = local;
+      const key = freshKey();
+      const killed = local.endpoints[1]!;
+      const outcome = await client().run(key, async () => {
+        await killed.stop();
+        return "done";
+      });
+      expect(outcome).toEqual({ status: "executed", value: "done" });
+      const replayed = { status: "replayed", value: "done" };
+      const never = () => expect.unreachable("it has been run");
+      expect(await client().run(key, never)).toEqual(replayed);
+      await killed.start({ memory });
+      expect(await client().run(key, never)).toEqual(replayed);
+      // Where it knows nothing of the run, whoever replays the result also writes it there.
+      const name = await recordName(key);
+      const states = async () =>
+        parseRecord(await killed.execute(["GET", name]))?.state ?? (await client().run(key, never)).status;
+      if (memory === "lost") await until(async () => (await states()) === "complete");
+    },
+  );
+
+  test("is the only one: the value is returned, and stored when it comes back", async () => {
+    const { local, client } = await servers(1);
+    await using _ = local;
+    const key = freshKey();
+    const only = local.endpoints[0]!;
+    const outcome = await client().run(key, { timeout: 500 }, async () => {
+      await only.stop();
+      return "done";
+    });
+    expect(outcome).toEqual({ status: "executed", value: "done" });
+    const down = await outcomeOf(client().run(key, () => expect.unreachable("nobody could tell")));
+    expect(down.error).toBeInstanceOf(QuorumError);
+    await only.start();
+    const name = await recordName(key);
+    await until(async () => parseRecord(await only.execute(["GET", name]))?.state === "complete");
+    expect((await client().run(key, () => "again")).value).toBe("done");
+  });
+});

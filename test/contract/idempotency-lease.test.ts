@@ -8,6 +8,7 @@ import {
   type Client,
   clientOf,
   type OpenStore,
+  recordName,
   recordsOf,
   storesOf,
   ttlsOf,
@@ -188,6 +189,45 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
     );
   });
 
+  test("that another's record has replaced aborts the handler's signal at the next renewal, the last", async () => {
+    const key = freshKey();
+    const lease = 1_500;
+    const client = clientOf(store, { lease, wait: 10_000, backoff });
+    const run = await begin(client, key);
+    const name = await recordName(key);
+    const others = "P1 t0 1 -";
+    for (let index = 0; index < count; index += 1) {
+      await store.execute(index, ["SET", name, others, "PX", 60_000]);
+    }
+    const sent = client.links.map((link) => link.sent.length);
+    await until(() => run.signal.aborted);
+    // Not by the end of its time: it was told.
+    expect(String(run.signal.reason)).toMatch(/LeaseLostError: .*gone from a quorum/);
+    const next = performance.now() + lease;
+    await until(() => performance.now() > next);
+    // One may have been on its way before.
+    for (const [index, link] of client.links.entries())
+      expect(link.sent.length - sent[index]!).toBeLessThan(3);
+    run.end.open("too late");
+    expect((await run.outcome).error).toBeInstanceOf(LeaseLostError);
+    expect(await recordsOf(store, key)).toEqual(new Array(count).fill(others));
+  });
+
+  test("that cannot be renewed is tried again with pauses", async () => {
+    const key = freshKey();
+    const client = clientOf(store, { lease: 2_000, wait: 10_000, backoff: { min: 200, max: 200 } });
+    const run = await begin(client, key);
+    const sent = client.links[0]!.sent.length;
+    for (const link of client.links) link.fate = () => "refused";
+    await until(() => run.signal.aborted);
+    // In what the half of the lease leaves there is time for 5 of them.
+    const tries = client.links[0]!.sent.length - sent;
+    expect(tries >= 2 && tries <= 6).toBe(true);
+    reconnect(client.links);
+    run.end.open(new Error("stopped"));
+    await run.outcome;
+  });
+
   test("ends at maxHold, so that a stuck handler does not keep its key", async () => {
     const key = freshKey();
     const stuck = await begin(clientOf(store, { ...shortLease, maxHold: 600 }), key);
@@ -197,6 +237,20 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
     expect(stuck.signal.reason).toBeInstanceOf(LeaseLostError);
     stuck.end.open(undefined);
     expect((await stuck.outcome).error).toBeInstanceOf(LeaseLostError);
+  });
+});
+
+describe.concurrent.each(storesOf([1, 3], [3]))("a result on $title", ({ open }) => {
+  test("is forgotten when its retention ends: the key runs again", async ({ onTestFinished }) => {
+    const store = await open();
+    onTestFinished(() => store.close());
+    const key = freshKey();
+    const { idempotency } = clientOf(store, { ...shortLease, retention: 700, maxAttempts: 1 });
+    let runs = 0;
+    expect(await idempotency.run(key, () => ++runs)).toEqual({ status: "executed", value: 1 });
+    for (const ttl of await ttlsOf(store, key)) expect(ttl <= 700 && ttl !== -1).toBe(true);
+    await until(() => gone(store, key));
+    expect(await idempotency.run(key, () => ++runs)).toEqual({ status: "executed", value: 2 });
   });
 });
 
