@@ -311,6 +311,6 @@ export const roundMutants: readonly Mutant[] = [
         replace: "else",
       },
     ],
-    noticedBy: ["mutual exclusion"],
+    noticedBy: ["validity is honest", "mutual exclusion"],
   },
 ];

@@ -115,8 +115,15 @@ export function link(
   function execute(command: Command, copy: number): Answer {
     world.count("executions");
     const request = readRequest(command);
+    const stood = request.operation === "take" ? timeLeft(request) : 0;
     try {
       const reply = server.execute(command);
+      if (stood > 0 && timeLeft(request) < stood) {
+        world.violate(
+          "validity is honest",
+          `${name} shortened ${request.keys} for a take of ${process.name}`,
+        );
+      }
       const granted = isGranted(request, command, reply);
       wire.executed(process, server, request, granted, copy);
       if (request.operation === "take" && !granted && request.from === 1) checkRefusal(request, command);
@@ -125,6 +132,11 @@ export function link(
       if (!(error instanceof ReplyError)) throw error;
       return failed("redis", `Redis refused: ${error.message}`);
     }
+  }
+
+  /** ms for which the keys stand at least; 0 when one is not there. */
+  function timeLeft({ keys }: Request): number {
+    return Math.max(0, Math.min(...keys.map((key) => Number(server.execute(["PTTL", key])))));
   }
 
   /** Whoever repeats a request must not be refused because of it: then nobody gives back what it took. */

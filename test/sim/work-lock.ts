@@ -170,9 +170,9 @@ async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): P
     await actor.sleep(draw.between(0, draw.chance(0.2) ? 1.5 : 0.4) * lock.ttl);
     const step = draw.fraction();
     if (step < 0.45) {
-      const length = Math.floor(lock.ttl * draw.pick([1, 1, draw.between(0.2, 1), draw.between(1, 2)]));
+      const length = Math.floor(lock.ttl * draw.pick([1, 1, draw.between(0.1, 1), draw.between(1, 2)]));
       // A longer one right after a shorter one that is perhaps still on its way.
-      const lengths = draw.chance(0.2) ? [length, 2 * actor.scenario.ttl] : [length];
+      const lengths = draw.chance(0.35) ? [length, 2 * actor.scenario.ttl] : [length];
       for (const each of lengths) {
         extensions += 1;
         const ttl = Math.min(Math.max(10, each), 2 * actor.scenario.ttl);
