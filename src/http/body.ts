@@ -59,8 +59,8 @@ export async function bodyOf(request: Request, cap: number): Promise<Uint8Array 
  */
 export function unread(request: Request, body: Uint8Array, signal?: AbortSignal): Request {
   return new Request(request, {
-    // Narrowed to what newer type libraries ask for: it must not be shared memory.
-    ...(request.body && { body: body as Uint8Array<ArrayBuffer> }),
+    // An empty one too, where there was one: without it the request would still be one that has been read.
+    ...((request.body || body.length > 0) && { body: body as Uint8Array<ArrayBuffer> }),
     ...(signal && { signal }),
   });
 }

@@ -110,7 +110,7 @@ export interface SettledRules extends Keeping {
 
 // Of one message or one connection, secret, or made anew for whoever asks.
 const neverKept =
-  /^(set-cookie2?|date|age|content-(length|encoding|range)|transfer-encoding|connection|keep-alive|te|trailer|upgrade|proxy-.*|www-authenticate|cf-.*|access-control-.*|idempotent-.*)$/;
+  /^(set-cookie2?|date|age|content-(length|encoding|range)|transfer-encoding|connection|keep-alive|te|trailer|upgrade|proxy-.*|cf-.*|access-control-.*|idempotent-.*)$/;
 
 /** Passes for a while, unlike the answer that a retry is for: 423 is what a lock around the handler answers. */
 const temporary = [408, 409, 423, 425, 429, 499];

@@ -119,7 +119,7 @@ export async function serve(rules: SettledRules, exchange: Exchange): Promise<Se
     if (signal?.aborted && error === signal.reason) return refuse(problem("ABORTED"), error);
     const refusal = problemOf(error, webhook);
     if (!refusal) throw error;
-    if (refusal.code === "NO_QUORUM" && rules.failOpen) {
+    if (refusal.code === "NO_QUORUM" && rules.failOpen && !answer) {
       emit(rules.onEvent, { type: "unguarded", key, error });
       return { status: "unguarded", ...(await exchange.handle(undefined, body)) };
     }

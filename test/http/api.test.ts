@@ -358,14 +358,22 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(await problemIn(await serving(never)(post(key)))).toEqual({ status: 500, code: "RECORD_CORRUPT" });
   });
 
-  test("a handler's own error is not taken for one of the store", async () => {
-    const key = freshKey();
-    const failure = new QuorumError("acquire", ["something of the handler"], []);
-    const fetch = serving(() => Promise.reject(failure), { failOpen: true });
-    const { value, error } = await outcomeOf(fetch(post(key)));
-    // Hono makes a 500 of it; without Hono it is the caller's.
-    if (value) expect([value.status, await value.text()]).toEqual([500, "Internal Server Error"]);
-    else expect(error).toBe(failure);
-    expect(await recordsOf(store, key)).toEqual(free());
-  });
+  test.each([true, false])(
+    "a handler's own error is not taken for the store's, failOpen %s",
+    async (failOpen) => {
+      const key = freshKey();
+      const failure = new QuorumError("acquire", ["something of the handler"], []);
+      let runs = 0;
+      const handler: Handler = () => {
+        runs += 1;
+        throw failure;
+      };
+      const { value, error } = await outcomeOf(serving(handler, { failOpen })(post(key)));
+      // Hono makes a 500 of it; without Hono it is the caller's.
+      if (value) expect([value.status, await value.text()]).toEqual([500, "Internal Server Error"]);
+      else expect(error).toBe(failure);
+      expect(runs).toBe(1);
+      expect(await recordsOf(store, key)).toEqual(free());
+    },
+  );
 });

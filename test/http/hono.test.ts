@@ -132,6 +132,23 @@ describe("middleware further out", () => {
     expect(await problemIn(refused)).toEqual({ status: 400, code: "KEY_MISSING" });
   });
 
+  test("headers that it only prepares are on replays and refusals as well", async () => {
+    const key = freshKey();
+    const app = new Hono();
+    app.use(async (c, next) => {
+      c.header("x-request-id", c.req.header("x-id"));
+      await next();
+    });
+    app.post("/payments", once(), (c) => c.text("x"));
+    const answers = [
+      await app.fetch(post(key, { headers: { "x-id": "1" } })),
+      await app.fetch(post(key, { headers: { "x-id": "2" } })),
+      await app.fetch(post(null, { headers: { "x-id": "3" } })),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
+    expect(answers.map(({ headers }) => headers.get("x-request-id"))).toEqual(["1", "2", "3"]);
+  });
+
   test("a browser may read the answer to a run that was lost, and nothing of the handler's", async () => {
     const key = freshKey();
     const app = new Hono().use(cors()).post("/payments", once(), async (c) => {
