@@ -56,6 +56,9 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(again.bytes).toEqual((await seen(first)).bytes);
     expect(runs).toBe(1);
     expect(events.map(({ type }) => type)).toEqual(["executed", "replayed"]);
+    // Two commands per endpoint for the first, one for the duplicate.
+    await allArrived(client.links);
+    expect(client.links.map(({ sent }) => sent.length)).toEqual(new Array(count).fill(3));
   });
 
   test("no key is 400, or passed through by option; methods that are safe need none", async () => {
@@ -261,7 +264,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
         for (const link of client.links) link.fate = () => "refused";
         return new Response("the effect", { headers: { "set-cookie": "a=1" } });
       },
-      { timeout: 500, lease: 60_000, backoff: { min: 5, max: 20 } },
+      { timeout: 1_000, lease: 60_000, backoff: { min: 5, max: 20 } },
     );
     const response = await fetch(post(key));
     expect(await response.text()).toBe("the effect");
@@ -334,7 +337,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
 
   test("a key whose runs did not end as often as maxAttempts is 500", async () => {
     const key = freshKey();
-    const options = { maxAttempts: 1, lease: 1_000, timeout: 400, backoff: { min: 5, max: 50 } };
+    const options = { maxAttempts: 1, lease: 2_000, timeout: 1_000, backoff: { min: 5, max: 50 } };
     const fetch = serving(async () => {
       await allArrived(client.links);
       for (const link of client.links) link.fate = () => "refused";

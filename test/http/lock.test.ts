@@ -21,7 +21,9 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
   ) {
     client = clientOf(store);
     const resource = (c: Context) => c.req.header("x-resource") ?? "";
-    return new Hono().post(
+    const app = new Hono();
+    app.onError((error, c) => c.text(error.message, 500));
+    return app.post(
       "/payments",
       lock({ redlock: client.redlock, resource, wait: 0, timeout: 10_000, ...options }),
       (c) => handler(c),
@@ -138,7 +140,7 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
         expect(held.signal.aborted).toBe(false);
         return c.text("long");
       },
-      { ttl: 600 },
+      { ttl: 2_000 },
     );
     expect(await (await app.fetch(on(resource))).text()).toBe("long");
   });

@@ -148,7 +148,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
         for (const link of client.links) link.fate = () => "delivered";
         return new Response("late, but nobody took over");
       },
-      { redlock: client.redlock, timeout: 10_000, lease: 300 },
+      { redlock: client.redlock, timeout: 10_000, lease: 1_000 },
     );
     expect(await (await fetch(post(key))).text()).toBe("late, but nobody took over");
   });
