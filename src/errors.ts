@@ -11,6 +11,7 @@ export type RedlockErrorCode =
   | "FINGERPRINT_MISMATCH"
   | "LEASE_LOST"
   | "RECORD_CORRUPT"
+  | "DEAD_KEY"
   | "WEBHOOK_INVALID";
 
 // A registered symbol, so that an error is recognised across realms and across two copies of this package.

@@ -1,4 +1,4 @@
-import { RedlockError, type RedlockErrorCode } from "../errors.ts";
+import { RedlockError } from "../errors.ts";
 
 /** Another run of the same key is under way. */
 export class InProgressError extends RedlockError {
@@ -50,8 +50,7 @@ export class DeadKeyError extends RedlockError {
   readonly attempts: number;
 
   constructor(key: string, attempts: number) {
-    const code: string = "DEAD_KEY";
-    super(code as RedlockErrorCode, `${JSON.stringify(key)} is dead: ${attempts} runs of it did not end`);
+    super("DEAD_KEY", `${JSON.stringify(key)} is dead: ${attempts} runs of it did not end`);
     this.name = "DeadKeyError";
     this.key = key;
     this.attempts = attempts;
