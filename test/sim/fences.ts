@@ -19,18 +19,20 @@ export function checkFences(world: World, holds: readonly Hold[]): void {
 function compare(world: World, earlier: Hold, later: Hold): void {
   const [first, second] = [earlier.fence!, later.fence!];
   const wrong = `${later.process.name} drew ${second} at ${later.acquired.toFixed()} after ${earlier.process.name} ${first} at ${earlier.acquired.toFixed()}`;
+  // Two handles that an owner acquires at once are one holder, and may draw the same.
+  const together = later.holder === earlier.holder && later.invoked <= earlier.acquired;
+  if (together) return;
   if (first === second) {
     world.violate("fences increase", wrong);
     return;
   }
   if (second > first) return;
   // Grants that were asked for at the same time may be handed out in another order than they were drawn: who
-  // was paused learns late of what it got. Then its validity is over, unless a clock is broken; only two handles of
-  // one owner are valid at once.
+  // was paused learns late of what it got. Then its validity is over, unless a clock is broken.
   if (later.invoked > earlier.acquired) {
     world.violate("fences increase", wrong);
     if (later.invoked > earlier.acquired + disagreement) world.violate("fences outlive memory", wrong);
-  } else if (later.holder !== earlier.holder) {
+  } else {
     world.violate("fences increase", wrong, ["kept memory", "bounded drift", "a clock that goes on"]);
   }
 }

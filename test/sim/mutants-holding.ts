@@ -1,4 +1,4 @@
-import { type Mutant, twoAtOnce } from "./mutant.ts";
+import { type Mutant, twoAtOnce, twoHolders } from "./mutant.ts";
 
 /** In how long something may be relied on, how it is renewed, and the fence that comes with it. */
 export const holdingMutants: readonly Mutant[] = [
@@ -12,7 +12,7 @@ export const holdingMutants: readonly Mutant[] = [
         replace: "new Lock(settings, grant, ttl, stopwatch(runtime),",
       },
     ],
-    noticedBy: ["mutual exclusion"],
+    noticedBy: twoHolders,
   },
   {
     name: "extension counted from the answers",
@@ -138,7 +138,7 @@ export const holdingMutants: readonly Mutant[] = [
         replace: "if (ttl < 0) {",
       },
     ],
-    noticedBy: ["mutual exclusion"],
+    noticedBy: twoHolders,
   },
   {
     name: "extensions overtake each other",
@@ -150,7 +150,7 @@ export const holdingMutants: readonly Mutant[] = [
         replace: "this.#extend(ttl)",
       },
     ],
-    noticedBy: ["mutual exclusion"],
+    noticedBy: twoHolders,
   },
   {
     name: "extension creates the key again",
@@ -162,7 +162,7 @@ export const holdingMutants: readonly Mutant[] = [
         replace: "if found[n + 1] or other then",
       },
     ],
-    noticedBy: ["mutual exclusion", "withdrawn stays withdrawn"],
+    noticedBy: [...twoHolders, "withdrawn stays withdrawn"],
   },
   {
     name: "extension takes another's key",

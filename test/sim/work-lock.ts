@@ -236,6 +236,8 @@ async function update(actor: Actor, lock: Lock): Promise<void> {
   const { process, ledger, draw } = actor;
   const careless = draw.chance(0.3);
   if (lock.fence === undefined || (lock.remaining() <= 0 && !careless)) return;
+  // Handles of one owner do not exclude each other, by fences no more than by the lock.
+  if (lock.toJSON().owner !== "") return;
   const [account] = lock.resources;
   const balance = await ledger.open(process, account!, lock.fence);
   if (balance === undefined) return;
