@@ -61,7 +61,7 @@ export function problemOf(error: unknown, webhook = false): Problem | undefined 
   if (!isRedlockError(error)) return undefined;
   const { retryAfter = 1_000, reason = "" } = error as { retryAfter?: number | undefined; reason?: string };
   // By code, not by class: it may come from another copy of this package.
-  const code: string = error.code;
+  const { code } = error;
   switch (code) {
     case "IN_PROGRESS":
     case "LEASE_LOST":
