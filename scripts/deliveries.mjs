@@ -1,11 +1,13 @@
 import { createRequire } from "node:module";
 import { sign } from "@octokit/webhooks-methods";
 import { Webhook } from "standardwebhooks";
+import Stripe from "stripe";
 
 /**
  * A webhook as its sender would send it, ready for `fetch`.
  *
  * @typedef {object} Delivery
+ * @property {string} provider as the Worker calls it
  * @property {string} key what the Worker's table `effects` calls it
  * @property {string} id
  * @property {string} path
@@ -40,6 +42,7 @@ export function githubExamples() {
 export async function githubDelivery(secret, event, payload, id) {
   const body = JSON.stringify(payload);
   return {
+    provider: "github",
     key: `github:${id}`,
     id,
     path: "/webhooks/github",
@@ -68,6 +71,7 @@ export function standardDelivery(secret, payload, id) {
   const body = JSON.stringify(payload);
   const now = new Date();
   return {
+    provider: "standard-webhooks",
     key: `standard-webhooks:${id}`,
     id,
     path: "/webhooks/standard",
@@ -76,6 +80,34 @@ export function standardDelivery(secret, payload, id) {
       "webhook-id": id,
       "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
       "webhook-signature": new Webhook(secret).sign(id, now, body),
+    },
+    body,
+  };
+}
+
+/**
+ * An event of Stripe, signed by Stripe's own library.
+ *
+ * @param {string} secret `whsec_…`
+ * @param {string} type e.g. `invoice.paid`
+ * @param {unknown} object what the event shows, with its id
+ * @param {string} id of the event
+ * @returns {Delivery}
+ *
+ * @example
+ * stripeDelivery(secret, "invoice.paid", { id: "in_42", object: "invoice" }, "evt_1");
+ */
+export function stripeDelivery(secret, type, object, id) {
+  const created = Math.floor(Date.now() / 1000);
+  const body = JSON.stringify({ id, object: "event", created, type, data: { object } });
+  return {
+    provider: "stripe",
+    key: `stripe:${id}`,
+    id,
+    path: "/webhooks/stripe",
+    headers: {
+      "content-type": "application/json; charset=utf-8",
+      "stripe-signature": Stripe.webhooks.generateTestHeaderString({ payload: body, secret }),
     },
     body,
   };

@@ -23,7 +23,7 @@ try {
 
 async function run() {
   const { startEndpoints } = await load("src/dev/index.ts");
-  const { githubCommand, standardWebhooksCommand } = await load("worker/page.ts");
+  const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page.ts");
   const local = await startEndpoints({ faultsApi: true });
   closers.push(local.close);
   const secrets = randomSecrets();
@@ -58,6 +58,10 @@ ${githubCommand(`${worker.url}/webhooks/github`)}
 Send a Standard Webhook:
 
 ${standardWebhooksCommand(`${worker.url}/webhooks/standard`)}
+
+Send an event as Stripe does:
+
+${stripeCommand(`${worker.url}/webhooks/stripe`)}
 
 Break the first endpoint (DELETE mends it), and the two others go on:
 

@@ -8,9 +8,9 @@ import { Miniflare } from "miniflare";
 import { project } from "./load.mjs";
 
 /**
- * Secrets that nobody can guess, for one local run.
+ * Secrets that nobody can guess, for one local run, of the senders that deliveries.mjs can play.
  *
- * @returns {{ GITHUB_WEBHOOK_SECRET: string, STANDARD_WEBHOOKS_SECRET: string }}
+ * @returns {{ GITHUB_WEBHOOK_SECRET: string, STANDARD_WEBHOOKS_SECRET: string, STRIPE_WEBHOOK_SECRET: string }}
  *
  * @example
  * const bindings = { ...randomSecrets(), ...local.env() };
@@ -19,6 +19,7 @@ export function randomSecrets() {
   return {
     GITHUB_WEBHOOK_SECRET: randomBytes(20).toString("hex"),
     STANDARD_WEBHOOKS_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
+    STRIPE_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("hex")}`,
   };
 }
 

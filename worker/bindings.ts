@@ -1,9 +1,8 @@
 import { type LockOptions, Redlock } from "../src/index.ts";
-import { github, standardWebhooks, type WebhookProvider } from "../src/webhooks/index.ts";
 
 /**
- * What the Worker is given: see wrangler.toml and `.dev.vars.example`. Each may be missing, because nothing
- * checks a deployment's configuration before the first request does.
+ * What the Worker is given: see wrangler.toml and `.dev.vars.example`. Each may be missing: nothing checks a
+ * deployment's configuration before the first request does, and a sender without a secret is one that is not used.
  */
 export interface Bindings {
   /** The D1 database with the tables of schema.sql. */
@@ -12,6 +11,14 @@ export interface Bindings {
   readonly GITHUB_WEBHOOK_SECRET?: string;
   /** Base64 of 24 … 64 bytes, with or without `whsec_` before it. */
   readonly STANDARD_WEBHOOKS_SECRET?: string;
+  /** The signing secret of the endpoint in Stripe, `whsec_…`. */
+  readonly STRIPE_WEBHOOK_SECRET?: string;
+  /** The client secret of the app in Shopify. */
+  readonly SHOPIFY_CLIENT_SECRET?: string;
+  /** The signing secret of the app in Slack. */
+  readonly SLACK_SIGNING_SECRET?: string;
+  /** The signing secret of the webhook in Linear. */
+  readonly LINEAR_WEBHOOK_SECRET?: string;
   /** `UPSTASH_REDIS_REST_URL_1`, `UPSTASH_REDIS_REST_TOKEN_1`, …: one pair per endpoint, or a single pair without numbers. */
   readonly [upstash: `UPSTASH_REDIS_REST_${string}`]: string;
 }
@@ -28,8 +35,15 @@ export class BindingError extends Error {
   }
 }
 
-const secretHint =
-  "Run `npx wrangler secret put NAME` for the deployed Worker; locally, put it into .dev.vars (see .dev.vars.example).";
+/**
+ * How to set a secret.
+ *
+ * @example
+ * throw new BindingError("the binding GITHUB_WEBHOOK_SECRET is missing", secretHint("GITHUB_WEBHOOK_SECRET"));
+ */
+export function secretHint(name: string): string {
+  return `Run \`npx wrangler secret put ${name}\` for the deployed Worker; locally, put it into .dev.vars (see .dev.vars.example).`;
+}
 
 /**
  * The D1 database.
@@ -60,43 +74,19 @@ export function redlockOf(env: Bindings, options?: LockOptions): Redlock {
 }
 
 /**
- * GitHub, with the secret from `GITHUB_WEBHOOK_SECRET`.
+ * What `make` makes of the bindings `names`.
  *
- * @throws {BindingError} the secret is missing
- *
- * @example
- * const { id } = await githubOf(env).verify(request, body);
- */
-export function githubOf(env: Bindings): WebhookProvider {
-  const secret = secretOf(env, "GITHUB_WEBHOOK_SECRET");
-  return orBindingError("GITHUB_WEBHOOK_SECRET", () => github({ secret }));
-}
-
-/**
- * Any sender of Standard Webhooks, with the secret from `STANDARD_WEBHOOKS_SECRET`.
- *
- * @throws {BindingError} the secret is missing, or not of its form
+ * @throws {BindingError} one of them is missing or unusable: the library tells that by `TypeError` and
+ * `RangeError`, whose messages hold no secret
  *
  * @example
- * const { id } = await standardWebhooksOf(env).verify(request, body);
+ * const provider = orBindingError("GITHUB_WEBHOOK_SECRET", () => github({ secret }));
  */
-export function standardWebhooksOf(env: Bindings): WebhookProvider {
-  const secret = secretOf(env, "STANDARD_WEBHOOKS_SECRET");
-  return orBindingError("STANDARD_WEBHOOKS_SECRET", () => standardWebhooks({ secret }));
-}
-
-function secretOf(env: Bindings, name: "GITHUB_WEBHOOK_SECRET" | "STANDARD_WEBHOOKS_SECRET"): string {
-  const secret = env[name];
-  if (secret) return secret;
-  throw new BindingError(`the binding ${name} is missing`, secretHint.replace("NAME", name));
-}
-
-/** The library tells misuse by `TypeError` and `RangeError`, whose messages hold no secret. */
-function orBindingError<Value>(names: string, make: () => Value): Value {
+export function orBindingError<Value>(names: string, make: () => Value): Value {
   try {
     return make();
   } catch (error) {
     const { message } = error as Error;
-    throw new BindingError(`${names}: ${message}`, secretHint);
+    throw new BindingError(`${names}: ${message}`, secretHint("NAME"));
   }
 }

@@ -1,4 +1,4 @@
-import type { IdempotencyEvent } from "../src/idempotency/index.ts";
+import type { HttpEvent } from "../src/http/index.ts";
 import type { RedlockEvent } from "../src/index.ts";
 
 /**
@@ -24,7 +24,9 @@ export class Cost {
   };
 
   /** For `onEvent` of an idempotent run, which tells the whole of it at its end. */
-  readonly ofRun = (event: IdempotencyEvent): void => this.#add(event);
+  readonly ofRun = (event: HttpEvent): void => {
+    if ("requests" in event) this.#add(event);
+  };
 
   #add({ requests, commands }: { readonly requests: number; readonly commands: number }): void {
     this.requests += requests;

@@ -1,6 +1,6 @@
 /** What is to be written, and under which fence. */
 export interface EffectRequest {
-  /** The provider's name and the delivery's id. */
+  /** The provider's name, what the id is unique within, and the delivery's id. */
   readonly deliveryKey: string;
   readonly delivery: string;
   readonly entity: string;

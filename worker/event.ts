@@ -4,6 +4,8 @@ export interface WebhookEvent {
   readonly name: string;
   /** What it happened to, e.g. `github:octo/demo#42`: events about one entity are acted on one at a time. */
   readonly entity: string;
+  /** The sender only asks whether somebody listens: this text is the answer, and there is nothing to act on. */
+  readonly challenge?: string;
 }
 
 /** A genuine delivery that cannot be understood. Sending it again does not help. */
@@ -46,6 +48,77 @@ export function standardWebhooksEvent(body: Uint8Array, id: string): WebhookEven
     name: text(payload.type) || "event",
     entity: `standard-webhooks:${text(fields(payload.data).id) || id}`,
   };
+}
+
+/**
+ * What an event of Stripe is about: the object that it shows or, if it is a thin one, relates to. A few objects,
+ * balances among them, have no id: such an event is about itself alone.
+ *
+ * @param id the delivery's verified id
+ * @throws {EventError} the body is no JSON object
+ *
+ * @example
+ * stripeEvent(body, "evt_1"); // { name: "invoice.paid", entity: "stripe:in_42" }
+ */
+export function stripeEvent(body: Uint8Array, id: string): WebhookEvent {
+  const payload = parse(body);
+  const subject = text(fields(fields(payload.data).object).id) || text(fields(payload.related_object).id);
+  return { name: text(payload.type) || "event", entity: `stripe:${subject || id}` };
+}
+
+/**
+ * What a webhook of Shopify is about: a thing of a shop. Shop and topic come from headers that are not signed.
+ *
+ * @param id the delivery's verified id
+ * @throws {EventError} the body is no JSON object
+ *
+ * @example
+ * shopifyEvent(request, body, "…"); // { name: "orders/paid", entity: "shopify:a.myshopify.com/orders/42" }
+ */
+export function shopifyEvent({ headers }: Request, body: Uint8Array, id: string): WebhookEvent {
+  const payload = parse(body);
+  const topic = text(headers.get("x-shopify-topic"));
+  const [kind] = topic.split("/");
+  return {
+    name: topic || "event",
+    entity: `shopify:${text(headers.get("x-shopify-shop-domain"))}/${kind}/${text(payload.id) || id}`,
+  };
+}
+
+/**
+ * What an event of Slack is about: the channel it happened in, else the user, else the workspace.
+ *
+ * @throws {EventError} the body is no JSON object; commands and interactions, which are forms, are none
+ *
+ * @example
+ * slackEvent(body); // { name: "message", entity: "slack:T1/C42" }
+ */
+export function slackEvent(body: Uint8Array): WebhookEvent {
+  const payload = parse(body);
+  const event = fields(payload.event);
+  const places = [event.channel, fields(event.item).channel, event.user];
+  const subject = places.map((place) => text(place) || text(fields(place).id)).find(Boolean);
+  const workspace = text(payload.team_id) || "unknown";
+  return {
+    name: text(event.type) || text(payload.type) || "event",
+    entity: `slack:${subject ? `${workspace}/${subject}` : workspace}`,
+    ...(payload.type === "url_verification" && { challenge: text(payload.challenge) }),
+  };
+}
+
+/**
+ * What a webhook of Linear is about: the thing whose data it shows.
+ *
+ * @param id the delivery's verified id
+ * @throws {EventError} the body is no JSON object
+ *
+ * @example
+ * linearEvent(body, "…"); // { name: "Issue.update", entity: "linear:2174add1-…" }
+ */
+export function linearEvent(body: Uint8Array, id: string): WebhookEvent {
+  const payload = parse(body);
+  const name = [payload.type, payload.action].map(text).filter(Boolean).join(".");
+  return { name: name || "event", entity: `linear:${text(fields(payload.data).id) || id}` };
 }
 
 function githubSubject(payload: Fields): string {

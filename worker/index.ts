@@ -1,40 +1,14 @@
-import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
-import { type Bindings, database, githubOf, redlockOf, standardWebhooksOf } from "./bindings.ts";
-import { githubEvent, standardWebhooksEvent } from "./event.ts";
+import { Hono } from "hono";
+import { BindingError, database, redlockOf, secretHint } from "./bindings.ts";
 import { readDeliveries, readPageData } from "./journal.ts";
 import { page } from "./page.ts";
 import { problemOf, problemResponse } from "./problem.ts";
-import { receive, type Sender } from "./webhook.ts";
+import { providerOf, type Sender, senders, sendersOf } from "./senders.ts";
+import { receive, type WorkerEnv } from "./webhook.ts";
 
-// Far above what the two senders deliver by default, and little for a Worker to hold: 1 MiB.
-const maxBody = 1024 * 1024;
+const app = new Hono<WorkerEnv>();
 
-const githubSender: Sender = {
-  name: "github",
-  provider: githubOf,
-  event: (request, body) => githubEvent(request, body),
-};
-
-const standardWebhooksSender: Sender = {
-  name: "standard-webhooks",
-  provider: standardWebhooksOf,
-  event: (_request, body, id) => standardWebhooksEvent(body, id),
-};
-
-const app = new Hono<{ Bindings: Bindings }>();
-
-app.use(
-  "/webhooks/*",
-  bodyLimit({
-    maxSize: maxBody,
-    onError: () =>
-      problemResponse({ status: 413, title: "Too large", detail: `a body may have ${maxBody} bytes` }),
-  }),
-);
-
-app.post("/webhooks/github", (context) => receive(context, githubSender));
-app.post("/webhooks/standard", (context) => receive(context, standardWebhooksSender));
+for (const sender of Object.values<Sender>(senders)) app.post(sender.path, ...receive(sender));
 
 app.get("/deliveries", async function listDeliveries(context) {
   const limit = context.req.query("limit") ?? "50";
@@ -45,29 +19,32 @@ app.get("/deliveries", async function listDeliveries(context) {
 });
 
 app.get("/", async function showPage(context) {
-  const urls = {
-    github: new URL("/webhooks/github", context.req.url).href,
-    standardWebhooks: new URL("/webhooks/standard", context.req.url).href,
-  };
+  const urls = Object.fromEntries(
+    sendersOf(context.env).map(([key, { path }]) => [key, new URL(path, context.req.url).href]),
+  );
   return context.html(page({ urls, ...(await readPageData(database(context.env))) }));
 });
 
 // Whether it is set up. It asks no Redis: anybody may call it as often as they like, and commands are billed.
 app.get("/healthz", async function checkHealth({ env, json }) {
   redlockOf(env);
-  githubOf(env);
-  standardWebhooksOf(env);
+  const setUp = sendersOf(env).map(([, sender]) => providerOf(sender, env).name);
+  if (setUp.length === 0) {
+    throw new BindingError("no sender has a secret", secretHint("GITHUB_WEBHOOK_SECRET"));
+  }
   await database(env).prepare("SELECT 1 FROM effects, entities, deliveries LIMIT 1").run();
-  return json({ status: "ok" });
+  return json({ status: "ok", senders: setUp });
 });
 
 app.notFound(({ req }) =>
   problemResponse({ status: 404, title: "Not found", detail: `there is no ${req.method} ${req.path}` }),
 );
 
-app.onError(function answerError(error: Error, _context: Context): Response {
-  console.error(error);
-  return problemResponse(problemOf(error));
+app.onError(function answerError(error) {
+  const problem = problemOf(error);
+  // What went wrong inside is for the log, not for whoever can send a request.
+  if (problem.status === 500) console.error(error);
+  return problemResponse(problem);
 });
 
 export default app;

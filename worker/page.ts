@@ -30,10 +30,19 @@ export interface EntityRow {
   readonly fence: number;
 }
 
+/** Senders that a shell can play. */
+const examples = {
+  github: { title: "GitHub", command: githubCommand },
+  standardWebhooks: { title: "Standard Webhooks", command: standardWebhooksCommand },
+  stripe: { title: "Stripe", command: stripeCommand },
+} as const;
+
+const exampleNames = Object.keys(examples) as (keyof typeof examples)[];
+
 /** What {@link page} shows. */
 export interface PageData {
-  /** Where to send webhooks, as whole URLs: they become part of the commands to copy. */
-  readonly urls: { readonly github: string; readonly standardWebhooks: string };
+  /** Where the senders that are set up send to, as whole URLs: they become part of the commands to copy. */
+  readonly urls: Readonly<Partial<Record<keyof typeof examples, string>>>;
   /** Deliveries by outcome; an outcome that is not there counts 0. */
   readonly counts: Readonly<Partial<Record<Outcome, number>>>;
   /** Effects performed, and how many deliveries had more than one: 0, or something is broken. */
@@ -87,10 +96,7 @@ ${data.entities.length === 0 ? html`<p>None yet.</p>` : entityTable(data.entitie
 <section>
 <h2>Send a signed webhook</h2>
 <p>One click selects a whole example. Run its last command, the curl, once more to send a duplicate.</p>
-<h3>GitHub</h3>
-<pre tabindex="0"><code>${githubCommand(data.urls.github)}</code></pre>
-<h3>Standard Webhooks</h3>
-<pre tabindex="0"><code>${standardWebhooksCommand(data.urls.standardWebhooks)}</code></pre>
+${exampleNames.flatMap((name) => exampleOf(name, data.urls[name]))}
 </section>
 </main>
 </body>
@@ -132,6 +138,12 @@ ${rows.map(
 </table></div>`;
 }
 
+function exampleOf(name: keyof typeof examples, url: string | undefined): readonly Markup[] {
+  if (url === undefined) return [];
+  const { title, command } = examples[name];
+  return [html`<h3>${title}</h3>`, html`<pre tabindex="0"><code>${command(url)}</code></pre>`];
+}
+
 /**
  * Shell commands that send a webhook as GitHub would; the secret is expected in `GITHUB_WEBHOOK_SECRET`.
  *
@@ -164,6 +176,21 @@ signature=$(printf %s "$id.$timestamp.$body" | \\
 curl -i ${shellQuoted(url)} -H 'content-type: application/json' \\
   -H "webhook-id: $id" -H "webhook-timestamp: $timestamp" \\
   -H "webhook-signature: v1,$signature" --data-binary "$body"`;
+}
+
+/**
+ * Shell commands that send an event as Stripe would; the secret is expected in `STRIPE_WEBHOOK_SECRET`.
+ *
+ * @example
+ * console.log(stripeCommand("http://127.0.0.1:8787/webhooks/stripe"));
+ */
+export function stripeCommand(url: string): string {
+  return `id=evt_$(openssl rand -hex 12)
+body='{"id":"'$id'","type":"payment_intent.succeeded","data":{"object":{"id":"pi_42"}}}'
+timestamp=$(date +%s)
+signature=$(printf %s "$timestamp.$body" | openssl dgst -sha256 -hmac "$STRIPE_WEBHOOK_SECRET" | sed 's/^.* //')
+curl -i ${shellQuoted(url)} -H 'content-type: application/json' \\
+  -H "stripe-signature: t=$timestamp,v1=$signature" --data-binary "$body"`;
 }
 
 /** One word for a POSIX shell. A URL may hold `$` and `'`, and this text is made to be run by somebody. */

@@ -1,10 +1,10 @@
-import { InProgressError, LeaseLostError } from "../src/idempotency/index.ts";
+import { LeaseLostError } from "../src/idempotency/index.ts";
 import { LockHeldError, LockLostError, QuorumError } from "../src/index.ts";
-import { WebhookVerificationError } from "../src/webhooks/index.ts";
 import { BindingError } from "./bindings.ts";
 import { StaleFenceError } from "./effect.ts";
 import { EventError } from "./event.ts";
 import type { Outcome } from "./page.ts";
+import { NotSetUpError } from "./senders.ts";
 
 /** What to answer to a delivery that came to nothing. Its fields beside `outcome` become the body. */
 export interface Problem {
@@ -20,22 +20,17 @@ export interface Problem {
 }
 
 /**
- * What an error means to the sender of a webhook. Nothing but success is answered with 2xx, duplicates of a
- * run that is not over included: were they told that all is well and the run then failed, nobody would ever
- * send the event again.
+ * What an error of the Worker means to the sender of a webhook; what is wrong with the request, or with the run of
+ * its key, the middleware has answered before. Nothing but success is answered with 2xx, or nobody would ever send
+ * the event again.
  *
  * @example
- * problemOf(new InProgressError("msg_1", 2_500)); // { outcome: "busy", status: 503, retryAfter: 3, … }
+ * problemOf(new LockHeldError(["octo/demo#42"], 2_500)); // { outcome: "busy", status: 503, retryAfter: 1, … }
  */
 export function problemOf(error: unknown): Problem {
-  if (error instanceof WebhookVerificationError) {
-    const malformed = error.reason === "missing-header" || error.reason === "malformed-header";
-    return {
-      outcome: "refused",
-      status: malformed ? 400 : 401,
-      title: malformed ? "Not a webhook of this sender" : "Not genuine",
-      detail: error.message,
-    };
+  if (error instanceof NotSetUpError) {
+    const { message: detail, hint } = error;
+    return { outcome: "refused", status: 501, title: "This sender is not set up", detail, hint };
   }
   if (error instanceof EventError) {
     return { outcome: "refused", status: 400, title: "Not understood", detail: error.message };
@@ -43,9 +38,6 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof BindingError) {
     const { message: detail, hint } = error;
     return { outcome: "failed", status: 500, title: "The Worker is not set up", detail, hint };
-  }
-  if (error instanceof InProgressError) {
-    return unavailable("busy", "This delivery is being handled", error.retryAfter);
   }
   if (error instanceof LockHeldError) {
     return unavailable("busy", "Another event of the same entity is being handled", error.retryAfter);

@@ -42,7 +42,8 @@ CREATE INDEX IF NOT EXISTS entities_updated_at ON entities (updated_at);
 --   SELECT ?1, ?2, ?3, ?4, ?5
 --   WHERE NOT EXISTS (SELECT 1 FROM entities WHERE entity = ?2 AND fence >= ?4)
 --
--- `delivery_key` is the provider's name and the delivery's id, because ids of two senders may be equal.
+-- `delivery_key` is the provider's name, what the id is unique within (of Shopify shop and topic) and the
+-- delivery's id, because ids of two senders may be equal.
 CREATE TABLE IF NOT EXISTS effects (
   delivery_key TEXT NOT NULL,
   entity TEXT NOT NULL,
@@ -58,11 +59,11 @@ CREATE INDEX IF NOT EXISTS effects_delivery_key ON effects (delivery_key);
 -- made from it: a row may be missing (the Worker died before it was written) and its order is that of the
 -- answers, not of the events.
 --
---   executed  the effect took place
+--   executed  the effect took place (a challenge was answered: then there is none, and no fence)
 --   replayed  a duplicate, answered with the stored result
 --   busy      a duplicate of a delivery that was still running, or the entity's lock was held for too long
---   refused   not genuine, or not understood (then nothing that it says of itself is known, so most columns
---             are empty)
+--   refused   not genuine, not understood, or of a sender that is not set up (then nothing that it says of
+--             itself is known, so most columns are empty)
 --   failed    the handler or the store failed, and the sender is asked to try again
 --
 -- It cannot grow without bound, whatever is sent: the newest 10 000 rows are kept, and of the refused ones only

@@ -1,102 +1,161 @@
-import type { Context } from "hono";
-import { Idempotency } from "../src/idempotency/index.ts";
+import type { Context, Next } from "hono";
+import { type IdempotencyVariables, idempotent } from "../src/hono/index.ts";
+import type { HttpEvent } from "../src/http/index.ts";
+import type { Redlock } from "../src/index.ts";
 import type { WebhookProvider } from "../src/webhooks/index.ts";
 import { type Bindings, database, redlockOf } from "./bindings.ts";
 import { Cost } from "./cost.ts";
 import { writeEffect } from "./effect.ts";
 import type { WebhookEvent } from "./event.ts";
-import { type JournalEntry, writeJournal } from "./journal.ts";
-import { problemOf, problemResponse } from "./problem.ts";
+import { writeJournal } from "./journal.ts";
+import type { Outcome } from "./page.ts";
+import { problemOf } from "./problem.ts";
+import { providerOf, type Sender } from "./senders.ts";
 import { withFence } from "./with-fence.ts";
 
-/** Somebody who sends webhooks to this Worker. */
-export interface Sender {
-  readonly name: string;
-  provider(env: Bindings): WebhookProvider;
-  /** What a genuine delivery is about. */
-  event(request: Request, body: Uint8Array, id: string): WebhookEvent;
+/** A delivery that is what it claims to be. */
+interface Delivery {
+  /** The provider's name and what the id is unique within, and the id. */
+  readonly key: string;
+  readonly id: string;
+  readonly event: WebhookEvent;
 }
 
-// Longer than any provider goes on sending again.
-const retention = 7 * 24 * 60 * 60 * 1_000;
+/** What the steps of receiving a webhook leave to each other. */
+interface Variables extends IdempotencyVariables {
+  cost: Cost;
+  redlock: Redlock;
+  /** None until it is known to be genuine. */
+  delivery?: Delivery;
+  /** Of the effect; none until it is written. */
+  fence?: number;
+  /** What was answered instead of running, or of the run's answer. */
+  refusal?: Extract<HttpEvent, { type: "refused" }>;
+}
 
-// GitHub hangs up after 10 s. A duplicate waits for the first run (3 s); if that fails, it runs itself, and
-// waits for the lock (2.5 s). With a second for the last request of each that leaves time for the write.
-const waitForRun = 3_000;
-const waitForLock = 2_500;
+/** What Hono is told about the Worker. */
+export interface WorkerEnv {
+  Bindings: Bindings;
+  Variables: Variables;
+}
+
+type Step = (c: Context<WorkerEnv>, next: Next) => Promise<Response | undefined>;
+
+// A duplicate waits for the first run; if that fails, it runs itself, and waits for the lock. Of the 10 s after
+// which GitHub hangs up that leaves one for the last request of each, and time for the write.
+const waitForRun = 0.3;
+const waitForLock = 0.25;
 
 // Waits this short would be over after a few of the default pauses of up to 1 s. Much shorter ones would not
 // help: the more often many contenders ask, the more often they get in each other's way.
 const backoff = { min: 100, max: 500 };
 
 /**
- * Receives one webhook: verify, run once per delivery, lock the entity, write under the lock's fence. Whatever
- * goes wrong is answered so that the sender tries again exactly if that can help.
+ * Receives the webhooks of one sender: verify, run once per delivery, lock the entity, write under the lock's
+ * fence. Whatever goes wrong is answered so that the sender tries again exactly if that can help.
  *
  * @example
- * app.post("/webhooks/github", (context) => receive(context, githubSender));
+ * app.post(senders.github.path, ...receive(senders.github));
  */
-export async function receive(context: Context<{ Bindings: Bindings }>, sender: Sender): Promise<Response> {
-  const { env, executionCtx } = context;
-  const at = Date.now();
-  const cost = new Cost();
-  let entry: Partial<JournalEntry> = {};
-  let response: Response;
-  try {
-    const delivery = await verified(context, sender);
-    const { id, event, provider } = delivery;
-    entry = { delivery: id, event: event.name, entity: event.entity };
-    const db = database(env);
-    const redlock = redlockOf(env, { waitUntil: executionCtx, backoff, onEvent: cost.ofLock });
-    const idempotency = new Idempotency(redlock, { retention, wait: waitForRun, onEvent: cost.ofRun });
-    const { status, value } = await idempotency.run(id, { scope: [provider] }, (run) =>
-      withFence(redlock, event.entity, { wait: waitForLock, run }, (fence) =>
-        writeEffect(db, {
-          deliveryKey: `${provider}:${id}`,
-          delivery: id,
-          entity: event.entity,
-          event: event.name,
-          fence,
-          at: Date.now(),
-        }),
-      ),
+export function receive(sender: Sender): [Step, Step, Step] {
+  return [journaled(sender), once(sender), acting(sender)];
+}
+
+/** Writes down what became of the delivery. */
+function journaled({ name }: Sender): Step {
+  return async function journaled(c, next) {
+    const at = Date.now();
+    const cost = new Cost();
+    c.set("cost", cost);
+    await next();
+    const { DB } = c.env;
+    if (!DB) return undefined;
+    const { delivery, fence = null } = c.var;
+    const outcome = outcomeOf(c);
+    const row = {
+      at,
+      provider: name,
+      delivery: delivery?.id ?? null,
+      event: delivery?.event.name ?? null,
+      entity: delivery?.event.entity ?? null,
+      outcome,
+      status: c.res.status,
+      fence: outcome === "executed" ? fence : null,
+      requests: cost.requests,
+      commands: cost.commands,
+      ms: Date.now() - at,
+    };
+    // After the answer: the sender need not wait for it, and a failure of the journal is no failure of the event.
+    c.executionCtx.waitUntil(writeJournal(DB, row).catch(console.error));
+    return undefined;
+  };
+}
+
+function outcomeOf({ var: { refusal }, error, res }: Context<WorkerEnv>): Outcome {
+  if (refusal?.code === "IN_PROGRESS" || refusal?.code === "ABORTED") return "busy";
+  if (refusal) return refusal.status < 500 ? "refused" : "failed";
+  if (error) return problemOf(error).outcome;
+  return res.headers.has("idempotent-replayed") ? "replayed" : "executed";
+}
+
+/** Lets a delivery pass if it is genuine and the first, or the first that succeeds. */
+function once(sender: Sender): Step {
+  return async function once(c, next) {
+    const provider = understood(c, sender);
+    // Whatever is missing is noticed before Redis is asked for anything.
+    database(c.env);
+    const { cost } = c.var;
+    const redlock = redlockOf(c.env, { waitUntil: c.executionCtx, backoff, onEvent: cost.ofLock });
+    c.set("redlock", redlock);
+    function onEvent(event: HttpEvent): void {
+      cost.ofRun(event);
+      if (event.type !== "refused") return;
+      c.set("refusal", event);
+      if (event.status === 500) console.error(event.error);
+    }
+    // Made for this request, because what it costs is this request's.
+    const guard = idempotent({ redlock, provider, wait: sender.patience * waitForRun, onEvent });
+    return (await guard(c as unknown as Parameters<typeof guard>[0], next)) ?? undefined;
+  };
+}
+
+/**
+ * The sender's provider, which also reads what a genuine delivery is about: what cannot be understood never gets
+ * to Redis, and the journal knows it of duplicates, too.
+ */
+function understood(c: Context<WorkerEnv>, sender: Sender): WebhookProvider {
+  const provider = providerOf(sender, c.env);
+  const { name } = provider;
+  return {
+    name,
+    async verify(request, body) {
+      const verified = await provider.verify(request, body);
+      const { id, scope = [] } = verified;
+      const event = sender.event(request, body, id);
+      c.set("delivery", { key: [name, ...scope, id].join(":"), id, event });
+      return verified;
+    },
+  };
+}
+
+/** Acts on a delivery, as the only one to do so. */
+function acting({ patience }: Sender): Step {
+  return async function act(c) {
+    const { redlock, delivery, idempotency } = c.var;
+    const { key, id, event } = delivery!;
+    if (event.challenge !== undefined) return c.text(event.challenge);
+    const options = { wait: patience * waitForLock, run: idempotency! };
+    const effect = await withFence(redlock, event.entity, options, (fence) =>
+      writeEffect(database(c.env), {
+        deliveryKey: key,
+        delivery: id,
+        entity: event.entity,
+        event: event.name,
+        fence,
+        at: Date.now(),
+      }),
     );
-    response = new Response(`${JSON.stringify(value)}\n`, {
-      headers: {
-        "content-type": "application/json",
-        ...(status === "replayed" && { "idempotent-replayed": "true" }),
-      },
-    });
-    entry = { ...entry, outcome: status, fence: status === "executed" ? value.fence : null };
-  } catch (error) {
-    const problem = problemOf(error);
-    if (problem.status === 500) console.error(error);
-    response = problemResponse(problem);
-    entry = { ...entry, outcome: problem.outcome };
-  }
-  const { requests, commands } = cost;
-  const ms = Date.now() - at;
-  const { status } = response;
-  const journaled = { ...emptyEntry, ...entry, provider: sender.name, at, status, requests, commands, ms };
-  // After the answer: the sender need not wait for it, and a failure of the journal is no failure of the event.
-  if (env.DB) executionCtx.waitUntil(writeJournal(env.DB, journaled).catch(console.error));
-  return response;
-}
-
-const emptyEntry = { delivery: null, event: null, entity: null, outcome: "failed", fence: null } as const;
-
-/** A delivery that is what it claims to be. */
-interface Delivery {
-  readonly provider: string;
-  readonly id: string;
-  readonly event: WebhookEvent;
-}
-
-/** Verifies a delivery and reads what it is about; no request leaves the Worker before that is done. */
-async function verified(context: Context<{ Bindings: Bindings }>, sender: Sender): Promise<Delivery> {
-  const provider = sender.provider(context.env);
-  const body = new Uint8Array(await context.req.arrayBuffer());
-  const { raw } = context.req;
-  const { id } = await provider.verify(raw, body);
-  return { provider: provider.name, id, event: sender.event(raw, body, id) };
+    c.set("fence", effect.fence);
+    return c.json(effect);
+  };
 }

@@ -5,6 +5,7 @@ import {
   githubExamples,
   send,
   standardDelivery,
+  stripeDelivery,
 } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
 import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
@@ -25,6 +26,8 @@ export interface LocalStand {
   github(event: string, example?: number): Promise<Delivery>;
   /** A Standard Webhook about the thing of this id. */
   standard(id: string): Delivery;
+  /** An event of Stripe about the object of this id. */
+  stripe(id: string): Delivery;
   send(delivery: Delivery): Promise<Response>;
   /** Runs a statement on the Worker's database. */
   query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]>;
@@ -71,6 +74,10 @@ export async function openStand(): Promise<LocalStand> {
     standard(id) {
       const payload = { type: "invoice.paid", data: { id } };
       return standardDelivery(secrets.STANDARD_WEBHOOKS_SECRET, payload, `msg_${randomUUID()}`);
+    },
+    stripe(id) {
+      const eventId = `evt_${randomUUID().replaceAll("-", "")}`;
+      return stripeDelivery(secrets.STRIPE_WEBHOOK_SECRET, "invoice.paid", { id }, eventId);
     },
     send: (delivery) => send(worker.url, delivery),
     effects: ({ key }) => query("SELECT * FROM effects WHERE delivery_key = ?1", key),

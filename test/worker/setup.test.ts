@@ -30,7 +30,7 @@ describe("a Worker that is not set up", () => {
   it("names the secrets that are missing or unusable, and repeats none", async () => {
     const url = await start({ ...endpoint, STANDARD_WEBHOOKS_SECRET: "whsec_tooshort" });
     const missing = await problem(await send(url, await fromGitHub()));
-    expect(missing).toMatchObject({ status: 500, detail: "the binding GITHUB_WEBHOOK_SECRET is missing" });
+    expect(missing).toMatchObject({ status: 501, detail: "the binding GITHUB_WEBHOOK_SECRET is missing" });
     expect(missing.hint).toContain("wrangler secret put GITHUB_WEBHOOK_SECRET");
     const unusable = await problem(await send(url, standard()));
     expect(unusable.status).toBe(500);
