@@ -66,7 +66,7 @@ export class Holds {
     for (const resource of resources) {
       const current = this.#on(resource);
       for (const other of current) {
-        if (other.holder === holder || other.remaining() <= 0) continue;
+        if (hold.vague || other.holder === holder || other.remaining() <= 0) continue;
         this.#world.violate(
           this.#invariant,
           `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,
