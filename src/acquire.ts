@@ -1,20 +1,46 @@
 import { patienceOf, pauses } from "./backoff.ts";
-import { LockHeldError, QuorumError } from "./errors.ts";
+import { LockHeldError, QuorumError, type RedlockError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { type Grant, newGrant, takenRegister, tombstoneRetention, withdrawnRegister } from "./grant.ts";
-import { Lock } from "./lock.ts";
+import { Lock, type Renewal } from "./lock.ts";
 import { type AcquireOptions, handOver, type Settings } from "./options.ts";
 import { ask, quorumOf, type Round, unlessAborted, type Verdict } from "./quorum.ts";
-import { drop, type RegisterAnswer, raise, type Spent, take } from "./register.ts";
+import { type Call, drop, type Register, type RegisterAnswer, raise, type Spent, take } from "./register.ts";
 import { sleep, stopwatch } from "./runtime.ts";
 import { withdraw } from "./withdraw.ts";
+
+/** Rules by which something else than a plain lock is contended for; what is left out is as for a lock. */
+export interface Contest {
+  /** Keys at which the next round is to take it. */
+  places?(): readonly string[];
+  /** Takes it on one endpoint. */
+  take?(call: Call, register: Register, ttl: number): Promise<RegisterAnswer>;
+  /** Of the round's places those at which it was granted. */
+  taken?(round: Round<RegisterAnswer>): readonly string[];
+  renew?: Renewal;
+  /** What a round in vain means: `again`: the next follows at once, even after `wait`; an error: no other does. */
+  judge(round: Round<RegisterAnswer>, outlook: Outlook): "again" | "wait" | RedlockError;
+}
+
+/** What is known after a round in vain. */
+export interface Outlook {
+  /** Others hold it, as far as that is shown. */
+  readonly held: boolean;
+  /** ms until it may be free, where the endpoints told so. */
+  readonly retryAfter: number | undefined;
+  /** ms that are left to wait. */
+  readonly left: number;
+  /** ms that the waiting has taken. */
+  readonly waited: number;
+}
 
 /** Holds rounds until one grants the lock or the waiting is over; resolves with the last round's outcome. */
 export async function contend(
   settings: Settings,
   resources: readonly string[],
   { signal, token: owner = "", deadline = Infinity }: AcquireOptions,
-): Promise<Lock | LockHeldError | QuorumError> {
+  contest?: Contest,
+): Promise<Lock | RedlockError> {
   const { runtime, prefix, onEvent } = settings;
   const elapsed = stopwatch(runtime);
   // Turned into a duration at once: from here on only elapsed time counts.
@@ -27,7 +53,13 @@ export async function contend(
   for (let attempts = 1; ; attempts += 1) {
     if (signal?.aborted) throw signal.reason;
     // A fresh nonce in every round: HTTP keeps no order, so a withdrawal may overtake the next round's request.
-    const grant = newGrant(runtime, { resources, prefix, owner, fenceRetention });
+    const grant = newGrant(runtime, {
+      resources,
+      prefix,
+      owner,
+      fenceRetention,
+      places: contest?.places?.(),
+    });
     // The last round hears every endpoint out: it tells contention from an outage.
     const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
     const patience = isLast ? Infinity : patienceOf(attempts);
@@ -38,6 +70,7 @@ export async function contend(
       limit - elapsed(),
       spent,
       patience,
+      contest,
     );
     const progress = { resources, attempts, elapsed: elapsed(), ...spent };
     if (lock) {
@@ -56,11 +89,14 @@ export async function contend(
     const left = Math.min(settings.wait, limit) - elapsed();
     const held = verdict === "refused";
     const retryAfter = held ? freeIn(round) : undefined;
-    const pause = Math.min(next(), left, retryAfter ?? Infinity);
-    if (held) emit(onEvent, { type: "contended", ...progress, retryIn: left > 0 ? pause : undefined });
-    if (left <= 0) {
+    const judged = contest?.judge(round, { held, retryAfter, left, waited: elapsed() }) ?? "wait";
+    const pause = judged === "again" ? 0 : Math.min(next(), left, retryAfter ?? Infinity);
+    const goesOn = judged === "again" || (judged === "wait" && left > 0);
+    if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
+    if (!goesOn) {
       // Nothing else keeps the withdrawals alive once the caller has its answer.
       if (!handedOver) await Promise.all(withdrawals);
+      if (judged !== "wait") return judged;
       if (held) return new LockHeldError(resources, elapsed(), retryAfter);
       return new QuorumError("acquire", resources, last.votes(), verdict === "granted");
     }
@@ -80,23 +116,24 @@ interface Attempt {
 
 async function attempt(
   settings: Settings,
-  grant: Grant,
+  asked: Grant,
   signal: AbortSignal | undefined,
   limit: number,
   spent: Spent,
   patience: number,
+  contest: Contest | undefined,
 ): Promise<Attempt> {
   const { endpoints, runtime, ttl } = settings;
   const least = Math.floor(runtime.now());
   if (!Number.isSafeInteger(least)) throw new RangeError(`the clock says ${least}, which is no time`);
   // An answer after the ttl would be of no use.
   const timeout = Math.min(settings.timeout, ttl);
-  const register = takenRegister(grant);
-  const retention = grant.fenceRetention;
+  const register = takenRegister(asked);
+  const retention = asked.fenceRetention;
   const round = ask(
     settings,
     timeout,
-    (call) => take(call, register, ttl, { least, retention }),
+    (call) => contest?.take?.(call, register, ttl) ?? take(call, register, ttl, { least, retention }),
     spent,
     patience,
   );
@@ -116,7 +153,13 @@ async function attempt(
     }
   }
   if (verdict === "granted") {
-    const lock = new Lock(settings, grant, ttl, round.elapsed, { fence, limit, round });
+    const grant = contest?.taken ? { ...asked, places: contest.taken(round) } : asked;
+    const lock = new Lock(settings, grant, ttl, round.elapsed, {
+      fence,
+      limit,
+      round,
+      renew: contest?.renew,
+    });
     if (lock.remaining() > 0) return { lock, verdict, round, last };
   }
   return { verdict, round, last };

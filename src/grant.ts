@@ -13,6 +13,8 @@ export interface Grant {
   readonly owner: string;
   /** How long an idle fence counter is kept, in ms; 0: no fencing. */
   readonly fenceRetention: number;
+  /** Where the nonce is to stand, if not at the resources' own locks. */
+  readonly places?: readonly string[] | undefined;
 }
 
 /**
@@ -37,9 +39,9 @@ export function keyOf(prefix: string, kind: string, resource: string): string {
 }
 
 /** The grant as its holder renews and releases it: for an owner of one's own, whichever handle took it. */
-export function heldRegister({ resources, prefix, nonce, owner }: Grant): Register {
+export function heldRegister({ resources, prefix, nonce, owner, places }: Grant): Register {
   const keys = resources.map((resource) => keyOf(prefix, "lock", resource));
-  return { keys, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };
+  return { keys: places ?? keys, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };
 }
 
 /**

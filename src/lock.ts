@@ -21,6 +21,9 @@ export interface LockJSON {
   readonly fence?: number;
 }
 
+/** Gives what is held a new ttl on one endpoint, and never creates it. */
+export type Renewal = (call: Call, register: Register, ttl: number) => Promise<Answer>;
+
 /**
  * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
  * and it ends by itself unless it is extended.
@@ -39,6 +42,7 @@ export class Lock {
   readonly #settings: Settings;
   readonly #grant: Grant;
   readonly #register: Register;
+  readonly #renew: Renewal;
   readonly #validity: Validity;
   /** The round that took it; its late requests are cleaned up after at the release. */
   readonly #round: Round<Answer> | undefined;
@@ -55,7 +59,13 @@ export class Lock {
     grant: Grant,
     ttl: number,
     elapsed: () => number,
-    options: { fence?: number | undefined; limit: number; left?: number; round?: Round<Answer> },
+    options: {
+      fence?: number | undefined;
+      limit: number;
+      left?: number;
+      round?: Round<Answer>;
+      renew?: Renewal | undefined;
+    },
   ) {
     this.resources = grant.resources;
     this.token = grant.owner || grant.nonce;
@@ -63,6 +73,7 @@ export class Lock {
     this.#settings = settings;
     this.#grant = grant;
     this.#register = heldRegister(grant);
+    this.#renew = options.renew ?? renew;
     this.#ttl = ttl;
     this.#round = options.round;
     const { runtime, driftFactor, onEvent } = settings;
@@ -181,7 +192,7 @@ export class Lock {
       if ((this.#shorter.get(name) ?? ttl) < ttl) {
         throw new EndpointError(name, "timeout", `an earlier, shorter extension is unanswered`);
       }
-      return renew(call, this.#register, ttl);
+      return this.#renew(call, this.#register, ttl);
     };
     const round = await renewOnQuorum(settings, this.#validity, ttl, resources, spent, extendOne, (asked) =>
       this.#rememberUnanswered(asked, ttl),

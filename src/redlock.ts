@@ -2,7 +2,7 @@ import { contend } from "./acquire.ts";
 import { checkInteger, checkNumber, checkType } from "./check.ts";
 import { checkDialect, type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoint.ts";
 import { endpointsFromEnv } from "./env.ts";
-import { LockHeldError, type QuorumError } from "./errors.ts";
+import { LockHeldError, type RedlockError } from "./errors.ts";
 import { forceRelease, type Inspection, inspect } from "./inspect.ts";
 import { Lock, type LockJSON } from "./lock.ts";
 import {
@@ -189,10 +189,7 @@ export class Redlock {
     return settingsOf(this.settings, this.options, options);
   }
 
-  #contend(
-    resource: string | readonly string[],
-    options: AcquireOptions,
-  ): Promise<Lock | LockHeldError | QuorumError> {
+  #contend(resource: string | readonly string[], options: AcquireOptions): Promise<Lock | RedlockError> {
     return contend(this.#settings(options), checkResources(resource), checkAcquire(options));
   }
 }
