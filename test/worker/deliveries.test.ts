@@ -32,6 +32,26 @@ describe("a genuine delivery", () => {
     expect(await stand.effects(delivery)).toHaveLength(1);
   });
 
+  it("of Stripe takes effect on the object that it shows, once for all copies", async () => {
+    const delivery = stand.stripe("in_1");
+    const statuses = await sendAtOnce(stand, delivery, 6);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    const again = await stand.send(delivery);
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+    const [effect, ...others] = await stand.effects(delivery);
+    expect(others).toEqual([]);
+    expect(effect).toMatchObject({ entity: "stripe:in_1", event: "invoice.paid" });
+    expect(await again.json()).toEqual({
+      delivery: delivery.id,
+      event: "invoice.paid",
+      entity: "stripe:in_1",
+      fence: effect?.fence,
+      events: 1,
+    });
+    const rows = await stand.journal(delivery, 7);
+    expect(rows.at(-1)).toMatchObject({ provider: "stripe", outcome: "replayed", entity: "stripe:in_1" });
+  });
+
   it("is kept apart from one of another sender with the same id", async () => {
     const fromGitHub = await stand.github("push");
     const other = stand.standard("inv_2");
@@ -100,9 +120,13 @@ describe("what is not genuine", () => {
   it("is refused before anything is asked of Redis", async () => {
     const github = await stand.github("issues");
     const standard = stand.standard("inv_3");
+    const stripe = stand.stripe("in_3");
     const before = stand.requests();
     expect(await refusal(await stand.send(forged(github)))).toMatchObject({ status: 401 });
     expect(await refusal(await stand.send(forged(standard)))).toMatchObject({ status: 401 });
+    expect(await refusal(await stand.send(forged(stripe)))).toMatchObject({ status: 401 });
+    const garbledTime = { ...stripe, headers: { "stripe-signature": "t=now,v1=00" } };
+    expect(await refusal(await stand.send(garbledTime))).toMatchObject({ status: 400 });
     const unsigned = { ...github, headers: { "x-github-event": "issues", "x-github-delivery": github.id } };
     expect(await refusal(await stand.send(unsigned))).toMatchObject({ status: 400 });
     const garbled = { ...standard, headers: { ...standard.headers, "webhook-timestamp": "yesterday" } };
@@ -110,6 +134,7 @@ describe("what is not genuine", () => {
     expect(stand.requests()).toBe(before);
     expect(await stand.effects(github)).toEqual([]);
     expect(await stand.effects(standard)).toEqual([]);
+    expect(await stand.effects(stripe)).toEqual([]);
   });
 
   it("or cannot be understood is refused, too", async () => {
@@ -189,5 +214,6 @@ it("the page shows what was delivered", async () => {
   const html = await response.text();
   expect(html).toContain(delivery.id);
   expect(html).toContain("standard-webhooks:inv_&lt;6&gt;");
-  expect(html).toContain(`${stand.url}/webhooks/github`);
+  for (const path of ["github", "standard", "stripe"])
+    expect(html).toContain(`${stand.url}/webhooks/${path}`);
 });

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { githubExamples } from "../../scripts/deliveries.mjs";
-import { EventError, githubEvent, standardWebhooksEvent } from "../../worker/event.ts";
+import {
+  EventError,
+  githubEvent,
+  linearEvent,
+  shopifyEvent,
+  slackEvent,
+  standardWebhooksEvent,
+  stripeEvent,
+} from "../../worker/event.ts";
 
 const bytes = (payload: unknown) => new TextEncoder().encode(JSON.stringify(payload));
 const from = (event: string) =>
@@ -73,5 +81,64 @@ describe("standardWebhooksEvent", () => {
   it("refuses what is not a JSON object", () => {
     expect(() => standardWebhooksEvent(new TextEncoder().encode("{"), "msg_1")).toThrow(EventError);
     expect(() => standardWebhooksEvent(bytes("text"), "msg_1")).toThrow(EventError);
+  });
+});
+
+describe("stripeEvent", () => {
+  it.each([
+    [{ type: "invoice.paid", data: { object: { id: "in_42" } } }, "invoice.paid", "in_42"],
+    [{ type: "v1.billing.meter.error", related_object: { id: "mtr_1" } }, "v1.billing.meter.error", "mtr_1"],
+    [{ type: "balance.available", data: { object: { object: "balance" } } }, "balance.available", "evt_1"],
+    [{ data: "text" }, "event", "evt_1"],
+  ])("reads %j", (payload, name, subject) => {
+    expect(stripeEvent(bytes(payload), "evt_1")).toEqual({ name, entity: `stripe:${subject}` });
+  });
+});
+
+describe("shopifyEvent", () => {
+  it.each([
+    ["orders/paid", { id: 820982911946154500 }, "orders/820982911946154500"],
+    ["app/uninstalled", {}, "app/delivery-1"],
+  ])("reads %s", (topic, payload, subject) => {
+    const headers = { "x-shopify-topic": topic, "x-shopify-shop-domain": "a.myshopify.com" };
+    const request = new Request("http://localhost/", { method: "POST", headers });
+    expect(shopifyEvent(request, bytes(payload), "delivery-1")).toEqual({
+      name: topic,
+      entity: `shopify:a.myshopify.com/${subject}`,
+    });
+  });
+});
+
+describe("slackEvent", () => {
+  it.each([
+    [{ type: "message", channel: "C1", user: "U1" }, "message", "T1/C1"],
+    [{ type: "channel_created", channel: { id: "C2" } }, "channel_created", "T1/C2"],
+    [
+      { type: "reaction_added", user: "U1", item: { type: "message", channel: "C3" } },
+      "reaction_added",
+      "T1/C3",
+    ],
+    [{ type: "user_change", user: { id: "U2" } }, "user_change", "T1/U2"],
+    [{ type: "team_rename" }, "team_rename", "T1"],
+    [undefined, "event_callback", "T1"],
+  ])("reads %j", (event, name, subject) => {
+    const payload = { type: "event_callback", team_id: "T1", event };
+    expect(slackEvent(bytes(payload))).toEqual({ name, entity: `slack:${subject}` });
+  });
+
+  it("knows a challenge, and refuses forms", () => {
+    const challenge = { type: "url_verification", token: "t", challenge: "3eZbrw1a" };
+    expect(slackEvent(bytes(challenge))).toMatchObject({ name: "url_verification", challenge: "3eZbrw1a" });
+    expect(() => slackEvent(new TextEncoder().encode("command=%2Fx&trigger_id=1"))).toThrow(EventError);
+  });
+});
+
+describe("linearEvent", () => {
+  it.each([
+    [{ type: "Issue", action: "update", data: { id: "i1" } }, "Issue.update", "i1"],
+    [{ type: "Issue" }, "Issue", "d1"],
+    [{}, "event", "d1"],
+  ])("reads %j", (payload, name, subject) => {
+    expect(linearEvent(bytes(payload), "d1")).toEqual({ name, entity: `linear:${subject}` });
   });
 });

@@ -40,17 +40,23 @@ export interface LocalStand {
   close(): Promise<void>;
 }
 
-/** Starts everything: real redis-servers where there is the program, else the embedded engine. */
-export async function openStand(): Promise<LocalStand> {
+/**
+ * Starts everything: real redis-servers where there is the program, else the embedded engine.
+ *
+ * @param furtherSecrets of senders that deliveries.mjs does not play
+ */
+export async function openStand(furtherSecrets: Record<string, string> = {}): Promise<LocalStand> {
   const local = await startEndpoints({ count: 3, engine: redisServer === undefined ? "embedded" : "redis" });
   // Else the first delivery would have to bring it, and cost more than every other.
   const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", registerScript.source]));
   await Promise.all(loaded);
   const secrets = randomSecrets();
-  const worker = await startWorker({ bindings: { ...secrets, ...local.env() } }).catch(async (error) => {
-    await local.close();
-    throw error;
-  });
+  const worker = await startWorker({ bindings: { ...secrets, ...furtherSecrets, ...local.env() } }).catch(
+    async (error) => {
+      await local.close();
+      throw error;
+    },
+  );
 
   async function query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]> {
     return (

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { githubDelivery, send, standardDelivery } from "../../scripts/deliveries.mjs";
+import { githubDelivery, send, standardDelivery, stripeDelivery } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+import { until } from "../support/until.ts";
 
 const secrets = randomSecrets();
 // Nobody listens there. What is tested here is over before anything is asked of Redis.
@@ -69,6 +70,51 @@ describe("a Worker that is not set up", () => {
     const { status, hint } = await problem(await fetch(`${url}/healthz`));
     expect(status).toBe(500);
     expect(hint).toContain("worker/schema.sql");
+  });
+});
+
+describe("a sender that is not set up", () => {
+  it("is told so with 501 and what is missing, and asks nothing of Redis; the others go on", async () => {
+    const { GITHUB_WEBHOOK_SECRET } = secrets;
+    const url = await start({ GITHUB_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET: "", ...endpoint });
+    const missing = {
+      standard: "STANDARD_WEBHOOKS_SECRET",
+      stripe: "STRIPE_WEBHOOK_SECRET",
+      shopify: "SHOPIFY_CLIENT_SECRET",
+      slack: "SLACK_SIGNING_SECRET",
+      linear: "LINEAR_WEBHOOK_SECRET",
+    };
+    const signed = stripeDelivery(secrets.STRIPE_WEBHOOK_SECRET, "invoice.paid", { id: "in_1" }, "evt_1");
+    for (const [path, secret] of Object.entries(missing)) {
+      const answer = await problem(await send(url, { ...signed, path: `/webhooks/${path}` }));
+      expect(answer).toMatchObject({ status: 501, detail: `the binding ${secret} is missing` });
+      expect(answer.hint).toContain(`wrangler secret put ${secret}`);
+    }
+    const unanswered = await send(url, await fromGitHub());
+    expect(unanswered.status).toBe(503);
+    const rows = await until(async () => {
+      const { results } = await running?.database.prepare("SELECT * FROM deliveries").all();
+      return results.length >= 6 ? results : undefined;
+    }, "six rows in the journal");
+    const refused = { provider: "stripe", outcome: "refused", status: 501, delivery: null, requests: 0 };
+    expect(rows).toContainEqual(expect.objectContaining(refused));
+  });
+
+  it("is left out of /healthz and of the page", async () => {
+    const { GITHUB_WEBHOOK_SECRET } = secrets;
+    const url = await start({ GITHUB_WEBHOOK_SECRET, ...endpoint });
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: "ok", senders: ["github"] });
+    const html = await (await fetch(`${url}/`)).text();
+    expect(html).toContain(`${url}/webhooks/github`);
+    expect(html).not.toContain("/webhooks/stripe");
+  });
+
+  it("makes /healthz fail when there is no other", async () => {
+    const url = await start(endpoint);
+    expect(await problem(await fetch(`${url}/healthz`))).toMatchObject({
+      status: 500,
+      detail: "no sender has a secret",
+    });
   });
 });
 
