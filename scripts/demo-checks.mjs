@@ -14,10 +14,11 @@
  *
  * @param {any} database the Worker's `D1Database`
  * @param {Evidence} evidence
- * @returns {Promise<{ title: string, holds: boolean, found: string }[]>}
+ * @returns {Promise<{ checks: { title: string, holds: boolean, found: string }[], providers: ProviderTally[] }>}
  *
  * @example
- * const ok = printChecks(await checkAll(worker.database, evidence));
+ * const { checks } = await checkAll(worker.database, evidence);
+ * const ok = printChecks(checks);
  */
 export async function checkAll(database, evidence) {
   const { deliveries, answers, counts, forgedRequests, faultHits } = evidence;
@@ -49,9 +50,12 @@ export async function checkAll(database, evidence) {
   const refused = sum(counts, "refused");
   const forgedSent = sum(counts, "forged");
 
+  const providers = tallyByProvider(deliveries, effects, counts);
+  const untried = providers.filter(({ effects, duplicates, refused }) => !(effects && duplicates && refused));
+
   const faults = Object.entries(faultHits);
   const untouched = faults.filter(([, hits]) => hits === 0).length;
-  return [
+  const checks = [
     check(
       "every genuine event took effect exactly once",
       missing + double + unknown === 0 && effects.length === keys.size,
@@ -84,11 +88,45 @@ export async function checkAll(database, evidence) {
     ),
     check("every answer was one that a sender understands", unexpected === 0, `${unexpected} were not`),
     check(
+      "each provider had effects, duplicates and bad signatures",
+      untried.length === 0 && providers.length > 0,
+      `${providers.length - untried.length} of ${providers.length}`,
+    ),
+    check(
       "each fault did happen",
       untouched === 0,
       faults.map(([kind, hits]) => `${kind} ${hits}`).join(", "),
     ),
   ];
+  return { checks, providers };
+}
+
+/**
+ * What came of one provider's deliveries.
+ *
+ * @typedef {object} ProviderTally
+ * @property {string} provider
+ * @property {number} events
+ * @property {number} sent HTTP requests to the Worker
+ * @property {number} effects as the database has them
+ * @property {number} duplicates answered as the first was
+ * @property {number} refused bad signatures
+ */
+
+function tallyByProvider(deliveries, effects, counts) {
+  const providerOf = new Map(deliveries.map(({ key, provider }) => [key, provider]));
+  return [...countBy(deliveries, ({ provider }) => provider)].map(([provider, events]) => {
+    const counted = (what) =>
+      counts.reduce((total, { byProvider }) => total + (byProvider.get(provider)?.[what] ?? 0), 0);
+    return {
+      provider,
+      events,
+      sent: counted("sent"),
+      effects: effects.filter(({ delivery_key }) => providerOf.get(delivery_key) === provider).length,
+      duplicates: counted("replayed"),
+      refused: counted("refused"),
+    };
+  });
 }
 
 function check(title, holds, found) {

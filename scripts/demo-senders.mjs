@@ -29,8 +29,23 @@ export class PhaseCounts {
   /** How long each answer took, in ms. */
   durations = [];
 
+  /** Of the numbers above: how much of each is which provider's. */
+  byProvider = new Map();
+
   constructor(name) {
     this.name = name;
+  }
+
+  /**
+   * Counts one more.
+   *
+   * @param {"sent" | "executed" | "replayed" | "forged" | "refused" | "unavailable" | "failed" | "unexpected" | "givenUp"} what
+   * @param {import("./deliveries.mjs").Delivery} delivery
+   */
+  count(what, { provider }) {
+    this[what]++;
+    const own = this.byProvider.get(provider) ?? {};
+    this.byProvider.set(provider, { ...own, [what]: (own[what] ?? 0) + 1 });
   }
 }
 
@@ -53,12 +68,12 @@ export async function deliver(url, delivery, counts, signal) {
     const pause = Math.min(longestPause, firstPause * 2 ** (attempt - 1));
     await Promise.allSettled([sleep(pause * (0.5 + Math.random() / 2), undefined, { signal })]);
   }
-  counts.givenUp++;
+  counts.count("givenUp", delivery);
   return undefined;
 }
 
 async function attemptOnce(url, delivery, counts, signal) {
-  counts.sent++;
+  counts.count("sent", delivery);
   const began = performance.now();
   try {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeout)]);
@@ -66,16 +81,14 @@ async function attemptOnce(url, delivery, counts, signal) {
     const body = await response.text();
     counts.durations.push(performance.now() - began);
     if (response.status === 200) {
-      if (response.headers.has("idempotent-replayed")) counts.replayed++;
-      else counts.executed++;
+      counts.count(response.headers.has("idempotent-replayed") ? "replayed" : "executed", delivery);
       return body;
     }
-    if (response.status === 503) counts.unavailable++;
-    else if (response.status === 500) counts.failed++;
-    else counts.unexpected++;
+    const { status } = response;
+    counts.count(status === 503 ? "unavailable" : status === 500 ? "failed" : "unexpected", delivery);
   } catch {
     // No answer at all, or not in time. What was done is unknown: one more reason to send it again.
-    counts.unexpected++;
+    counts.count("unexpected", delivery);
   }
   return undefined;
 }
@@ -92,11 +105,10 @@ async function attemptOnce(url, delivery, counts, signal) {
  * await forge(worker.url, delivery, counts);
  */
 export async function forge(url, delivery, counts) {
-  counts.sent++;
-  counts.forged++;
+  counts.count("sent", delivery);
+  counts.count("forged", delivery);
   const { status } = await send(url, forged(delivery), AbortSignal.timeout(timeout));
-  if (status === 401) counts.refused++;
-  else counts.unexpected++;
+  counts.count(status === 401 ? "refused" : "unexpected", delivery);
 }
 
 /**

@@ -1,12 +1,13 @@
-// What the package is for, on real input: `npm run demo`. GitHub's own example webhooks and a few Standard
-// Webhooks are sent to the Worker (in workerd, with D1), each several times at once, while its three Redis
-// endpoints are killed, slowed down and robbed of their replies. Then it is looked up what took effect.
+// What the package is for, on real input: `npm run demo`. GitHub's own example webhooks, Standard Webhooks and
+// events of Stripe, signed by their senders' own libraries, are sent to the Worker (in workerd, with D1), each
+// several times at once, while its three Redis endpoints are killed, slowed down and robbed of their replies. Then
+// it is looked up what took effect.
 // `npm run demo -- --keep` goes on running afterwards, so that the page can be looked at.
 import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { githubDelivery, githubExamples, standardDelivery } from "./deliveries.mjs";
+import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from "./deliveries.mjs";
 import { checkAll } from "./demo-checks.mjs";
 import { planFaults } from "./demo-faults.mjs";
 import { phaseHead, phaseLine, printChecks, table } from "./demo-report.mjs";
@@ -14,7 +15,7 @@ import { deliver, deliverAll, forge, PhaseCounts } from "./demo-senders.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
-const copies = 5;
+const copies = 4;
 const atOnce = 4;
 
 const stop = new AbortController();
@@ -69,10 +70,10 @@ async function start() {
 async function demonstrate(local, worker, secrets) {
   const { endpoints } = local;
   const deliveries = await chooseDeliveries(secrets);
-  const forGitHub = deliveries.filter(({ path }) => path.endsWith("github")).length;
+  const of = (name) => deliveries.filter(({ provider }) => provider === name).length;
   console.log(
-    `  Events   ${forGitHub} of GitHub's own examples, of ${githubExamples().length} kinds; ` +
-      `${deliveries.length - forGitHub} Standard Webhooks`,
+    `  Events   ${of("github")} of GitHub's own examples, one of each kind; ` +
+      `${of("standard-webhooks")} Standard Webhooks; ${of("stripe")} of Stripe`,
   );
   console.log(`  Senders  ${copies} copies of each at once, ${atOnce} events at once, sent again at a 503\n`);
 
@@ -91,7 +92,7 @@ async function demonstrate(local, worker, secrets) {
 
   console.log(phaseHead());
   const queue = [...deliveries];
-  const measured = queue.splice(0, 16);
+  const measured = queue.splice(0, 12);
   const cost = await phase("one by one, then again", measured, (counts) =>
     measureCost(local, worker, measured, counts, onAnswer),
   );
@@ -128,16 +129,17 @@ async function demonstrate(local, worker, secrets) {
   console.log(`${await rowTable(worker.database)}\n`);
 
   const evidence = { deliveries, answers, counts: all, forgedRequests, faultHits: faults.hits };
-  return printChecks(await checkAll(worker.database, evidence));
+  const { checks, providers } = await checkAll(worker.database, evidence);
+  console.log(`${providerTable(providers)}\n`);
+  return printChecks(checks);
 }
 
-/** One or two examples of every kind of event that GitHub has, and a dozen Standard Webhooks, in a mixed order. */
-async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRET }) {
-  const chosen = githubExamples().flatMap(({ name, examples }, index) =>
-    examples.slice(0, index % 3 === 0 ? 2 : 1).map((payload) => ({ name, payload })),
-  );
+/** An example of every kind of event that GitHub has, and a dozen each of the others, in a mixed order. */
+async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRET, STRIPE_WEBHOOK_SECRET }) {
   const fromGitHub = await Promise.all(
-    chosen.map(({ name, payload }) => githubDelivery(GITHUB_WEBHOOK_SECRET, name, payload, randomUUID())),
+    githubExamples().map(({ name, examples: [payload] }) =>
+      githubDelivery(GITHUB_WEBHOOK_SECRET, name, payload, randomUUID()),
+    ),
   );
   const types = ["invoice.created", "invoice.finalized", "invoice.paid"];
   const standard = Array.from({ length: 12 }, (_, index) =>
@@ -151,8 +153,17 @@ async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRE
       `msg_${randomUUID()}`,
     ),
   );
+  const steps = ["created", "processing", "succeeded"];
+  const fromStripe = Array.from({ length: 12 }, (_, index) =>
+    stripeDelivery(
+      STRIPE_WEBHOOK_SECRET,
+      `payment_intent.${steps[index % 3]}`,
+      { id: `pi_${Math.floor(index / 3)}`, object: "payment_intent", amount: 4_200, currency: "eur" },
+      `evt_${randomUUID().replaceAll("-", "")}`,
+    ),
+  );
   // A stride that has no divisor in common with the length visits each once.
-  const all = [...fromGitHub, ...standard];
+  const all = [...fromGitHub, ...standard, ...fromStripe];
   const stride = [7, 11, 13, 17].find((candidate) => all.length % candidate !== 0);
   return all.map((_, index) => all[(index * stride) % all.length]);
 }
@@ -203,6 +214,14 @@ function costTable(cost) {
       billed.toFixed(1),
       `${(requests / 3).toFixed(1)} and ${(billed / 3).toFixed(1)}`,
     ]),
+  );
+}
+
+function providerTable(providers) {
+  const columns = ["events", "sent", "effects", "duplicates", "refused"];
+  return table(
+    ["provider", ...columns],
+    providers.map((tally) => [tally.provider, ...columns.map((column) => tally[column])]),
   );
 }
 
