@@ -145,21 +145,52 @@ describe("the packed package", () => {
     ]);
   });
 
-  it("runs the examples", async () => {
+  it("runs the examples that need no build", async () => {
     await using local = await startEndpoints({ count: 3 });
     const env = { ...process.env, ...local.env() };
-    const start = (example: string): Promise<string> => {
-      cpSync(join("examples", example), join(folder, example));
-      return promisify(execFile)(process.execPath, [join(folder, example)], { env }).then(
+    cpSync("examples", join(folder, "examples"), { recursive: true });
+    const start = (example: string): Promise<string> =>
+      promisify(execFile)(process.execPath, [join(folder, "examples", example)], { env }).then(
         ({ stdout }) => stdout,
       );
-    };
-    const replicas = await Promise.all([start("cron.mjs"), start("cron.mjs"), start("cron.mjs")]);
-    // Started within one minute or within two, each minute's job has at most one runner.
+    const interval = () => start("cron/interval.mjs");
+    const replicas = await Promise.all([interval(), interval(), interval()]);
+    // Started within one interval or within two, each one's job has at most one runner.
     const runners = replicas.filter((text) => text.includes("runs the job")).length;
     expect(runners).toBeGreaterThanOrEqual(1);
     expect(runners).toBeLessThanOrEqual(2);
-    expect(await start("lambda.mjs")).toBe("paid, was paid, was paid\n");
+    expect(await start("lambda/invoice.mjs")).toBe("paid, was paid, was paid\n");
+  });
+
+  it("runs the examples that are bundled", async () => {
+    await using local = await startEndpoints({ count: 3 });
+    cpSync("examples", join(folder, "examples"), { recursive: true });
+    const entries = ["lambda/queue.ts", "lambda/payments.ts"].map((path) => join(folder, "examples", path));
+    await build({
+      entryPoints: entries,
+      outdir: folder,
+      outExtension: { ".js": ".mjs" },
+      bundle: true,
+      platform: "node",
+      format: "esm",
+    });
+    const program = `
+      import { handler as queue } from "./queue.mjs";
+      import { handler as payments } from "./payments.mjs";
+      const context = { getRemainingTimeInMillis: () => 10_000 };
+      const unreadable = { Records: [{ messageId: "m", eventSourceARN: "q", body: "no JSON" }] };
+      const payment = {
+        rawPath: "/payments", rawQueryString: "", headers: {}, body: "{}",
+        requestContext: { domainName: "a.example", http: { method: "POST" }, authorizer: { jwt: { claims: { sub: "u" } } } },
+      };
+      const { statusCode } = await payments(payment, context);
+      console.log(JSON.stringify([await queue(unreadable, context), statusCode]));`;
+    writeFileSync(join(folder, "lambda.mjs"), program);
+    const { stdout } = await promisify(execFile)(process.execPath, ["lambda.mjs"], {
+      cwd: folder,
+      env: { ...process.env, ...local.env() },
+    });
+    expect(JSON.parse(stdout)).toEqual([{ batchItemFailures: [{ itemIdentifier: "m" }] }, 400]);
   });
 
   it("has types under both module resolutions", () => {

@@ -1,25 +1,30 @@
 // A Lambda handler that pays an invoice under a lock, and never relies on it beyond its own time.
-// Try it: `npx redlock-edge dev` in another terminal, paste its export lines, then `node examples/lambda.mjs`.
+// Try it: `npx redlock-edge dev` in another terminal, paste its export lines, then `node examples/lambda/invoice.mjs`.
 
 import { LockHeldError, Redlock } from "redlock-edge";
 
 const redlock = Redlock.fromEnv(process.env);
 const invoices = new Map([["42", { paid: false, fence: 0 }]]); // stands for your database
 
+/**
+ * @param {{ invoice: string }} event
+ * @param {{ getRemainingTimeInMillis(): number }} context
+ */
 export async function handler(event, context) {
   const options = {
     wait: 1_000,
     fencing: true,
-    // Lambda stops the code then; a lock that is believed in for longer would be believed in by a corpse.
-    deadline: Date.now() + context.getRemainingTimeInMillis() - 500,
+    // Lambda stops the code then; a lock that is believed in for longer would be believed in by a corpse. What is
+    // left of the time is for the release.
+    deadline: Date.now() + context.getRemainingTimeInMillis() - 1_500,
   };
   try {
-    return await redlock.using(`invoice:${event.invoice}`, options, async (lock) => {
+    return await redlock.using(`invoice:${event.invoice}`, options, async ({ fence = 0 }) => {
       const invoice = invoices.get(event.invoice);
-      if (lock.fence <= invoice.fence) throw new Error("a later holder has been here");
-      const already = invoice.paid;
-      invoices.set(event.invoice, { paid: true, fence: lock.fence });
-      return { statusCode: 200, body: already ? "was paid" : "paid" };
+      if (!invoice) return { statusCode: 404, body: "unknown" };
+      if (fence <= invoice.fence) throw new Error("a later holder has been here");
+      invoices.set(event.invoice, { paid: true, fence });
+      return { statusCode: 200, body: invoice.paid ? "was paid" : "paid" };
     });
   } catch (error) {
     if (error instanceof LockHeldError) return { statusCode: 409, body: "being paid" };

@@ -1,0 +1,46 @@
+// One payment per Idempotency-Key and account; an account is closed by one request at a time.
+
+import { Hono } from "hono";
+import { Redlock } from "redlock-edge";
+import { idempotent, lock } from "redlock-edge/hono";
+
+const redlock = Redlock.fromEnv(process.env);
+const ledger = process.env.LEDGER_URL ?? "https://ledger.example";
+/** By API key. */
+const accounts = new Map<string, string>(Object.entries(JSON.parse(process.env.API_KEYS ?? "{}")));
+
+export const app = new Hono<{ Variables: { account: string } }>();
+
+app.use(async function authenticated(c, next) {
+  const account = accounts.get(c.req.header("authorization")?.replace(/^Bearer /, "") ?? "");
+  if (account === undefined) return c.body(null, 401);
+  c.set("account", account);
+  return next();
+});
+
+app.post("/payments", idempotent({ redlock, scope: (c) => c.get("account") }), async (c) => {
+  const paid = await fetch(`${ledger}/payments`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "idempotency-key": c.var.idempotency?.key ?? "" },
+    body: await c.req.text(),
+    signal: c.req.raw.signal, // the run's: a client that hangs up does not cut a payment in two
+  });
+  return new Response(await paid.arrayBuffer(), {
+    status: paid.status,
+    headers: { "content-type": "application/json" },
+  });
+});
+
+app.delete(
+  "/account",
+  lock({ redlock, resource: (c) => `account:${c.get("account")}`, fencing: true }),
+  async (c) => {
+    const { fence, signal } = c.var.lock;
+    const closed = await fetch(`${ledger}/accounts/${c.get("account")}?fence=${fence}`, {
+      method: "DELETE",
+      signal,
+    });
+    await closed.body?.cancel();
+    return c.body(null, closed.ok ? 204 : 502);
+  },
+);

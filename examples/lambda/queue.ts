@@ -1,0 +1,34 @@
+// A standard SQS queue of orders, each shipped once, however often its message is delivered. The event source
+// mapping has ReportBatchItemFailures; the queue's visibility timeout is longer than the lease (30 s).
+
+import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
+import { Redlock } from "redlock-edge";
+import { Idempotency } from "redlock-edge/idempotency";
+import { deadlineOf } from "./deadline.ts";
+
+const idempotency = new Idempotency(Redlock.fromEnv(process.env), {
+  retention: 14 * 86_400_000, // the longest that SQS keeps a message
+});
+const warehouse = process.env.WAREHOUSE_URL ?? "https://warehouse.example";
+
+export async function handler(event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
+  const deadline = deadlineOf(context);
+  const outcomes = await Promise.allSettled(event.Records.map((record) => shipOnce(record, deadline)));
+  // Only these come again. Among them are messages whose order another invocation is shipping right now
+  // (InProgressError): were they reported as done and that invocation died, nobody would ship the order.
+  const failed = event.Records.filter((_, index) => outcomes[index]?.status === "rejected");
+  return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
+}
+
+async function shipOnce(record: SQSRecord, deadline: number): Promise<void> {
+  const { order } = JSON.parse(record.body) as { order: string };
+  // The order's own name, not the message's: a producer that sends twice makes two messages of one order.
+  await idempotency.run(order, { scope: record.eventSourceARN, deadline }, async ({ signal }) => {
+    const shipped = await fetch(`${warehouse}/orders/${encodeURIComponent(order)}`, {
+      method: "PUT",
+      signal,
+    });
+    await shipped.body?.cancel();
+    if (!shipped.ok) throw new Error(`order ${order}: the warehouse answered ${shipped.status}`);
+  });
+}

@@ -1,0 +1,36 @@
+// A route handler of Next.js, for its Node.js and its Edge runtime: one payment per Idempotency-Key.
+
+import { after } from "next/server";
+import { Redlock } from "redlock-edge";
+import { withIdempotency } from "redlock-edge/http";
+import type { RunContext } from "redlock-edge/idempotency";
+
+export const maxDuration = 20; // seconds
+
+export async function POST(request: Request): Promise<Response> {
+  const account = accountOf(request);
+  if (account === undefined) return new Response(null, { status: 401 });
+  return withIdempotency(request, pay, {
+    // Not at module scope, which `next build` runs too, without the variables of production.
+    redlock: Redlock.fromEnv(process.env),
+    scope: account,
+    waitUntil: (work) => after(work), // the promise itself: a function would only begin after the response
+    deadline: Date.now() + maxDuration * 1_000 - 1_500,
+  });
+}
+
+async function pay(request: Request, run: RunContext | undefined): Promise<Response> {
+  const paid = await fetch(process.env.LEDGER_URL ?? "https://ledger.example", {
+    method: "POST",
+    headers: { "content-type": "application/json", "idempotency-key": run?.key ?? "" },
+    body: await request.text(),
+    signal: request.signal, // aborts when the lease is lost, and at the deadline
+  });
+  return Response.json(await paid.json(), { status: paid.status });
+}
+
+/** Whose API key it is, by `API_KEYS`: `{ "key": "account", … }`. */
+function accountOf(request: Request): string | undefined {
+  const accounts = new Map<string, string>(Object.entries(JSON.parse(process.env.API_KEYS ?? "{}")));
+  return accounts.get(request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "");
+}

@@ -1,0 +1,29 @@
+// Stripe's webhook on Vercel's Edge runtime: every event is acted upon once.
+
+import { waitUntil } from "@vercel/functions";
+import { Redlock } from "redlock-edge";
+import { withIdempotency } from "redlock-edge/http";
+import { stripe } from "redlock-edge/webhooks";
+
+export const config = { runtime: "edge" };
+
+const redlock = Redlock.fromEnv(process.env, { waitUntil });
+const provider = stripe({ secret: process.env.STRIPE_WEBHOOK_SECRET ?? "" });
+const orders = process.env.ORDERS_URL ?? "https://orders.example";
+
+export function POST(request: Request): Promise<Response> {
+  // The Edge runtime gives up on a function that has not begun to answer after 25 s.
+  return withIdempotency(request, fulfil, { redlock, provider, deadline: Date.now() + 23_000 });
+}
+
+async function fulfil(request: Request): Promise<Response> {
+  const event = (await request.json()) as { type: string; data: { object: { id: string } } };
+  if (event.type !== "checkout.session.completed") return new Response(null, { status: 204 });
+  const fulfilled = await fetch(`${orders}/${encodeURIComponent(event.data.object.id)}`, {
+    method: "PUT",
+    signal: request.signal,
+  });
+  await fulfilled.body?.cancel();
+  // After anything but 2xx the key is free, and Stripe sends the event again.
+  return new Response(null, { status: fulfilled.ok ? 204 : 502 });
+}

@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { EdgeVM } from "@edge-runtime/vm";
+import { build } from "esbuild";
+import { onTestFinished } from "vitest";
+
+// Examples as their users would build them; only `redlock-edge` is found in src.
+
+/** Bundles an example for Node, and tells where. */
+export async function bundleForNode(example: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "redlock-edge-example-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const outfile = join(folder, basename(example).replace(/\.\w+$/, ".mjs"));
+  await build({
+    entryPoints: [join("examples", example)],
+    tsconfig: "tsconfig.examples.json",
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    outfile,
+  });
+  return outfile;
+}
+
+/** Bundles an example for Node, and imports it with these variables set. */
+export async function importInNode<Exports>(
+  example: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Exports> {
+  Object.assign(process.env, env);
+  return (await import(/* @vite-ignore */ await bundleForNode(example))) as Exports;
+}
+
+/** An example in Vercel's Edge runtime. */
+export interface OnTheEdge {
+  readonly vm: EdgeVM;
+  /** Its exported handler. */
+  POST(request: Request): Promise<Response>;
+  /** What it handed to the platform to keep alive. */
+  readonly work: Promise<unknown>[];
+}
+
+/** Bundles an example for the Edge runtime and loads it there; `platform` is the module that has waitUntil. */
+export async function loadOnTheEdge(
+  example: string,
+  platform: string,
+  env: Readonly<Record<string, string>>,
+): Promise<OnTheEdge> {
+  const { outputFiles } = await build({
+    entryPoints: [join("examples", example)],
+    tsconfig: "tsconfig.examples.json",
+    alias: { [platform]: "./test/examples/wait-until.ts" },
+    bundle: true,
+    platform: "browser",
+    format: "iife",
+    globalName: "example",
+    write: false,
+  });
+  const work: Promise<unknown>[] = [];
+  const vm = new EdgeVM({
+    extend: (context) => Object.assign(context, { process: { env: { ...env } }, platformWork: work }),
+  });
+  const POST = vm.evaluate<OnTheEdge["POST"]>(`${outputFiles[0]!.text};example.POST`);
+  return { vm, POST, work };
+}

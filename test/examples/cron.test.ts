@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { keyOf } from "../../src/grant.ts";
+import { until } from "../support/until.ts";
+import { bundleForNode } from "./bundle.ts";
+import { startNode } from "./node-process.ts";
+import { openService, openStage, type Stage } from "./stage.ts";
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.local.close());
+beforeEach(() => stage.each("FLUSHALL"));
+
+describe("examples/cron/interval", () => {
+  it("runs on one of three replicas that start at once, and on none that comes later", async () => {
+    const example = await bundleForNode("cron/interval.mjs");
+    const start = () => startNode([example], stage.local.env());
+    const replicas = [start(), start(), start()];
+    expect(await Promise.all(replicas.map(({ ended }) => ended))).toEqual([0, 0, 0]);
+    const late = start();
+    expect(await late.ended).toBe(0);
+    const lines = [...replicas, late].map(({ output }) => output());
+    const ticksOf = (pattern: RegExp) => lines.flatMap((line) => line.match(pattern)?.[1] ?? []).sort();
+    // By tick, because the replicas may have started just before and just after half of the interval.
+    const ran = ticksOf(/^replica \d+ runs the job of (\S+Z)$/m);
+    const left = ticksOf(/^replica \d+ leaves the job of (\S+Z) to another$/m);
+    expect(ran.length + left.length).toBe(4);
+    expect(ran).toEqual([...new Set([...ran, ...left])].sort());
+  });
+
+  it("fails when it cannot tell whether another runs it", async () => {
+    const end = stage.outage();
+    onTestFinished(end);
+    const replica = startNode([await bundleForNode("cron/interval.mjs")], stage.local.env());
+    expect(await replica.ended).toBe(1);
+    expect(replica.output()).toContain("QuorumError");
+  });
+});
+
+describe("examples/cron/long-job", () => {
+  const name = keyOf("redlock", "lock", "reindex");
+
+  async function open() {
+    const service = await openService();
+    onTestFinished(() => service.close());
+    service.rule = ({ path }) => (path === "/pages/3" ? 404 : undefined);
+    const example = await bundleForNode("cron/long-job.mjs");
+    const start = () => startNode([example], { ...stage.local.env(), INDEX_URL: service.url });
+    return { service, start };
+  }
+
+  it("runs on one replica at a time, and is free afterwards", async () => {
+    const { service, start } = await open();
+    const first = start();
+    const page = await service.next();
+    expect(Number(page.headers["x-fence"])).toBeGreaterThan(0);
+    const others = [start(), start()];
+    for (const other of others) {
+      expect(await other.ended).toBe(0);
+      expect(other.output()).toContain("leaves it to another");
+    }
+    page.answer(204, "");
+    (await service.next()).answer(204, "");
+    expect(await first.ended).toBe(0);
+    expect(first.output()).toContain("indexed 2 pages");
+    expect(service.calls.map(({ path }) => path)).toEqual(["/pages/1", "/pages/2", "/pages/3"]);
+    expect(await stage.each("EXISTS", name)).toEqual([0, 0, 0]);
+  });
+
+  it("keeps its lock beyond the ttl, and stops before another can have it when it is lost", async () => {
+    const { service, start } = await open();
+    const replica = start();
+    const page = await service.next();
+    const left = async () => (await stage.each("PTTL", name)) as number[];
+    // Half of the ttl is over, and then the whole of it is there again.
+    await until(async () => Math.max(...(await left())) < 6_000, "the middle of the ttl");
+    await until(async () => Math.min(...(await left())) > 9_000, "the extension");
+    page.answer(204, "");
+    const second = await service.next();
+    await stage.each("DEL", name);
+    expect(await replica.ended).toBe(1);
+    expect(replica.output()).toContain("LockLostError");
+    await until(() => second.aborted, "the request to be given up");
+    expect(service.calls).toHaveLength(2);
+  });
+
+  it("is free a ttl after a crash, and the next fence is larger", async () => {
+    const { service, start } = await open();
+    const crashed = start();
+    const first = await service.next();
+    crashed.kill("SIGKILL");
+    expect(await crashed.ended).toBe("SIGKILL");
+    const left = (await stage.each("PTTL", name)) as number[];
+    expect(Math.max(...left)).toBeLessThanOrEqual(10_000);
+    const early = start();
+    await early.ended;
+    expect(early.output()).toContain("leaves it to another");
+    expect(await stage.each("PEXPIRE", name, 1)).toContain(1);
+    const next = start();
+    const again = await service.next();
+    expect(Number(again.headers["x-fence"])).toBeGreaterThan(Number(first.headers["x-fence"]));
+    next.kill("SIGKILL");
+  });
+});

@@ -1,0 +1,155 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { loadOnTheEdge, type OnTheEdge } from "./bundle.ts";
+import { openService, openStage, type Service, type Stage } from "./stage.ts";
+
+let stage: Stage;
+let service: Service;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.local.close());
+beforeEach(async () => {
+  service = await openService();
+});
+afterEach(() => service.close());
+
+/** A request as the runtime makes it: of its own class, not Node's. */
+function request({ vm }: OnTheEdge, url: string, init: RequestInit): Request {
+  return new (vm.context.Request as typeof Request)(url, init);
+}
+
+describe("examples/vercel-edge", () => {
+  const secret = "whsec_example";
+  const load = () =>
+    loadOnTheEdge("vercel-edge/api/stripe.ts", "@vercel/functions", {
+      ...stage.local.env(),
+      STRIPE_WEBHOOK_SECRET: secret,
+      ORDERS_URL: service.url,
+    });
+
+  /** A delivery as Stripe sends it; each attempt is signed anew. */
+  function delivery(on: OnTheEdge, id: string, signedWith = secret): Request {
+    const body = JSON.stringify({
+      id,
+      type: "checkout.session.completed",
+      data: { object: { id: `cs_${id}` } },
+    });
+    const time = Math.floor(Date.now() / 1_000);
+    const signature = createHmac("sha256", signedWith).update(`${time}.${body}`).digest("hex");
+    const headers = { "stripe-signature": `t=${time},v1=${signature}` };
+    return request(on, "https://shop.example/api/stripe", { method: "POST", headers, body });
+  }
+
+  it("runs on the Edge runtime", async () => {
+    const { vm } = await load();
+    expect(vm.evaluate("[globalThis.EdgeRuntime, typeof require, typeof Buffer].join()")).toBe(
+      "edge-runtime,undefined,undefined",
+    );
+    // What is bundled is what runs there: its own classes, not this process's.
+    expect(vm.evaluate("example.POST instanceof Function")).toBe(true);
+    expect(vm.evaluate("example.POST") instanceof Function).toBe(false);
+  });
+
+  it("fulfils an event once, and replays the answer", async () => {
+    const on = await load();
+    const id = `evt_${randomUUID()}`;
+    const first = await on.POST(delivery(on, id));
+    expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([204, null]);
+    const second = await on.POST(delivery(on, id));
+    expect([second.status, second.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
+    expect(service.calls).toMatchObject([{ method: "PUT", path: `/cs_${id}` }]);
+  });
+
+  it("refuses what Stripe did not sign, without asking Redis", async () => {
+    const on = await load();
+    const before = stage.local.endpoints.map(({ log }) => log.requests);
+    expect((await on.POST(delivery(on, `evt_${randomUUID()}`, "whsec_other"))).status).toBe(401);
+    expect(stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
+    expect(service.calls).toHaveLength(0);
+  });
+
+  it("lets Stripe send again what failed", async () => {
+    const on = await load();
+    const id = `evt_${randomUUID()}`;
+    service.rule = () => 500;
+    expect((await on.POST(delivery(on, id))).status).toBe(502);
+    service.rule = () => 204;
+    expect((await on.POST(delivery(on, id))).status).toBe(204);
+    expect(service.calls).toHaveLength(2);
+  });
+
+  it("hands the whole run to waitUntil, so that it ends well when the client is gone", async () => {
+    const on = await load();
+    const id = `evt_${randomUUID()}`;
+    service.rule = () => undefined;
+    const first = on.POST(delivery(on, id));
+    const call = await service.next();
+    expect(on.work.length).toBeGreaterThan(0);
+    // Nobody awaits the response any more; the platform awaits only what it was handed.
+    const handed = Promise.all(on.work);
+    call.answer(204, "");
+    await handed;
+    const again = await (await load()).POST(delivery(on, id));
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
+    expect((await first).status).toBe(204);
+    expect(service.calls).toHaveLength(1);
+  });
+});
+
+describe("examples/next", () => {
+  const load = () =>
+    loadOnTheEdge("next/app/api/payments/route.ts", "next/server", {
+      ...stage.local.env(),
+      API_KEYS: JSON.stringify({ "key-of-acme": "acme", "key-of-globex": "globex" }),
+      LEDGER_URL: service.url,
+    });
+
+  function payment(on: OnTheEdge, key: string, apiKey = "key-of-acme"): Request {
+    return request(on, "https://shop.example/api/payments", {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "idempotency-key": key },
+      body: '{"amount":10}',
+    });
+  }
+
+  it("runs on the Edge runtime", async () => {
+    const { vm } = await load();
+    expect(vm.evaluate("globalThis.EdgeRuntime")).toBe("edge-runtime");
+    expect(vm.evaluate("typeof example.POST")).toBe("function");
+  });
+
+  it("can be loaded without any variable, as `next build` does", async () => {
+    const { vm } = await loadOnTheEdge("next/app/api/payments/route.ts", "next/server", {});
+    expect(vm.evaluate("example.maxDuration")).toBe(20);
+  });
+
+  it("pays once per key and account", async () => {
+    const on = await load();
+    const key = randomUUID();
+    const first = await on.POST(payment(on, key));
+    expect([first.status, await first.json()]).toEqual([201, { call: 1 }]);
+    const second = await on.POST(payment(on, key));
+    expect([second.status, await second.json()]).toEqual([201, { call: 1 }]);
+    expect(second.headers.get("idempotent-replayed")).toBe("true");
+    const other = await on.POST(payment(on, key, "key-of-globex"));
+    expect([other.status, await other.json()]).toEqual([201, { call: 2 }]);
+    expect((await on.POST(payment(on, key, "constructor"))).status).toBe(401);
+    expect(service.calls).toHaveLength(2);
+  });
+
+  it("answers 409 to a duplicate meanwhile, and hands its work to after", async () => {
+    const on = await load();
+    const key = randomUUID();
+    service.rule = () => undefined;
+    const first = on.POST(payment(on, key));
+    const call = await service.next();
+    expect((await on.POST(payment(on, key))).status).toBe(409);
+    const handed = Promise.all(on.work);
+    call.answer(201);
+    await handed;
+    expect(Math.max(...(await stage.recordsLeft(key, "acme")))).toBeGreaterThan(60_000);
+    expect((await first).status).toBe(201);
+    expect(service.calls).toHaveLength(1);
+  });
+});

@@ -1,0 +1,148 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { keyOf } from "../../src/grant.ts";
+import { until } from "../support/until.ts";
+import { bundleForNode } from "./bundle.ts";
+import { type NodeProcess, startNode } from "./node-process.ts";
+import { openService, openStage, type Service, type Stage } from "./stage.ts";
+
+let stage: Stage;
+let service: Service;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.local.close());
+beforeEach(async () => {
+  service = await openService();
+});
+afterEach(() => service.close());
+
+/** A running server. */
+interface Server {
+  readonly server: NodeProcess;
+  request(path: string, init: RequestInit, apiKey?: string): Promise<Response>;
+}
+
+async function start(): Promise<Server> {
+  const server = startNode([await bundleForNode("hono-node/server.ts")], {
+    ...stage.local.env(),
+    API_KEYS: JSON.stringify({ "key-of-acme": "acme", "key-of-globex": "globex" }),
+    LEDGER_URL: service.url,
+    PORT: "0",
+  });
+  const [, port] = await server.printed(/"port":(\d+)/);
+  return {
+    server,
+    request(path, init, apiKey = "key-of-acme") {
+      const headers = { authorization: `Bearer ${apiKey}`, ...init.headers };
+      return fetch(`http://localhost:${port}${path}`, { ...init, headers });
+    },
+  };
+}
+
+const payment = (key: string, body = '{"amount":10}', init: RequestInit = {}): RequestInit => ({
+  method: "POST",
+  headers: { "idempotency-key": key },
+  body,
+  ...init,
+});
+
+describe("examples/hono-node", () => {
+  it("pays once per key and account", async () => {
+    const { request } = await start();
+    const key = randomUUID();
+    const first = await request("/payments", payment(key));
+    expect([first.status, await first.text()]).toEqual([201, '{"call":1}']);
+    const second = await request("/payments", payment(key));
+    expect([second.status, await second.text()]).toEqual([201, '{"call":1}']);
+    expect(second.headers.get("idempotent-replayed")).toBe("true");
+    expect((await request("/payments", payment(key), "key-of-globex")).status).toBe(201);
+    expect((await request("/payments", payment(key), "nobody's")).status).toBe(401);
+    expect((await request("/payments", payment(key, '{"amount":11}'))).status).toBe(422);
+    expect((await request("/payments", { method: "POST" })).status).toBe(400);
+    expect(service.calls.map(({ body }) => body)).toEqual(['{"amount":10}', '{"amount":10}']);
+  });
+
+  it("keeps duplicates away for the lease after a crash, then pays", async () => {
+    const crashing = await start();
+    const key = randomUUID();
+    service.rule = () => undefined;
+    const lost = crashing.request("/payments", payment(key)).catch(() => "lost");
+    await service.next();
+    crashing.server.kill("SIGKILL");
+    expect(await lost).toBe("lost");
+    const { request } = await start();
+    const busy = await request("/payments", payment(key));
+    expect(busy.status).toBe(409);
+    expect(Number(busy.headers.get("retry-after"))).toBeLessThanOrEqual(30);
+    service.rule = () => 201;
+    await stage.endLease(key, "acme");
+    expect((await request("/payments", payment(key))).status).toBe(201);
+    expect(service.calls).toHaveLength(2);
+  });
+
+  it("finishes a payment whose client hung up", async () => {
+    const { request } = await start();
+    const key = randomUUID();
+    service.rule = () => undefined;
+    const client = new AbortController();
+    const given = request("/payments", payment(key, undefined, { signal: client.signal })).catch(
+      () => "gone",
+    );
+    const call = await service.next();
+    client.abort();
+    expect(await given).toBe("gone");
+    call.answer(201);
+    const stored = async () => Math.max(...(await stage.recordsLeft(key, "acme"))) > 60_000;
+    await until(stored, "the stored response");
+    expect(call.aborted).toBe(false);
+    const again = await request("/payments", payment(key));
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([201, "true"]);
+    expect(service.calls).toHaveLength(1);
+  });
+
+  it("answers what is under way when it is told to stop, and ends", async () => {
+    const { server, request } = await start();
+    const key = randomUUID();
+    service.rule = () => undefined;
+    const answer = request("/payments", payment(key));
+    const call = await service.next();
+    server.kill("SIGTERM");
+    await until(
+      () =>
+        request("/payments", { method: "POST" }).then(
+          () => false,
+          () => true,
+        ),
+      "the server to take no more requests",
+    );
+    call.answer(201);
+    expect((await answer).status).toBe(201);
+    expect(await server.ended).toBe(0);
+    expect(Math.min(...(await stage.recordsLeft(key, "acme")))).toBeGreaterThan(60_000);
+  });
+
+  it("closes an account under a lock, one request at a time", async () => {
+    const { request } = await start();
+    service.rule = () => undefined;
+    const first = request("/account", { method: "DELETE" });
+    const call = await service.next();
+    const held = keyOf("redlock", "lock", "account:acme");
+    expect(await stage.each("EXISTS", held)).toContain(1);
+    const requests = () => stage.local.endpoints.reduce((sum, { log }) => sum + log.requests, 0);
+    const before = requests();
+    const second = request("/account", { method: "DELETE" });
+    await until(() => requests() > before, "the second request to ask for the lock");
+    expect(service.calls).toHaveLength(1);
+    call.answer(204, "");
+    expect((await first).status).toBe(204);
+    const next = await service.next();
+    next.answer(204, "");
+    expect((await second).status).toBe(204);
+    const [earlier, later] = service.calls.map(({ path }) =>
+      Number(new URL(path, service.url).searchParams.get("fence")),
+    );
+    expect(earlier).toBeGreaterThan(0);
+    expect(later).toBeGreaterThan(earlier!);
+  });
+});

@@ -1,0 +1,251 @@
+import { randomUUID } from "node:crypto";
+import type {
+  APIGatewayProxyEventV2WithJWTAuthorizer,
+  APIGatewayProxyStructuredResultV2,
+  Context,
+  SQSBatchResponse,
+  SQSEvent,
+} from "aws-lambda";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { rejection, until } from "../support/until.ts";
+import { bundleForNode, importInNode } from "./bundle.ts";
+import { startNode } from "./node-process.ts";
+import { openService, openStage, type Service, type Stage } from "./stage.ts";
+
+let stage: Stage;
+let service: Service;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.local.close());
+beforeEach(async () => {
+  service = await openService();
+});
+afterEach(() => service.close());
+
+/** What Lambda tells of an invocation that may take `ms` more. */
+function contextOf(ms = 30_000): Context {
+  const end = Date.now() + ms;
+  return { getRemainingTimeInMillis: () => end - Date.now() } as Context;
+}
+
+describe("examples/lambda/payments", () => {
+  type Handler = (
+    event: APIGatewayProxyEventV2WithJWTAuthorizer,
+    context: Context,
+  ) => Promise<APIGatewayProxyStructuredResultV2>;
+  const load = async () =>
+    (
+      await importInNode<{ handler: Handler }>("lambda/payments.ts", {
+        ...stage.local.env(),
+        LEDGER_URL: service.url,
+      })
+    ).handler;
+
+  function payment(key: string | undefined, body = '{"amount":10}', user = "user-1") {
+    return {
+      version: "2.0",
+      rawPath: "/payments",
+      rawQueryString: "",
+      headers: { "content-type": "application/json", ...(key && { "idempotency-key": key }) },
+      requestContext: {
+        domainName: "api.example",
+        http: { method: "POST", path: "/payments" },
+        authorizer: { jwt: { claims: { sub: user } } },
+      },
+      body: Buffer.from(body).toString("base64"),
+      isBase64Encoded: true,
+    } as unknown as APIGatewayProxyEventV2WithJWTAuthorizer;
+  }
+
+  const textOf = ({ body = "" }: APIGatewayProxyStructuredResultV2) => Buffer.from(body, "base64").toString();
+
+  it("pays once however often the request comes, and once more for another user", async () => {
+    const handler = await load();
+    const key = randomUUID();
+    const first = await handler(payment(key), contextOf());
+    expect([first.statusCode, textOf(first)]).toEqual([201, '{"call":1}']);
+    expect(first.headers).not.toHaveProperty("idempotent-replayed");
+    const second = await handler(payment(key), contextOf());
+    expect([second.statusCode, textOf(second)]).toEqual([201, '{"call":1}']);
+    expect(second.headers).toMatchObject({ "idempotent-replayed": "true" });
+    expect(service.calls).toMatchObject([{ body: '{"amount":10}', headers: { "idempotency-key": key } }]);
+    await handler(payment(key, undefined, "user-2"), contextOf());
+    expect(service.calls).toHaveLength(2);
+  });
+
+  it("refuses a request without a key, and one whose key was another payment's", async () => {
+    const handler = await load();
+    const key = randomUUID();
+    expect((await handler(payment(undefined), contextOf())).statusCode).toBe(400);
+    await handler(payment(key), contextOf());
+    expect((await handler(payment(key, '{"amount":11}'), contextOf())).statusCode).toBe(422);
+    expect(service.calls).toHaveLength(1);
+  });
+
+  it("has stored the result when it answers: nothing is left to do while Lambda is frozen", async () => {
+    const handler = await load();
+    const key = randomUUID();
+    await handler(payment(key), contextOf());
+    expect(Math.min(...(await stage.recordsLeft(key, "user-1")))).toBeGreaterThan(60_000);
+  });
+
+  it("answers 409 while the first is under way, also from another instance", async () => {
+    const key = randomUUID();
+    service.rule = () => undefined;
+    const first = (await load())(payment(key), contextOf());
+    const call = await service.next();
+    const second = await (await load())(payment(key), contextOf());
+    expect(second.statusCode).toBe(409);
+    expect(Number(second.headers?.["retry-after"])).toBeGreaterThan(0);
+    call.answer(201);
+    expect((await first).statusCode).toBe(201);
+    expect(service.calls).toHaveLength(1);
+  });
+
+  it("ends before Lambda's time does, hangs up on the ledger and frees the key", async () => {
+    const handler = await load();
+    const key = randomUUID();
+    const context = contextOf(3_500);
+    service.rule = () => undefined;
+    const failed = handler(payment(key), context);
+    const call = await service.next();
+    expect(await rejection(failed)).toMatchObject({ code: "LEASE_LOST" });
+    expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
+    await until(() => call.aborted, "the ledger's caller to hang up");
+    expect(await stage.recordsLeft(key, "user-1")).toEqual([-2, -2, -2]);
+    service.rule = () => 201;
+    expect((await handler(payment(key), contextOf())).statusCode).toBe(201);
+  });
+
+  it("pays nothing while the store is down", async () => {
+    const handler = await load();
+    const end = stage.outage();
+    const answer = await handler(payment(randomUUID()), contextOf());
+    end();
+    expect(answer.statusCode).toBe(503);
+    expect(service.calls).toHaveLength(0);
+  });
+});
+
+describe("examples/lambda/queue", () => {
+  const queue = "arn:aws:sqs:eu-central-1:123456789012:orders";
+  type Handler = (event: SQSEvent, context: Context) => Promise<SQSBatchResponse>;
+  const load = async () =>
+    (
+      await importInNode<{ handler: Handler }>("lambda/queue.ts", {
+        ...stage.local.env(),
+        WAREHOUSE_URL: service.url,
+      })
+    ).handler;
+
+  /** A batch of messages; `message-1` is the first. */
+  function batch(...bodies: string[]): SQSEvent {
+    const records = bodies.map((body, index) => ({
+      messageId: `message-${index + 1}`,
+      body,
+      eventSource: "aws:sqs",
+      eventSourceARN: queue,
+    }));
+    return { Records: records } as unknown as SQSEvent;
+  }
+  const message = (order: string) => JSON.stringify({ order });
+  const failures = ({ batchItemFailures }: SQSBatchResponse) =>
+    batchItemFailures.map(({ itemIdentifier }) => itemIdentifier);
+  const orders = (...names: string[]) => names.map((name) => `${name}-${randomUUID()}`);
+
+  it("returns only the message that failed, and ships only that again", async () => {
+    const handler = await load();
+    const [good, bad, other] = orders("good", "bad", "other") as [string, string, string];
+    service.rule = ({ path }) => (path.endsWith(bad) ? 500 : 204);
+    const event = batch(message(good), message(bad), message(other));
+    expect(failures(await handler(event, contextOf()))).toEqual(["message-2"]);
+    service.rule = () => 204;
+    // The whole batch once more, as after an answer that was lost.
+    expect(failures(await handler(event, contextOf()))).toEqual([]);
+    const paths = service.calls.map(({ path }) => path).sort();
+    expect(paths).toEqual([good, bad, bad, other].map((order) => `/orders/${order}`).sort());
+  });
+
+  it("returns a message that nobody can read", async () => {
+    const handler = await load();
+    service.rule = () => 204;
+    const answer = await handler(batch("no JSON", ...orders("good").map(message)), contextOf());
+    expect(failures(answer)).toEqual(["message-1"]);
+    expect(service.calls).toHaveLength(1);
+  });
+
+  it("returns a message that is being processed elsewhere, so that it comes again", async () => {
+    const [busy, free] = orders("busy", "free") as [string, string];
+    service.rule = ({ path }) => (path.endsWith(busy) ? undefined : 204);
+    const first = (await load())(batch(message(busy)), contextOf());
+    const call = await service.next();
+    const second = await load();
+    expect(failures(await second(batch(message(busy), message(free)), contextOf()))).toEqual(["message-1"]);
+    call.answer(204, "");
+    expect(failures(await first)).toEqual([]);
+    expect(failures(await second(batch(message(busy)), contextOf()))).toEqual([]);
+    expect(service.calls.filter(({ path }) => path.endsWith(busy))).toHaveLength(1);
+  });
+
+  it("ships an order of two messages once", async () => {
+    const handler = await load();
+    const [order] = orders("twice") as [string];
+    service.rule = () => 204;
+    // In one batch the second may find the first under way: then it comes again.
+    const twice = batch(message(order), message(order));
+    expect(failures(await handler(twice, contextOf())).length).toBeLessThanOrEqual(1);
+    expect(failures(await handler(twice, contextOf()))).toEqual([]);
+    expect(service.calls).toHaveLength(1);
+  });
+
+  it("gives a slow message back before Lambda's time is over, its key free, and keeps the others", async () => {
+    const handler = await load();
+    const [slow, quick] = orders("slow", "quick") as [string, string];
+    const context = contextOf(3_500);
+    service.rule = ({ path }) => (path.endsWith(slow) ? undefined : 204);
+    expect(failures(await handler(batch(message(slow), message(quick)), context))).toEqual(["message-1"]);
+    expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
+    expect(await stage.recordsLeft(slow, queue)).toEqual([-2, -2, -2]);
+    expect(Math.min(...(await stage.recordsLeft(quick, queue)))).toBeGreaterThan(60_000);
+  });
+
+  it("leaves a crashed invocation's order alone for the lease, then ships it", async () => {
+    const [order] = orders("crashed") as [string];
+    service.rule = () => undefined;
+    const invoke = `
+      const { handler } = await import(process.argv[1]);
+      await handler(JSON.parse(process.argv[2]), { getRemainingTimeInMillis: () => 600_000 });`;
+    const instance = startNode(
+      [
+        "--input-type=module",
+        "-e",
+        invoke,
+        await bundleForNode("lambda/queue.ts"),
+        JSON.stringify(batch(message(order))),
+      ],
+      { ...stage.local.env(), WAREHOUSE_URL: service.url },
+    );
+    await service.next();
+    instance.kill("SIGKILL");
+    expect(await instance.ended).toBe("SIGKILL");
+    const left = Math.max(...(await stage.recordsLeft(order, queue)));
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(30_000);
+    const handler = await load();
+    service.rule = () => 204;
+    expect(failures(await handler(batch(message(order)), contextOf()))).toEqual(["message-1"]);
+    await stage.endLease(order, queue);
+    expect(failures(await handler(batch(message(order)), contextOf()))).toEqual([]);
+    expect(service.calls).toHaveLength(2);
+  });
+
+  it("returns everything and ships nothing while the store is down", async () => {
+    const handler = await load();
+    const end = stage.outage();
+    const answer = await handler(batch(...orders("a", "b").map(message)), contextOf());
+    end();
+    expect(failures(answer)).toEqual(["message-1", "message-2"]);
+    expect(service.calls).toHaveLength(0);
+  });
+});

@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { onTestFinished } from "vitest";
+import { until } from "../support/until.ts";
+
+/** A Node process of its own: a replica, an instance, a server. */
+export interface NodeProcess {
+  /** What it has printed so far, errors too. */
+  readonly output: () => string;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+  /** Waits until it has printed a line that matches. */
+  printed(pattern: RegExp): Promise<RegExpMatchArray>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** Starts Node with these arguments; it is killed when the test ends. */
+export function startNode(args: readonly string[], env: Readonly<Record<string, string>>): NodeProcess {
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env } });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const ended = once(child, "close").then(([code, signal]) => (signal ?? code) as number | NodeJS.Signals);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  return {
+    output: () => output,
+    ended,
+    printed: (pattern) => until(() => output.match(pattern), `${pattern} in ${JSON.stringify(output)}`),
+    kill: (signal) => void child.kill(signal),
+  };
+}
