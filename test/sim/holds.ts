@@ -131,7 +131,7 @@ export class Holds {
     const { process, told } = hold;
     if (!told || !process.running) return;
     const pausedFor = process.pausedFor;
-    const allowed = process.disturbed ? tolerated : tolerance;
+    const allowed = (process.disturbed ? tolerated : tolerance) / process.rate;
     this.#world.scheduler.at(this.#world.now + allowed, () => {
       const hasRun = process.running && process.pausedFor === pausedFor;
       // A clock that was set forward and back again has shown an end that was none.
