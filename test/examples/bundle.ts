@@ -1,11 +1,24 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { EdgeVM } from "@edge-runtime/vm";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 import { onTestFinished } from "vitest";
 
-// Examples as their users would build them; only `redlock-edge` is found in src.
+/** As users would build an example; only that `redlock-edge` is found in src, and is patient. */
+const asUsersDo: BuildOptions = {
+  tsconfig: "tsconfig.examples.json",
+  bundle: true,
+  plugins: [
+    {
+      name: "patient",
+      setup(on) {
+        const path = resolve("test/examples/patient.ts");
+        on.onResolve({ filter: /^redlock-edge$/ }, () => ({ path }));
+      },
+    },
+  ],
+};
 
 /** Bundles an example for Node, and tells where. */
 export async function bundleForNode(example: string): Promise<string> {
@@ -13,9 +26,8 @@ export async function bundleForNode(example: string): Promise<string> {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const outfile = join(folder, basename(example).replace(/\.\w+$/, ".mjs"));
   await build({
+    ...asUsersDo,
     entryPoints: [join("examples", example)],
-    tsconfig: "tsconfig.examples.json",
-    bundle: true,
     platform: "node",
     format: "esm",
     outfile,
@@ -47,11 +59,10 @@ export async function loadOnTheEdge(
   platform: string,
   env: Readonly<Record<string, string>>,
 ): Promise<OnTheEdge> {
-  const { outputFiles } = await build({
+  const { outputFiles = [] } = await build({
+    ...asUsersDo,
     entryPoints: [join("examples", example)],
-    tsconfig: "tsconfig.examples.json",
     alias: { [platform]: "./test/examples/wait-until.ts" },
-    bundle: true,
     platform: "browser",
     format: "iife",
     globalName: "example",

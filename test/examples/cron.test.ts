@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { keyOf } from "../../src/grant.ts";
 import { until } from "../support/until.ts";
 import { bundleForNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
 import { openService, openStage, type Stage } from "./stage.ts";
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 let stage: Stage;
 beforeAll(async () => {

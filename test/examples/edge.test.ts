@@ -1,7 +1,9 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { loadOnTheEdge, type OnTheEdge } from "./bundle.ts";
 import { openService, openStage, type Service, type Stage } from "./stage.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 let stage: Stage;
 let service: Service;

@@ -1,10 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { keyOf } from "../../src/grant.ts";
 import { until } from "../support/until.ts";
 import { bundleForNode } from "./bundle.ts";
 import { type NodeProcess, startNode } from "./node-process.ts";
 import { openService, openStage, type Service, type Stage } from "./stage.ts";
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 let stage: Stage;
 let service: Service;

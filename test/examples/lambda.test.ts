@@ -6,11 +6,13 @@ import type {
   SQSBatchResponse,
   SQSEvent,
 } from "aws-lambda";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { rejection, until } from "../support/until.ts";
 import { bundleForNode, importInNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
 import { openService, openStage, type Service, type Stage } from "./stage.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 let stage: Stage;
 let service: Service;
@@ -106,7 +108,7 @@ describe("examples/lambda/payments", () => {
   it("ends before Lambda's time does, hangs up on the ledger and frees the key", async () => {
     const handler = await load();
     const key = randomUUID();
-    const context = contextOf(3_500);
+    const context = contextOf(6_500);
     service.rule = () => undefined;
     const failed = handler(payment(key), context);
     const call = await service.next();
@@ -202,7 +204,7 @@ describe("examples/lambda/queue", () => {
   it("gives a slow message back before Lambda's time is over, its key free, and keeps the others", async () => {
     const handler = await load();
     const [slow, quick] = orders("slow", "quick") as [string, string];
-    const context = contextOf(3_500);
+    const context = contextOf(6_500);
     service.rule = ({ path }) => (path.endsWith(slow) ? undefined : 204);
     expect(failures(await handler(batch(message(slow), message(quick)), context))).toEqual(["message-1"]);
     expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);

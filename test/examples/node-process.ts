@@ -31,7 +31,7 @@ export function startNode(args: readonly string[], env: Readonly<Record<string, 
   return {
     output: () => output,
     ended,
-    printed: (pattern) => until(() => output.match(pattern), `${pattern} in ${JSON.stringify(output)}`),
+    printed: (pattern) => until(() => output.match(pattern), String(pattern), 30_000),
     kill: (signal) => void child.kill(signal),
   };
 }

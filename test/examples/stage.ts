@@ -60,7 +60,7 @@ export async function openService(): Promise<Service> {
     async next() {
       const index = awaited;
       awaited += 1;
-      return until(() => calls[index], `call ${index + 1} of the service`);
+      return until(() => calls[index], `call ${index + 1} of the service`, 30_000);
     },
     async close() {
       server.closeAllConnections();
