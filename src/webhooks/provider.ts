@@ -55,7 +55,8 @@ export type WebhookVerificationReason =
   | "outside-tolerance";
 
 /**
- * A delivery is not genuine; answer 401 and do nothing else. Its `code` is `WEBHOOK_INVALID`. Neither the
+ * A delivery is not genuine; answer 401, or 400 where a header is missing or not of the sender's form, and do nothing
+ * else. Its `code` is `WEBHOOK_INVALID`. Neither the
  * secret, nor the expected signature, nor anything that was sent is part of it: it can be logged as it is.
  *
  * @example
