@@ -12,9 +12,9 @@ const tick = new Date(Math.round(Date.now() / interval) * interval).toISOString(
 
 try {
   // Named by its tick and kept, never released: whoever comes later finds it taken, and the next tick is free even
-  // if a clock is slow. A short wait, because replicas that start at the same instant may at first get a part of
-  // the endpoints each, and with tryAcquire nobody would run it.
-  await redlock.acquire(`report:${tick}`, { ttl: 2 * interval, wait: 1_000 });
+  // if a clock is slow. With a wait, because replicas that start at the same instant may get a part of the
+  // endpoints each, and with tryAcquire nobody would run it.
+  await redlock.acquire(`report:${tick}`, { ttl: 2 * interval, wait: 5_000 });
   console.log(`replica ${process.pid} runs the job of ${tick}`);
 } catch (error) {
   // An outage is a QuorumError, not this: a cron job had better be tried again than be skipped.

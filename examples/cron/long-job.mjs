@@ -7,7 +7,7 @@ const redlock = Redlock.fromEnv(process.env);
 const index = process.env.INDEX_URL ?? "https://index.example";
 const options = {
   ttl: 10_000, // how long others wait after a crash
-  wait: 1_000,
+  wait: 5_000, // not 0: of replicas that start at once each may get a part of the endpoints at first
   maxHold: 3_600_000, // a job that is stuck for an hour frees the lock
   fencing: true,
 };

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { keyOf } from "../../src/grant.ts";
+import { latch, startGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
-import { bundleForNode } from "./bundle.ts";
+import { bundleForNode, importInNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
 import { openService, openStage, type Stage } from "./stage.ts";
 
@@ -30,6 +31,31 @@ describe("examples/cron/interval", () => {
     const left = ticksOf(/^replica \d+ leaves the job of (\S+Z) to another$/m);
     expect(ran.length + left.length).toBe(4);
     expect(ran).toEqual([...new Set([...ran, ...left])].sort());
+  });
+
+  it("runs on one of three replicas that took one endpoint each", async () => {
+    const printed = vi.spyOn(console, "log").mockReturnValue();
+    onTestFinished(() => printed.mockRestore());
+    const split = latch();
+    const replicas: Promise<unknown>[] = [];
+    for (const near of [0, 1, 2]) {
+      const gateways = await Promise.all(stage.local.endpoints.map(startGateway));
+      onTestFinished(async () => void (await Promise.all(gateways.map((gateway) => gateway.close()))));
+      // Nothing that a replica sends to the other two arrives before each has the one that is near.
+      for (const far of gateways.filter((_, index) => index !== near)) far.before = () => split.opened;
+      const env = gateways.flatMap(({ url }, index) => [
+        [`UPSTASH_REDIS_REST_URL_${index + 1}`, url],
+        [`UPSTASH_REDIS_REST_TOKEN_${index + 1}`, stage.local.endpoints[index]!.token],
+      ]);
+      replicas.push(importInNode("cron/interval.mjs", Object.fromEntries(env)));
+      await until(() => gateways[near]!.executed.length > 0, "the first part");
+    }
+    split.open();
+    await Promise.all(replicas);
+    const lines = printed.mock.calls.map(([line]) => String(line));
+    expect(lines).toHaveLength(3);
+    const ticks = new Set(lines.map((line) => line.match(/\S+Z/)?.[0]));
+    expect(lines.filter((line) => line.includes("runs the job"))).toHaveLength(ticks.size);
   });
 
   it("fails when it cannot tell whether another runs it", async () => {

@@ -95,6 +95,11 @@ describe("examples/hono-node", () => {
     const call = await service.next();
     client.abort();
     expect(await given).toBe("gone");
+    // What comes after the hang-up has been answered, so that it has been noticed.
+    for (let later = 0; later < 3; later += 1) {
+      expect((await request("/payments", { method: "POST" })).status).toBe(400);
+    }
+    expect(call.aborted).toBe(false);
     call.answer(201);
     const stored = async () => Math.max(...(await stage.recordsLeft(key, "acme"))) > 60_000;
     await until(stored, "the stored response");
