@@ -1,15 +1,18 @@
-// Writes the SHA-1 of every Lua script into src/scripts.ts. Run it after editing a script: `node scripts/script-hashes.mjs`.
+// Writes the SHA-1 of every Lua script beside it. Run it after editing a script: `node scripts/script-hashes.mjs`.
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
-const file = new URL("../src/scripts.ts", import.meta.url);
-const text = readFileSync(file, "utf8");
-const flag = JSON.parse(/upstashFlag = (".*");/.exec(text)[1]);
-const sha = (source) => createHash("sha1").update(source).digest("hex");
+const source = new URL("../src/", import.meta.url);
+const read = (name) => readFileSync(new URL(name, source), "utf8");
+const flag = JSON.parse(/upstashFlag = (".*");/.exec(read("scripts.ts"))[1]);
+const sha = (script) => createHash("sha1").update(script).digest("hex");
 
-const written = text.replace(
-  /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/g,
-  (_, source) =>
-    `source: \`${source}\`,\n  sha: {\n    redis: "${sha(source)}",\n    upstash: "${sha(flag + source)}",\n  }`,
-);
-writeFileSync(file, written);
+for (const name of ["scripts.ts", ...readdirSync(new URL("sync", source)).map((file) => `sync/${file}`)]) {
+  const text = read(name);
+  const written = text.replace(
+    /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/g,
+    (_, script) =>
+      `source: \`${script}\`,\n  sha: {\n    redis: "${sha(script)}",\n    upstash: "${sha(flag + script)}",\n  }`,
+  );
+  if (written !== text) writeFileSync(new URL(name, source), written);
+}

@@ -1,6 +1,6 @@
 /**
  * What kind of {@link RedlockError} it is; stable, and the same in every realm and bundle. The first four
- * belong to the lock client, the others to `redlock-edge/idempotency` and `redlock-edge/webhooks`.
+ * belong to the lock client, the others to `redlock-edge/idempotency`, `/webhooks` and `/sync`.
  */
 export type RedlockErrorCode =
   | "LOCK_HELD"
@@ -12,7 +12,8 @@ export type RedlockErrorCode =
   | "LEASE_LOST"
   | "RECORD_CORRUPT"
   | "DEAD_KEY"
-  | "WEBHOOK_INVALID";
+  | "WEBHOOK_INVALID"
+  | "LIMIT_MISMATCH";
 
 // A registered symbol, so that an error is recognised across realms and across two copies of this package.
 const brand = Symbol.for("redlock-edge.error");

@@ -1,0 +1,3 @@
+export { LimitMismatchError } from "./errors.ts";
+export type { Hold, SyncOptions, WaitOptions } from "./hold.ts";
+export { type Permit, Semaphore, type SemaphoreOptions } from "./semaphore.ts";
