@@ -181,6 +181,11 @@ export class Lock {
     void this.#validity.autoExtend({ ttl, maxHold, backoff }, (length) => this.extend(length));
   }
 
+  /** @internal Leaves it to its ttl, and stops watching the clock for it. */
+  abandon(): void {
+    this.#validity.release();
+  }
+
   async #extend(ttl: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;

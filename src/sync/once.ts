@@ -1,0 +1,128 @@
+import { type Contest, contend } from "../acquire.ts";
+import { pauses } from "../backoff.ts";
+import { checkInteger, checkType } from "../check.ts";
+import { isRedlockError, LockHeldError } from "../errors.ts";
+import { Lock } from "../lock.ts";
+import { checkAcquire, type Settings } from "../options.ts";
+import type { Redlock } from "../redlock.ts";
+import { sleep } from "../runtime.ts";
+import { checkName, syncSettings, type WaitOptions } from "./hold.ts";
+
+/** How often something may run. */
+export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold"> {
+  /** The least time between the beginnings of two runs, in ms: an integer from 20 to 2 147 483 647 (24 days). */
+  readonly every: number;
+  /**
+   * How long a claim stands that has not become a run, in ms: an integer from 10 to `every`. Default: the client's,
+   * or half of `every` if that is less.
+   */
+  readonly ttl?: number | undefined;
+  /**
+   * How long to wait while another's claim is seen that is no run yet, in ms. Default: twice the ttl; by then it is
+   * a run or has ended. With less, `ran: false` may mean that neither was seen.
+   */
+  readonly wait?: number | undefined;
+}
+
+/** What a run is told. */
+export interface Turn {
+  /** Larger than that of every earlier run of this name: for the data that it writes. */
+  readonly fence: number;
+  /** Aborts when the interval is about to end, and another run may begin. */
+  readonly signal: AbortSignal;
+  /** ms of the interval left. */
+  remaining(): number;
+}
+
+/** Whether the routine ran here, and what it returned; if not, in how many ms the interval ends. */
+export type OnceOutcome<Value> =
+  | { readonly ran: true; readonly value: Value }
+  | { readonly ran: false; readonly retryAfter: number };
+
+/**
+ * Runs `routine` unless a run of this name has begun, on any replica, within the last `every` ms: **at most once** per
+ * interval. The interval begins with the run and is over `every` ms later by the endpoints' clocks, whatever becomes of
+ * the run: when the routine fails, or its process dies in its first moment, nobody runs it again before that. Where
+ * it had better run twice than not at all, use `Idempotency.run`.
+ *
+ * A process that dies before its routine has begun is another matter: then its claim ends after `ttl`.
+ *
+ * @returns `ran: false` when another replica has begun, or is about to; then `routine` is not called
+ * @throws QuorumError when too few endpoints answered; the routine did not run, but the interval may have begun
+ * @throws LockLostError when the claim was lost before the routine could begin
+ * @throws what the routine throws, or the reason of the signal that ends the waiting
+ * @example
+ * // Every replica's cron calls this at midnight, one of them runs it; 23 h, so that tomorrow's is not too early.
+ * await once(redlock, "nightly", { every: 23 * 3_600_000 }, ({ signal }) => report({ signal }));
+ */
+export async function once<Value>(
+  redlock: Redlock,
+  name: string,
+  options: OnceOptions,
+  routine: (turn: Turn) => Promise<Value> | Value,
+): Promise<OnceOutcome<Value>> {
+  checkName(name);
+  checkType("routine", routine, "function");
+  const { every, ...given } = options;
+  checkInteger("every", every, 20, 2_147_483_647);
+  const { signal, deadline } = checkAcquire(given);
+  const { ttl: usual = 10_000, prefix: common = "redlock" } = redlock.options;
+  const { ttl = Math.min(usual, Math.floor(every / 2)), prefix = common } = given;
+  const settings = syncSettings(redlock, { wait: 2 * ttl }, given, {
+    ttl,
+    // The script tells when the interval ends, and refuses a claim that arrives after it was given up.
+    fencing: true,
+    prefix: `${prefix}:once`,
+    autoExtend: false,
+  });
+  checkInteger("ttl", settings.ttl, 10, every);
+
+  const outcome = await contend(settings, [name], { signal, deadline }, contestInterval(name, settings.ttl));
+  if (!(outcome instanceof Lock)) {
+    if (!(outcome instanceof LockHeldError)) throw outcome;
+    return { ran: false, retryAfter: outcome.retryAfter ?? settings.ttl };
+  }
+  await confirm(settings, outcome, every);
+  try {
+    const value = await routine({
+      fence: outcome.fence!,
+      get signal() {
+        return outcome.signal;
+      },
+      remaining: () => outcome.remaining(),
+    });
+    return { ran: true, value };
+  } finally {
+    outcome.abandon();
+  }
+}
+
+/** A claim may yet come to nothing, and is waited for; an interval that has begun is not. */
+function contestInterval(name: string, ttl: number): Contest {
+  return {
+    judge(_, { held, retryAfter = 0, left, waited }) {
+      return held && retryAfter > Math.max(ttl, left)
+        ? new LockHeldError([name], waited, retryAfter)
+        : "wait";
+    },
+  };
+}
+
+/**
+ * Makes the claim an interval on a quorum, before the routine begins. Until then it is short: what a request took
+ * whose answer was lost must not keep everybody away for a whole interval.
+ */
+async function confirm({ runtime, backoff }: Settings, claim: Lock, every: number): Promise<void> {
+  for (const next = pauses(backoff, runtime); ; ) {
+    try {
+      await claim.extend(every);
+      return;
+    } catch (error) {
+      if (!isRedlockError(error) || error.code !== "NO_QUORUM" || claim.remaining() <= 0) {
+        await claim[Symbol.asyncDispose]();
+        throw error;
+      }
+    }
+    await sleep(runtime, Math.min(next(), claim.remaining()));
+  }
+}
