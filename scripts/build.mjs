@@ -25,6 +25,7 @@ await build({
     "http/index",
     "hono/index",
     "webhooks/index",
+    "sync/index",
     "testing/index",
   ].map((name) => `src/${name}.ts`),
   define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },

@@ -90,6 +90,7 @@ describe("the packed package", () => {
       "dist/http/index.js",
       "dist/idempotency/index.js",
       "dist/index.js",
+      "dist/sync/index.js",
       "dist/testing/index.js",
       "dist/webhooks/index.js",
     ]);
@@ -111,6 +112,7 @@ describe("the packed package", () => {
       import { withIdempotency } from "redlock-edge/http";
       import { idempotent, lock as lockRoute } from "redlock-edge/hono";
       import { github, standardWebhooks } from "redlock-edge/webhooks";
+      import { once, Semaphore } from "redlock-edge/sync";
       import { memoryEndpoint } from "redlock-edge/testing";
       import { startEndpoints } from "redlock-edge/dev";
       const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
@@ -122,6 +124,8 @@ describe("the packed package", () => {
       const answer = () => withIdempotency(post(), () => new Response("once"), { redlock });
       const answers = [await answer(), await answer()].map(({ headers }) => headers.get("idempotent-replayed"));
       const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
+      const { slot } = await new Semaphore(redlock, "s", { limit: 1 }).acquire();
+      const nightly = await once(redlock, "nightly", { every: 60_000 }, () => "ran");
       // Lua's remainder as Redis has it: a patch of the Lua machine that a bundler must not shake off.
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
@@ -129,7 +133,7 @@ describe("the packed package", () => {
       const real = await Redlock.fromEnv(local.env()).using("b", () => "used");
       const devLua = await local.endpoints[0].execute(remainder());
       await local.close();
-      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware]));`;
+      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware, slot, nightly]));`;
     writeFileSync(join(folder, "program.mjs"), program);
     expect(JSON.parse(run(process.execPath, "program.mjs"))).toEqual([
       true,
@@ -142,6 +146,8 @@ describe("the packed package", () => {
       "0",
       [null, "true"],
       ["function", "function"],
+      0,
+      { ran: true, value: "ran" },
     ]);
   });
 
@@ -199,11 +205,16 @@ describe("the packed package", () => {
       import { Idempotency, type Outcome } from "redlock-edge/idempotency";
       import { type HttpEvent, type HttpOptions, withIdempotency } from "redlock-edge/http";
       import { github, type WebhookProvider } from "redlock-edge/webhooks";
+      import { once, type OnceOutcome, type Permit, Semaphore } from "redlock-edge/sync";
       import { memoryEndpoint } from "redlock-edge/testing";
       const redlock = new Redlock({ endpoints: [memoryEndpoint(), { url: "https://a.upstash.io", token: "t" }] });
       export const left: Promise<number> = redlock.using("a", { ttl: 10 }, (lock: Lock) => lock.remaining());
       export const outcome: Promise<Outcome<string>> = new Idempotency(redlock).run("k", async () => "v");
       export const provider: WebhookProvider = github({ secret: "s" });
+      export const permit: Promise<Permit> = new Semaphore(redlock, "s", { limit: 2 }).acquire({ wait: 10 });
+      export const run: Promise<OnceOutcome<number>> = once(redlock, "n", { every: 60_000 }, ({ fence }) => fence);
+      // @ts-expect-error permits have no fence
+      new Semaphore(redlock, "s", { limit: 2, fencing: true });
       const options: HttpOptions = { redlock, provider, onEvent: (event: HttpEvent) => console.log(event.type) };
       export const answer: Promise<Response> = withIdempotency(
         new Request("https://a.example"),
@@ -220,14 +231,15 @@ describe("the packed package", () => {
     checkTypes("program.ts");
   });
 
-  it("has types for Hono, and examples in docs/http.md that they fit", () => {
+  it("has types for Hono, and examples in docs/http.md and docs/sync.md that they fit", () => {
     symlinkSync(join(process.cwd(), "node_modules/hono"), join(folder, "node_modules/hono"));
-    const examples = readFileSync("docs/http.md", "utf8").matchAll(/^```ts\n(.*?)^```$/gms);
+    const documents = ["docs/http.md", "docs/sync.md"].map((name) => readFileSync(name, "utf8")).join("\n");
+    const examples = documents.matchAll(/^```ts\n(.*?)^```$/gms);
     const names = Array.from(examples, ([, example], index) => {
       writeFileSync(join(folder, `example-${index}.ts`), `${example}\nexport {};`);
       return `example-${index}.ts`;
     });
-    expect(names.length).toBeGreaterThanOrEqual(2);
+    expect(names.length).toBeGreaterThanOrEqual(4);
     const program = `
       import { Hono } from "hono";
       import { idempotent, type IdempotencyVariables, lock, type LockVariables } from "redlock-edge/hono";
@@ -264,6 +276,7 @@ describe("the packed package", () => {
       "http/index",
       "hono/index",
       "webhooks/index",
+      "sync/index",
       "testing/index",
     ].map((name) => `${name}.js`);
     expect(entries.filter(namesNode)).toEqual([]);
@@ -295,5 +308,21 @@ describe("the packed package", () => {
     const below = await sizeOf("index.js", "idempotency/index.js");
     const whole = await sizeOf("index.js", "idempotency/index.js", "http/index.js", "hono/index.js");
     expect(whole - below).toBeLessThan(4_000);
+  });
+
+  it("shakes off the synchronizers that are not used, and keeps each small beside the core", async () => {
+    const sizeOf = async (name?: string): Promise<number> => {
+      const contents = [
+        'export { Redlock } from "./index.js";',
+        ...(name ? [`export { ${name} } from "./sync/index.js";`] : []),
+      ];
+      const stdin = { contents: contents.join("\n"), resolveDir: join(installed, "dist") };
+      const { outputFiles } = await build({ stdin, bundle: true, minify: true, format: "esm", write: false });
+      return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
+    };
+    const core = await sizeOf();
+    for (const name of ["Semaphore", "once"]) {
+      expect((await sizeOf(name)) - core, name).toBeLessThan(1_500);
+    }
   });
 });
