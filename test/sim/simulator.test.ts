@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { simulateAll } from "../../scripts/simulator.mjs";
+import type { Assumption, Invariant } from "./assumptions.ts";
 import type { Report } from "./main.ts";
 import { mustOccur } from "./occurrences.ts";
 import { simulate } from "./simulate.ts";
@@ -51,6 +52,42 @@ test("what once was wrong stays right", { timeout: 60_000 }, async () => {
   expect(all.flatMap(told)).toEqual([]);
   expect(all).toHaveLength(regressions.size);
 });
+
+/** What breaks without an assumption, each with a seed that shows it (and which docs/evidence.md names). */
+const needs: [seed: number, invariant: Invariant, without: Assumption[]][] = [
+  [10, "mutual exclusion", ["bounded drift"]],
+  [12, "a stored result stands", ["kept memory"]],
+  [12, "replays agree", ["kept memory"]],
+  [41, "withdrawn stays withdrawn", ["kept memory"]],
+  [45, "mutual exclusion", ["absence after memory loss", "kept memory"]],
+  [33, "one handler at a time", ["absence after memory loss", "kept memory"]],
+  [55, "mutual exclusion", ["a clock that goes on"]],
+  [41, "fences increase", ["kept memory", "agreeing clocks"]],
+  [41, "fences outlive memory", ["agreeing clocks", "kept memory"]],
+  [5, "nothing is abandoned", ["single execution"]],
+  [13, "refusals are true", ["single execution"]],
+  [171, "mutual exclusion", ["single execution"]],
+  [309, "withdrawn stays withdrawn", ["bounded delay"]],
+];
+
+test.each(needs)(
+  "at seed %i, or another, %s needs %s",
+  { timeout: 120_000 },
+  async (recorded, invariant, without) => {
+    const [assumption] = without;
+    const breaks = async (seed: number) => {
+      const { excused } = await simulate({ seed, without });
+      return excused.some((one) => one.invariant === invariant && one.without.includes(assumption!));
+    };
+    let seed = recorded;
+    for (let other = 1; !(await breaks(seed)); other += 1) {
+      expect(other, "a seed that shows it").toBeLessThan(600);
+      seed = other;
+    }
+    if (seed !== recorded)
+      console.warn(`${invariant} needs ${assumption}: now at seed ${seed}, not ${recorded}`);
+  },
+);
 
 test("the same seed gives the same simulation, byte for byte", { timeout: 60_000 }, async () => {
   for (const seed of [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233]) {
