@@ -51,10 +51,12 @@ function drawnOnce(grants: readonly GrantRecord[]): GrantRecord[] {
 function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   const { process, holder, nonce, invoked, acquired, ended = world.now, fence } = hold;
   const { releaseInvoked, releaseReturned } = hold;
-  // Of a hold that was over, a repeated take may have left something again: what the release then freed says nothing.
-  const over = releaseInvoked !== undefined && ended < releaseInvoked && !world.keeps("single execution");
-  const released = over ? undefined : hold.released;
   const owner = holder === nonce ? undefined : holder;
+  // Of a hold that was over, a repeated take, or one that another of the owner's handles did not get through with,
+  // may have left something again: what the release then freed says nothing.
+  const repeats = owner !== undefined || !world.keeps("single execution");
+  const over = releaseInvoked !== undefined && ended < releaseInvoked && repeats;
+  const released = over ? undefined : hold.released;
   const until = {
     validUntil: hold.vague ? acquired : Math.max(ended, acquired),
     releaseInvoked,
