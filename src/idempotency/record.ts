@@ -72,7 +72,7 @@ export function isComplete(text: string): boolean {
 
 /** What a begin comes to. */
 export type Judgement =
-  /** `decided`: so many endpoints have it that no other result can ever be stored on a quorum. */
+  /** `decided`: a quorum has it. Fewer keep others from a quorum, but of an even number two halves do so. */
   | {
       readonly kind: "replay";
       readonly record: CompleteRecord;
@@ -111,7 +111,7 @@ export function judge(texts: readonly string[], fingerprint: string, count: numb
   // The same for everybody who sees the same: most first, then in the order of their texts.
   records.sort((a, b) => b.times - a.times || (a.text < b.text ? -1 : 1));
   const complete = records.find(({ record }) => record?.state === "complete");
-  const decided = complete !== undefined && complete.times > count - quorum;
+  const decided = complete !== undefined && complete.times >= quorum;
   for (const { record, times } of decided ? [] : records) {
     if (record?.state === "pending" && times >= quorum) return { kind: "busy", record };
   }

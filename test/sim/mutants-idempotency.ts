@@ -105,8 +105,21 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/record.ts",
-        find: "complete.times > count - quorum",
+        find: "complete.times >= quorum",
         replace: "complete.times > 0",
+      },
+    ],
+    noticedBy: ["replays agree", "a stored result stands"],
+  },
+  {
+    name: "half of the endpoints decide a result",
+    breaks:
+      "so many have it that no other result can get a quorum: of four, two results can have as many each",
+    patches: [
+      {
+        file: "idempotency/record.ts",
+        find: "complete.times >= quorum",
+        replace: "complete.times > count - quorum",
       },
     ],
     noticedBy: ["replays agree", "a stored result stands"],

@@ -6,6 +6,7 @@ import {
   LeaseLostError,
 } from "../../src/idempotency/index.ts";
 import { QuorumError, type RedlockErrorCode } from "../../src/index.ts";
+import { quorumOf } from "../../src/quorum.ts";
 import type { Actor } from "./actor.ts";
 import { drawOptions } from "./actor.ts";
 import type { Hold } from "./holds.ts";
@@ -117,15 +118,15 @@ export async function takeTurnWithKey(actor: Actor, stories: Stories, bound: num
 }
 
 /**
- * Whether endpoints that answer have two results of a key: then any that is silent may have made either of them
- * a quorum's, and nobody can be told before it answers.
+ * Whether a key has several results, none of which can get a quorum any more from the endpoints that answer: any that
+ * is silent may have made one of them a quorum's, and nobody can be told before it answers, or the retention ends.
  */
 function isUndecidable({ servers }: World, key: string): boolean {
-  if (servers.every(({ silent }) => !silent)) return false;
-  const records = servers
-    .filter(({ silent }) => !silent)
-    .map((server) => server.execute(["GET", storedKey(key)]));
-  return new Set(records.filter((record) => String(record).startsWith("C1 "))).size > 1;
+  const answering = servers.filter(({ silent }) => !silent);
+  const records = answering.map((server) => String(server.execute(["GET", storedKey(key)])));
+  const results = records.filter((record) => record.startsWith("C1 "));
+  const most = Math.max(0, ...results.map((result) => results.filter((other) => other === result).length));
+  return results.length > 0 && most + records.length - results.length < quorumOf(servers.length);
 }
 
 function storedKey(key: string): string {
