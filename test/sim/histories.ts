@@ -55,7 +55,7 @@ function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   // Of a hold that was over, a repeated take, or one that another of the owner's handles did not get through with,
   // may have left something again: what the release then freed says nothing.
   const repeats = owner !== undefined || !world.keeps("single execution");
-  const over = releaseInvoked !== undefined && ended < releaseInvoked && repeats;
+  const over = hold.vague || (releaseInvoked !== undefined && ended < releaseInvoked && repeats);
   const released = over ? undefined : hold.released;
   const until = {
     validUntil: hold.vague ? acquired : Math.max(ended, acquired),

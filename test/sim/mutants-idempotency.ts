@@ -112,19 +112,6 @@ export const idempotencyMutants: readonly Mutant[] = [
     noticedBy: ["replays agree", "a stored result stands"],
   },
   {
-    name: "half of the endpoints decide a result",
-    breaks:
-      "so many have it that no other result can get a quorum: of four, two results can have as many each",
-    patches: [
-      {
-        file: "idempotency/record.ts",
-        find: "complete.times >= quorum",
-        replace: "complete.times > count - quorum",
-      },
-    ],
-    noticedBy: ["replays agree", "a stored result stands"],
-  },
-  {
     name: "lease is not checked after the begin",
     breaks: "a handler begins with nothing left of its lease",
     patches: [

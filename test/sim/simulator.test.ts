@@ -14,6 +14,8 @@ const regressions = new Map([
   [578, "a key with two results, each stored by a minority, and the third endpoint silent"],
   [1523, "an owner's failed acquire withdrew what another handle of the owner had refreshed"],
   [2554, "the same, of two that began at once"],
+  [2_000_890, "two results of a key, each on a half of four endpoints, were both told"],
+  [2_001_509, "the same, again"],
 ]);
 
 const first = 1;
