@@ -112,7 +112,7 @@ describe("the packed package", () => {
       import { withIdempotency } from "redlock-edge/http";
       import { idempotent, lock as lockRoute } from "redlock-edge/hono";
       import { github, standardWebhooks } from "redlock-edge/webhooks";
-      import { once, Semaphore } from "redlock-edge/sync";
+      import { debounce, once, Semaphore } from "redlock-edge/sync";
       import { memoryEndpoint } from "redlock-edge/testing";
       import { startEndpoints } from "redlock-edge/dev";
       const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
@@ -126,6 +126,7 @@ describe("the packed package", () => {
       const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
       const { slot } = await new Semaphore(redlock, "s", { limit: 1 }).acquire();
       const nightly = await once(redlock, "nightly", { every: 60_000 }, () => "ran");
+      const last = await debounce(redlock, "d", { window: 5 }, () => "last");
       // Lua's remainder as Redis has it: a patch of the Lua machine that a bundler must not shake off.
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
@@ -133,7 +134,7 @@ describe("the packed package", () => {
       const real = await Redlock.fromEnv(local.env()).using("b", () => "used");
       const devLua = await local.endpoints[0].execute(remainder());
       await local.close();
-      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware, slot, nightly]));`;
+      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware, slot, nightly, last]));`;
     writeFileSync(join(folder, "program.mjs"), program);
     expect(JSON.parse(run(process.execPath, "program.mjs"))).toEqual([
       true,
@@ -148,6 +149,7 @@ describe("the packed package", () => {
       ["function", "function"],
       0,
       { ran: true, value: "ran" },
+      { ran: true, value: "last" },
     ]);
   });
 
@@ -239,7 +241,7 @@ describe("the packed package", () => {
       writeFileSync(join(folder, `example-${index}.ts`), `${example}\nexport {};`);
       return `example-${index}.ts`;
     });
-    expect(names.length).toBeGreaterThanOrEqual(4);
+    expect(names.length).toBeGreaterThanOrEqual(5);
     const program = `
       import { Hono } from "hono";
       import { idempotent, type IdempotencyVariables, lock, type LockVariables } from "redlock-edge/hono";
@@ -321,7 +323,7 @@ describe("the packed package", () => {
       return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
     };
     const core = await sizeOf();
-    for (const name of ["Semaphore", "once"]) {
+    for (const name of ["Semaphore", "once", "debounce"]) {
       expect((await sizeOf(name)) - core, name).toBeLessThan(1_500);
     }
   });
