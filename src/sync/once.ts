@@ -10,7 +10,7 @@ import { checkName, syncSettings, type WaitOptions } from "./hold.ts";
 
 /** How often something may run. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold"> {
-  /** The least time between the beginnings of two runs, in ms: an integer from 20 to 2 147 483 647 (24 days). */
+  /** The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). */
   readonly every: number;
   /**
    * How long a claim stands that has not become a run, in ms: an integer from 10 to `every`. Default: the client's,
@@ -41,8 +41,8 @@ export type OnceOutcome<Value> =
 
 /**
  * Runs `routine` unless a run of this name has begun, on any replica, within the last `every` ms: **at most once** per
- * interval. The interval begins with the run and is over `every` ms later by the endpoints' clocks, whatever becomes of
- * the run: when the routine fails, or its process dies in its first moment, nobody runs it again before that. Where
+ * interval. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is called,
+ * and is over `every` ms later by the endpoints' clocks, whatever becomes of the run: when the routine fails, or its process dies in its first moment, nobody runs it again before that. Where
  * it had better run twice than not at all, use `Idempotency.run`.
  *
  * A process that dies before its routine has begun is another matter: then its claim ends after `ttl`.
