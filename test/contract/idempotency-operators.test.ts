@@ -120,8 +120,8 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
     ])("takes as %s what so many endpoints have that it is: %j", async (state, text) => {
       const key = freshKey();
       const client = reaching(count);
-      // A result and what is no record stand as soon as no quorum can be without them.
-      const enough = state === "pending" ? quorum : count - quorum + 1;
+      // What is no record stands as soon as no quorum can be without it.
+      const enough = state === "corrupt" ? count - quorum + 1 : quorum;
       for (let reached = 1; reached <= count; reached += 1) {
         await place(
           key,

@@ -123,7 +123,8 @@ describe("grantHistory", () => {
   });
 
   it("is checked in a number of steps near its length", () => {
-    const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+    // The same unless asked otherwise: how many steps it takes depends on the history.
+    const seed = Number(process.env.SEED ?? 2_026);
     const records = lockRun(seededRandom(seed), 1_500);
     const history = grantHistory(records).get("r")!;
     const result = linearizable(lockModel, history);
