@@ -2,7 +2,7 @@ import { patienceOf, pauses } from "./backoff.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { type Grant, newGrant, takenRegister, tombstoneRetention, withdrawnRegister } from "./grant.ts";
-import { Lock, type Renewal } from "./lock.ts";
+import { type Custody, Lock } from "./lock.ts";
 import { type AcquireOptions, handOver, type Settings } from "./options.ts";
 import { ask, quorumOf, type Round, unlessAborted, type Verdict } from "./quorum.ts";
 import { type Call, drop, type Register, type RegisterAnswer, raise, type Spent, take } from "./register.ts";
@@ -10,14 +10,13 @@ import { sleep, stopwatch } from "./runtime.ts";
 import { withdraw } from "./withdraw.ts";
 
 /** Rules by which something else than a plain lock is contended for; what is left out is as for a lock. */
-export interface Contest {
+export interface Contest extends Custody {
   /** Keys at which the next round is to take it. */
   places?(): readonly string[];
   /** Takes it on one endpoint. */
   take?(call: Call, register: Register, ttl: number): Promise<RegisterAnswer>;
   /** Of the round's places those at which it was granted. */
   taken?(round: Round<RegisterAnswer>): readonly string[];
-  renew?: Renewal;
   /** What a round in vain means: `again`: the next follows at once, even after `wait`; an error: no other does. */
   judge(round: Round<RegisterAnswer>, outlook: Outlook): "again" | "wait" | RedlockError;
 }
@@ -80,7 +79,8 @@ export async function contend(
     }
 
     const register = withdrawnRegister(grant);
-    const withdrawal = withdraw(settings, round, (call) => drop(call, register, tombstoneRetention)).done;
+    const giveBack = contest?.drop ?? drop;
+    const withdrawal = withdraw(settings, round, (call) => giveBack(call, register, tombstoneRetention)).done;
     withdrawals.add(withdrawal);
     void withdrawal.then(() => withdrawals.delete(withdrawal));
     const handedOver = handOver(settings, withdrawal);
@@ -158,7 +158,7 @@ async function attempt(
       fence,
       limit,
       round,
-      renew: contest?.renew,
+      custody: contest,
     });
     if (lock.remaining() > 0) return { lock, verdict, round, last };
   }

@@ -21,8 +21,13 @@ export interface LockJSON {
   readonly fence?: number;
 }
 
-/** Gives what is held a new ttl on one endpoint, and never creates it. */
-export type Renewal = (call: Call, register: Register, ttl: number) => Promise<Answer>;
+/** How what is held is kept and given back on one endpoint; what is left out is as for a lock. */
+export interface Custody {
+  /** Gives it a new ttl, and never creates it; with ttl 0 it only looks. */
+  renew?(call: Call, register: Register, ttl: number): Promise<Answer>;
+  /** Gives it back, and remembers for `retention` ms, if that is not 0, that a late request may not take it. */
+  drop?(call: Call, register: Register, retention: number): Promise<Answer>;
+}
 
 /**
  * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
@@ -42,7 +47,7 @@ export class Lock {
   readonly #settings: Settings;
   readonly #grant: Grant;
   readonly #register: Register;
-  readonly #renew: Renewal;
+  readonly #custody: Required<Custody>;
   readonly #validity: Validity;
   /** The round that took it; its late requests are cleaned up after at the release. */
   readonly #round: Round<Answer> | undefined;
@@ -64,7 +69,7 @@ export class Lock {
       limit: number;
       left?: number;
       round?: Round<Answer>;
-      renew?: Renewal | undefined;
+      custody?: Custody | undefined;
     },
   ) {
     this.resources = grant.resources;
@@ -73,7 +78,7 @@ export class Lock {
     this.#settings = settings;
     this.#grant = grant;
     this.#register = heldRegister(grant);
-    this.#renew = options.renew ?? renew;
+    this.#custody = { renew, drop, ...options.custody };
     this.#ttl = ttl;
     this.#round = options.round;
     const { runtime, driftFactor, onEvent } = settings;
@@ -151,7 +156,9 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = ask(this.#settings, this.#settings.timeout, (call) => renew(call, this.#register, 0));
+    const round = ask(this.#settings, this.#settings.timeout, (call) =>
+      this.#custody.renew(call, this.#register, 0),
+    );
     const verdict = await round.verdict;
     if (verdict === "no quorum") throw new QuorumError("verify", this.resources, round.votes());
     if (verdict === "refused") this.#validity.lose("its token is gone from a quorum");
@@ -197,7 +204,7 @@ export class Lock {
       if ((this.#shorter.get(name) ?? ttl) < ttl) {
         throw new EndpointError(name, "timeout", `an earlier, shorter extension is unanswered`);
       }
-      return this.#renew(call, this.#register, ttl);
+      return this.#custody.renew(call, this.#register, ttl);
     };
     const round = await renewOnQuorum(settings, this.#validity, ttl, resources, spent, extendOne, (asked) =>
       this.#rememberUnanswered(asked, ttl),
@@ -239,9 +246,10 @@ export class Lock {
   #drop(call: Call): Promise<Answer> {
     const index = this.#settings.endpoints.indexOf(call.endpoint);
     const outcome = this.#round?.answers[index]?.outcome;
-    if (!this.#round || outcome === "granted" || outcome === "held") return drop(call, this.#register);
+    const settled = !this.#round || outcome === "granted" || outcome === "held";
+    if (settled) return this.#custody.drop(call, this.#register, 0);
     // The take may yet be executed there; it must find its tombstone, if it looks for one.
     const { tombstone } = takenRegister(this.#grant);
-    return drop(call, { ...this.#register, tombstone }, tombstoneRetention);
+    return this.#custody.drop(call, { ...this.#register, tombstone }, tombstoneRetention);
   }
 }

@@ -1,7 +1,7 @@
 import type { Contest } from "../acquire.ts";
 import { keyOf } from "../grant.ts";
 import { quorumOf, type Round } from "../quorum.ts";
-import { type Call, type Register, type RegisterAnswer, runScript } from "../register.ts";
+import { type Call, type Register, type RegisterAnswer, renew, runScript } from "../register.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Script } from "../scripts.ts";
 import { LimitMismatchError } from "./errors.ts";
@@ -114,7 +114,7 @@ export function contestSlots({ runtime, prefix, name, limit, count }: SlotReques
       return [...slots.slice(first), ...slots.slice(0, first)];
     },
     take: (call, register, ttl) => operate(call, register, ttl, register.keys.length),
-    renew: (call, register, ttl) => operate(call, register, ttl, 0),
+    renew: (call, register, ttl) => (ttl > 0 ? operate(call, register, ttl, 0) : renew(call, register, 0)),
     taken({ answers }) {
       granted = answers.flatMap((answer) => (answer as SlotAnswer | undefined)?.place ?? [])[0]!;
       return [granted];

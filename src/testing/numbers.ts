@@ -37,8 +37,16 @@ export function addIntegers(left: bigint, right: bigint): bigint {
 export function parseFloatStrict(bytes: string): number | undefined {
   if (/^[+-]?(?:inf|infinity)$/i.test(bytes)) return bytes.startsWith("-") ? -Infinity : Infinity;
   if (/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?$/i.test(bytes)) return Number(bytes);
-  const hex = /^([+-]?)(0x[0-9a-f]+)$/i.exec(bytes);
-  return hex ? Number(hex[2]) * (hex[1] === "-" ? -1 : 1) : undefined;
+  const hex = /^([+-]?)0x([0-9a-f]*)\.?([0-9a-f]*)(?:p([+-]?[0-9]+))?$/i.exec(bytes);
+  if (!hex) return undefined;
+  const [, sign, whole = "", fraction = "", exponent = "0"] = hex;
+  if (!whole && !fraction) return undefined;
+  const power = Number(exponent) - 4 * fraction.length;
+  // In two steps: a power of two alone may be out of range where the number is not.
+  const first = Math.max(-1_000, Math.min(1_000, power));
+  const value =
+    Number(`0x${whole}${fraction}`) * 2 ** first * Math.min(2 ** (power - first), Number.MAX_VALUE);
+  return sign === "-" ? -value : value;
 }
 
 /**

@@ -46,6 +46,11 @@ function isNear(ours: Answer, theirs: Answer, [name]: readonly (string | number)
     const [us, them] = [ours.reply, theirs.reply] as [unknown[], unknown[]];
     return Math.abs(ourTime - theirTime) <= slack.PTTL! && us[0] === them[0] && us[2] === them[2];
   }
+  const [our, their] = [ours.reply, theirs.reply];
+  if (typeof our === "number" && typeof their === "number" && Math.abs(our) > Number.MAX_SAFE_INTEGER) {
+    // The client adds digit to digit, and rounds each time.
+    return Math.abs(our - their) <= 2 ** 13;
+  }
   const distance = slack[String(name).toUpperCase()];
   if (distance === undefined) return false;
   const [left, right] = [Number(ours.reply), Number(theirs.reply)];

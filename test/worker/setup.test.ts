@@ -65,7 +65,7 @@ describe("a Worker that is not set up", () => {
     const url = await start({ ...secrets, ...endpoint });
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     for (const table of ["effects", "entities", "deliveries"]) {
-      await running?.database.prepare(`DROP TABLE ${table}`).run();
+      await running!.database.prepare(`DROP TABLE ${table}`).run();
     }
     const { status, hint } = await problem(await fetch(`${url}/healthz`));
     expect(status).toBe(500);
@@ -93,7 +93,7 @@ describe("a sender that is not set up", () => {
     const unanswered = await send(url, await fromGitHub());
     expect(unanswered.status).toBe(503);
     const rows = await until(async () => {
-      const { results } = await running?.database.prepare("SELECT * FROM deliveries").all();
+      const { results } = await running!.database.prepare("SELECT * FROM deliveries").all();
       return results.length >= 6 ? results : undefined;
     }, "six rows in the journal");
     const refused = { provider: "stripe", outcome: "refused", status: 501, delivery: null, requests: 0 };
