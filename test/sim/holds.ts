@@ -128,14 +128,21 @@ export class Holds {
       return;
     }
     this.end(hold);
+    this.#expectTold(hold);
+  }
+
+  /** Has an eye on it that a holder who listens is told of the end in time. */
+  #expectTold(hold: Hold): void {
     const { process, told } = hold;
     if (!told || !process.running) return;
-    const pausedFor = process.pausedFor;
-    const allowed = (process.disturbed ? tolerated : tolerance) / process.rate;
+    const { pausedFor, disturbances } = process;
+    const allowed = (disturbances > 0 ? tolerated : tolerance) / process.rate;
     this.#world.scheduler.at(this.#world.now + allowed, () => {
       const hasRun = process.running && process.pausedFor === pausedFor;
       // A clock that was set forward and back again has shown an end that was none.
       if (!hasRun || told() || hold.releaseInvoked !== undefined || hold.remaining() > 0) return;
+      // Then it may have been set forward once more, a moment ago.
+      if (process.disturbances > disturbances) return this.#expectTold(hold);
       this.#world.violate(
         "validity is honest",
         `${process.name} was not told that ${hold.resources} is over`,

@@ -105,7 +105,7 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "acquire.ts",
-        find: "const withdrawal = withdraw(settings, round, (call) => drop(call, register, tombstoneRetention)).done;",
+        find: "const withdrawal = withdraw(settings, round, (call) => giveBack(call, register, tombstoneRetention)).done;",
         replace: "const withdrawal = Promise.resolve();",
       },
     ],
@@ -295,8 +295,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock.ts",
-        find: "return drop(call, { ...this.#register, tombstone }, tombstoneRetention);",
-        replace: "return drop(call, this.#register);",
+        find: "return this.#custody.drop(call, { ...this.#register, tombstone }, tombstoneRetention);",
+        replace: "return this.#custody.drop(call, this.#register, 0);",
       },
     ],
     noticedBy: ["withdrawn stays withdrawn"],

@@ -12,8 +12,8 @@ export const epoch = 1_700_000_000_000;
 export class Process implements Runtime {
   readonly name: string;
   alive = true;
-  /** Whether its two clocks may have gone apart. */
-  disturbed = false;
+  /** How often one of its two clocks was set, or stood still. */
+  disturbances = 0;
   /** How fast both clocks run; 1 is right. */
   readonly rate: number;
   readonly #scheduler: Scheduler;
@@ -52,7 +52,7 @@ export class Process implements Runtime {
   /** Sets its wall clock by so many ms. */
   setClock(ms: number): void {
     this.#wallOffset += Math.floor(ms);
-    this.disturbed = true;
+    this.disturbances += 1;
   }
 
   monotonic(): number {
@@ -103,7 +103,7 @@ export class Process implements Runtime {
     this.#pausedAt = this.#scheduler.now;
     if (!frozen) return;
     this.#frozenAt = this.#scheduler.now;
-    this.disturbed = true;
+    this.disturbances += 1;
   }
 
   /** Goes on; what has come meanwhile arrives in an order of its own, one at a time. */

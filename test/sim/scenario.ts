@@ -32,6 +32,8 @@ export interface Scenario {
   readonly owned: number;
   /** What processes do, each as often as it stands here. */
   readonly work: readonly Work[];
+  /** Whether holders shorten what they hold, then lengthen it, and rely on that to the end while others wait. */
+  readonly lingering: boolean;
   /** How many calls each process makes while there are faults, roughly. */
   readonly calls: number;
   /** Whether a process ends as soon as it has its answer, or is kept by `waitUntil`. */
@@ -48,6 +50,26 @@ export type Work = "lock" | "using" | "idempotency";
 
 /** Draws a scenario. */
 export function drawScenario(draw: Draw): Scenario {
+  const scenario = drawUsual(draw);
+  return draw.chance(0.05) ? linger(scenario) : scenario;
+}
+
+/** Nothing goes wrong but that requests are late: anything else would end what is held too soon to show it. */
+function linger({ dialects, verbatim, ...scenario }: Scenario): Scenario {
+  return {
+    ...scenario,
+    endpoints: 1,
+    dialects: dialects.slice(0, 1),
+    verbatim: verbatim.slice(0, 1),
+    lingering: true,
+    work: ["lock"],
+    faults: [],
+    storm: { ...fairWeather, tail: 0.3, tailLength: 1.5 * scenario.ttl },
+    silentMinority: false,
+  };
+}
+
+function drawUsual(draw: Draw): Scenario {
   // Much of what can go wrong takes several late requests in a row, and no majority that makes up for them.
   const late = draw.chance(0.15);
   const endpoints = late ? draw.pick([1, 1, 2]) : draw.pick([1, 1, 2, 3, 3, 3, 3, 4, 5]);
@@ -83,6 +105,7 @@ export function drawScenario(draw: Draw): Scenario {
     ttl,
     fencing: draw.chance(0.6),
     owned: draw.pick([0, 0.05, 0.6]),
+    lingering: false,
     work: draw.pick([
       ["lock"],
       ["lock", "using"],

@@ -133,7 +133,7 @@ function populate(world: World, scenario: Scenario): void {
         ? draw.between(-25, 25)
         : draw.pick([0, draw.between(-1_000, 1_000), draw.between(-3.6e6, 3.6e6)]),
     );
-    process.disturbed = false;
+    process.disturbances = 0;
     world.processes.push(process);
   }
 }

@@ -166,6 +166,16 @@ async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): P
   const { world, draw, process, calls } = actor;
   let extensions = 0;
   let concurrent: Promise<unknown> | undefined;
+  if (actor.scenario.lingering && draw.chance(0.5)) {
+    const longest = 2 * actor.scenario.ttl;
+    const short = Math.max(10, Math.floor(draw.between(0.3, 0.6) * lock.ttl));
+    const shortened = extend(actor, lock, hold, short, timeout);
+    if (draw.chance(0.5)) await shortened;
+    await extend(actor, lock, hold, longest, timeout);
+    await shortened;
+    await actor.sleep(0.8 * longest);
+    return 2;
+  }
   for (let steps = draw.integer(0, 4); steps > 0; steps -= 1) {
     await actor.sleep(draw.between(0, draw.chance(0.2) ? 1.5 : 0.4) * lock.ttl);
     const step = draw.fraction();
@@ -213,7 +223,7 @@ async function extend(actor: Actor, lock: Lock, hold: Hold, ttl: number, timeout
     world.count("extended");
     // An owner's other handle may have given it back, and a third one taken it again.
     // And a clock that was set forward and back again has shown an end that was none.
-    if (hold.ended !== undefined && hold.holder === hold.nonce && !process.disturbed) {
+    if (hold.ended !== undefined && hold.holder === hold.nonce && process.disturbances === 0) {
       world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
     }
     return;
