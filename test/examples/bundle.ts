@@ -44,6 +44,19 @@ export async function importInNode<Exports>(
   return (await import(/* @vite-ignore */ await bundleForNode(example))) as Exports;
 }
 
+/** Bundles an example for Cloudflare Workers, as Wrangler does, and hands back the script. */
+export async function bundleForWorkerd(example: string): Promise<string> {
+  const { outputFiles = [] } = await build({
+    ...asUsersDo,
+    entryPoints: [join("examples", example)],
+    platform: "browser",
+    format: "esm",
+    target: "es2022",
+    write: false,
+  });
+  return outputFiles[0]!.text;
+}
+
 /** An example in Vercel's Edge runtime. */
 export interface OnTheEdge {
   readonly vm: EdgeVM;

@@ -1,0 +1,48 @@
+// A Cloudflare Worker in front of a partner who allows four calls at a time, to all of us together: however many
+// isolates of this Worker run, in however many places, the fifth call waits for one of the four to end.
+//
+//   npx redlock-edge dev --count 3 --env-file .dev.vars     # in another terminal
+//   npx wrangler dev examples/partner-calls/worker.ts --var PARTNER_URL:https://partner.example
+
+import { LockHeldError, QuorumError, Redlock } from "redlock-edge";
+import { Semaphore } from "redlock-edge/sync";
+
+interface Env extends Record<string, string | undefined> {
+  readonly PARTNER_URL: string;
+  /** How long a request waits for its turn, in ms; less than its client waits for the answer. Default 5 000. */
+  readonly WAIT_MS?: string;
+}
+
+export default {
+  async fetch(request: Request, env: Env, ctx: { waitUntil(promise: Promise<unknown>): void }) {
+    const calls = new Semaphore(Redlock.fromEnv(env), "partner", {
+      limit: 4,
+      ttl: 5_000, // after a crash the permit is free again in 5 s
+      autoExtend: true, // and a call that takes longer keeps it
+      wait: Number(env.WAIT_MS ?? 5_000),
+      waitUntil: ctx,
+    });
+    try {
+      await using permit = await calls.acquire({ signal: request.signal });
+      const { pathname, search } = new URL(request.url);
+      const answer = await fetch(new URL(pathname + search, env.PARTNER_URL), {
+        method: request.method,
+        headers: { "content-type": request.headers.get("content-type") ?? "application/octet-stream" },
+        body: request.body && (await request.arrayBuffer()),
+        signal: permit.signal, // aborts before a fifth call could begin in its place
+      });
+      // Read to its end here: as long as the partner is sending, it is a call.
+      const body = await answer.arrayBuffer();
+      const type = answer.headers.get("content-type") ?? "application/octet-stream";
+      return new Response(body, { status: answer.status, headers: { "content-type": type } });
+    } catch (error) {
+      if (error instanceof LockHeldError) return tryLater("four calls are under way");
+      if (error instanceof QuorumError) return tryLater("nobody can say how many calls are under way");
+      throw error;
+    }
+  },
+};
+
+function tryLater(why: string): Response {
+  return new Response(`${why}\n`, { status: 503, headers: { "retry-after": "1" } });
+}
