@@ -1,6 +1,12 @@
 import { startEndpoints } from "../../src/dev/index.ts";
 import { keyOf } from "../../src/grant.ts";
-import { Redlock, type RedlockEvent, type RedlockOptions, upstashEndpoint } from "../../src/index.ts";
+import {
+  type Dialect,
+  Redlock,
+  type RedlockEvent,
+  type RedlockOptions,
+  upstashEndpoint,
+} from "../../src/index.ts";
 import { type Link, link } from "../support/link.ts";
 import { patience, sdkClient } from "../support/local-endpoints.ts";
 import { type OpenStore, type Store, storesOf } from "../support/stores.ts";
@@ -26,26 +32,31 @@ export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoin
   return { redlock, links, events };
 }
 
-/** The embedded engine and real servers, and, for one dialect, an `@upstash/redis` client in front of an engine. */
+/** The embedded engine and real servers, and `@upstash/redis` clients in front of an engine. */
 export function stores(
   counts: readonly number[],
   real: readonly number[],
 ): Pick<Store, "title" | "open" | "count">[] {
   return [
     ...storesOf(counts, real),
-    ...[1, 3].map((count) => ({
-      title: `@upstash/redis, ${count} × redis`,
+    ...(
+      [
+        [1, "redis"],
+        [3, "upstash"],
+      ] as const
+    ).map(([count, dialect]) => ({
+      title: `@upstash/redis, ${count} × ${dialect}`,
       count,
-      open: () => openSdk(count),
+      open: () => openSdk(count, dialect),
     })),
   ];
 }
 
-async function openSdk(count: number): Promise<OpenStore> {
+async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
   const local = await startEndpoints({ count, engine: "embedded" });
   return {
     endpoints: local.endpoints.map(({ url, token, name }) =>
-      upstashEndpoint(sdkClient({ url, token }), { name, dialect: "redis" }),
+      upstashEndpoint(sdkClient({ url, token }), { name, dialect }),
     ),
     execute: (index, command) => local.endpoints[index]!.execute(command),
     cost(index) {
