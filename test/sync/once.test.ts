@@ -80,12 +80,12 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("once on $title", ({ open, count }) 
   test("the signal aborts before another run may begin", async () => {
     const name = newResource("nightly");
     let aborted = false;
-    const long = once(first.redlock, name, { every: 400 }, async ({ signal }) => {
+    const long = once(first.redlock, name, { every: 2_000 }, async ({ signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       aborted = true;
     });
     // Waiting is of use here: the interval ends sooner than the waiting.
-    const next = await once(second.redlock, name, { every: 400, wait: 20_000 }, () => aborted);
+    const next = await once(second.redlock, name, { every: 2_000, wait: 20_000 }, () => aborted);
     expect(next).toEqual({ ran: true, value: true });
     await long;
   });
