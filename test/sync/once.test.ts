@@ -80,26 +80,26 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("once on $title", ({ open, count }) 
   test("the signal aborts before another run may begin", async () => {
     const name = newResource("nightly");
     let aborted = false;
-    const long = once(first.redlock, name, { every: 2_000 }, async ({ signal }) => {
+    const long = once(first.redlock, name, { every: 1_200 }, async ({ signal }) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       aborted = true;
     });
     // Waiting is of use here: the interval ends sooner than the waiting.
-    const next = await once(second.redlock, name, { every: 2_000, wait: 20_000 }, () => aborted);
+    const next = await once(second.redlock, name, { every: 1_200, wait: 20_000 }, () => aborted);
     expect(next).toEqual({ ran: true, value: true });
     await long;
   });
 
   test("a claim whose process dies before it begins keeps others away for its ttl only", async () => {
     const name = newResource("nightly");
-    const dying = visitor(store, { timeout: 60 });
+    const dying = visitor(store, { timeout: 300 });
     let takes = 0;
     for (const link of dying.links) {
       link.fate = (command) => (command.includes("take") && ++takes > 0 ? "delivered" : "lost");
     }
-    const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 400 }, unreachable));
+    const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
     await until(() => takes >= count && dying.links.every(({ sent }) => sent.length > 1), "a confirmation");
-    expect(Math.max(...((await onEach(store, "PTTL", keyFor(name))) as number[]))).toBeLessThanOrEqual(400);
+    expect(Math.max(...((await onEach(store, "PTTL", keyFor(name))) as number[]))).toBeLessThanOrEqual(900);
     const next = await once(second.redlock, name, { every: 60_000, wait: 20_000 }, () => "taken over");
     expect(next).toEqual({ ran: true, value: "taken over" });
     expect((await died) as Error).toHaveProperty("code", expect.stringMatching(/NO_QUORUM|LOCK_LOST/));
