@@ -1,0 +1,172 @@
+import type { Contest } from "../acquire.ts";
+import { type Call, type Register, type RegisterAnswer, runScript } from "../register.ts";
+import type { Script } from "../scripts.ts";
+
+// Who holds something together: the members of one group. Each is held on its own, with a deadline of its own, so that
+// one who dies frees what was his while the others go on. Members are a set of nonces and not a count: a request that
+// is executed again changes nothing, and a round in vain leaves nothing.
+
+/**
+ * What one endpoint does with a member. Its group is what follows the nonce in its value.
+ *
+ * KEYS: the members, a sorted set with their deadlines by this endpoint's clock, in ms since 1970; the tombstones;
+ * behind them, where writers are announced, their announcements, a set of the same kind.
+ *
+ * ARGV:
+ * 1. what to do:
+ *    `take` it unless a member of another group or a tombstone is there, or, for one who has no announcement of his
+ *    own, anybody's announcement;
+ *    `renew` its deadline if it is there, and never create it (with ttl 0 it only looks);
+ *    `drop` it, and the announcement, and leave the tombstones for `ttl`;
+ * 2. the member; 3. the character at which its group begins; 4. ttl in ms; 5. how many tombstones there are;
+ * 6. the announcement of one who takes, `""` for none; 7. its ttl in ms;
+ * 8. `1`: announce him even if he is not refused.
+ *
+ * Replies: {member} when it did so; the nonce is unguessable, so no client in between can invent this reply. {0, ms
+ * until the last obstacle ends} when it was not taken; {0} when it was not there.
+ *
+ * Members of two groups never stand together, so the one with the last deadline speaks for all. Only a renewal
+ * shortens a deadline: a take that is executed a second time, late, must not undo an extension. Whoever is a member
+ * already is not refused for an announcement: it came later, and what is asked is an earlier execution's question.
+ */
+export const memberScript: Script = {
+  source: `local op, member, from, ttl, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[6]
+local time = redis.call("TIME")
+local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
+local waiting = KEYS[2 + ARGV[5]]
+local function last(key)
+  local found = redis.call("ZRANGE", key, -1, -1, "WITHSCORES")
+  return tonumber(found[2] or 0) - now, found[1]
+end
+local function put(key, how, name, ms, left)
+  redis.call("ZREMRANGEBYSCORE", key, "-inf", string.format("%.0f", now))
+  redis.call("ZADD", key, how, string.format("%.0f", now + ms), name)
+  redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, left)))
+end
+if op ~= "take" then
+  local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now
+  if op == "drop" then
+    redis.call("ZREM", KEYS[1], member)
+    if waiting then redis.call("ZREM", waiting, id) end
+    for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], 1, "PX", ttl) end
+  elseif found and ttl > 0 then
+    put(KEYS[1], "XX", member, ttl, last(KEYS[1]))
+  end
+  return {found and member or 0}
+end
+if redis.call("EXISTS", unpack(KEYS, 2, 1 + ARGV[5])) > 0 then return {0, 0} end
+local left, other = last(KEYS[1])
+local refused = 0
+if left > 0 and string.sub(other, from) ~= string.sub(member, from) then refused = left end
+if waiting and id == "" then
+  refused = math.max(refused, (last(waiting)))
+  if refused > 0 and redis.call("ZSCORE", KEYS[1], member) then refused = 0 end
+elseif waiting and (refused > 0 or ARGV[8] == "1") then
+  put(waiting, "GT", id, tonumber(ARGV[7]), (last(waiting)))
+end
+if refused > 0 then return {0, refused} end
+put(KEYS[1], "GT", member, ttl, left)
+return {member}`,
+  sha: {
+    redis: "1e77377ebecda7b071b07e97356c95ec46f1178b",
+    upstash: "dc7749828e5989e2f7b1b5aea4d31e0524f6a0a5",
+  },
+};
+
+/** Where writers that wait are announced; `own` is that of the one who asks. */
+export interface Announcements {
+  readonly key: string;
+  readonly own?: Announcement | undefined;
+}
+
+/** A writer's announcement: the same in all rounds of one acquire, and nobody else's. */
+export interface Announcement {
+  readonly id: string;
+  /** Remembers that it was taken back, so that no late request announces it again. */
+  readonly tombstone: string;
+  /** In ms. */
+  readonly ttl: number;
+}
+
+/** A contest for membership in a group, which is the owner of the grant; announcements are heeded. */
+export function contestMembers(key: string, announcements?: Announcements): Contest {
+  return {
+    places: () => [key],
+    take: (call, register, ttl) => takeMember(call, register, ttl, announcements),
+    renew: renewMember,
+    drop: dropMember,
+    judge: () => "wait",
+  };
+}
+
+/**
+ * Takes it on one endpoint, or is refused, and announced there if there is something to announce.
+ *
+ * @param always also where it is not refused
+ */
+export async function takeMember(
+  call: Call,
+  { keys, value, from = 1, tombstone = "" }: Register,
+  ttl: number,
+  { key, own }: Partial<Announcements> = {},
+  always = false,
+): Promise<RegisterAnswer> {
+  const tombstones = own ? [tombstone, own.tombstone] : [tombstone];
+  const { id = "", ttl: announced = 0 } = own ?? {};
+  const words = ["take", value, from, ttl, tombstones.length, id, announced, always ? 1 : 0];
+  const names = [...keys, ...tombstones, ...(key ? [key] : [])];
+  const [echo, retryAfter, ...rest] = await replyOf(call, names, words);
+  const refused = echo === 0 && Number.isSafeInteger(retryAfter) && (retryAfter as number) >= 0;
+  if (!refused && (echo !== value || retryAfter !== undefined)) throw unexpected();
+  if (rest.length > 0) throw unexpected();
+  // What Upstash bills beside the script itself.
+  call.spent.commands += refused ? 3 : 6;
+  if (key && !own) call.spent.commands += refused ? 2 : 1;
+  if (own && (refused || always)) call.spent.commands += 4;
+  return refused ? { outcome: "held", retryAfter: retryAfter as number } : { outcome: "granted" };
+}
+
+/** Sets its deadline on one endpoint, and never creates it; ttl 0 only looks. */
+export async function renewMember(
+  call: Call,
+  { keys, value }: Register,
+  ttl: number,
+): Promise<RegisterAnswer> {
+  const answer = answerOf(await replyOf(call, keys, ["renew", value, 1, ttl, 0, "", 0, 0]), value);
+  call.spent.commands += answer.outcome === "granted" && ttl > 0 ? 6 : 2;
+  return answer;
+}
+
+/** Gives it back on one endpoint, and takes back the announcement if there is one. */
+export async function dropMember(
+  call: Call,
+  { keys, value, tombstone }: Register,
+  retention: number,
+  { key, own }: Partial<Announcements> = {},
+): Promise<RegisterAnswer> {
+  const tombstones = retention > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
+  const names = [...keys, ...tombstones, ...(key ? [key] : [])];
+  const words = ["drop", value, 1, retention, tombstones.length, own?.id ?? "", 0, 0];
+  const answer = answerOf(await replyOf(call, names, words), value);
+  call.spent.commands += names.length + 2;
+  return answer;
+}
+
+async function replyOf(
+  call: Call,
+  keys: readonly string[],
+  words: readonly (string | number)[],
+): Promise<unknown[]> {
+  const reply = await runScript(call, memberScript, keys, words);
+  if (!Array.isArray(reply)) throw unexpected();
+  return reply;
+}
+
+function answerOf([echo, ...rest]: unknown[], value: string): RegisterAnswer {
+  if (rest.length > 0 || (echo !== value && echo !== 0)) throw unexpected();
+  return { outcome: echo === value ? "granted" : "lost" };
+}
+
+function unexpected(): Error {
+  return new Error("unexpected reply to a script");
+}
