@@ -13,7 +13,8 @@ export type RedlockErrorCode =
   | "RECORD_CORRUPT"
   | "DEAD_KEY"
   | "WEBHOOK_INVALID"
-  | "LIMIT_MISMATCH";
+  | "LIMIT_MISMATCH"
+  | "ARRIVALS_MISSING";
 
 // A registered symbol, so that an error is recognised across realms and across two copies of this package.
 const brand = Symbol.for("redlock-edge.error");

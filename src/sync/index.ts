@@ -1,5 +1,8 @@
+export type { ArrivalOptions } from "./arrivals.ts";
+export { CountDownLatch, type CountDownLatchOptions, type LatchState } from "./count-down-latch.ts";
+export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";
-export { LimitMismatchError } from "./errors.ts";
+export { ArrivalsMissingError, LimitMismatchError } from "./errors.ts";
 export type { Hold, SyncOptions, WaitOptions } from "./hold.ts";
 export { type OnceOptions, type OnceOutcome, once, type Turn } from "./once.ts";
 export { ReadWriteLock } from "./read-write-lock.ts";
