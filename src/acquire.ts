@@ -17,8 +17,11 @@ export interface Contest extends Custody {
   take?(call: Call, register: Register, ttl: number): Promise<RegisterAnswer>;
   /** Of the round's places those at which it was granted. */
   taken?(round: Round<RegisterAnswer>): readonly string[];
-  /** What a round in vain means: `again`: the next follows at once, even after `wait`; an error: no other does. */
-  judge(round: Round<RegisterAnswer>, outlook: Outlook): "again" | "wait" | RedlockError;
+  /**
+   * What a round in vain means: `wait`: the next follows after the backoff's pause, or after so many ms; `again`: at
+   * once, even after `wait`; an error: no other does.
+   */
+  judge(round: Round<RegisterAnswer>, outlook: Outlook): "again" | "wait" | number | RedlockError;
 }
 
 /** What is known after a round in vain. */
@@ -90,13 +93,14 @@ export async function contend(
     const held = verdict === "refused";
     const retryAfter = held ? freeIn(round) : undefined;
     const judged = contest?.judge(round, { held, retryAfter, left, waited: elapsed() }) ?? "wait";
-    const pause = judged === "again" ? 0 : Math.min(next(), left, retryAfter ?? Infinity);
-    const goesOn = judged === "again" || (judged === "wait" && left > 0);
+    const own = typeof judged === "number" ? judged : undefined;
+    const pause = judged === "again" ? 0 : Math.min(own ?? next(), left, retryAfter ?? Infinity);
+    const goesOn = judged === "again" || (!(judged instanceof Error) && left > 0);
     if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
     if (!goesOn) {
       // Nothing else keeps the withdrawals alive once the caller has its answer.
       if (!handedOver) await Promise.all(withdrawals);
-      if (judged !== "wait") return judged;
+      if (judged instanceof Error) return judged;
       if (held) return new LockHeldError(resources, elapsed(), retryAfter);
       return new QuorumError("acquire", resources, last.votes(), verdict === "granted");
     }
