@@ -3,6 +3,7 @@ export { CountDownLatch, type CountDownLatchOptions, type LatchState } from "./c
 export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";
 export { ArrivalsMissingError, LimitMismatchError } from "./errors.ts";
+export { FairLock } from "./fair-lock.ts";
 export type { Hold, SyncOptions, WaitOptions } from "./hold.ts";
 export { type OnceOptions, type OnceOutcome, once, type Turn } from "./once.ts";
 export { ReadWriteLock } from "./read-write-lock.ts";

@@ -1,0 +1,81 @@
+import { contend } from "../acquire.ts";
+import { LockHeldError } from "../errors.ts";
+import { Lock } from "../lock.ts";
+import { checkAcquire, handOver } from "../options.ts";
+import { ask } from "../quorum.ts";
+import type { Redlock } from "../redlock.ts";
+import { checkName, type Hold, holdOf, type SyncOptions, syncSettings, type WaitOptions } from "./hold.ts";
+import { contestQueue } from "./queue.ts";
+
+/**
+ * A lock that goes to whoever has waited for it longest, under a quorum of endpoints. It is as exclusive as a plain
+ * lock, and apart from the plain lock of the same name; the queue decides who may try for it, and nothing else.
+ *
+ * Whoever has been told by a quorum's worth of refusals that it waits is served before everybody who comes later, as
+ * long as it keeps asking; one that stops is passed after its last pause and a `timeout`. Who comes later is decided
+ * by the wall clocks of those who wait: one whose clock is ahead waits that much longer. There is no fence.
+ *
+ * @example
+ * const till = new FairLock(redlock, "till", { ttl: 30_000 });
+ * await using turn = await till.acquire({ wait: 60_000, autoExtend: true });
+ * await serve(customer, { signal: turn.signal });
+ */
+export class FairLock {
+  readonly name: string;
+  readonly #redlock: Redlock;
+  readonly #options: SyncOptions;
+
+  /**
+   * @param options defaults of every acquire; the pause of the first in the queue is within the bounds of `backoff`,
+   * the others' are longer
+   * @throws TypeError | RangeError when an argument is wrong
+   */
+  constructor(redlock: Redlock, name: string, options: SyncOptions = {}) {
+    this.name = checkName(name);
+    this.#redlock = redlock;
+    this.#options = options;
+    syncSettings(redlock, options);
+  }
+
+  /**
+   * Takes the lock, waiting in the queue until it is its turn.
+   *
+   * @throws LockHeldError when it was not after `wait`
+   * @throws QuorumError when too few endpoints answered usably in the last round
+   * @throws the signal's reason when it aborts; the place in the queue is given up
+   */
+  async acquire(options: WaitOptions = {}): Promise<Hold> {
+    const { signal, deadline } = checkAcquire(options);
+    const settings = syncSettings(this.#redlock, this.#options, options);
+    const contest = contestQueue(settings, this.name);
+    let outcome: unknown;
+    try {
+      outcome = await contend(settings, [this.name], { signal, deadline }, contest);
+      if (outcome instanceof Lock) {
+        contest.keep();
+        return holdOf(outcome);
+      }
+    } catch (error) {
+      outcome = error;
+    }
+    // Those behind it need not wait until its ticket lapses. An abort ends the call at once; this goes on.
+    const left = ask({ ...settings, onFailure: undefined }, settings.timeout, contest.leave).done;
+    if (!handOver(settings, left) && !signal?.aborted) await left;
+    throw outcome;
+  }
+
+  /**
+   * Takes the lock if nobody holds it nor waits for it.
+   *
+   * @returns null when somebody does, or contenders that came at the same moment got a part each
+   * @throws QuorumError when that could not be told
+   */
+  async tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
+    try {
+      return await this.acquire({ ...options, wait: 0 });
+    } catch (error) {
+      if (error instanceof LockHeldError) return null;
+      throw error;
+    }
+  }
+}
