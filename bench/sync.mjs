@@ -1,0 +1,132 @@
+// What waiting costs: so many who want the same at the same moment, and hold it for 50 ms each. How long it takes
+// until all have had it, and what is billed for it, by the log of the endpoints, which are processes of their own.
+import { fork } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { startEndpoints } from "../dist/dev/index.js";
+import { Redlock } from "../dist/index.js";
+import { FairLock, Semaphore } from "../dist/sync/index.js";
+
+const hold = 50;
+const runs = 5;
+const kinds = [
+  { what: "plain lock", at: 1, make: (redlock, name) => (options) => redlock.acquire(name, options) },
+  { what: "FairLock", at: 1, make: acquirer((redlock, name) => new FairLock(redlock, name)) },
+  {
+    what: "Semaphore of 4",
+    at: 4,
+    make: acquirer((redlock, name) => new Semaphore(redlock, name, { limit: 4 })),
+  },
+];
+
+function acquirer(make) {
+  return (redlock, name) => {
+    const made = make(redlock, name);
+    return (options) => made.acquire(options);
+  };
+}
+
+export async function print() {
+  const servers = await Promise.all([1, 2, 3].map(endpoint));
+  try {
+    const [{ engine }] = servers;
+    console.log(
+      `\nWaiting: all want it at once and hold it for ${hold} ms; ${engine}, Node ${process.versions.node}; medians of ${runs} runs, least to most\n`,
+    );
+    console.log("|  | endpoints | waiters | total / ideal | commands per grant and endpoint |");
+    console.log("| --- | --- | --- | --- | --- |");
+    for (const kind of kinds) {
+      for (const count of [1, 3]) {
+        for (const waiters of [1, 10, 50]) await measure(kind, servers.slice(0, count), waiters);
+      }
+    }
+  } finally {
+    await Promise.all(servers.map(({ stop }) => stop()));
+  }
+}
+
+async function measure({ what, at, make }, servers, waiters) {
+  const ideal = Math.ceil(waiters / at) * hold;
+  const totals = [];
+  const commands = [];
+  for (let run = -1; run < runs; run += 1) {
+    const name = `bench-${what}-${waiters}-${servers.length}-${run}`;
+    // Each has a client of its own, as in a process of its own.
+    const clients = Array.from({ length: waiters }, () =>
+      make(new Redlock({ endpoints: servers.map(configOf), timeout: 5_000 }), name),
+    );
+    const before = await billed(servers);
+    const start = performance.now();
+    await Promise.all(
+      clients.map(async (acquire) => {
+        const held = await acquire({ wait: 600_000 });
+        await sleep(hold);
+        await held.release();
+      }),
+    );
+    const total = performance.now() - start;
+    const after = await billed(servers);
+    // The first run opens connections and loads scripts.
+    if (run < 0) continue;
+    totals.push(total / ideal);
+    commands.push((after - before) / waiters / servers.length);
+  }
+  const cells = [what, servers.length, waiters, spread(totals, 2), spread(commands, 1)];
+  console.log(`| ${cells.join(" | ")} |`);
+}
+
+function spread(samples, digits) {
+  const [least, median, most] = [0, samples.length >> 1, samples.length - 1].map((index) =>
+    samples.sort((a, b) => a - b)[index].toFixed(digits),
+  );
+  return `${median} (${least} … ${most})`;
+}
+
+async function billed(servers) {
+  const counts = await Promise.all(servers.map((server) => server.billed()));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+function configOf({ url, token }) {
+  return { url, token, dialect: "upstash" };
+}
+
+/** A local endpoint in a process of its own. */
+async function endpoint() {
+  const child = fork(fileURLToPath(import.meta.url), ["endpoint"]);
+  const answer = () =>
+    new Promise((resolve, reject) => {
+      child.once("exit", reject);
+      child.once("message", (message) => {
+        child.off("exit", reject);
+        resolve(message);
+      });
+    });
+  const { url, token, engine } = await answer();
+  return {
+    url,
+    token,
+    engine: engine === "redis" ? "real redis-servers" : "embedded engine",
+    async billed() {
+      const told = answer();
+      child.send("billed");
+      return told;
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        child.once("exit", resolve);
+        child.send("stop");
+      }),
+  };
+}
+
+if (process.argv[2] === "endpoint" && process.send) {
+  const local = await startEndpoints({ count: 1 });
+  const [{ url, token, log }] = local.endpoints;
+  process.on("message", async (asked) => {
+    if (asked === "billed") return process.send(log.billed);
+    await local.close();
+    process.disconnect();
+  });
+  process.send({ url, token, engine: local.engine });
+}
