@@ -1,0 +1,59 @@
+// An import is delivered in five parts: five signed webhooks, in any order, some of them twice, on whatever instances.
+// Each part is stored once; when all five have been, whoever notices finishes the import, once.
+//
+// - The part's own run comes before its arrival: who arrives has been stored.
+// - Arriving again counts once, so a redelivery makes up for an instance that died between the two.
+// - Several instances may find the latch open at the same moment, or again later: the last step is an idempotent run
+//   of its own, and has one effect.
+// - One of three databases may be down meanwhile. With two down the answer is 503, and the sender tries again.
+
+import { isRedlockError, Redlock } from "redlock-edge";
+import { Idempotency } from "redlock-edge/idempotency";
+import { CountDownLatch } from "redlock-edge/sync";
+import { standardWebhooks } from "redlock-edge/webhooks";
+
+/** What the sender says of a part, in its webhook's body. */
+interface Part {
+  readonly import: string;
+  readonly part: number;
+  readonly rows: readonly unknown[];
+}
+
+const redlock = Redlock.fromEnv(process.env);
+const idempotency = new Idempotency(redlock, { retention: 7 * 86_400_000, wait: 5_000 });
+const provider = standardWebhooks({ secret: process.env.IMPORT_WEBHOOK_SECRET ?? "" });
+const warehouse = process.env.WAREHOUSE_URL ?? "https://warehouse.example";
+
+export async function POST(request: Request): Promise<Response> {
+  const body = new Uint8Array(await request.arrayBuffer());
+  try {
+    await provider.verify(request, body);
+    const part = JSON.parse(new TextDecoder().decode(body)) as Part;
+    return Response.json({ finished: await receive(part) });
+  } catch (error) {
+    if (!isRedlockError(error)) return new Response(null, { status: 502 });
+    // After anything but 2xx the sender delivers again.
+    return new Response(null, { status: error.code === "WEBHOOK_INVALID" ? 401 : 503 });
+  }
+}
+
+/** Stores a part, and finishes the import when it was the last; tells whether the import is finished. */
+async function receive({ import: id, part, rows }: Part): Promise<boolean> {
+  // The part's own name, not the delivery's: a sender that sends twice makes two deliveries of one part.
+  await idempotency.run(`${part}`, { scope: ["import-part", id] }, () =>
+    put(`/imports/${encodeURIComponent(id)}/parts/${part}`, rows),
+  );
+  const parts = new CountDownLatch(redlock, `import:${id}`, { count: 5, ttl: 7 * 86_400_000 });
+  const { open } = await parts.arrive(`${part}`);
+  if (!open) return false;
+  await idempotency.run(id, { scope: "import" }, () =>
+    put(`/imports/${encodeURIComponent(id)}/finished`, {}),
+  );
+  return true;
+}
+
+async function put(path: string, content: unknown): Promise<void> {
+  const answer = await fetch(`${warehouse}${path}`, { method: "PUT", body: JSON.stringify(content) });
+  await answer.body?.cancel();
+  if (!answer.ok) throw new Error(`the warehouse answered ${answer.status}`);
+}

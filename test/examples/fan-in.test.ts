@@ -1,0 +1,123 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { importInNode } from "./bundle.ts";
+import { openService, openStage, type Service, type Stage } from "./stage.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const key = Buffer.from("a key of at least 24 bytes");
+const parts = [1, 2, 3, 4, 5];
+
+/** One instance of the function, with a module scope of its own. */
+interface Instance {
+  POST(request: Request): Promise<Response>;
+}
+
+let stage: Stage;
+let service: Service;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.local.close());
+beforeEach(async () => {
+  service = await openService();
+});
+afterEach(() => service.close());
+
+const start = () =>
+  importInNode<Instance>("fan-in/handler.ts", {
+    ...stage.local.env(),
+    IMPORT_WEBHOOK_SECRET: `whsec_${key.toString("base64")}`,
+    WAREHOUSE_URL: service.url,
+  });
+
+/** A delivery as the sender signs it, each time under another id. */
+function delivery(name: string, part: number, signedWith = key): Request {
+  const body = JSON.stringify({ import: name, part, rows: [part] });
+  const id = `msg_${randomUUID()}`;
+  const time = Math.floor(Date.now() / 1_000);
+  const signature = createHmac("sha256", signedWith).update(`${id}.${time}.${body}`).digest("base64");
+  return new Request("https://shop.example/imports", {
+    method: "POST",
+    headers: { "webhook-id": id, "webhook-timestamp": `${time}`, "webhook-signature": `v1,${signature}` },
+    body,
+  });
+}
+
+const paths = () => service.calls.map(({ path }) => path).sort();
+const storedOnce = (name: string) => parts.map((part) => `/imports/${name}/parts/${part}`);
+const all = (name: string) => [`/imports/${name}/finished`, ...storedOnce(name)];
+
+describe("examples/fan-in", () => {
+  it("finishes an import with its last part, in any order, and stores each part once", async () => {
+    const instance = await start();
+    const name = randomUUID();
+    const told = [];
+    for (const part of [3, 1, 3, 5, 2]) {
+      const answer = await instance.POST(delivery(name, part));
+      told.push(await answer.json());
+    }
+    expect(told).toEqual(told.map(() => ({ finished: false })));
+    expect(paths()).not.toContain(`/imports/${name}/finished`);
+    expect(await (await instance.POST(delivery(name, 4))).json()).toEqual({ finished: true });
+    expect(await (await instance.POST(delivery(name, 1))).json()).toEqual({ finished: true });
+    expect(paths()).toEqual(all(name));
+  });
+
+  it("finishes once, when all parts come twice and at the same moment to three instances", async () => {
+    const instances = await Promise.all([start(), start(), start()]);
+    const name = randomUUID();
+    const answers = await Promise.all(
+      [...parts, ...parts].map(async (part, index) => {
+        // On a busy machine the same part may be under way elsewhere for longer than a delivery waits.
+        for (;;) {
+          const answer = await instances[index % 3]!.POST(delivery(name, part));
+          if (answer.status !== 503) return answer;
+        }
+      }),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const told = (await Promise.all(answers.map((answer) => answer.json()))) as { finished: boolean }[];
+    expect(told.some(({ finished }) => finished)).toBe(true);
+    expect(paths()).toEqual(all(name));
+  });
+
+  it("goes on with two of three databases, whichever", async () => {
+    const instance = await start();
+    const name = randomUUID();
+    let finished = false;
+    for (const part of parts) {
+      const { faults } = stage.local.endpoints[part % 3]!;
+      faults.add({ fault: "status", status: 502 });
+      finished = ((await (await instance.POST(delivery(name, part))).json()) as { finished: boolean })
+        .finished;
+      faults.clear();
+    }
+    expect(finished).toBe(true);
+    expect(paths()).toEqual(all(name));
+  });
+
+  it("lets the sender try again what failed, or could not be told", async () => {
+    const instance = await start();
+    const name = randomUUID();
+    for (const part of parts.slice(1)) await instance.POST(delivery(name, part));
+    service.rule = ({ path }) => (path.endsWith("/finished") ? 500 : 201);
+    // Stored, arrived, and then not finished.
+    expect((await instance.POST(delivery(name, 1))).status).toBe(502);
+    service.rule = () => 201;
+    const end = stage.outage();
+    expect((await instance.POST(delivery(name, 1))).status).toBe(503);
+    end();
+    expect(await (await instance.POST(delivery(name, 2))).json()).toEqual({ finished: true });
+    expect(paths()).toEqual([`/imports/${name}/finished`, ...all(name)]);
+  });
+
+  it("refuses what the sender did not sign, without asking Redis", async () => {
+    const instance = await start();
+    const before = stage.local.endpoints.map(({ log }) => log.requests);
+    const forged = delivery(randomUUID(), 1, Buffer.from("another key of 24 bytes or more"));
+    expect((await instance.POST(forged)).status).toBe(401);
+    expect(stage.local.endpoints.map(({ log }) => log.requests)).toEqual(before);
+    expect(service.calls).toEqual([]);
+  });
+});
