@@ -19,8 +19,7 @@ import type { Script } from "../scripts.ts";
  *    `renew` its deadline if it is there, and never create it (with ttl 0 it only looks);
  *    `drop` it, and the announcement, and leave the tombstones for `ttl`;
  * 2. the member; 3. the character at which its group begins; 4. ttl in ms; 5. how many tombstones there are;
- * 6. the announcement of one who takes, `""` for none; 7. its ttl in ms;
- * 8. `1`: announce him even if he is not refused.
+ * 6. the announcement of one who takes, `""` for none; 7. `1`: announce him even if he is not refused.
  *
  * Replies: {member} when it did so; the nonce is unguessable, so no client in between can invent this reply. {0, ms
  * until the last obstacle ends} when it was not taken; {0} when it was not there.
@@ -28,6 +27,9 @@ import type { Script } from "../scripts.ts";
  * Members of two groups never stand together, so the one with the last deadline speaks for all. Only a renewal
  * shortens a deadline: a take that is executed a second time, late, must not undo an extension. Whoever is a member
  * already is not refused for an announcement: it came later, and what is asked is an earlier execution's question.
+ *
+ * An announcement stands for the ttl, and at least for 3 s: longer than a round and a pause take by default, so that it
+ * does not lapse between two rounds of its writer.
  */
 export const memberScript: Script = {
   source: `local op, member, from, ttl, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[6]
@@ -61,15 +63,15 @@ if left > 0 and string.sub(other, from) ~= string.sub(member, from) then refused
 if waiting and id == "" then
   refused = math.max(refused, (last(waiting)))
   if refused > 0 and redis.call("ZSCORE", KEYS[1], member) then refused = 0 end
-elseif waiting and (refused > 0 or ARGV[8] == "1") then
-  put(waiting, "GT", id, tonumber(ARGV[7]), (last(waiting)))
+elseif waiting and (refused > 0 or ARGV[7] == "1") then
+  put(waiting, "GT", id, math.max(ttl, 3000), (last(waiting)))
 end
 if refused > 0 then return {0, refused} end
 put(KEYS[1], "GT", member, ttl, left)
 return {member}`,
   sha: {
-    redis: "1e77377ebecda7b071b07e97356c95ec46f1178b",
-    upstash: "dc7749828e5989e2f7b1b5aea4d31e0524f6a0a5",
+    redis: "f5891551dc962e72c7b81ae1eac30d365446f4f6",
+    upstash: "be6599a99ecfdc5a8e27f358f1b2a6d1c3d2eb24",
   },
 };
 
@@ -84,8 +86,6 @@ export interface Announcement {
   readonly id: string;
   /** Remembers that it was taken back, so that no late request announces it again. */
   readonly tombstone: string;
-  /** In ms. */
-  readonly ttl: number;
 }
 
 /** A contest for membership in a group, which is the owner of the grant; announcements are heeded. */
@@ -104,69 +104,56 @@ export function contestMembers(key: string, announcements?: Announcements): Cont
  *
  * @param always also where it is not refused
  */
-export async function takeMember(
+export function takeMember(
   call: Call,
-  { keys, value, from = 1, tombstone = "" }: Register,
+  register: Register,
+  ttl: number,
+  announcements?: Announcements,
+  always = false,
+): Promise<RegisterAnswer> {
+  return operate(call, "take", register, ttl, announcements, always);
+}
+
+/** Sets its deadline on one endpoint, and never creates it; ttl 0 only looks. */
+export function renewMember(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
+  return operate(call, "renew", register, ttl);
+}
+
+/** Gives it back on one endpoint, and takes back the announcement if there is one. */
+export function dropMember(
+  call: Call,
+  register: Register,
+  retention: number,
+  announcements?: Announcements,
+): Promise<RegisterAnswer> {
+  return operate(call, "drop", register, retention, announcements);
+}
+
+async function operate(
+  call: Call,
+  operation: "take" | "renew" | "drop",
+  { keys, value, from = 1, tombstone }: Register,
   ttl: number,
   { key, own }: Partial<Announcements> = {},
   always = false,
 ): Promise<RegisterAnswer> {
-  const tombstones = own ? [tombstone, own.tombstone] : [tombstone];
-  const { id = "", ttl: announced = 0 } = own ?? {};
-  const words = ["take", value, from, ttl, tombstones.length, id, announced, always ? 1 : 0];
+  const takes = operation === "take";
+  const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
-  const [echo, retryAfter, ...rest] = await replyOf(call, names, words);
-  const refused = echo === 0 && Number.isSafeInteger(retryAfter) && (retryAfter as number) >= 0;
-  if (!refused && (echo !== value || retryAfter !== undefined)) throw unexpected();
-  if (rest.length > 0) throw unexpected();
+  const words = [operation, value, from, ttl, tombstones.length, own?.id ?? "", always ? 1 : 0];
+  const reply = await runScript(call, memberScript, names, words);
+  const [echo, retryAfter] = Array.isArray(reply) && reply.length < 3 ? reply : [];
+  const granted = echo === value && retryAfter === undefined;
+  const isSane = takes ? Number.isSafeInteger(retryAfter) && retryAfter >= 0 : retryAfter === undefined;
+  const refused = echo === 0 && isSane;
+  if (!granted && !refused) throw new Error("unexpected reply to a script");
   // What Upstash bills beside the script itself.
-  call.spent.commands += refused ? 3 : 6;
-  if (key && !own) call.spent.commands += refused ? 2 : 1;
-  if (own && (refused || always)) call.spent.commands += 4;
-  return refused ? { outcome: "held", retryAfter: retryAfter as number } : { outcome: "granted" };
-}
-
-/** Sets its deadline on one endpoint, and never creates it; ttl 0 only looks. */
-export async function renewMember(
-  call: Call,
-  { keys, value }: Register,
-  ttl: number,
-): Promise<RegisterAnswer> {
-  const answer = answerOf(await replyOf(call, keys, ["renew", value, 1, ttl, 0, "", 0, 0]), value);
-  call.spent.commands += answer.outcome === "granted" && ttl > 0 ? 6 : 2;
-  return answer;
-}
-
-/** Gives it back on one endpoint, and takes back the announcement if there is one. */
-export async function dropMember(
-  call: Call,
-  { keys, value, tombstone }: Register,
-  retention: number,
-  { key, own }: Partial<Announcements> = {},
-): Promise<RegisterAnswer> {
-  const tombstones = retention > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
-  const names = [...keys, ...tombstones, ...(key ? [key] : [])];
-  const words = ["drop", value, 1, retention, tombstones.length, own?.id ?? "", 0, 0];
-  const answer = answerOf(await replyOf(call, names, words), value);
-  call.spent.commands += names.length + 2;
-  return answer;
-}
-
-async function replyOf(
-  call: Call,
-  keys: readonly string[],
-  words: readonly (string | number)[],
-): Promise<unknown[]> {
-  const reply = await runScript(call, memberScript, keys, words);
-  if (!Array.isArray(reply)) throw unexpected();
-  return reply;
-}
-
-function answerOf([echo, ...rest]: unknown[], value: string): RegisterAnswer {
-  if (rest.length > 0 || (echo !== value && echo !== 0)) throw unexpected();
-  return { outcome: echo === value ? "granted" : "lost" };
-}
-
-function unexpected(): Error {
-  return new Error("unexpected reply to a script");
+  const { spent } = call;
+  if (operation === "drop") spent.commands += names.length + 2;
+  else if (takes) spent.commands += granted ? 6 : 3;
+  else spent.commands += granted && ttl > 0 ? 6 : 2;
+  if (takes && key && !own) spent.commands += granted ? 1 : 2;
+  if (takes && own && (refused || always)) spent.commands += 4;
+  if (granted) return { outcome: "granted" };
+  return takes ? { outcome: "held", retryAfter } : { outcome: "lost" };
 }

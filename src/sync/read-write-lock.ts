@@ -7,16 +7,10 @@ import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import { withdraw } from "../withdraw.ts";
 import { checkName, type Hold, holdOf, type SyncOptions, syncSettings, type WaitOptions } from "./hold.ts";
-import { type Announcement, contestMembers, dropMember, takeMember } from "./members.ts";
+import { contestMembers, dropMember, takeMember } from "./members.ts";
 
 /** The group of all readers. Writers' groups are random tokens, which have other letters and are longer. */
 const readers = "r";
-
-/**
- * How long an announcement stands at least, in ms: longer than a round and a pause take with default settings, so
- * that it does not lapse between two rounds of its writer.
- */
-const leastAnnouncement = 3_000;
 
 /**
  * Held by any number of readers at once, or by one writer alone, under a quorum of endpoints. A writer that waits is
@@ -82,14 +76,10 @@ export class ReadWriteLock {
     const { name } = this;
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
-    const { runtime, prefix, wait, ttl } = settings;
+    const { runtime, prefix, wait } = settings;
     const id = randomToken(runtime);
     const [key, waiting] = keysOf(prefix, name);
-    const own: Announcement = {
-      id,
-      tombstone: `${keyOf(prefix, "void", name)}:${id}`,
-      ttl: Math.max(ttl, leastAnnouncement),
-    };
+    const own = { id, tombstone: `${keyOf(prefix, "void", name)}:${id}` };
     // Who does not wait keeps nobody from reading.
     const announcements = wait > 0 ? { key: waiting, own } : undefined;
     let rounds = 0;
