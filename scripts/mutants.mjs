@@ -11,6 +11,8 @@ const usage = 'npm run mutants -- [--only "part of a name"]… [--seeds 2000] [-
 
 process.exitCode = 1;
 const { mutants, elsewhere } = await load("test/sim/mutants.ts");
+const { concerns } = await load("test/sim/mutant.ts");
+const { themeOf } = await load("test/sim/scenario.ts");
 const { only, limit, jobs, write } = readOptions();
 const chosen = mutants.filter(({ name }) => !only || only.some((part) => name.includes(part)));
 if (chosen.length === 0) throw new RangeError(`no mutant is called that; usage: ${usage}`);
@@ -62,6 +64,7 @@ async function hunt(mutant) {
   const others = new Map();
   try {
     for (const { seed } of seedsUpTo(limit)) {
+      if (!concerns(mutant, themeOf(seed))) continue;
       const { violations } = await simulator.simulate({ seed });
       const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
       if (violation) return { seed, violation, others };

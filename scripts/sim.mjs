@@ -6,13 +6,17 @@ import { load } from "./load.mjs";
 import { simulateAll } from "./simulator.mjs";
 
 const usage =
-  'npm run sim -- --seed s [--trace] | --seeds n [--from s] | --minutes m  [--without "bounded drift"]… [--jobs 2]';
+  "npm run sim -- --seed s [--trace] | --seeds n [--from s] | --minutes m  " +
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--jobs 2]';
 
 process.exitCode = 1;
 const { allowed, enoughSeeds, mustOccur } = await load("test/sim/occurrences.ts");
 const { assumptions } = await load("test/sim/assumptions.ts");
-const { seed, seeds, minutes, from, without, traced, jobs } = readOptions();
-const flags = (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
+const { themes } = await load("test/sim/scenario.ts");
+const { seed, seeds, minutes, from, without, work, traced, jobs } = readOptions();
+const flags =
+  (work ? ` --work ${work}` : "") +
+  (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
 
 const began = Date.now();
 let heard = began;
@@ -29,11 +33,12 @@ report();
 
 function* orders() {
   if (seed !== undefined) {
-    yield { seed, without, traced };
+    yield { seed, without, work, traced };
     return;
   }
   const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
-  for (let next = from; next < from + seeds && Date.now() < end; next += 1) yield { seed: next, without };
+  for (let next = from; next < from + seeds && Date.now() < end; next += 1)
+    yield { seed: next, without, work };
 }
 
 function hear(simulation) {
@@ -84,8 +89,8 @@ function report() {
     for (const { assumption, invariant } of unseen) {
       console.log(`note: allowed but never seen: ${assumption} / ${invariant}`);
     }
-    // What is dropped by hand decides which faults there are.
-    const missing = without ? [] : mustOccur.filter((what) => !counts.has(what));
+    // What is dropped or chosen by hand decides what there is.
+    const missing = without || work ? [] : mustOccur.filter((what) => !counts.has(what));
     if (missing.length > 0) silent = `never occurred: ${missing.join(", ")}`;
   }
   console.log(
@@ -115,6 +120,7 @@ function readOptions() {
       minutes: text,
       from: text,
       jobs: text,
+      work: text,
       trace: { type: "boolean" },
       without: { type: "string", multiple: true },
     },
@@ -127,11 +133,13 @@ function readOptions() {
     from: number(values.from, Math.floor(Math.random() * 2 ** 31)),
     jobs: number(values.jobs, 2),
     without: values.without,
+    work: values.work,
     traced: values.trace ?? false,
   };
-  const { without } = options;
+  const { without, work } = options;
   const unknown = without?.find((assumption) => !assumptions.includes(assumption));
   if (unknown) throw new RangeError(`no assumption "${unknown}"; there are: ${assumptions.join(", ")}`);
+  if (work && !themes.includes(work)) throw new RangeError(`--work is one of: ${themes.join(", ")}`);
   const fits = [options.seed ?? 1, options.from].every(Number.isSafeInteger) && options.jobs >= 1;
   if (!fits || !(options.seeds >= 1) || options.minutes <= 0) throw new RangeError(`usage: ${usage}`);
   return options;

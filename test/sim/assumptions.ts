@@ -67,7 +67,13 @@ export const invariants = {
   "a stored result stands": ["kept memory"],
   /** A replay is a handler's result, and while nothing is lost the same for everybody. */
   "replays agree": ["kept memory"],
-  /** Histories of locks and fenced registers have a sequential explanation. */
+  /** At most one holder of a semaphore's slot has validity left; of one that was extended, as for a lock. */
+  "one holder per slot": exclusive,
+  /** No more permits of a semaphore are valid than its limit says, and none beside one of another limit. */
+  "permits within the limit": exclusive,
+  /** An interval of `once` has one run, by the clocks of the endpoints and of the run. */
+  "one run per interval": exclusive,
+  /** Histories of locks, permits and fenced registers have a sequential explanation. */
   linearizable: [...exclusive, "kept memory"],
 } as const satisfies Record<string, readonly Assumption[]>;
 

@@ -1,11 +1,16 @@
-import { explain, linearizableEach } from "../linearizability/checker.ts";
+import { explain, linearizableEach, type Model, type Result } from "../linearizability/checker.ts";
 import {
   type AccessRecord,
   fencedHistory,
   type GrantRecord,
   grantHistory,
 } from "../linearizability/history.ts";
-import { fencedRegisterModel, lockModel } from "../linearizability/models.ts";
+import {
+  fencedRegisterModel,
+  type HoldInput,
+  lockModel,
+  type Hold as Permit,
+} from "../linearizability/models.ts";
 import { invariants } from "./assumptions.ts";
 import type { Hold } from "./holds.ts";
 import type { World } from "./world.ts";
@@ -16,23 +21,45 @@ export function checkHistories(
   holds: readonly Hold[],
   accesses: readonly AccessRecord[],
 ): void {
-  // Without what it needs, a history need not have one, and it may take long to find out.
-  if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return;
-  if (!world.keeps("single execution") && holds.some(({ extensions }) => extensions.regrown)) return;
+  if (!mustBeExplained(world, holds)) return;
   const grants = holds.flatMap((hold) => hold.resources.map((resource) => recordOf(world, hold, resource)));
   const duplicates = !world.keeps("single execution");
   const outcomes = [
     linearizableEach(lockModel, grantHistory(grants, { duplicates })),
     linearizableEach(fencedRegisterModel(0), fencedHistory(drawnOnce(grants), accesses)),
   ];
-  for (const { verdict, results } of outcomes) {
-    if (verdict === "yes") continue;
-    for (const [resource, result] of results) {
-      if (result.verdict !== "yes")
-        world.violate("linearizable", `${resource}: ${explain<unknown, unknown>(result)}`);
-    }
-  }
+  for (const { results } of outcomes) report(world, results);
   world.count("operations in histories", grants.length + accesses.length);
+}
+
+/**
+ * The same for permits.
+ *
+ * @param pool what they are permits of; if it is not told, each is of the resource that it names
+ */
+export function checkPermits(
+  world: World,
+  holds: readonly Hold[],
+  model: Model<readonly Permit[], HoldInput, boolean>,
+  pool?: string,
+): void {
+  if (!mustBeExplained(world, holds)) return;
+  const records = holds.map((hold) => recordOf(world, hold, pool ?? hold.resources[0]!));
+  const duplicates = !world.keeps("single execution");
+  report(world, linearizableEach(model, grantHistory(records, { duplicates })).results);
+  world.count("operations in histories", records.length);
+}
+
+/** Without what it needs, a history need not have an explanation, and it may take long to find out. */
+function mustBeExplained(world: World, holds: readonly Hold[]): boolean {
+  if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return false;
+  return world.keeps("single execution") || !holds.some(({ extensions }) => extensions.regrown);
+}
+
+function report(world: World, results: ReadonlyMap<string, Result<unknown, unknown>>): void {
+  for (const [resource, result] of results) {
+    if (result.verdict !== "yes") world.violate("linearizable", `${resource}: ${explain(result)}`);
+  }
 }
 
 /** Each fence of an owner once: two handles that it acquires at the same time may draw the same. */

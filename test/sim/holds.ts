@@ -36,6 +36,24 @@ export interface Extensions {
   regrown: boolean;
 }
 
+/** Something that has just been handed out. */
+export function newHold(
+  grant: Pick<Hold, "resources" | "nonce" | "process" | "remaining" | "told" | "invoked" | "acquired"> &
+    Partial<Pick<Hold, "holder" | "fence">>,
+): Hold {
+  return {
+    holder: grant.nonce,
+    fence: undefined,
+    ...grant,
+    vague: false,
+    extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
+    ended: undefined,
+    releaseInvoked: undefined,
+    releaseReturned: undefined,
+    released: undefined,
+  };
+}
+
 // A timer may be late, and what it wakes takes a moment. Where a clock was set or stood still it may have been
 // the other one that the timer went by; then the library looks once a second.
 const tolerance = 10;

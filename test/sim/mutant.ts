@@ -1,4 +1,5 @@
 import type { Invariant } from "./assumptions.ts";
+import type { Theme } from "./scenario.ts";
 
 /** One defect, put into the library while it is bundled for the simulator. */
 export interface Mutant {
@@ -18,7 +19,18 @@ export interface Patch {
 }
 
 /** Two holders at once, as clocks or as histories show it. */
-export const twoHolders: readonly Invariant[] = ["mutual exclusion", "linearizable"];
+export const twoHolders: readonly Invariant[] = [
+  "mutual exclusion",
+  "one holder per slot",
+  "permits within the limit",
+  "one run per interval",
+  "linearizable",
+];
+
+/** Whether a world of this theme has anything in it that the mutant is about. */
+export function concerns({ patches }: Mutant, theme: Theme): boolean {
+  return theme !== "locks" || !patches.every(({ file }) => file.startsWith("sync/"));
+}
 
 /** Two at once, of locks or of runs. */
 export const twoAtOnce: readonly Invariant[] = [...twoHolders, "one handler at a time"];

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { bundleSimulator, startSimulator } from "../../scripts/simulator.mjs";
 import type { Report } from "./main.ts";
-import type { Mutant } from "./mutant.ts";
+import { concerns, type Mutant } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
+import { themeOf } from "./scenario.ts";
 
 // Each known defect can be put into the library, and most are noticed within so few seeds that it can be tried here.
 // `npm run mutants -- --write` tries all of them, and records at which seed each is noticed.
@@ -26,7 +27,9 @@ async function isNoticed(mutant: Mutant): Promise<boolean> {
   try {
     const recorded = caught[mutant.name]?.seed ?? Number.POSITIVE_INFINITY;
     if (recorded > limit || (await isNoticedAt(recorded))) return true;
-    for (let seed = 1; seed <= 2 * limit; seed += 1) if (await isNoticedAt(seed)) return true;
+    for (let seed = 1; seed <= 2 * limit; seed += 1) {
+      if (concerns(mutant, themeOf(seed)) && (await isNoticedAt(seed))) return true;
+    }
     return false;
   } finally {
     simulator.end();

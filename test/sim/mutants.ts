@@ -2,9 +2,15 @@ import type { Mutant } from "./mutant.ts";
 import { holdingMutants } from "./mutants-holding.ts";
 import { idempotencyMutants } from "./mutants-idempotency.ts";
 import { roundMutants } from "./mutants-rounds.ts";
+import { syncMutants } from "./mutants-sync.ts";
 
 /** Every defect that the simulator must notice. */
-export const mutants: readonly Mutant[] = [...roundMutants, ...holdingMutants, ...idempotencyMutants];
+export const mutants: readonly Mutant[] = [
+  ...roundMutants,
+  ...holdingMutants,
+  ...idempotencyMutants,
+  ...syncMutants,
+];
 
 /** Defects that the simulator cannot see by its nature, and what looks for them instead. */
 export const elsewhere: readonly { readonly defect: string; readonly seenBy: string }[] = [

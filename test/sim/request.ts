@@ -1,4 +1,6 @@
 import type { Command } from "../../src/endpoint.ts";
+import type { Script } from "../../src/scripts.ts";
+import { slotScript } from "../../src/sync/slots.ts";
 
 /** What a command of the library asks an endpoint for. */
 export interface Request {
@@ -11,6 +13,8 @@ export interface Request {
   readonly tombstone: string | undefined;
   /** Asks an owner's or a grant's value to stay, and raises counters only. */
   readonly raises: boolean;
+  /** What it is about, where that is more than its keys. */
+  readonly about?: string;
 }
 
 /** Reads a command off the wire: simulations judge the library by what it sends, not by what it thinks. */
@@ -30,6 +34,7 @@ export function readRequest(command: Command): Request {
   if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
   const count = Number(words[2]);
   const names = words.slice(3, 3 + count);
+  if (isScript(words[1]!, slotScript)) return readSlots(names, words.slice(3 + count));
   const [operation, value = "", from, keyCount, ttl] = words.slice(3 + count);
   return {
     operation: operation as Request["operation"],
@@ -39,6 +44,17 @@ export function readRequest(command: Command): Request {
     tombstone: names[Number(keyCount)],
     raises: operation === "renew" && ttl === "0" && count > Number(keyCount),
   };
+}
+
+/** Whether a script is the one that is asked for, by its hash or by its text. */
+function isScript(text: string, { source, sha }: Script): boolean {
+  return text === sha.redis || text === sha.upstash || text.endsWith(source);
+}
+
+function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]): Request {
+  const operation = span === "0" ? "renew" : "take";
+  const keys = span === "0" ? slots : slots.slice(0, Number(span));
+  return { operation, keys, value, from: 1, tombstone: undefined, raises: false, about: limit! };
 }
 
 /** The part of a value that is new in every round: a lock's nonce, or a run's token. */

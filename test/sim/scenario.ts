@@ -1,5 +1,6 @@
 import type { Dialect } from "../../src/endpoint.ts";
 import type { Draw } from "./draw.ts";
+import { type Synchronizer, synchronizers } from "./synchronizers.ts";
 import { fairWeather, type Weather } from "./world.ts";
 
 /** Everything that can go wrong in a simulation, apart from what the weather does to single messages. */
@@ -46,7 +47,17 @@ export interface Scenario {
   readonly silentMinority: boolean;
 }
 
-export type Work = "lock" | "using" | "idempotency";
+export type Work = "lock" | "using" | "idempotency" | Synchronizer;
+
+/** What a world is about: locks and idempotent runs, synchronizers, or one synchronizer only. */
+export type Theme = "locks" | "sync" | Synchronizer;
+
+export const themes: readonly Theme[] = ["locks", "sync", ...synchronizers];
+
+/** What the world of a seed is about, if nobody says. */
+export function themeOf(seed: number): Theme {
+  return seed % 3 === 2 ? "sync" : "locks";
+}
 
 /** Draws a scenario. */
 export function drawScenario(draw: Draw): Scenario {
@@ -120,4 +131,10 @@ function drawUsual(draw: Draw): Scenario {
     storm: draw.chance(0.15) && !late ? fairWeather : storm,
     silentMinority,
   };
+}
+
+/** The same, with one or two synchronizers in place of locks. */
+export function withSynchronizers(scenario: Scenario, draw: Draw, theme: Exclude<Theme, "locks">): Scenario {
+  const chosen = theme === "sync" ? [draw.pick(synchronizers), draw.pick(synchronizers)] : [theme];
+  return { ...scenario, work: [...new Set(chosen)] };
 }

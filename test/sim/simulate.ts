@@ -9,8 +9,16 @@ import { Holds } from "./holds.ts";
 import { Ledger } from "./ledger.ts";
 import { unleash } from "./nemesis.ts";
 import { Process } from "./process.ts";
-import { drawScenario, type Scenario } from "./scenario.ts";
+import {
+  drawScenario,
+  type Scenario,
+  type Theme,
+  themeOf,
+  type Work,
+  withSynchronizers,
+} from "./scenario.ts";
 import { Server } from "./server.ts";
+import { beginWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
 import { Wire } from "./wire.ts";
 import { Stories, takeTurnWithKey, workIdempotency } from "./work-idempotency.ts";
 import { takeTurn, workLock, workUsing } from "./work-lock.ts";
@@ -20,6 +28,8 @@ import { drawDropped, type Violation, World } from "./world.ts";
 export interface SimulationOptions {
   /** An integer; the same seed gives the same simulation, byte for byte. */
   readonly seed: number;
+  /** What it is about. Default: every third seed is about synchronizers, the others about locks. */
+  readonly work?: Theme;
   /** Assumptions to drop. Default: the seed decides, and most drop none. */
   readonly without?: readonly Assumption[];
   /** Whether to write down every event. Default false. */
@@ -41,14 +51,17 @@ export interface Simulation {
 }
 
 /** Runs one simulation. Only one can run at a time. */
-export async function simulate({ seed, without, traced = false }: SimulationOptions): Promise<Simulation> {
+export async function simulate(options: SimulationOptions): Promise<Simulation> {
+  const { seed, work: theme = themeOf(seed), without, traced = false } = options;
   const undo = makeDigestSynchronous();
   const draw = new Draw(seed);
   const drawn = drawScenario(draw.fork());
   const dropped = without ?? drawDropped(draw.fork());
-  const scenario = repeating(drawn, without);
+  const events = draw.fork();
+  const about = theme === "locks" ? drawn : withSynchronizers(drawn, draw.fork(), theme);
+  const scenario = repeating(about, without);
   const repeats = scenario.storm.duplicate > 0 || scenario.verbatim.includes(false);
-  const world = new World(draw.fork(), repeats ? [...dropped, "single execution"] : dropped, traced);
+  const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
     await play(world, scenario);
     return {
@@ -84,14 +97,16 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   const ledger = new Ledger(world);
   const stage: Stage = { world, scenario, wire, calls, locks, claims, ledger, kept: new Set() };
   const stories = new Stories(world);
+  const workloads = beginWorkloads(stage, scenario.work.filter(isSynchronizer));
   const actors = world.processes.map((process) => enter(stage, process));
   const heal = unleash(world, scenario, (process) => {
     locks.look(process);
     claims.look(process);
+    for (const workload of workloads.values()) workload.look(process);
   });
 
   const working = new Set(actors);
-  for (const actor of actors) void work(actor, stories).then(() => working.delete(actor));
+  for (const actor of actors) void work(actor, stories, workloads).then(() => working.delete(actor));
   const isAtWork = () => [...working].some(({ process }) => process.alive);
   const faultsEnd = scenario.calls * scenario.ttl * 1.5;
   await world.scheduler.run(faultsEnd, () => !isAtWork());
@@ -102,7 +117,7 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   // So does what is still on its way: a late request takes something once more, until its ttl. And who forgot a
   // lock that is extended all the time holds it until its maxHold.
   await world.scheduler.run(world.now + Math.max(60_000, 7 * scenario.ttl));
-  await takeTurns(world, scenario, actors, stories);
+  await takeTurns(world, scenario, actors, stories, workloads);
 
   // Whatever is still on its way arrives.
   await world.scheduler.run(world.now + 90_000);
@@ -114,6 +129,7 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   ledger.conclude();
   checkFences(world, locks.all);
   checkHistories(world, locks.all, ledger.accesses);
+  for (const workload of workloads.values()) workload.conclude();
 }
 
 function populate(world: World, scenario: Scenario): void {
@@ -138,14 +154,15 @@ function populate(world: World, scenario: Scenario): void {
   }
 }
 
-async function work(actor: Actor, stories: Stories): Promise<void> {
+async function work(actor: Actor, stories: Stories, workloads: ReadonlyMap<Work, Workload>): Promise<void> {
   const { draw, scenario } = actor;
   for (let left = scenario.calls; left > 0; left -= 1) {
     await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : scenario.ttl));
     const kind = draw.pick(scenario.work);
     if (kind === "lock") await workLock(actor);
     else if (kind === "using") await workUsing(actor);
-    else await workIdempotency(actor, stories);
+    else if (kind === "idempotency") await workIdempotency(actor, stories);
+    else await workloads.get(kind)!.perform(actor);
   }
 }
 
@@ -155,11 +172,15 @@ async function takeTurns(
   scenario: Scenario,
   actors: readonly Actor[],
   stories: Stories,
+  workloads: ReadonlyMap<Work, Workload>,
 ): Promise<void> {
   if (scenario.silentMinority) world.draw.pick(world.servers).silent = true;
   const alive = actors.filter(({ process }) => process.alive);
   // Who died, or could not reach an endpoint any more, has left keys that only their ttl removes.
-  const rest = Math.max(...world.servers.map((server) => Math.max(server.longestTtl("redlock:lock:*"), 0)));
+  const leftovers = ["redlock:lock:*", ...[...workloads.values()].flatMap((workload) => workload.leftovers)];
+  const rest = Math.max(
+    ...world.servers.flatMap((server) => leftovers.map((pattern) => server.longestTtl(pattern))),
+  );
   const pending = Math.min(
     2.2 * scenario.ttl,
     Math.max(...world.servers.map((server) => server.longestTtl("redlock:idem:*"))),
@@ -168,7 +189,8 @@ async function takeTurns(
   world.trace(() => `turns within ${bound.toFixed()} ms`);
   const turns = alive.flatMap((actor) => [
     ...(scenario.work.includes("idempotency") ? [takeTurnWithKey(actor, stories, bound)] : []),
-    ...(scenario.work.length === 1 && scenario.work[0] === "idempotency" ? [] : [takeTurn(actor, bound)]),
+    ...(scenario.work.some((kind) => kind === "lock" || kind === "using") ? [takeTurn(actor, bound)] : []),
+    ...[...workloads.values()].map((workload) => workload.turn(actor, bound)),
   ]);
   let over = false;
   void Promise.all(turns).then(() => (over = true));

@@ -3,11 +3,12 @@ import { simulateAll } from "../../scripts/simulator.mjs";
 import type { Assumption, Invariant } from "./assumptions.ts";
 import type { Report } from "./main.ts";
 import { mustOccur } from "./occurrences.ts";
+import type { Theme } from "./scenario.ts";
 import { simulate } from "./simulate.ts";
 
 // A fixed part of what `npm run sim` does for as long as one likes.
 
-/** Seeds that once showed a defect, with what it was. Their worlds have changed since, but stay odd ones. */
+/** Seeds of locks that once showed a defect, with what it was. Their worlds have changed since, but stay odd ones. */
 const regressions = new Map([
   [50, "two replays of a key differed: a result was told that only a minority had"],
   [107, "a lock that was over stayed quiet: its timer had stood still with the process"],
@@ -21,10 +22,10 @@ const regressions = new Map([
 const first = 1;
 const last = 500;
 
-async function reports(seeds: Iterable<number>): Promise<Report[]> {
+async function reports(seeds: Iterable<number>, work?: Theme): Promise<Report[]> {
   const all: Report[] = [];
   await simulateAll(
-    [...seeds].map((seed) => ({ seed })),
+    [...seeds].map((seed) => ({ seed, work })),
     (report: Report) => void all.push(report),
   );
   return all;
@@ -50,35 +51,43 @@ test(`seeds ${first} to ${last} hold, and show everything that can happen`, {
 });
 
 test("what once was wrong stays right", { timeout: 60_000 }, async () => {
-  const all = await reports(regressions.keys());
+  const all = await reports(regressions.keys(), "locks");
   expect(all.flatMap(told)).toEqual([]);
   expect(all).toHaveLength(regressions.size);
 });
 
 /** What breaks without an assumption, each with a seed that shows it (and which docs/evidence.md names). */
-const needs: [seed: number, invariant: Invariant, without: Assumption[]][] = [
-  [10, "mutual exclusion", ["bounded drift"]],
-  [12, "a stored result stands", ["kept memory"]],
-  [12, "replays agree", ["kept memory"]],
-  [41, "withdrawn stays withdrawn", ["kept memory"]],
-  [45, "mutual exclusion", ["absence after memory loss", "kept memory"]],
-  [33, "one handler at a time", ["absence after memory loss", "kept memory"]],
-  [55, "mutual exclusion", ["a clock that goes on"]],
-  [41, "fences increase", ["kept memory", "agreeing clocks"]],
-  [41, "fences outlive memory", ["agreeing clocks", "kept memory"]],
-  [5, "nothing is abandoned", ["single execution"]],
-  [13, "refusals are true", ["single execution"]],
-  [171, "mutual exclusion", ["single execution"]],
-  [309, "withdrawn stays withdrawn", ["bounded delay"]],
+const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumption[]][] = [
+  [10, "locks", "mutual exclusion", ["bounded drift"]],
+  [33, "locks", "a stored result stands", ["kept memory"]],
+  [33, "locks", "replays agree", ["kept memory"]],
+  [41, "locks", "withdrawn stays withdrawn", ["kept memory"]],
+  [45, "locks", "mutual exclusion", ["absence after memory loss", "kept memory"]],
+  [33, "locks", "one handler at a time", ["absence after memory loss", "kept memory"]],
+  [55, "locks", "mutual exclusion", ["a clock that goes on"]],
+  [41, "locks", "fences increase", ["kept memory", "agreeing clocks"]],
+  [41, "locks", "fences outlive memory", ["agreeing clocks", "kept memory"]],
+  [5, "locks", "nothing is abandoned", ["single execution"]],
+  [13, "locks", "refusals are true", ["single execution"]],
+  [171, "locks", "mutual exclusion", ["single execution"]],
+  [309, "locks", "withdrawn stays withdrawn", ["bounded delay"]],
+  [2, "semaphore", "one holder per slot", ["bounded drift"]],
+  [2, "semaphore", "permits within the limit", ["bounded drift"]],
+  [33, "semaphore", "one holder per slot", ["absence after memory loss", "kept memory"]],
+  [7, "semaphore", "one holder per slot", ["a clock that goes on"]],
+  [7, "semaphore", "permits within the limit", ["a clock that goes on"]],
+  [7, "once", "one run per interval", ["bounded drift"]],
+  [33, "once", "one run per interval", ["absence after memory loss", "kept memory"]],
+  [7, "once", "one run per interval", ["a clock that goes on"]],
 ];
 
 test.each(needs)(
-  "at seed %i, or another, %s needs %s",
+  "at seed %i of %s, or another, %s needs %s",
   { timeout: 120_000 },
-  async (recorded, invariant, without) => {
+  async (recorded, work, invariant, without) => {
     const [assumption] = without;
     const breaks = async (seed: number) => {
-      const { excused } = await simulate({ seed, without });
+      const { excused } = await simulate({ seed, work, without });
       return excused.some((one) => one.invariant === invariant && one.without.includes(assumption!));
     };
     let seed = recorded;
@@ -87,7 +96,7 @@ test.each(needs)(
       seed = other;
     }
     if (seed !== recorded)
-      console.warn(`${invariant} needs ${assumption}: now at seed ${seed}, not ${recorded}`);
+      console.warn(`${invariant} needs ${assumption}: now at seed ${seed} of ${work}, not ${recorded}`);
   },
 );
 

@@ -24,6 +24,8 @@ interface Trail {
   take: boolean | undefined;
   freed: boolean;
   gone: boolean;
+  /** When it was renewed there for the first time. */
+  renewed: number | undefined;
   /** A completed record took the place of the pending one, or was sent to do so. */
   completed: boolean;
 }
@@ -40,6 +42,9 @@ export class Wire {
   /** The nonce of the last round of a process for a key. */
   readonly #last = new Map<string, string>();
 
+  /** When a key was last renewed anywhere. */
+  readonly #renewals = new Map<string, number>();
+
   constructor(world: World) {
     this.#world = world;
   }
@@ -53,7 +58,9 @@ export class Wire {
       // A script's text may be sent long after its hash, when another round has begun.
       if (this.#rounds.has(nonce)) return;
       this.#rounds.add(nonce);
-      for (const key of request.keys) this.#last.set(`${process.name} ${key}`, nonce);
+      for (const key of [...request.keys, ...(request.about ? [request.about] : [])]) {
+        this.#last.set(`${process.name} ${key}`, nonce);
+      }
     } else if (request.raises) trail.raises += 1;
     else if (request.operation === "renew") trail.renewals += 1;
     else if (request.operation === "drop") {
@@ -77,6 +84,10 @@ export class Wire {
         "withdrawn stays withdrawn",
         `${server.name} renewed ${request.keys} for ${process.name} after the withdrawal`,
       );
+    }
+    if (request.operation === "renew" && granted) {
+      trail.renewed ??= this.#world.now;
+      for (const key of request.keys) this.#renewals.set(key, this.#world.now);
     }
     // An owner's take may be granted because the owner holds it already: then this value is nowhere.
     if (request.operation !== "take" || !granted || request.from > 1) return;
@@ -121,6 +132,18 @@ export class Wire {
   /** The nonce of the last round of a process for a key. */
   lastRound(process: Process, key: string): string | undefined {
     return this.#last.get(`${process.name} ${key}`);
+  }
+
+  /** How many endpoints have renewed a grant, and when the first of them did so for the first time. */
+  renewed(nonce: string): { endpoints: number; first: number } {
+    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
+    const times = trails.flatMap(({ renewed = [] }) => renewed);
+    return { endpoints: times.length, first: Math.min(...times) };
+  }
+
+  /** When a key was last renewed anywhere. */
+  lastRenewal(key: string): number {
+    return this.#renewals.get(key) ?? Number.NEGATIVE_INFINITY;
   }
 
   /** How many renewals of a grant were sent to the endpoint that got most. */
@@ -180,6 +203,7 @@ export class Wire {
         take: undefined,
         freed: false,
         gone: false,
+        renewed: undefined,
         completed: false,
       };
       trails.set(server, trail);

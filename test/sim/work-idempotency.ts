@@ -9,7 +9,7 @@ import { QuorumError, type RedlockErrorCode } from "../../src/index.ts";
 import { quorumOf } from "../../src/quorum.ts";
 import type { Actor } from "./actor.ts";
 import { drawOptions } from "./actor.ts";
-import type { Hold } from "./holds.ts";
+import { type Hold, newHold } from "./holds.ts";
 import type { World } from "./world.ts";
 
 /** What is known of one key: what handlers returned, and what calls were told. */
@@ -224,23 +224,8 @@ function claim(
   if (remaining() <= 0 && process.running) {
     world.violate("validity is honest", `${process.name} runs ${key} with nothing left of its lease`);
   }
-  const hold: Hold = {
-    resources: [key],
-    holder: token,
-    nonce: token,
-    process,
-    remaining,
-    told,
-    invoked,
-    acquired: world.now,
-    fence: undefined,
-    vague: false,
-    extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
-    ended: undefined,
-    releaseInvoked: undefined,
-    releaseReturned: undefined,
-    released: undefined,
-  };
+  const resources = [key];
+  const hold = newHold({ resources, nonce: token, process, remaining, told, invoked, acquired: world.now });
   claims.add(hold);
   return hold;
 }

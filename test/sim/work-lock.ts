@@ -1,8 +1,8 @@
 import { keyOf } from "../../src/grant.ts";
 import { LockHeldError, LockLostError, QuorumError } from "../../src/index.ts";
 import type { Lock } from "../../src/lock.ts";
-import { quorumOf } from "../../src/quorum.ts";
 import { type Actor, drawOptions } from "./actor.ts";
+import { boundRenewals, extend, giveBack, type Held, hand, judgeRefusal, linger } from "./handles.ts";
 import type { Hold } from "./holds.ts";
 
 /** Takes a lock, does something with it, and gives it back, or not. */
@@ -38,16 +38,17 @@ export async function workLock(actor: Actor): Promise<void> {
   }
   const lock = "value" in outcome ? outcome.value : undefined;
   if (!lock) {
-    judgeRefusal(actor, resources, "value" in outcome ? null : outcome.error);
+    judge(actor, resources, "value" in outcome ? null : outcome.error);
     return;
   }
 
-  const hold = hand(actor, lock, invoked, draw.chance(0.5) || autoExtend);
+  const held = handLock(actor, lock, invoked, draw.chance(0.5) || autoExtend);
+  const { hold } = held;
   const plan = draw.fraction();
   if (plan < 0.08) kept.add(hold.nonce); // its holder forgets it
-  const extensions = await useLock(actor, lock, hold, options.timeout);
-  if (plan >= 0.08) await giveBack(actor, lock, hold, options.timeout);
-  if (plan > 0.95) await giveBack(actor, lock, hold, options.timeout);
+  const extensions = await useLock(actor, lock, held, options.timeout);
+  if (plan >= 0.08) await giveBack(actor, held, options.timeout);
+  if (plan > 0.95) await giveBack(actor, held, options.timeout);
   boundRenewals(actor, hold, extensions, options.backoff.min);
 }
 
@@ -76,7 +77,7 @@ export async function workUsing(actor: Actor): Promise<void> {
     ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
     () =>
       redlock.using(resources, { ...options, maxHold }, async (lock) => {
-        hold = hand(actor, lock, invoked, true);
+        hold = handLock(actor, lock, invoked, true).hold;
         await actor.sleep(length);
         await update(actor, lock);
         hold.releaseInvoked = world.now;
@@ -91,7 +92,7 @@ export async function workUsing(actor: Actor): Promise<void> {
   if (hold) {
     hold.releaseReturned = world.now;
     boundRenewals(actor, hold, 0, options.backoff.min);
-  } else if ("error" in outcome) judgeRefusal(actor, resources, outcome.error);
+  } else if ("error" in outcome) judge(actor, resources, outcome.error);
   if (!returned) return;
   const right = failure
     ? "error" in outcome && outcome.error === failure
@@ -116,9 +117,9 @@ export async function takeTurn(actor: Actor, bound: number): Promise<void> {
     redlock.acquire(resource!, { ttl: 5_000, wait: 10 * bound, fencing: scenario.fencing }),
   );
   if ("error" in outcome) return;
-  const hold = hand(actor, outcome.value, invoked, false);
+  const held = handLock(actor, outcome.value, invoked, false);
   await actor.sleep(draw.between(1, 30));
-  await giveBack(actor, outcome.value, hold, 1_000);
+  await giveBack(actor, held, 1_000);
 }
 
 function drawResources({ draw, scenario }: Actor): string[] {
@@ -128,54 +129,26 @@ function drawResources({ draw, scenario }: Actor): string[] {
 }
 
 /** Notes that a lock has been handed out. */
-function hand(actor: Actor, lock: Lock, invoked: number, listens: boolean): Hold {
-  const { world, process, wire, locks, scenario } = actor;
+function handLock(actor: Actor, lock: Lock, invoked: number, listens: boolean): Held {
+  const { resources, token: holder, fence } = lock;
   const { nonce } = lock.toJSON();
-  if (lock.remaining() <= 0 && process.running) {
-    world.violate("validity is honest", `${process.name} got ${lock.resources} with nothing left`);
-  }
-  const { granted } = wire.takes(nonce);
-  if (granted < quorumOf(scenario.endpoints)) {
-    world.violate("a quorum decides", `${process.name} got ${lock.resources} from ${granted} endpoints`);
-  }
-  const { signal } = listens ? lock : { signal: undefined };
-  const hold: Hold = {
-    resources: lock.resources,
-    holder: lock.token,
-    nonce,
-    process,
-    remaining: () => lock.remaining(),
-    told: signal && (() => signal.aborted),
-    invoked,
-    acquired: world.now,
-    fence: lock.fence,
-    vague: false,
-    extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
-    ended: undefined,
-    releaseInvoked: undefined,
-    releaseReturned: undefined,
-    released: undefined,
-  };
-  world.count("granted");
-  locks.add(hold);
-  return hold;
+  actor.world.count("granted");
+  return hand(actor, lock, actor.locks, { resources, holder, nonce, invoked, fence }, listens);
+}
+
+/** A call that got no lock: whether it is told why. */
+function judge(actor: Actor, [resource]: readonly string[], error: unknown): void {
+  const held = error === null || error instanceof LockHeldError;
+  actor.world.count(held ? "held" : error instanceof QuorumError ? "no quorum" : "aborted");
+  judgeRefusal(actor, keyOf("redlock", "lock", resource!), error);
 }
 
 /** @returns how often it was extended by hand */
-async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): Promise<number> {
+async function useLock(actor: Actor, lock: Lock, held: Held, timeout: number): Promise<number> {
   const { world, draw, process, calls } = actor;
+  if (actor.scenario.lingering && draw.chance(0.5)) return linger(actor, held, timeout);
   let extensions = 0;
   let concurrent: Promise<unknown> | undefined;
-  if (actor.scenario.lingering && draw.chance(0.5)) {
-    const longest = 2 * actor.scenario.ttl;
-    const short = Math.max(10, Math.floor(draw.between(0.3, 0.6) * lock.ttl));
-    const shortened = extend(actor, lock, hold, short, timeout);
-    if (draw.chance(0.5)) await shortened;
-    await extend(actor, lock, hold, longest, timeout);
-    await shortened;
-    await actor.sleep(0.8 * longest);
-    return 2;
-  }
   for (let steps = draw.integer(0, 4); steps > 0; steps -= 1) {
     await actor.sleep(draw.between(0, draw.chance(0.2) ? 1.5 : 0.4) * lock.ttl);
     const step = draw.fraction();
@@ -186,7 +159,7 @@ async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): P
       for (const each of lengths) {
         extensions += 1;
         const ttl = Math.min(Math.max(10, each), 2 * actor.scenario.ttl);
-        const extension = extend(actor, lock, hold, ttl, timeout);
+        const extension = extend(actor, held, ttl, timeout);
         if (draw.chance(0.3)) concurrent = extension;
         else await extension;
       }
@@ -197,43 +170,6 @@ async function useLock(actor: Actor, lock: Lock, hold: Hold, timeout: number): P
   }
   await concurrent;
   return extensions;
-}
-
-async function extend(actor: Actor, lock: Lock, hold: Hold, ttl: number, timeout: number): Promise<void> {
-  const { world, process, calls } = actor;
-  const left = lock.remaining();
-  const invoked = world.now;
-  const traffic = () => `${world.counts.get("requests")} ${world.counts.get("executions")}`;
-  const before = traffic();
-  const { extensions } = hold;
-  // One that waits for another may be refused by what the other one hears.
-  const alone = extensions.underWay === 0;
-  extensions.underWay += 1;
-  extensions.regrown ||= extensions.least < ttl;
-  extensions.least = Math.min(extensions.least, ttl);
-  // A shorter one brings the end forward as soon as it is sent.
-  world.scheduler.at(world.now, () => actor.locks.look(process));
-  // Extensions wait for one another.
-  const outcome = await calls.make(process, `extend ${ttl}`, 6 * timeout, ["LOCK_LOST", "NO_QUORUM"], () =>
-    lock.extend(ttl),
-  );
-  extensions.underWay -= 1;
-  actor.locks.look(process);
-  if ("value" in outcome) {
-    world.count("extended");
-    // An owner's other handle may have given it back, and a third one taken it again.
-    // And a clock that was set forward and back again has shown an end that was none.
-    if (hold.ended !== undefined && hold.holder === hold.nonce && process.disturbances === 0) {
-      world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
-    }
-    return;
-  }
-  const lost = !(outcome.error instanceof QuorumError);
-  world.count(lost ? "extend: lost" : "extend: no quorum");
-  const askedNobody = world.now === invoked && traffic() === before;
-  if (lost && alone && askedNobody && left > 0 && hold.releaseInvoked === undefined) {
-    world.violate("refusals are true", `${process.name} may not extend, with ${left.toFixed()} ms left`);
-  }
 }
 
 /** ms that {@link update} takes at most. */
@@ -253,61 +189,4 @@ async function update(actor: Actor, lock: Lock): Promise<void> {
   if (balance === undefined) return;
   await actor.sleep(draw.between(0, careless ? 2 : 0.3) * lock.ttl);
   if (lock.remaining() > 0 || careless) await ledger.write(process, account!, lock.fence, balance + 1);
-}
-
-async function giveBack(actor: Actor, lock: Lock, hold: Hold, timeout: number): Promise<void> {
-  const { world, process, calls, locks, wire, scenario } = actor;
-  const again = hold.releaseInvoked !== undefined;
-  hold.releaseInvoked ??= world.now;
-  const release = calls.make(process, "release", timeout, ["NO_QUORUM"], () => lock.release());
-  locks.endAll(hold);
-  const outcome = await release;
-  const said = "value" in outcome ? outcome.value : undefined;
-  world.count(said === undefined ? "release: no quorum" : said ? "released" : "release: gone");
-  const everywhere = scenario.endpoints;
-  const takes = wire.takes(hold.nonce);
-  const { freed, gone, answered } = wire.drops(hold.nonce);
-  const settled = takes.granted + takes.refused === everywhere && answered === everywhere;
-  if (settled && world.keeps("single execution")) locks.settle(hold);
-  if (again) return;
-  hold.releaseReturned = world.now;
-  hold.released = said;
-  const quorum = quorumOf(scenario.endpoints);
-  const shown = said === true ? freed >= quorum : said === false ? gone > everywhere - quorum : true;
-  if (!shown) {
-    world.violate(
-      "a quorum decides",
-      `${process.name}: release said ${said} with ${freed} freed and ${gone} gone`,
-    );
-  }
-}
-
-/** Whether a refusal says what happened: contention where endpoints refused, an outage where they failed. */
-function judgeRefusal(actor: Actor, resources: readonly string[], error: unknown): void {
-  const { world, process, wire, scenario } = actor;
-  const held = error === null || error instanceof LockHeldError;
-  world.count(held ? "held" : error instanceof QuorumError ? "no quorum" : "aborted");
-  if (!held && !(error instanceof QuorumError)) return;
-  const nonce = wire.lastRound(process, keyOf("redlock", "lock", resources[0]!));
-  if (nonce === undefined) {
-    world.violate("refusals are true", `${process.name} asked nobody`);
-    return;
-  }
-  const { refused } = wire.takes(nonce);
-  const veto = scenario.endpoints - quorumOf(scenario.endpoints) + 1;
-  if (held === refused >= veto) return;
-  world.violate(
-    "refusals are true",
-    `${process.name}: ${held ? "held" : "no quorum"} with ${refused} refusals of ${scenario.endpoints}`,
-  );
-}
-
-/** Renewals come with pauses: one at half of a ttl, after a failure at least the backoff's least pause. */
-function boundRenewals({ world, wire, process }: Actor, hold: Hold, byHand: number, pause: number): void {
-  const sent = wire.renewals(hold.nonce);
-  const held = (hold.ended ?? world.now) - hold.acquired;
-  // Twice for scripts that an endpoint does not know yet, and for a client in between that repeats.
-  const most = 4 * (byHand + 3) + (3 * held) / pause;
-  if (sent <= most) return;
-  world.violate("requests are bounded", `${process.name} sent ${sent} renewals in ${held.toFixed()} ms`);
 }
