@@ -129,6 +129,22 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("ReadWriteLock on $title", ({ open, 
     expect(await make(second, name).tryAcquireRead()).not.toBeNull();
   });
 
+  test.runIf(count > 1)("a writer that waits is announced also where it is not refused", async () => {
+    const name = newResource("read-write");
+    const reading = await make(first, name).acquireRead();
+    await allArrived(first.links);
+    await store.execute(0, ["DEL", keyOf("redlock", "read-write", name)]);
+    const controller = new AbortController();
+    const { writing, links } = await writerAt(name, controller.signal);
+    const failed = rejection(writing);
+    await until(async () => (await announcements(name)) === count, "announcements everywhere");
+    expect(await settled(failed)).toBe(false);
+    controller.abort(new Error("enough"));
+    await failed;
+    await allArrived(links);
+    await reading.release();
+  });
+
   test("a writer that does not wait is not announced", async () => {
     const name = newResource("read-write");
     await make(first, name).acquireRead();
