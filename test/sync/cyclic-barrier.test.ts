@@ -155,6 +155,29 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))(
       expect(number).toBeGreaterThan(old! + 1);
     });
 
+    test("a minority that is a generation behind leads nobody back", async () => {
+      if (minority === 0) return;
+      const name = newResource("barrier");
+      const key = keyOf("redlock", "barrier", name);
+      const [a, b] = ["a", "b"].map((id) => party(name, id, { parties: 2 })) as [Party, Party];
+      const early = a.meet();
+      await waits(a);
+      const behind = String(await store.execute(0, ["HGET", key, "g"]));
+      const [first] = await Promise.all([early, b.meet()]);
+      await Promise.all([a, b].map(({ links }) => allArrived(links)));
+      for (let index = 0; index < minority; index += 1) {
+        await store.execute(index, ["HSET", key, "g", behind, "ia", "1", "ib", "1"]);
+      }
+      // At first nobody else answers.
+      for (const link of a.links.slice(minority)) {
+        const before = link.sent.length;
+        link.fate = () => (link.sent.length < before + 3 ? "refused" : "delivered");
+      }
+      const again = a.meet();
+      await waits(a, 4);
+      expect(await Promise.all([again, b.meet()])).toEqual([first + 1, first + 1]);
+    });
+
     test("garbage is no arrival", async () => {
       const replies = [["t0", "g1", []], ["OK"], "OK", null, 1];
       for (const reply of replies) {
