@@ -177,6 +177,9 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("ReentrantLock on $title", ({ open, 
     expect(await holds(name)).toEqual(new Array(count).fill(1));
     const key = keyOf("redlock", "reentrant", name);
     for (const left of (await onEach(store, "PTTL", key)) as number[]) expect(left).toBeGreaterThan(50_000);
+    for (const found of (await onEach(store, "ZRANGE", key, "0", "-1", "WITHSCORES")) as string[][]) {
+      expect(Number(found[1]) - Date.now()).toBeGreaterThan(50_000);
+    }
     expect(await hold.release()).toBe(true);
     expect(await holds(name)).toEqual(new Array(count).fill(0));
   });
