@@ -200,8 +200,9 @@ export function watchQueue(runtime: Runtime, backoff: Backoff): Watch {
     pause(ahead) {
       if (ahead === undefined) return "wait";
       const at = clock();
-      first ??= [at, ahead];
-      if (ahead < last[1]) last = [at, ahead];
+      // More than before: somebody's first request was on its way for longer than this one's. So nothing is known yet.
+      if (!first || ahead > last[1]) first = last = [at, ahead];
+      else if (ahead < last[1]) last = [at, ahead];
       const served = first[1] - ahead;
       // ms that each takes: on average, or at least, where the present one takes longer.
       const each = Math.max(min, at - last[0], served > 0 ? (at - first[0]) / served : 0);
