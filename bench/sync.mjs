@@ -11,6 +11,11 @@ const hold = 50;
 const runs = 5;
 const kinds = [
   { what: "plain lock", at: 1, make: (redlock, name) => (options) => redlock.acquire(name, options) },
+  {
+    what: "plain lock, `backoff.max` 100",
+    at: 1,
+    make: (redlock, name) => (options) => redlock.acquire(name, { ...options, backoff: { max: 100 } }),
+  },
   { what: "FairLock", at: 1, make: acquirer((redlock, name) => new FairLock(redlock, name)) },
   {
     what: "Semaphore of 4",

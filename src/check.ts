@@ -23,9 +23,18 @@ export function checkType<Value>(name: string, value: Value, type: string): Valu
   return value;
 }
 
+/** Text of 1 … `most` characters. Its length alone is told; it may be a secret. */
+export function checkText(name: string, value: string, most = 255): string {
+  const { length } = checkType(name, value, "string");
+  if (length < 1 || length > most) {
+    throw new RangeError(`${name} must have 1 … ${most} characters, has ${length}`);
+  }
+  return checkWellFormed(name, value);
+}
+
 /**
  * Text that UTF-8 can hold. Half of a surrogate pair arrives in Redis as the same replacement as every other half:
- * different names would become one there. The text is not told; it may be a secret.
+ * different names would become one there.
  */
 export function checkWellFormed(name: string, value: string): string {
   if (/\p{Surrogate}/u.test(value)) throw new RangeError(`${name} has half of a surrogate pair in it`);

@@ -1,5 +1,5 @@
 import { type Backoff, checkBackoff } from "./backoff.ts";
-import { checkInteger, checkNumber, checkType, checkWellFormed } from "./check.ts";
+import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from "./check.ts";
 import { type EventHook, emit, type RedlockEvent } from "./events.ts";
 import { type Assembly, scatter } from "./quorum.ts";
 
@@ -133,12 +133,7 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
     checkType("signal.addEventListener", signal.addEventListener, "function");
     checkType("signal.removeEventListener", signal.removeEventListener, "function");
   }
-  if (token !== undefined) {
-    const { length } = checkType("token", token, "string");
-    // Its length alone is told: the token is a secret.
-    if (length < 1 || length > 255) throw new RangeError(`token must have 1 … 255 characters, has ${length}`);
-    checkWellFormed("token", token);
-  }
+  if (token !== undefined) checkText("token", token);
   if (deadline !== undefined) checkNumber("deadline", deadline, 0, Infinity);
   return options;
 }
@@ -146,12 +141,7 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
 /** One or several resources as a list, each once, in the order given. */
 export function checkResources(resource: string | readonly string[]): string[] {
   const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
-  for (const name of resources) {
-    if (!checkType("resource", name, "string") || name.length > 1_024) {
-      throw new RangeError(`a resource must have 1 … 1024 characters, got ${name.length}`);
-    }
-    checkWellFormed("a resource", name);
-  }
+  for (const name of resources) checkText("resource", name, 1_024);
   if (resources.length < 1 || resources.length > 100) {
     throw new RangeError(`1 … 100 resources can be locked together, got ${resources.length}`);
   }

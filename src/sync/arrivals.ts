@@ -1,5 +1,4 @@
 import { pauses } from "../backoff.ts";
-import { checkType, checkWellFormed } from "../check.ts";
 import { QuorumError } from "../errors.ts";
 import { handOver, type Settings } from "../options.ts";
 import { type Answer, ask, quorumOf, type Round, unlessAborted, type Verdict } from "../quorum.ts";
@@ -93,13 +92,6 @@ export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "drift
 /** The ttl where none is given: 24 hours. */
 export const usualTtl = 86_400_000;
 
-/** An arrival's id. */
-export function checkId(id: string): string {
-  const { length } = checkType("id", id, "string");
-  if (length < 1 || length > 255) throw new RangeError(`an id must have 1 … 255 characters, got ${length}`);
-  return checkWellFormed("an id", id);
-}
-
 /**
  * Asks round after round until there is an answer or the waiting is over. A question that follows from what was seen
  * is asked at once, the same one again after a pause.
@@ -135,7 +127,7 @@ export async function consult<Value>(
     if (follows && left > -5 * timeout) continue;
     const pause = Math.min(nextPause(), left);
     if (pause <= 0) {
-      if (verdict === "no quorum") throw new QuorumError("hear of arrivals at", [name], round.votes());
+      if (verdict === "no quorum") throw new QuorumError("watch", [name], round.votes());
       throw new ArrivalsMissingError(name, count, sight.ids.size, elapsed());
     }
     await sleep(runtime, pause, signal);
@@ -164,7 +156,7 @@ async function askOne(
     return { outcome: "held", at: "", ids: [], inUse: ids };
   }
   // It cannot stay at an earlier generation, nor be without an arrival that it was given.
-  const isSane = /^(g\d+(t\w+)?)?$/.test(at) && at >= to && Array.isArray(ids);
+  const isSane = /^(g\w+)?$/.test(at) && at >= to && Array.isArray(ids);
   if (echo !== nonce || !isSane || (at === to && field && !ids.includes(field))) {
     throw new Error("unexpected reply to a script");
   }
@@ -173,7 +165,9 @@ async function askOne(
 
 function sightOf({ settings, name, count }: Roll, round: Round<ArrivalAnswer>, verdict: Verdict): Sight {
   const total = settings.endpoints.length;
-  const answers = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
+  const answers = round.answers.filter(
+    (answer): answer is ArrivalAnswer => !!answer && answer.outcome !== "error",
+  );
   // By so many that no quorum is left. Of fewer, it may be they that heard of a wrong number first.
   const others = answers.flatMap(({ inUse = [] }) => inUse);
   if (others.length > total - quorumOf(total)) {

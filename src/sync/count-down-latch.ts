@@ -1,8 +1,8 @@
-import { checkInteger } from "../check.ts";
+import { checkInteger, checkText } from "../check.ts";
 import { keyOf } from "../grant.ts";
 import { checkAcquire } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
-import { type ArrivalOptions, checkId, consult, type Question, type Roll, usualTtl } from "./arrivals.ts";
+import { type ArrivalOptions, consult, type Question, type Roll, usualTtl } from "./arrivals.ts";
 import { checkName, syncSettings } from "./hold.ts";
 
 /** How many have to arrive, and the defaults of every call. */
@@ -93,7 +93,7 @@ export class CountDownLatch {
   }
 
   async #ask(first: Question, options: ArrivalOptions, waits: boolean): Promise<LatchState> {
-    if (first.id !== undefined) checkId(first.id);
+    if (first.id !== undefined) checkText("id", first.id);
     const { count } = this;
     const roll = this.#roll(options);
     const arrived = new Set<string>();

@@ -1,17 +1,9 @@
-import { checkInteger } from "../check.ts";
+import { checkInteger, checkText } from "../check.ts";
 import { keyOf } from "../grant.ts";
 import { checkAcquire } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
-import {
-  type ArrivalOptions,
-  checkId,
-  consult,
-  type Question,
-  type Roll,
-  type Sight,
-  usualTtl,
-} from "./arrivals.ts";
+import { type ArrivalOptions, consult, type Question, type Roll, type Sight, usualTtl } from "./arrivals.ts";
 import { checkName, syncSettings } from "./hold.ts";
 
 /** How many have to meet, and the defaults of every call. */
@@ -100,7 +92,7 @@ export class CyclicBarrier {
    * @throws the signal's reason when it aborts
    */
   async arriveAndWait(id: string, options: ArrivalOptions = {}): Promise<number> {
-    checkId(id);
+    checkText("id", id);
     const roll = this.#roll(options);
     const { runtime, ttl } = roll.settings;
     const visits = this.#visits;

@@ -10,10 +10,7 @@ export class LimitMismatchError extends RedlockError {
   readonly inUse: number;
 
   constructor(resource: string, limit: number, inUse: number) {
-    super(
-      "LIMIT_MISMATCH",
-      `${JSON.stringify(resource)} is in use with a limit of ${inUse}, not of ${limit}`,
-    );
+    super("LIMIT_MISMATCH", `${JSON.stringify(resource)} is in use with ${inUse}, not ${limit}`);
     this.name = "LimitMismatchError";
     this.resource = resource;
     this.limit = limit;

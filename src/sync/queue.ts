@@ -40,7 +40,7 @@ if ttl > 0 then
   end
 end
 local time = redis.call("TIME")
-local now = time[1] * 1000.0 + math.floor(time[2] / 1000)
+local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
 local live, ahead, latest, own, calls = {}, 0, 0, now + lapse, 2
 for other, lapses in string.gmatch(queue, "(%w+):(%d+)") do
   if other == ticket then
@@ -75,8 +75,8 @@ if holder ~= value then return {0, ahead, calls + 1} end
 redis.call("DEL", KEYS[1])
 return {value, 0, calls + 2}`,
   sha: {
-    redis: "92b44617118f4111869ee420bcee58786cb5067f",
-    upstash: "c21c712db82b6b6cf16ed6201b8de6e5f31a349a",
+    redis: "981239d8c7f4f76f4808c56ea8f6d85b23ea3330",
+    upstash: "b87b8332e91308d795cfae7b08eb33ff5a7d01a5",
   },
 };
 

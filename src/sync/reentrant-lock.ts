@@ -1,5 +1,5 @@
 import { contend } from "../acquire.ts";
-import { checkType, checkWellFormed } from "../check.ts";
+import { checkText } from "../check.ts";
 import { LockHeldError } from "../errors.ts";
 import { keyOf } from "../grant.ts";
 import { Lock } from "../lock.ts";
@@ -42,7 +42,7 @@ export class ReentrantLock {
     this.#redlock = redlock;
     this.#options = options;
     const { runtime } = syncSettings(redlock, options);
-    this.owner = owner === undefined ? randomToken(runtime) : checkOwner(owner);
+    this.owner = owner === undefined ? randomToken(runtime) : checkText("owner", owner);
   }
 
   /**
@@ -76,10 +76,4 @@ export class ReentrantLock {
       throw error;
     }
   }
-}
-
-function checkOwner(owner: string): string {
-  const { length } = checkType("owner", owner, "string");
-  if (length < 1 || length > 255) throw new RangeError(`owner must have 1 … 255 characters, has ${length}`);
-  return checkWellFormed("owner", owner);
 }

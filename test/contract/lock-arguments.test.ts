@@ -73,15 +73,15 @@ describe("wrong arguments", () => {
   });
 
   test.each<[unknown, typeof TypeError | typeof RangeError, string]>([
-    ["", RangeError, "got 0"],
-    ["x".repeat(1_025), RangeError, "got 1025"],
+    ["", RangeError, "has 0"],
+    ["x".repeat(1_025), RangeError, "has 1025"],
     [[], RangeError, "got 0"],
     [Array.from({ length: 101 }, (_, index) => `r${index}`), RangeError, "got 101"],
     [5, TypeError, "resource must be a string"],
     [null, TypeError, "got null"],
     [undefined, TypeError, "got undefined"],
     [["a", 5], TypeError, "resource must be a string"],
-    [["a", ""], RangeError, "got 0"],
+    [["a", ""], RangeError, "has 0"],
   ])("the resource %o", async (resource, type, said) => {
     const name = resource as string;
     await expectRefused(() => redlock.acquire(name), type, said);

@@ -112,6 +112,7 @@ describe("the packed package", () => {
       import { withIdempotency } from "redlock-edge/http";
       import { idempotent, lock as lockRoute } from "redlock-edge/hono";
       import { github, standardWebhooks } from "redlock-edge/webhooks";
+      import { CountDownLatch, CyclicBarrier, FairLock, ReadWriteLock, ReentrantLock } from "redlock-edge/sync";
       import { debounce, once, Semaphore } from "redlock-edge/sync";
       import { memoryEndpoint } from "redlock-edge/testing";
       import { startEndpoints } from "redlock-edge/dev";
@@ -127,6 +128,12 @@ describe("the packed package", () => {
       const { slot } = await new Semaphore(redlock, "s", { limit: 1 }).acquire();
       const nightly = await once(redlock, "nightly", { every: 60_000 }, () => "ran");
       const last = await debounce(redlock, "d", { window: 5 }, () => "last");
+      const reading = await new ReadWriteLock(redlock, "w").acquireRead();
+      const again = await new ReentrantLock(redlock, "r").acquire();
+      const turn = await new FairLock(redlock, "f").acquire();
+      const freed = await Promise.all([reading, again, turn].map((hold) => hold.release()));
+      const { open } = await new CountDownLatch(redlock, "l", { count: 1 }).arrive("it");
+      const passed = await new CyclicBarrier(redlock, "c", { parties: 1 }).arriveAndWait("it");
       // Lua's remainder as Redis has it: a patch of the Lua machine that a bundler must not shake off.
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
@@ -134,7 +141,7 @@ describe("the packed package", () => {
       const real = await Redlock.fromEnv(local.env()).using("b", () => "used");
       const devLua = await local.endpoints[0].execute(remainder());
       await local.close();
-      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware, slot, nightly, last]));`;
+      console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware, slot, nightly, last, freed, open, passed > 0]));`;
     writeFileSync(join(folder, "program.mjs"), program);
     expect(JSON.parse(run(process.execPath, "program.mjs"))).toEqual([
       true,
@@ -150,6 +157,9 @@ describe("the packed package", () => {
       0,
       { ran: true, value: "ran" },
       { ran: true, value: "last" },
+      [true, true, true],
+      true,
+      true,
     ]);
   });
 
@@ -323,8 +333,12 @@ describe("the packed package", () => {
       return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
     };
     const core = await sizeOf();
-    for (const name of ["Semaphore", "once", "debounce"]) {
-      expect((await sizeOf(name)) - core, name).toBeLessThan(1_500);
+    const names = Object.keys(await import("../../src/sync/index.ts")).filter((name) => !/Error$/.test(name));
+    expect(names).toHaveLength(8);
+    for (const name of names) {
+      // A barrier is a latch and more.
+      const most = name === "CyclicBarrier" ? 1_720 : 1_536;
+      expect((await sizeOf(name)) - core, name).toBeLessThanOrEqual(most);
     }
   });
 });

@@ -207,9 +207,9 @@ describe("checkResources", () => {
   });
 
   test.each<[what: string, value: unknown, type: new () => Error, shown: string]>([
-    ["an empty name", "", RangeError, "got 0"],
-    ["an empty name among others", ["a", ""], RangeError, "got 0"],
-    ["a name that is too long", "x".repeat(1_025), RangeError, "got 1025"],
+    ["an empty name", "", RangeError, "has 0"],
+    ["an empty name among others", ["a", ""], RangeError, "has 0"],
+    ["a name that is too long", "x".repeat(1_025), RangeError, "has 1025"],
     ["none", [], RangeError, "got 0"],
     ["too many", Array.from({ length: 101 }, (_, index) => `r${index}`), RangeError, "got 101"],
     ["a number", 42, TypeError, "got number"],
