@@ -8,7 +8,7 @@ import { allArrived, type OpenStore } from "../support/stores.ts";
 import { rejection, settled, until } from "../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
-describe.each(stores([1, 2, 3, 5], [1, 3]))("ReadWriteLock on $title", ({ open, count }) => {
+describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, count }) => {
   const quorum = Math.floor(count / 2) + 1;
   let store: OpenStore;
   let first: Visitor;
