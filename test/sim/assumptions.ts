@@ -67,6 +67,24 @@ export const invariants = {
   "a stored result stands": ["kept memory"],
   /** A replay is a handler's result, and while nothing is lost the same for everybody. */
   "replays agree": ["kept memory"],
+  /** What is held stays held until it is given back or its validity is over. */
+  "holds survive": ["bounded drift", "kept memory", "a clock that goes on", "single execution"],
+  /** Nobody reads or writes beside a writer; of holds that were extended, as for a lock. */
+  "a writer is alone": exclusive,
+  /** All holds of a reentrant lock are one owner's; of holds that were extended, as for a lock. */
+  "one owner at a time": exclusive,
+  /** While nothing is wrong, whoever came and was told to wait is served before everybody who comes later. */
+  "served in order": [],
+  /** Nobody is told that a latch is open before so many different ids have begun to arrive. */
+  "a latch opens with the last": [],
+  /** Whoever asks after somebody was told that a latch is open is told so, too. */
+  "an open latch stays open": ["kept memory"],
+  /** When all were told that they have arrived, one of them was told that the latch is open. */
+  "arrivals count": ["kept memory"],
+  /** Nobody passes a barrier as often as it does before all parties have begun to arrive as often. */
+  "a barrier waits for all": ["kept memory"],
+  /** The parties of a barrier pass the same generations, one after another. */
+  "generations follow": ["kept memory"],
   /** At most one holder of a semaphore's slot has validity left; of one that was extended, as for a lock. */
   "one holder per slot": exclusive,
   /** No more permits of a semaphore are valid than its limit says, and none beside one of another limit. */

@@ -26,7 +26,7 @@ export function hand(
   actor: Actor,
   handle: Held["handle"],
   holds: Holds,
-  grant: Pick<Hold, "resources" | "nonce" | "invoked"> & Partial<Pick<Hold, "holder" | "fence">>,
+  grant: Pick<Hold, "resources" | "nonce" | "invoked"> & Partial<Pick<Hold, "holder" | "fence" | "group">>,
   listens: boolean,
 ): Held {
   const { world, process, wire, scenario } = actor;
@@ -57,6 +57,11 @@ export async function useHandle(actor: Actor, held: Held, timeout: number): Prom
   if (scenario.lingering && draw.chance(0.5)) return linger(actor, held, timeout);
   let extensions = 0;
   let concurrent: Promise<unknown> | undefined;
+  if (draw.chance(0.2)) {
+    // Before an execution of the take that comes late.
+    extensions += 1;
+    await extend(actor, held, 2 * scenario.ttl, timeout);
+  }
   for (let steps = draw.integer(0, 3); steps > 0; steps -= 1) {
     await actor.sleep(draw.between(0, draw.chance(0.2) ? 1.5 : 0.4) * handle.ttl);
     const step = draw.fraction();
@@ -126,6 +131,11 @@ export async function extend(
   }
   const lost = !(outcome.error instanceof QuorumError);
   world.count(lost ? "extend: lost" : "extend: no quorum");
+  // A lock of an owner may have been given back by another handle of his.
+  const gone = lost && String(outcome.error).includes("gone from a quorum");
+  if (gone && left > 0 && hold.holder === hold.nonce && hold.releaseInvoked === undefined) {
+    world.violate("holds survive", `${process.name} lost ${hold.resources} with ${left.toFixed()} ms left`);
+  }
   const askedNobody = world.now === invoked && traffic() === before;
   if (lost && alone && askedNobody && left > 0 && hold.releaseInvoked === undefined) {
     world.violate("refusals are true", `${process.name} may not extend, with ${left.toFixed()} ms left`);

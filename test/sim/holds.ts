@@ -17,6 +17,8 @@ export interface Hold {
   readonly invoked: number;
   readonly acquired: number;
   readonly fence: number | undefined;
+  /** Those of one group hold it together, each on its own. */
+  readonly group: string | undefined;
   /** A release by another handle of its owner may yet be executed: nobody knows how long it is held. */
   vague: boolean;
   readonly extensions: Extensions;
@@ -39,11 +41,12 @@ export interface Extensions {
 /** Something that has just been handed out. */
 export function newHold(
   grant: Pick<Hold, "resources" | "nonce" | "process" | "remaining" | "told" | "invoked" | "acquired"> &
-    Partial<Pick<Hold, "holder" | "fence">>,
+    Partial<Pick<Hold, "holder" | "fence" | "group">>,
 ): Hold {
   return {
     holder: grant.nonce,
     fence: undefined,
+    group: undefined,
     ...grant,
     vague: false,
     extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
@@ -85,6 +88,7 @@ export class Holds {
       const current = this.#on(resource);
       for (const other of current) {
         if (hold.vague || other.holder === holder || other.remaining() <= 0) continue;
+        if (hold.group !== undefined && hold.group === other.group) continue;
         this.#world.violate(
           this.#invariant,
           `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,

@@ -83,4 +83,177 @@ export const syncMutants: readonly Mutant[] = [
     ],
     noticedBy: ["refusals are true"],
   },
+  {
+    name: "readers ignore the writer",
+    breaks: "somebody reads what is being written",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: "if left > 0 and string.sub(other, from)",
+        replace: 'if left > 0 and string.sub(member, from) ~= "r" and string.sub(other, from)',
+      },
+    ],
+    noticedBy: ["a writer is alone"],
+  },
+  {
+    name: "members are there until the first of them ends",
+    breaks: "the deadline that is over first is taken for that of all",
+    patches: [{ file: "sync/members.ts", find: "key, -1, -1,", replace: "key, 0, 0," }],
+    noticedBy: ["a writer is alone", "one owner at a time", "holds survive"],
+  },
+  {
+    name: "all members end with the one who came last",
+    breaks: "a short hold cuts the time for which the longer ones are remembered",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'string.format("%.0f", now + math.max(ms, left)))',
+        replace: 'string.format("%.0f", now + ms))',
+      },
+    ],
+    noticedBy: ["a writer is alone", "one owner at a time", "holds survive", "validity is honest"],
+  },
+  {
+    name: "late execution undoes a member's extension",
+    breaks: "a take that is executed a second time brings the end forward",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'put(KEYS[1], "GT", member, ttl, left)',
+        replace: 'put(KEYS[1], "CH", member, ttl, left)',
+      },
+    ],
+    noticedBy: ["a writer is alone", "one owner at a time", "validity is honest"],
+  },
+  {
+    name: "the first who leaves frees it for all",
+    breaks: "holds are counted, or are one key: a withdrawal of one hold takes the others along",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'redis.call("ZREM", KEYS[1], member)',
+        replace: 'redis.call("DEL", KEYS[1])',
+      },
+    ],
+    noticedBy: ["a writer is alone", "one owner at a time", "holds survive"],
+  },
+  {
+    name: "members have no tombstone",
+    breaks: "a take that is executed after its withdrawal holds it for nobody",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'if redis.call("EXISTS", unpack(KEYS, 2, 1 + ARGV[5])) > 0 then return {0, 0} end\n',
+        replace: "",
+      },
+    ],
+    noticedBy: ["withdrawn stays withdrawn"],
+  },
+  {
+    name: "nobody hears of a writer that waits",
+    breaks: "readers that follow one another starve the writer",
+    patches: [{ file: "sync/members.ts", find: "refused = math.max(refused, (last(waiting)))", replace: "" }],
+    noticedBy: ["waiters are served"],
+  },
+  {
+    name: "whoever comes first is served",
+    breaks: "the queue is kept, but nobody looks at it",
+    patches: [{ file: "sync/queue.ts", find: 'not holder and queue == ""', replace: "not holder" }],
+    noticedBy: ["served in order"],
+  },
+  {
+    name: "a dead ticket is not passed",
+    breaks: "whoever died in the queue is waited for as long as somebody waits",
+    patches: [{ file: "sync/queue.ts", find: "elseif tonumber(lapses) > now then", replace: "else" }],
+    noticedBy: ["waiters are served"],
+  },
+  {
+    name: "the queue's lock is given out twice",
+    breaks: "the head of the queue takes the lock while another holds it",
+    patches: [
+      {
+        file: "sync/queue.ts",
+        find: "local takes = ttl > 0 and not holder and ahead == 0",
+        replace: "local takes = ttl > 0 and ahead == 0",
+      },
+    ],
+    noticedBy: ["mutual exclusion", "linearizable", "holds survive"],
+  },
+  {
+    name: "an arrival counts as often as it comes",
+    breaks: "arrivals are counted, so a repeated one opens the latch too early",
+    patches: [
+      {
+        file: "sync/arrivals.ts",
+        find: "const nonce = randomToken(settings.runtime);",
+        replace: "const nonce = randomToken(settings.runtime);\n  if (id !== undefined) id += nonce;",
+      },
+    ],
+    noticedBy: ["a latch opens with the last", "a barrier waits for all"],
+  },
+  {
+    name: "a latch is open when somebody knows all",
+    breaks:
+      "what a minority has heard of is told before a quorum knows, and the next one who asks finds it closed",
+    patches: [
+      {
+        file: "sync/count-down-latch.ts",
+        find: "if (isOpen || arrived.size >= count) return { to: open };",
+        replace:
+          "if (isOpen || arrived.size >= count) return { value: { open: true, arrived: count, remaining: 0 } };",
+      },
+    ],
+    noticedBy: ["an open latch stays open", "arrivals count"],
+  },
+  {
+    name: "an arrival at a minority counts",
+    breaks: "whoever is told that it has arrived may be missing for the next one who asks",
+    patches: [
+      {
+        file: "sync/count-down-latch.ts",
+        find: '      if (verdict !== "granted") return asked;\n',
+        replace: "",
+      },
+    ],
+    noticedBy: ["arrivals count"],
+  },
+  {
+    name: "a party passes alone",
+    breaks: "all but one have arrived, and they go on",
+    patches: [
+      {
+        file: "sync/cyclic-barrier.ts",
+        find: "ids.size < roll.count ?",
+        replace: "ids.size < roll.count - 1 ?",
+      },
+    ],
+    noticedBy: ["a barrier waits for all"],
+  },
+  {
+    name: "a generation passes on a minority",
+    breaks: "whoever sees all passes before a quorum knows; the next one who asks is a generation behind",
+    patches: [
+      {
+        file: "sync/cyclic-barrier.ts",
+        find: 'if (verdict !== "granted" || asked.to !== to) return question();\n      if (passed) return',
+        replace:
+          'if (passed) return { value: levelOf(passed) };\n      if (verdict !== "granted" || asked.to !== to) return question();\n      if (passed) return',
+      },
+    ],
+    noticedBy: ["a barrier waits for all", "generations follow"],
+  },
+  {
+    name: "endpoints go back to an earlier generation",
+    breaks: "a request that comes late undoes what came after it",
+    patches: [
+      { file: "sync/arrivals.ts", find: "  if to > at then", replace: "  if to ~= at then" },
+      { file: "sync/arrivals.ts", find: 'if to ~= "" and to >= at then', replace: 'if to ~= "" then' },
+    ],
+    noticedBy: [
+      "an open latch stays open",
+      "a barrier waits for all",
+      "generations follow",
+      "waiters are served",
+    ],
+  },
 ];

@@ -134,17 +134,27 @@ export function link(
     }
   }
 
-  /** ms for which the keys stand at least; 0 when one is not there. */
-  function timeLeft({ keys }: Request): number {
+  /** ms for which the keys, or the member in them, stand at least; 0 when one is not there. */
+  function timeLeft({ keys, value, isMember }: Request): number {
+    if (isMember) return Math.max(0, deadlineOf(keys[0]!, value) - server.time());
     return Math.max(0, Math.min(...keys.map((key) => Number(server.execute(["PTTL", key])))));
   }
 
   /** Whoever repeats a request must not be refused because of it: then nobody gives back what it took. */
-  function checkRefusal({ keys, value }: Request, command: Command): void {
-    if (keys.some((key) => server.execute(["GET", key]) !== value)) return;
+  function checkRefusal(request: Request, command: Command): void {
+    const { keys, value, isMember } = request;
+    const stands = isMember
+      ? timeLeft(request) > 0
+      : keys.every((key) => server.execute(["GET", key]) === value);
+    if (!stands) return;
     // A plain command cannot tell; it is for where nobody repeats requests.
     const needs = command[0] === "SET" && verbatim ? (["single execution"] as const) : [];
     world.violate("refusals are true", `${name} refused ${keys} to ${process.name} because of itself`, needs);
+  }
+
+  /** Until when a member stands, by the server's clock in ms; 0 when it does not. */
+  function deadlineOf(key: string, member: string): number {
+    return Number(server.execute(["ZSCORE", key, member]) ?? 0);
   }
 
   function isCut(): boolean {

@@ -1,5 +1,8 @@
 import type { Command } from "../../src/endpoint.ts";
 import type { Script } from "../../src/scripts.ts";
+import { arrivalScript } from "../../src/sync/arrivals.ts";
+import { memberScript } from "../../src/sync/members.ts";
+import { queueScript } from "../../src/sync/queue.ts";
 import { slotScript } from "../../src/sync/slots.ts";
 
 /** What a command of the library asks an endpoint for. */
@@ -13,6 +16,8 @@ export interface Request {
   readonly tombstone: string | undefined;
   /** Asks an owner's or a grant's value to stay, and raises counters only. */
   readonly raises: boolean;
+  /** The value is one of a set's. */
+  readonly isMember?: boolean;
   /** What it is about, where that is more than its keys. */
   readonly about?: string;
 }
@@ -34,8 +39,12 @@ export function readRequest(command: Command): Request {
   if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
   const count = Number(words[2]);
   const names = words.slice(3, 3 + count);
-  if (isScript(words[1]!, slotScript)) return readSlots(names, words.slice(3 + count));
-  const [operation, value = "", from, keyCount, ttl] = words.slice(3 + count);
+  const args = words.slice(3 + count);
+  if (isScript(words[1]!, slotScript)) return readSlots(names, args);
+  if (isScript(words[1]!, memberScript)) return readMember(names, args);
+  if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
+  if (isScript(words[1]!, queueScript)) return readTicket(names, args);
+  const [operation, value = "", from, keyCount, ttl] = args;
   return {
     operation: operation as Request["operation"],
     keys: names.slice(0, Number(keyCount)),
@@ -55,6 +64,30 @@ function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]
   const operation = span === "0" ? "renew" : "take";
   const keys = span === "0" ? slots : slots.slice(0, Number(span));
   return { operation, keys, value, from: 1, tombstone: undefined, raises: false, about: limit! };
+}
+
+function readMember([key, tombstone]: string[], args: string[]): Request {
+  const [operation, value = "", , , tombstones] = args;
+  return {
+    operation: operation as Request["operation"],
+    keys: [key!],
+    value,
+    // Of a member everything is compared, also where others of its group are welcome.
+    from: 1,
+    tombstone: tombstones === "0" ? undefined : tombstone,
+    raises: false,
+    isMember: true,
+  };
+}
+
+function readTicket([lock, , , tombstone]: string[], [value = "", , , ttl]: string[]): Request {
+  const operation = ttl === "0" ? "drop" : "take";
+  return { operation, keys: [lock!], value, from: 1, tombstone, raises: false };
+}
+
+/** Nothing is taken: what has arrived stays. */
+function readArrival(keys: string[], [value = ""]: string[]): Request {
+  return { operation: "look", keys, value, from: 1, tombstone: undefined, raises: false };
 }
 
 /** The part of a value that is new in every round: a lock's nonce, or a run's token. */

@@ -25,7 +25,12 @@ export class Server {
     this.rate = rate;
     this.offset = offset;
     this.#scheduler = scheduler;
-    this.#engine = borrow(dialect, () => epoch + this.offset + this.#scheduler.now * this.rate);
+    this.#engine = borrow(dialect, () => this.time());
+  }
+
+  /** What its clock says, in ms since 1970. */
+  time(): number {
+    return epoch + this.offset + this.#scheduler.now * this.rate;
   }
 
   /** @throws ReplyError when Redis would answer with an error */

@@ -187,20 +187,26 @@ async function takeTurns(
   );
   const bound = 1.1 * Math.max(rest, pending) + 15_000;
   world.trace(() => `turns within ${bound.toFixed()} ms`);
-  const turns = alive.flatMap((actor) => [
-    ...(scenario.work.includes("idempotency") ? [takeTurnWithKey(actor, stories, bound)] : []),
-    ...(scenario.work.some((kind) => kind === "lock" || kind === "using") ? [takeTurn(actor, bound)] : []),
-    ...[...workloads.values()].map((workload) => workload.turn(actor, bound)),
-  ]);
-  let over = false;
-  void Promise.all(turns).then(() => (over = true));
-  await world.scheduler.run(world.now + bound, () => over);
-  if (!over) {
+  const waiting = new Set<{ readonly actor: Actor }>();
+  const begin = (actor: Actor, turn: Promise<void>) => {
+    const entry = { actor };
+    waiting.add(entry);
+    void turn.then(() => waiting.delete(entry));
+  };
+  for (const actor of alive) {
+    const { work: kinds } = scenario;
+    if (kinds.includes("idempotency")) begin(actor, takeTurnWithKey(actor, stories, bound));
+    if (kinds.includes("lock") || kinds.includes("using")) begin(actor, takeTurn(actor, bound));
+    for (const workload of workloads.values()) begin(actor, workload.turn(actor, bound));
+  }
+  const isOver = () => [...waiting].every(({ actor }) => !actor.process.alive);
+  await world.scheduler.run(world.now + bound, isOver);
+  if (!isOver()) {
     world.violate(
       "waiters are served",
       `not within ${bound.toFixed()} ms${scenario.silentMinority ? ", one endpoint silent" : ""}`,
     );
-    await world.scheduler.run(world.now + 20 * bound, () => over);
+    await world.scheduler.run(world.now + 20 * bound, isOver);
   }
 }
 

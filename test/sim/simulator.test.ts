@@ -73,12 +73,20 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [309, "locks", "withdrawn stays withdrawn", ["bounded delay"]],
   [2, "semaphore", "one holder per slot", ["bounded drift"]],
   [2, "semaphore", "permits within the limit", ["bounded drift"]],
-  [33, "semaphore", "one holder per slot", ["absence after memory loss", "kept memory"]],
+  [187, "semaphore", "one holder per slot", ["absence after memory loss", "kept memory"]],
   [7, "semaphore", "one holder per slot", ["a clock that goes on"]],
   [7, "semaphore", "permits within the limit", ["a clock that goes on"]],
   [7, "once", "one run per interval", ["bounded drift"]],
   [33, "once", "one run per interval", ["absence after memory loss", "kept memory"]],
   [7, "once", "one run per interval", ["a clock that goes on"]],
+  [7, "read-write", "a writer is alone", ["bounded drift"]],
+  [3, "read-write", "a writer is alone", ["absence after memory loss", "kept memory"]],
+  [7, "read-write", "holds survive", ["a clock that goes on"]],
+  [7, "reentrant", "one owner at a time", ["bounded drift"]],
+  [37, "reentrant", "one owner at a time", ["absence after memory loss", "kept memory"]],
+  [7, "reentrant", "one owner at a time", ["a clock that goes on"]],
+  [7, "fair", "mutual exclusion", ["bounded drift"]],
+  [45, "barrier", "generations follow", ["kept memory"]],
 ];
 
 test.each(needs)(

@@ -1,7 +1,12 @@
 import type { Actor, Stage } from "./actor.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
+import { barrierWorkload } from "./work-barrier.ts";
+import { fairWorkload } from "./work-fair.ts";
+import { latchWorkload } from "./work-latch.ts";
 import { onceWorkload } from "./work-once.ts";
+import { readWriteWorkload } from "./work-read-write.ts";
+import { reentrantWorkload } from "./work-reentrant.ts";
 import { semaphoreWorkload } from "./work-semaphore.ts";
 
 /** What the processes of a world do with one synchronizer, and what is to be true of it. */
@@ -21,6 +26,11 @@ export interface Workload {
 const workloads = {
   semaphore: semaphoreWorkload,
   once: onceWorkload,
+  "read-write": readWriteWorkload,
+  reentrant: reentrantWorkload,
+  fair: fairWorkload,
+  latch: latchWorkload,
+  barrier: barrierWorkload,
 } satisfies Record<string, (stage: Stage, draw: Draw) => Workload>;
 
 export type Synchronizer = keyof typeof workloads;

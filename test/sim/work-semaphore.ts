@@ -1,11 +1,11 @@
 import { keyOf } from "../../src/grant.ts";
-import { LockHeldError, QuorumError } from "../../src/index.ts";
 import { LimitMismatchError, type Permit, Semaphore } from "../../src/sync/index.ts";
 import { lockModel, semaphoreModel } from "../linearizability/models.ts";
-import { type Actor, drawOptions, type Stage } from "./actor.ts";
+import type { Actor, Stage } from "./actor.ts";
 import { invariants } from "./assumptions.ts";
+import { refusalOf, spend, wishFor } from "./attempts.ts";
 import type { Draw } from "./draw.ts";
-import { boundRenewals, giveBack, type Held, hand, judgeRefusal, useHandle } from "./handles.ts";
+import { giveBack, type Held, hand, judgeRefusal } from "./handles.ts";
 import { checkPermits } from "./histories.ts";
 import { type Hold, Holds } from "./holds.ts";
 import type { Workload } from "./synchronizers.ts";
@@ -48,39 +48,22 @@ export function semaphoreWorkload({ world, scenario }: Stage, draw: Draw): Workl
   }
 
   async function perform(actor: Actor): Promise<void> {
-    const { process, redlock, calls, kept } = actor;
-    const options = drawOptions(actor);
-    const { fencing: _, ...rest } = options;
     const asked = actor.draw.chance(strangers) ? limit + 1 : limit;
-    const autoExtend = actor.draw.chance(0.3);
-    const abort = actor.draw.chance(0.1) ? new AbortController() : undefined;
-    if (abort) process.timer(actor.draw.between(0, options.ttl), () => abort.abort(new Error("given up")));
-    const once = actor.draw.chance(0.2);
-    const maxHold = actor.draw.pick([options.ttl, 3 * options.ttl]);
-    const invoked = world.now;
-    const semaphore = new Semaphore(redlock, name, { limit: asked });
-    const settings = { ...rest, autoExtend, maxHold, signal: abort?.signal };
-    const outcome = await calls.make(
-      process,
-      `${once ? "tryAcquire" : "acquire"} a permit of ${asked} ${JSON.stringify(rest)}`,
+    const semaphore = new Semaphore(actor.redlock, name, { limit: asked });
+    const { handle, error, invoked, options } = await wishFor(actor, {
+      what: `acquire a permit of ${asked}`,
       // Each slot may be tried once more when the waiting is over.
-      (once ? 0 : options.wait) + (asked + 4) * Math.min(options.timeout, options.ttl),
-      ["LOCK_HELD", "LIMIT_MISMATCH", "NO_QUORUM"],
-      () => (once ? semaphore.tryAcquire(settings) : semaphore.acquire(settings)),
-      (error) => abort?.signal.reason === error,
-    );
-    const permit = "value" in outcome ? outcome.value : undefined;
-    if (!permit) {
-      judge(actor, "value" in outcome ? null : outcome.error);
+      rounds: asked + 4,
+      codes: ["LOCK_HELD", "LIMIT_MISMATCH", "NO_QUORUM"],
+      acquire: (given) => semaphore.acquire(given),
+      tryAcquire: (given) => semaphore.tryAcquire(given),
+    });
+    if (!handle) {
+      judge(actor, error);
       return;
     }
-    const held = issue(actor, permit, asked, invoked, actor.draw.chance(0.5) || autoExtend);
-    const plan = actor.draw.fraction();
-    if (plan < 0.08) kept.add(held.hold.nonce); // its holder forgets it
-    const extensions = await useHandle(actor, held, options.timeout);
-    if (plan >= 0.08) await giveBack(actor, held, options.timeout);
-    if (plan > 0.95) await giveBack(actor, held, options.timeout);
-    boundRenewals(actor, held.hold, extensions, options.backoff.min);
+    const listens = actor.draw.chance(0.5) || options.autoExtend;
+    await spend(actor, issue(actor, handle, asked, invoked, listens), options);
   }
 
   async function turn(actor: Actor, bound: number): Promise<void> {
@@ -113,8 +96,7 @@ export function semaphoreWorkload({ world, scenario }: Stage, draw: Draw): Workl
       judgeRefusal(actor, limitKey, null);
       return;
     }
-    const held = error === null || error instanceof LockHeldError;
-    world.count(held ? "permit refused" : error instanceof QuorumError ? "permit: no quorum" : "aborted");
+    world.count(`permit: ${refusalOf(error)}`);
     judgeRefusal(actor, limitKey, error);
   }
 
