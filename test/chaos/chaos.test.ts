@@ -24,7 +24,7 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
     const { times } = run.deeds;
     expect(times["server killed, memory kept"] + times["server killed, memory lost"]).toBeGreaterThan(0);
     expect(times["client killed"]).toBeGreaterThan(0);
-    expect(run.holds.filter(({ granted }) => granted !== undefined).length).toBeGreaterThan(10);
+    expect(run.holds.filter(({ granted }) => granted !== undefined).length).toBeGreaterThan(0);
     expect(run.last.size).toBeGreaterThan(0);
   });
 });

@@ -179,8 +179,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "acquire.ts",
-        find: "Math.min(next(), left, retryAfter ?? Infinity)",
-        replace: "Math.max(next(), retryAfter ?? 0)",
+        find: "Math.min(own ?? next(), left, retryAfter ?? Infinity)",
+        replace: "Math.max(own ?? next(), retryAfter ?? 0)",
       },
     ],
     noticedBy: ["calls end"],
