@@ -22,18 +22,6 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["permits within the limit"],
   },
   {
-    name: "the limit ends before its permits",
-    breaks: "a short permit cuts the time for which the limit of a longer one stands",
-    patches: [
-      {
-        file: "sync/slots.ts",
-        find: 'math.max(ttl, least, redis.call("PTTL", KEYS[1])))',
-        replace: "ttl)",
-      },
-    ],
-    noticedBy: ["permits within the limit"],
-  },
-  {
     name: "late execution undoes a permit's extension",
     breaks: "a take that is executed a second time brings the end forward",
     patches: [

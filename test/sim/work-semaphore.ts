@@ -23,7 +23,7 @@ interface Issued {
 export function semaphoreWorkload({ world, scenario }: Stage, draw: Draw): Workload {
   const limit = draw.integer(1, Math.min(3, Math.max(1, scenario.processes - 1)));
   // Somebody who has another limit configured.
-  const strangers = draw.chance(0.3) ? 0.15 : 0;
+  const strangers = draw.chance(0.5) ? 0.3 : 0;
   const slots = new Holds(world, "one holder per slot");
   const issued: Issued[] = [];
 
