@@ -62,20 +62,26 @@ export function themeOf(seed: number): Theme {
 /** Draws a scenario. */
 export function drawScenario(draw: Draw): Scenario {
   const scenario = drawUsual(draw);
-  return draw.chance(0.05) ? linger(scenario) : scenario;
+  const kind = draw.fraction();
+  if (kind < 0.05) {
+    const storm = { ...fairWeather, tail: 0.3, tailLength: 1.5 * scenario.ttl };
+    return { ...plain(scenario, storm), lingering: true };
+  }
+  // Two owners with several handles each, whose answers are lost.
+  if (kind < 0.1) return { ...plain(scenario, { ...fairWeather, loseReply: 0.3 }), owned: 1 };
+  return scenario;
 }
 
-/** Nothing goes wrong but that requests are late: anything else would end what is held too soon to show it. */
-function linger({ dialects, verbatim, ...scenario }: Scenario): Scenario {
+/** Locks on one endpoint, with nothing wrong but this: anything else would end what is held too soon to show it. */
+function plain({ dialects, verbatim, ...scenario }: Scenario, storm: Weather): Scenario {
   return {
     ...scenario,
     endpoints: 1,
     dialects: dialects.slice(0, 1),
     verbatim: verbatim.slice(0, 1),
-    lingering: true,
     work: ["lock"],
     faults: [],
-    storm: { ...fairWeather, tail: 0.3, tailLength: 1.5 * scenario.ttl },
+    storm,
     silentMinority: false,
   };
 }
