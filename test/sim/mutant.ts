@@ -29,7 +29,9 @@ export const twoHolders: readonly Invariant[] = [
 
 /** Whether a world of this theme has anything in it that the mutant is about. */
 export function concerns({ patches }: Mutant, theme: Theme): boolean {
-  return theme !== "locks" || !patches.every(({ file }) => file.startsWith("sync/"));
+  const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
+  if (areIn("sync/debounce.ts")) return theme === "debounce";
+  return !areIn("sync/") || (theme !== "locks" && theme !== "debounce");
 }
 
 /** Two at once, of locks or of runs. */

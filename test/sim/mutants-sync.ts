@@ -244,4 +244,31 @@ export const syncMutants: readonly Mutant[] = [
       "waiters are served",
     ],
   },
+  {
+    name: "nobody asks again",
+    breaks: "each call of a burst waits for its window and runs, whoever came after it",
+    patches: [
+      {
+        file: "sync/debounce.ts",
+        find: "    const { isLast } = await announce(desk, text, () => validity.remaining(), keep);\n    if (!isLast) return { ran: false };\n",
+        replace: "",
+      },
+    ],
+    noticedBy: ["a later call takes its place", "a quorum decides"],
+  },
+  {
+    name: "clocks decide who is the last",
+    breaks:
+      "a call keeps its clock's place, and the one whose clock is ahead runs in place of whoever came after it",
+    patches: [{ file: "sync/debounce.ts", find: "while (!announced.isLast) {", replace: "while (false) {" }],
+    noticedBy: ["waiters are served"],
+  },
+  {
+    name: "a call takes whatever place it finds",
+    breaks: "an endpoint forgets a later call for an earlier one that asks again, and both run",
+    patches: [
+      { file: "sync/debounce.ts", find: "if found and found > ARGV[1] then", replace: "if false then" },
+    ],
+    noticedBy: ["a later call takes its place"],
+  },
 ];

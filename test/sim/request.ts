@@ -1,13 +1,14 @@
 import type { Command } from "../../src/endpoint.ts";
 import type { Script } from "../../src/scripts.ts";
 import { arrivalScript } from "../../src/sync/arrivals.ts";
+import { announceScript } from "../../src/sync/debounce.ts";
 import { memberScript } from "../../src/sync/members.ts";
 import { queueScript } from "../../src/sync/queue.ts";
 import { slotScript } from "../../src/sync/slots.ts";
 
 /** What a command of the library asks an endpoint for. */
 export interface Request {
-  readonly operation: "take" | "renew" | "drop" | "look";
+  readonly operation: "take" | "renew" | "drop" | "look" | "announce";
   readonly keys: readonly string[];
   /** The whole value, or the pending record. */
   readonly value: string;
@@ -44,6 +45,7 @@ export function readRequest(command: Command): Request {
   if (isScript(words[1]!, memberScript)) return readMember(names, args);
   if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
   if (isScript(words[1]!, queueScript)) return readTicket(names, args);
+  if (isScript(words[1]!, announceScript)) return readAnnouncement(names, args);
   const [operation, value = "", from, keyCount, ttl] = args;
   return {
     operation: operation as Request["operation"],
@@ -88,6 +90,11 @@ function readTicket([lock, , , tombstone]: string[], [value = "", , , ttl]: stri
 /** Nothing is taken: what has arrived stays. */
 function readArrival(keys: string[], [value = ""]: string[]): Request {
   return { operation: "look", keys, value, from: 1, tombstone: undefined, raises: false };
+}
+
+/** Nothing is taken: a call only stands there until a later one comes. */
+function readAnnouncement(keys: string[], [value = ""]: string[]): Request {
+  return { operation: "announce", keys, value, from: 1, tombstone: undefined, raises: false };
 }
 
 /** The part of a value that is new in every round: a lock's nonce, or a run's token. */

@@ -87,6 +87,9 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [7, "reentrant", "one owner at a time", ["a clock that goes on"]],
   [7, "fair", "mutual exclusion", ["bounded drift"]],
   [45, "barrier", "generations follow", ["kept memory"]],
+  [43, "debounce", "a later call takes its place", ["bounded drift"]],
+  [45, "debounce", "a later call takes its place", ["absence after memory loss", "kept memory"]],
+  [215, "debounce", "a later call takes its place", ["a clock that goes on"]],
 ];
 
 test.each(needs)(

@@ -2,6 +2,7 @@ import type { Actor, Stage } from "./actor.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
 import { barrierWorkload } from "./work-barrier.ts";
+import { debounceWorkload } from "./work-debounce.ts";
 import { fairWorkload } from "./work-fair.ts";
 import { latchWorkload } from "./work-latch.ts";
 import { onceWorkload } from "./work-once.ts";
@@ -31,11 +32,15 @@ const workloads = {
   fair: fairWorkload,
   latch: latchWorkload,
   barrier: barrierWorkload,
+  debounce: debounceWorkload,
 } satisfies Record<string, (stage: Stage, draw: Draw) => Workload>;
 
 export type Synchronizer = keyof typeof workloads;
 
 export const synchronizers: readonly Synchronizer[] = Object.keys(workloads) as Synchronizer[];
+
+/** Those that a world may have beside others; so what the seeds of such worlds draw stays as it was. */
+export const mixed: readonly Synchronizer[] = synchronizers.filter((name) => name !== "debounce");
 
 export function isSynchronizer(work: string): work is Synchronizer {
   return work in workloads;

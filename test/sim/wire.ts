@@ -1,4 +1,5 @@
 import type { Command } from "../../src/endpoint.ts";
+import { Announcements } from "./announcements.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
@@ -45,11 +46,19 @@ export class Wire {
   /** When a key was last renewed anywhere. */
   readonly #renewals = new Map<string, number>();
 
+  /** What debounced calls announce. */
+  readonly announcements: Announcements;
+
   constructor(world: World) {
     this.#world = world;
+    this.announcements = new Announcements(world);
   }
 
   sent(process: Process, server: Server, request: Request, command: Command): void {
+    if (request.operation === "announce") {
+      this.announcements.sent(process, request);
+      return;
+    }
     const trail = this.#trail(process, server, request);
     if (request.operation === "take" && request.value.startsWith("C1")) trail.completed = true;
     else if (request.operation === "take") {
@@ -74,6 +83,11 @@ export class Wire {
 
   /** @param copy which execution of the same request it is, the first being 0 */
   executed(process: Process, server: Server, request: Request, granted: boolean, copy: number): void {
+    if (request.operation === "announce") {
+      this.announcements.executed(server, request, granted);
+      return;
+    }
+    if (request.operation === "drop" && granted) this.announcements.dropped(server, request);
     const trail = this.#trail(process, server, request);
     if (request.operation === "drop") {
       trail.dropped = true;
@@ -102,6 +116,10 @@ export class Wire {
   }
 
   answered(process: Process, server: Server, request: Request, granted: boolean): void {
+    if (request.operation === "announce") {
+      this.announcements.answered(server, request, granted);
+      return;
+    }
     const trail = this.#trail(process, server, request);
     // Of two drops the later one finds nothing, and either may be the one that is answered first.
     if (request.operation === "drop") trail[granted ? "freed" : "gone"] = true;
