@@ -33,7 +33,10 @@ return {ARGV[1]}`,
   },
 };
 
-/** How long to wait for a later call, and the options of {@link debounce}. */
+/**
+ * How long to wait for a later call, and the options of {@link debounce}. `window` and `ttl` have to be the same in all
+ * calls of a name.
+ */
 export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "deadline"> {
   /** ms without a later call after which the routine runs: an integer from 1 to 1 073 741 823 (12 days). */
   readonly window: number;
