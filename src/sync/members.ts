@@ -26,7 +26,8 @@ import type { Script } from "../scripts.ts";
  *
  * Members of two groups never stand together, so the one with the last deadline speaks for all. Only a renewal
  * shortens a deadline: a take that is executed a second time, late, must not undo an extension. Whoever is a member
- * already is not refused for an announcement: it came later, and what is asked is an earlier execution's question.
+ * already is not refused for an announcement: it came later, and what is asked is an earlier execution's question. Nor
+ * for a tombstone, which is then the announcement's: who is told of a refusal withdraws nothing.
  *
  * An announcement stands for the ttl, and at least for 3 s: longer than a round and a pause take by default, so that it
  * does not lapse between two rounds of its writer.
@@ -56,7 +57,10 @@ if op ~= "take" then
   end
   return {found and member or 0}
 end
-if redis.call("EXISTS", unpack(KEYS, 2, 1 + ARGV[5])) > 0 then return {0, 0} end
+if redis.call("EXISTS", unpack(KEYS, 2, 1 + ARGV[5])) > 0 then
+  if tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now then return {member} end
+  return {0, 0}
+end
 local left, other = last(KEYS[1])
 local refused = 0
 if left > 0 and string.sub(other, from) ~= string.sub(member, from) then refused = left end
@@ -70,8 +74,8 @@ if refused > 0 then return {0, refused} end
 put(KEYS[1], "GT", member, ttl, left)
 return {member}`,
   sha: {
-    redis: "f5891551dc962e72c7b81ae1eac30d365446f4f6",
-    upstash: "be6599a99ecfdc5a8e27f358f1b2a6d1c3d2eb24",
+    redis: "24fe38451ea963e91d7e0ca9c688b835823a8822",
+    upstash: "55ab07d5f2bc00efdf887ab165b089c1581e4083",
   },
 };
 

@@ -131,8 +131,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/members.ts",
-        find: 'if redis.call("EXISTS", unpack(KEYS, 2, 1 + ARGV[5])) > 0 then return {0, 0} end\n',
-        replace: "",
+        find: 'if redis.call("EXISTS", unpack(KEYS, 2, 1 + ARGV[5])) > 0 then\n',
+        replace: "if false then\n",
       },
     ],
     noticedBy: ["withdrawn stays withdrawn"],

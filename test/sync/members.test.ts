@@ -63,6 +63,18 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     };
   }
 
+  test("whoever stands is not refused when the same is asked again, though its announcement was taken back", async () => {
+    const { take, drop, announced, announcements, members } = place();
+    expect(await take(`${n1}w`, 20_000, announced)).toEqual({ outcome: "granted" });
+    // The last thing that a writer sends who gives up; it may come before what a client in between repeats.
+    await drop("w1", 60_000, announced);
+    expect(await take(`${n1}w`, 20_000, announced, true)).toEqual({ outcome: "granted" });
+    expect(await announcements()).toEqual([]);
+    await drop(`${n1}w`, 60_000, announced);
+    expect((await take(`${n1}w`, 20_000, announced)).outcome).toBe("held");
+    expect(await members()).toEqual([]);
+  });
+
   test("members of one group stand together, another group's is refused until the last is gone", async () => {
     const { take, drop, members } = place();
     expect(await take(`${n1}a`)).toEqual({ outcome: "granted" });
