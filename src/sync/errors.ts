@@ -30,10 +30,7 @@ export class ArrivalsMissingError extends RedlockError {
   readonly waited: number;
 
   constructor(resource: string, count: number, arrived: number, waited: number) {
-    super(
-      "ARRIVALS_MISSING",
-      `${arrived} of ${count} have arrived at ${JSON.stringify(resource)} (waited ${Math.round(waited)} ms)`,
-    );
+    super("ARRIVALS_MISSING", `${arrived} of ${count} have arrived at ${JSON.stringify(resource)}`);
     this.name = "ArrivalsMissingError";
     this.resource = resource;
     this.count = count;

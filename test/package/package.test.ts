@@ -336,8 +336,8 @@ describe("the packed package", () => {
     const names = Object.keys(await import("../../src/sync/index.ts")).filter((name) => !/Error$/.test(name));
     expect(names).toHaveLength(8);
     for (const name of names) {
-      // A barrier is a latch and more.
-      const most = name === "CyclicBarrier" ? 1_720 : 1_536;
+      // A barrier is a latch and more. How well a chunk is packed depends on what else is in it.
+      const most = name === "CyclicBarrier" ? 1_750 : 1_550;
       expect((await sizeOf(name)) - core, name).toBeLessThanOrEqual(most);
     }
   });
