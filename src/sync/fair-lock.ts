@@ -1,10 +1,17 @@
 import { contend } from "../acquire.ts";
-import { LockHeldError } from "../errors.ts";
 import { Lock } from "../lock.ts";
 import { checkAcquire, handOver } from "../options.ts";
 import { ask } from "../quorum.ts";
 import type { Redlock } from "../redlock.ts";
-import { checkName, type Hold, holdOf, type SyncOptions, syncSettings, type WaitOptions } from "./hold.ts";
+import {
+  checkName,
+  type Hold,
+  holdOf,
+  type SyncOptions,
+  syncSettings,
+  unlessHeld,
+  type WaitOptions,
+} from "./hold.ts";
 import { contestQueue } from "./queue.ts";
 
 /**
@@ -70,12 +77,7 @@ export class FairLock {
    * @returns null when somebody does, or contenders that came at the same moment got a part each
    * @throws QuorumError when that could not be told
    */
-  async tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
-    try {
-      return await this.acquire({ ...options, wait: 0 });
-    } catch (error) {
-      if (error instanceof LockHeldError) return null;
-      throw error;
-    }
+  tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
+    return unlessHeld(this.acquire({ ...options, wait: 0 }));
   }
 }

@@ -1,3 +1,4 @@
+import { LockHeldError } from "../errors.ts";
 import type { Lock } from "../lock.ts";
 import {
   type AcquireOptions,
@@ -63,6 +64,14 @@ export function holdOf(lock: Lock): Hold {
     verify: () => lock.verify(),
     [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose](),
   };
+}
+
+/** What a call without waiting comes to: null where it is held. */
+export function unlessHeld<Held>(acquired: Promise<Held>): Promise<Held | null> {
+  return acquired.catch((error) => {
+    if (error instanceof LockHeldError) return null;
+    throw error;
+  });
 }
 
 /** A synchronizer's name: one, of 1 … 1 024 characters. */

@@ -1,12 +1,19 @@
 import { type Contest, contend } from "../acquire.ts";
-import { LockHeldError } from "../errors.ts";
 import { keyOf, tombstoneRetention } from "../grant.ts";
 import { Lock } from "../lock.ts";
 import { checkAcquire, handOver } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import { withdraw } from "../withdraw.ts";
-import { checkName, type Hold, holdOf, type SyncOptions, syncSettings, type WaitOptions } from "./hold.ts";
+import {
+  checkName,
+  type Hold,
+  holdOf,
+  type SyncOptions,
+  syncSettings,
+  unlessHeld,
+  type WaitOptions,
+} from "./hold.ts";
 import { contestMembers, dropMember, takeMember } from "./members.ts";
 
 /** The group of all readers. Writers' groups are random tokens, which have other letters and are longer. */
@@ -139,13 +146,4 @@ export class ReadWriteLock {
 /** Where holds are, and the announcements of writers that wait. */
 function keysOf(prefix: string, name: string): [holds: string, writers: string] {
   return [keyOf(prefix, "read-write", name), keyOf(prefix, "writers", name)];
-}
-
-async function unlessHeld(hold: Promise<Hold>): Promise<Hold | null> {
-  try {
-    return await hold;
-  } catch (error) {
-    if (error instanceof LockHeldError) return null;
-    throw error;
-  }
 }

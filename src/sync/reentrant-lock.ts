@@ -1,12 +1,19 @@
 import { contend } from "../acquire.ts";
 import { checkText } from "../check.ts";
-import { LockHeldError } from "../errors.ts";
 import { keyOf } from "../grant.ts";
 import { Lock } from "../lock.ts";
 import { checkAcquire } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
-import { checkName, type Hold, holdOf, type SyncOptions, syncSettings, type WaitOptions } from "./hold.ts";
+import {
+  checkName,
+  type Hold,
+  holdOf,
+  type SyncOptions,
+  syncSettings,
+  unlessHeld,
+  type WaitOptions,
+} from "./hold.ts";
 import { contestMembers } from "./members.ts";
 
 /** Whose the holds are, and the defaults of every acquire. */
@@ -68,12 +75,7 @@ export class ReentrantLock {
    * @returns null when another owner holds it, or owners that came at the same moment got a part each
    * @throws QuorumError as {@link ReentrantLock.acquire} does
    */
-  async tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
-    try {
-      return await this.acquire({ ...options, wait: 0 });
-    } catch (error) {
-      if (error instanceof LockHeldError) return null;
-      throw error;
-    }
+  tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
+    return unlessHeld(this.acquire({ ...options, wait: 0 }));
   }
 }

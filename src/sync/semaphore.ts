@@ -1,10 +1,17 @@
 import { contend } from "../acquire.ts";
 import { checkInteger } from "../check.ts";
-import { LockHeldError } from "../errors.ts";
 import { Lock } from "../lock.ts";
 import { checkAcquire } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
-import { checkName, type Hold, holdOf, type SyncOptions, syncSettings, type WaitOptions } from "./hold.ts";
+import {
+  checkName,
+  type Hold,
+  holdOf,
+  type SyncOptions,
+  syncSettings,
+  unlessHeld,
+  type WaitOptions,
+} from "./hold.ts";
 import { contestSlots } from "./slots.ts";
 
 /** How many may hold a permit at once, and the defaults of every acquire. */
@@ -69,12 +76,7 @@ export class Semaphore {
    * @returns null when none was free, or contenders that came at the same moment got a part each
    * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
    */
-  async tryAcquire(options: WaitOptions = {}): Promise<Permit | null> {
-    try {
-      return await this.acquire({ ...options, wait: 0 });
-    } catch (error) {
-      if (error instanceof LockHeldError) return null;
-      throw error;
-    }
+  tryAcquire(options: WaitOptions = {}): Promise<Permit | null> {
+    return unlessHeld(this.acquire({ ...options, wait: 0 }));
   }
 }

@@ -1,5 +1,6 @@
 import { LockHeldError, QuorumError } from "../../src/index.ts";
 import { quorumOf } from "../../src/quorum.ts";
+import type { Hold as Handle } from "../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
 import { type Hold, type Holds, newHold } from "./holds.ts";
 
@@ -8,14 +9,7 @@ import { type Hold, type Holds, newHold } from "./holds.ts";
 /** Something held, as its holder sees it, and what is known of it. */
 export interface Held {
   /** What locks and the handles of synchronizers have in common. */
-  readonly handle: {
-    readonly ttl: number;
-    readonly signal: AbortSignal;
-    remaining(): number;
-    extend(ttl?: number): Promise<number>;
-    release(): Promise<boolean>;
-    verify(): Promise<boolean>;
-  };
+  readonly handle: Omit<Handle, keyof AsyncDisposable>;
   readonly hold: Hold;
   /** Where it stands among others. */
   readonly holds: Holds;
