@@ -30,15 +30,53 @@ export const systemRuntime: Runtime = {
   },
 };
 
+/** How far, in ms, the two clocks of a process may come apart only because they are rounded differently. */
+const clockPrecision = 2;
+
+/** What is known of the two clocks of a process since they were first read. */
+interface Clocks {
+  /** Wall clock less monotonic clock, at the last step of either. */
+  distance: number;
+  /** ms for which the monotonic clock has stood still in all, as the wall clock shows it. */
+  stoodStill: number;
+}
+
+/** By runtime, not by stopwatch: every reading by any part of the library shortens the time between two looks. */
+const known = new WeakMap<Runtime, Clocks>();
+
 /**
- * Starts a clock that errs on the safe side: elapsed time is the larger of what the two clocks say. A wall
- * clock that is stepped back and a monotonic clock that stood still while a Lambda was frozen both make a
- * single clock report too little, and a holder believe too long.
+ * ms by the monotonic clock, and for the times at which that stood still by the wall clock: of the steps between two
+ * readings always the larger one.
+ */
+function steadyTime(runtime: Runtime): number {
+  const monotonic = runtime.monotonic();
+  const distance = runtime.now() - monotonic;
+  let clocks = known.get(runtime);
+  if (!clocks) {
+    clocks = { distance, stoodStill: 0 };
+    known.set(runtime, clocks);
+  }
+  const step = distance - clocks.distance;
+  // A smaller one is rounding; counted, it would add up to as much again as the time that passes.
+  if (Math.abs(step) > clockPrecision) {
+    clocks.distance = distance;
+    clocks.stoodStill += Math.max(0, step);
+  }
+  return monotonic + clocks.stoodStill;
+}
+
+/**
+ * Starts a clock that errs on the safe side: of each step between two readings it counts what the faster of the two
+ * clocks says. A wall clock that is set back and a monotonic clock that stands still while a Lambda is frozen both
+ * make a single clock report too little, and a holder believe too long; so they do one after the other.
+ *
+ * It needs that between two readings at least one of the clocks goes on. It is read by every call of the library, and
+ * once a second while somebody listens to a signal of something held.
  */
 export function stopwatch(runtime: Runtime): () => number {
   const wall = runtime.now();
-  const monotonic = runtime.monotonic();
-  return () => Math.max(runtime.now() - wall, runtime.monotonic() - monotonic);
+  const start = steadyTime(runtime);
+  return () => Math.max(runtime.now() - wall, steadyTime(runtime) - start);
 }
 
 /** Resolves after `ms`, or as soon as `signal` aborts: waiting is over either way, the caller looks which. */

@@ -9,7 +9,7 @@ export const assumptions = [
   "kept memory",
   /** An endpoint that lost its memory stays away until all that it had granted is over. */
   "absence after memory loss",
-  /** Of a client's two clocks at least one goes on: the one may be set back, the other frozen, not both. */
+  /** Between two looks at a client's two clocks one of them goes on: one is set back, or the other frozen, not both. */
   "a clock that goes on",
   /** Clients' wall clocks agree to within 50 ms. */
   "agreeing clocks",

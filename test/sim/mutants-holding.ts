@@ -44,7 +44,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "runtime.ts",
-        find: "Math.max(runtime.now() - wall, runtime.monotonic() - monotonic)",
+        find: "Math.max(runtime.now() - wall, steadyTime(runtime) - start)",
         replace: "runtime.now() - wall",
       },
     ],
@@ -56,11 +56,23 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "runtime.ts",
-        find: "Math.max(runtime.now() - wall, runtime.monotonic() - monotonic)",
+        find: "Math.max(runtime.now() - wall, steadyTime(runtime) - start)",
         replace: "runtime.monotonic() - monotonic",
+      },
+      {
+        file: "runtime.ts",
+        find: "const start = steadyTime(runtime);",
+        replace: "const monotonic = runtime.monotonic(), start = steadyTime(runtime); void [wall, start];",
       },
     ],
     noticedBy: twoAtOnce,
+  },
+  {
+    name: "larger total of two clocks",
+    breaks:
+      "one clock is set back, then the other stands still: each total is too small, and so is the larger",
+    patches: [{ file: "runtime.ts", find: "clocks.stoodStill += Math.max(0, step);", replace: "" }],
+    noticedBy: [...twoAtOnce, "holds survive", "a writer is alone", "one owner at a time"],
   },
   {
     name: "no alarm",

@@ -1,3 +1,4 @@
+import { stopwatch } from "../../src/runtime.ts";
 import type { Process } from "./process.ts";
 import type { FaultKind, Scenario } from "./scenario.ts";
 import type { Server } from "./server.ts";
@@ -11,10 +12,11 @@ export function unleash(world: World, scenario: Scenario, clockSet: (process: Pr
   const longest = 2 * ttl * 1.1 + 100;
   let over = false;
   world.weather = storm;
-  // While of two clocks one goes on, a process has the one set or the other frozen, never both.
-  const [settable, freezable] = world.keeps("a clock that goes on")
-    ? [processes.filter((_, index) => index % 2 === 0), processes.filter((_, index) => index % 2 === 1)]
-    : [processes, processes];
+  // One clock may be set, and then the other stand still, as long as the library looks at them in between.
+  const look = (process: Process) => {
+    if (world.keeps("a clock that goes on")) stopwatch(process);
+    clockSet(process);
+  };
 
   /** Undoes it after a while. */
   function forAWhile(undo: () => void): void {
@@ -70,9 +72,10 @@ export function unleash(world: World, scenario: Scenario, clockSet: (process: Pr
         return;
       }
       if (!world.keeps("kept memory") && world.keeps("agreeing clocks")) return;
-      const process = draw.pick(settable);
+      const process = draw.pick(processes);
+      if (process.frozen && world.keeps("a clock that goes on")) return;
       process.setClock(draw.pick([draw.between(-2 * ttl, 2 * ttl), draw.between(-3_600_000, 3_600_000)]));
-      clockSet(process);
+      look(process);
     },
     "client paused": () => {
       const process = draw.pick(processes);
@@ -80,13 +83,15 @@ export function unleash(world: World, scenario: Scenario, clockSet: (process: Pr
       forAWhile(() => process.resume());
     },
     "client frozen": () => {
-      const process = draw.pick(freezable);
+      const process = draw.pick(processes);
       if (!process.running) return;
+      look(process);
       process.pause(true);
       const since = world.now;
       forAWhile(() => {
         if (!world.keeps("a clock that goes on")) process.setClock(since - world.now);
         process.resume();
+        look(process);
       });
     },
     "client killed": () => {

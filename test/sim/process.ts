@@ -40,6 +40,11 @@ export class Process implements Runtime {
     return this.alive && !this.#paused;
   }
 
+  /** Whether its monotonic clock stands still. */
+  get frozen(): boolean {
+    return this.#frozenAt !== undefined;
+  }
+
   /** ms, in true time, for which it has been paused so far: what a call may take longer. */
   get pausedFor(): number {
     return this.#pausedFor + (this.#paused ? this.#scheduler.now - this.#pausedAt : 0);

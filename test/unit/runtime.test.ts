@@ -31,16 +31,53 @@ describe("stopwatch", () => {
     expect(elapsed()).toBe(expected);
   });
 
-  test("never says less than a single clock would, whatever happens in between", async () => {
+  test("counts the larger of each two steps: the wall clock is set back, then the process freezes", async () => {
+    const runtime = steppingRuntime();
+    const elapsed = stopwatch(runtime);
+    await runtime.advance(100);
+    runtime.wallOffset = -5_000;
+    expect(elapsed()).toBe(100);
+    runtime.frozen = true;
+    await runtime.advance(4_000);
+    runtime.frozen = false;
+    expect(elapsed()).toBe(4_100);
+    await runtime.advance(100);
+    expect(elapsed()).toBe(4_200);
+  });
+
+  test("a reading of one stopwatch is a reading for all of the runtime", async () => {
+    const runtime = steppingRuntime();
+    const held = stopwatch(runtime);
+    const other = stopwatch(runtime);
+    runtime.wallOffset = -5_000;
+    expect(other()).toBe(0);
+    runtime.frozen = true;
+    await runtime.advance(4_000);
+    expect(held()).toBe(4_000);
+  });
+
+  test("takes a wall clock that is set forward for a process that was frozen", async () => {
     const runtime = steppingRuntime();
     const elapsed = stopwatch(runtime);
     await runtime.advance(100);
     runtime.wallOffset = -3_600_000;
     expect(elapsed()).toBe(100);
-    runtime.frozen = true;
     runtime.wallOffset = 0;
     await runtime.advance(100);
-    expect(elapsed()).toBe(200);
+    expect(elapsed()).toBe(3_600_200);
+  });
+
+  test("clocks of different precision add nothing, however often they are read", () => {
+    let time = 0;
+    const runtime = {
+      ...systemRuntime,
+      now: () => 1_000_000 + Math.floor(time),
+      monotonic: () => time + 0.37,
+    };
+    const elapsed = stopwatch(runtime);
+    for (; time < 1_000; time += 0.013) elapsed();
+    expect(elapsed()).toBeGreaterThanOrEqual(time - 0.001);
+    expect(elapsed()).toBeLessThan(time + 1.001);
   });
 });
 
