@@ -1,9 +1,16 @@
 import { patienceOf, pauses } from "./backoff.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "./errors.ts";
 import { emit } from "./events.ts";
-import { type Grant, newGrant, takenRegister, tombstoneRetention, withdrawnRegister } from "./grant.ts";
+import {
+  counterTtl,
+  type Grant,
+  newGrant,
+  takenRegister,
+  tombstoneRetention,
+  withdrawnRegister,
+} from "./grant.ts";
 import { type Custody, Lock } from "./lock.ts";
-import { type AcquireOptions, handOver, type Settings } from "./options.ts";
+import { type AcquireOptions, handOver, type Settings, timeUntil } from "./options.ts";
 import { ask, quorumOf, type Round, unlessAborted, type Verdict } from "./quorum.ts";
 import { type Call, drop, type Register, type RegisterAnswer, raise, type Spent, take } from "./register.ts";
 import { sleep, stopwatch } from "./runtime.ts";
@@ -36,6 +43,9 @@ export interface Outlook {
   readonly waited: number;
 }
 
+/** No clock of use says more, in ms since 1970: the year 144 683, half way to where integers end. */
+const latestTime = 2 ** 52;
+
 /** Holds rounds until one grants the lock or the waiting is over; resolves with the last round's outcome. */
 export async function contend(
   settings: Settings,
@@ -46,7 +56,7 @@ export async function contend(
   const { runtime, prefix, onEvent } = settings;
   const elapsed = stopwatch(runtime);
   // Turned into a duration at once: from here on only elapsed time counts.
-  const limit = deadline - runtime.now();
+  const limit = timeUntil(deadline, runtime);
   const fenceRetention = settings.fencing ? settings.fenceRetention : 0;
   const next = pauses(settings.backoff, runtime);
   const spent: Spent = { requests: 0, commands: 0 };
@@ -129,11 +139,12 @@ async function attempt(
 ): Promise<Attempt> {
   const { endpoints, runtime, ttl } = settings;
   const least = Math.floor(runtime.now());
-  if (!Number.isSafeInteger(least)) throw new RangeError(`the clock says ${least}, which is no time`);
+  // Counters would follow a clock up to where integers end, and nobody could draw a fence any more.
+  if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}, which is no time`);
   // An answer after the ttl would be of no use.
   const timeout = Math.min(settings.timeout, ttl);
   const register = takenRegister(asked);
-  const retention = asked.fenceRetention;
+  const retention = asked.fenceRetention && counterTtl(asked, ttl);
   const round = ask(
     settings,
     timeout,
@@ -158,7 +169,9 @@ async function attempt(
   }
   if (verdict === "granted") {
     const grant = contest?.taken ? { ...asked, places: contest.taken(round) } : asked;
-    const lock = new Lock(settings, grant, ttl, round.elapsed, {
+    const lock = new Lock(settings, grant, {
+      ttl,
+      elapsed: round.elapsed,
       fence,
       limit,
       round,

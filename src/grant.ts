@@ -30,11 +30,13 @@ export function newGrant(runtime: Runtime, request: Omit<Grant, "nonce">): Grant
 
 /**
  * The key of one `kind` for a resource, tagged so that all keys of a resource are in one Redis Cluster slot.
- * A resource with a `{tag}` of its own keeps it. No two resources, and no two kinds, share a key.
+ * A resource with a `{tag}` of its own keeps it. No two resources, kinds or prefixes share a key: what stands before
+ * the first brace is the prefix and the kind, because neither has a brace, and the rest tells the resource.
  */
 export function keyOf(prefix: string, kind: string, resource: string): string {
   // Redis Cluster looks at the first brace only, and ignores an empty tag.
-  if (/^[^{]*\{[^}]+\}/.test(resource)) return `${prefix}:${kind}::${resource}`;
+  const tag = /^[^{]*\{([^}]+)\}/.exec(resource)?.[1];
+  if (tag) return `${prefix}:${kind}:{${tag}}:${resource}`;
   return `${prefix}:${kind}:{${resource.replace(/[%}]/g, encodeURIComponent)}}`;
 }
 
@@ -44,16 +46,34 @@ export function heldRegister({ resources, prefix, nonce, owner, places }: Grant)
   return { keys: places ?? keys, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };
 }
 
+/** Remembers that what this round took was given back, so that a request which is executed later takes nothing. */
+export function tombstoneOf({ prefix, resources, nonce }: Grant): string {
+  return `${keyOf(prefix, "void", resources[0]!)}:${nonce}`;
+}
+
 /**
  * The grant as this very round takes it. Where plain commands cannot do it, it has a tombstone: then a request
  * that is executed after its withdrawal takes nothing.
  */
 export function takenRegister(grant: Grant): Register {
-  const { resources, prefix, nonce, owner, fenceRetention } = grant;
+  const { resources, owner, fenceRetention } = grant;
   const register = heldRegister(grant);
   if (resources.length === 1 && !owner && !fenceRetention) return register;
-  const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
-  return { ...register, tombstone: `${keyOf(prefix, "void", resources[0]!)}:${nonce}`, counters };
+  return guardedRegister(grant);
+}
+
+/** The grant with its tombstone and its fence counters, also where plain commands took it. */
+export function guardedRegister(grant: Grant): Register {
+  const counters = grant.resources.map((resource) => keyOf(grant.prefix, "fence", resource));
+  return { ...heldRegister(grant), tombstone: tombstoneOf(grant), counters };
+}
+
+/**
+ * How long a counter outlives the moment that its fence names, in ms: the retention, counted from the end of a lock
+ * of this ttl. It is at least twice the retention, so that most extensions need not renew it.
+ */
+export function counterTtl({ fenceRetention }: Grant, ttl: number): number {
+  return fenceRetention + Math.max(fenceRetention, ttl);
 }
 
 /** What to withdraw of a round: exactly what it took, not what its owner held before. */

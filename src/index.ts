@@ -18,8 +18,9 @@ export {
   type Vote,
 } from "./errors.ts";
 export type { EventHook, OperationEvent, RedlockEvent } from "./events.ts";
+export type { LockJSON } from "./handoff.ts";
 export type { Inspection, InspectionVote } from "./inspect.ts";
-export type { Lock, LockJSON } from "./lock.ts";
+export type { Lock } from "./lock.ts";
 export type { AcquireOptions, LockOptions, WaitUntil } from "./options.ts";
 export { Redlock, type RedlockOptions } from "./redlock.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";

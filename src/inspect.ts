@@ -2,7 +2,7 @@ import { type EndpointError, QuorumError } from "./errors.ts";
 import { holderOf, keyOf } from "./grant.ts";
 import type { Settings } from "./options.ts";
 import { type Answer, ask, quorumOf } from "./quorum.ts";
-import { counterIn, drop, isSight, runScript } from "./register.ts";
+import { counterIn, isSight, runScript } from "./register.ts";
 import { randomToken } from "./runtime.ts";
 import { registerScript } from "./scripts.ts";
 
@@ -73,16 +73,20 @@ export async function inspect(settings: Settings, resource: string): Promise<Ins
   };
 }
 
-// Behind the end of every value: a nonce, and an owner of 255 characters.
-const pastAllValues = 2_048;
-
 /** See {@link Redlock.forceRelease}. */
 export async function forceRelease(settings: Settings, resource: string): Promise<boolean> {
   const { endpoints, runtime, prefix, timeout } = settings;
-  // Compared from there on, all values are the same. A plain DEL would do, but its reply can be invented.
   const key = keyOf(prefix, "lock", resource);
-  const anyone = { keys: [key], value: randomToken(runtime), from: pastAllValues };
-  const round = ask(settings, timeout, (call) => drop(call, anyone));
+  // A plain DEL would do, but its reply can be invented.
+  const echo = randomToken(runtime);
+  const round = ask(settings, timeout, async (call): Promise<Answer> => {
+    const reply = await runScript(call, registerScript, [key], ["free", echo, 1, 1, 0]);
+    const [said] = Array.isArray(reply) && reply.length === 1 ? reply : [];
+    if (said !== echo && said !== 0) throw new Error("unexpected reply to a script");
+    // Billed beside the script itself.
+    call.spent.commands += 1;
+    return { outcome: said === echo ? "granted" : "lost" };
+  });
   await round.done;
   const answers = round.answers.filter((answer) => answer?.outcome !== "error");
   if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [resource], round.votes());

@@ -2,6 +2,7 @@ import { type Backoff, checkBackoff } from "./backoff.ts";
 import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from "./check.ts";
 import { type EventHook, emit, type RedlockEvent } from "./events.ts";
 import { type Assembly, scatter } from "./quorum.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** Keeps work alive after the answer was sent: a function, or the platform's context that has it. */
 export type WaitUntil =
@@ -22,7 +23,10 @@ export interface LockOptions {
   readonly backoff?: Backoff | undefined;
   /** Draws a fencing token, guards against orphans, and learns when a held lock expires. Default false. */
   readonly fencing?: boolean | undefined;
-  /** How long an idle resource keeps its fence counter, in ms. Default 86 400 000 (24 hours). */
+  /**
+   * How long a resource keeps its fence counter, at least, after its last lock has ended, in ms; and as long after the
+   * moment that the fence names. An integer from `ttl` to 2^45. Default 86 400 000 (24 hours).
+   */
   readonly fenceRetention?: number | undefined;
   /** Begins every key; without braces. Default `redlock`. */
   readonly prefix?: string | undefined;
@@ -41,13 +45,13 @@ export interface AcquireOptions extends LockOptions {
   /** Ends the waiting at once; the call rejects with its reason. Not used for cleaning up. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The owner's own name, 1 … 255 characters. Whoever acquires with the token that holds the resource refreshes
-   * the lock instead of failing, and any of its handles releases it.
+   * The owner's own name, 1 … 255 characters. Acquiring with the token that holds the resource refreshes the lock
+   * instead of failing, and any handle of the owner releases it.
    */
   readonly token?: string | undefined;
   /**
    * Wall-clock time in ms since 1970 at which the platform stops the code; the lock is not relied on beyond
-   * it, nor waited for.
+   * it, nor waited for. One that is over is a RangeError.
    */
   readonly deadline?: number | undefined;
 }
@@ -136,6 +140,19 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
   if (token !== undefined) checkText("token", token);
   if (deadline !== undefined) checkNumber("deadline", deadline, 0, Infinity);
   return options;
+}
+
+/**
+ * ms until a deadline.
+ *
+ * @throws RangeError when it is over: what is asked for could not be used
+ */
+export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): number {
+  const left = deadline - runtime.now();
+  if (left > 0) return left;
+  throw new RangeError(
+    `deadline is over since ${Math.ceil(-left)} ms; it is a wall-clock time in ms since 1970, say Date.now() + 5_000`,
+  );
 }
 
 /** One or several resources as a list, each once, in the order given. */

@@ -3,8 +3,9 @@ import { checkInteger, checkNumber, checkType } from "./check.ts";
 import { checkDialect, type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoint.ts";
 import { endpointsFromEnv } from "./env.ts";
 import { LockHeldError, type RedlockError } from "./errors.ts";
+import { type LockJSON, openRequests } from "./handoff.ts";
 import { forceRelease, type Inspection, inspect } from "./inspect.ts";
-import { Lock, type LockJSON } from "./lock.ts";
+import { Lock } from "./lock.ts";
 import {
   type AcquireOptions,
   checkAcquire,
@@ -136,10 +137,10 @@ export class Redlock {
   }
 
   /**
-   * Goes on with a lock that another process handed over as JSON. Its validity is taken from the wall clock;
-   * where the two processes' clocks may differ, call `extend()` first.
+   * Goes on with a lock that another process handed over by {@link Lock.handoff}. Its validity is taken from the wall
+   * clock; where the two processes' clocks may differ, call `extend()` first.
    *
-   * @throws TypeError | RangeError when `json` is not what {@link Lock.toJSON} made
+   * @throws TypeError | RangeError when `json` is not what `handoff` made, or the giver had other endpoints
    */
   resume(json: LockJSON, options: LockOptions = {}): Lock {
     const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
@@ -147,18 +148,19 @@ export class Redlock {
     const names = checkResources(resources);
     // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
     if (typeof nonce !== "string" || nonce.length !== tokenLength || typeof owner !== "string") {
-      throw new TypeError("resume needs what lock.toJSON() made");
+      throw new TypeError("resume needs what lock.handoff() resolved to");
     }
     checkAcquire({ token: owner || undefined });
     checkType("prefix", prefix, "string");
     checkInteger("ttl", ttl, 10, 2_147_483_647);
     checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
     if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
+    const open = openRequests(json, settings);
     const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
     const grant = { resources: names, prefix, nonce, owner, fenceRetention };
     const left = validUntil - settings.runtime.now();
     const elapsed = stopwatch(settings.runtime);
-    const lock = new Lock(settings, grant, ttl, elapsed, { fence, limit: Infinity, left });
+    const lock = new Lock(settings, grant, { ttl, elapsed, fence, limit: Infinity, left, ...open });
     if (settings.autoExtend) lock.keepExtending();
     return lock;
   }

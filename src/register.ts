@@ -18,6 +18,8 @@ export interface Register {
   readonly tombstone?: string | undefined;
   /** Counters of which a fence is drawn. */
   readonly counters?: readonly string[] | undefined;
+  /** What stands before the owner at each key when a drop is to end it. Default: the value's own nonce. */
+  readonly marks?: string | undefined;
 }
 
 /** Requests sent, and commands as Upstash bills them. */
@@ -41,9 +43,11 @@ export interface RegisterAnswer extends Answer {
   readonly retryAfter?: number | undefined;
   /** The value that stands in the way, where the endpoint said so. */
   readonly other?: string | undefined;
+  /** The marks under which its owner holds it; of a drop: it named others, and nothing was dropped. */
+  readonly marks?: string | undefined;
 }
 
-/** What the fence is at least, and how long its counters are kept, in ms. */
+/** What the fence is at least, and for how many ms its counters outlive the moment that it names. */
 export interface Fencing {
   readonly least: number;
   readonly retention: number;
@@ -122,9 +126,19 @@ export async function renew(
   return operate(call, "renew", register, ttl, value);
 }
 
-/** Raises the counters to the least fence while the register is the value's. */
-export function raise(call: Call, register: Register, fencing: Fencing): Promise<RegisterAnswer> {
-  return operate(call, "renew", register, 0, register.value, fencing);
+/** Raises the counters to the least fence while the register is the value's, and with a ttl renews it. */
+export function raise(call: Call, register: Register, fencing: Fencing, ttl = 0): Promise<RegisterAnswer> {
+  return operate(call, "renew", register, ttl, register.value, fencing);
+}
+
+/** Takes what its holder has lost at this endpoint, by a script: also where plain commands would do. */
+export function restore(
+  call: Call,
+  register: Register,
+  ttl: number,
+  fencing?: Fencing,
+): Promise<RegisterAnswer> {
+  return operate(call, "restore", register, ttl, register.value, fencing);
 }
 
 /** Deletes what is the value's, and leaves a tombstone, if there is one, for `retention` ms. */
@@ -133,12 +147,13 @@ export async function drop(call: Call, register: Register, retention = 0): Promi
     const { keys, value } = register;
     return plainly(await send(call, ["DELEX", keys[0]!, "IFEQ", value]), 1, 0, "lost");
   }
-  return operate(call, "drop", register, retention);
+  const { keys, value, from = 1, marks = value.slice(0, from - 1).repeat(keys.length) } = register;
+  return operate(call, "drop", register, retention, marks);
 }
 
 async function operate(
   call: Call,
-  operation: "take" | "renew" | "drop",
+  operation: "take" | "restore" | "renew" | "drop",
   { keys, value, from = 1, tombstone, counters = [] }: Register,
   ttl: number,
   left: string = value,
@@ -161,23 +176,40 @@ async function operate(
   // What Upstash bills beside the script itself: it reads all keys, then writes what it grants, or deletes.
   spent.commands += 1;
   if (reply[0] === value) {
-    // An owner's ttl is looked at before it is renewed.
+    // An owner's ttl is looked at before it is renewed, and the clock before counters are written.
     const renewals = operation === "renew" && from > 1 ? 2 * keys.length : keys.length;
-    spent.commands += operation === "drop" ? names.length : (ttl && renewals) + drawn.length;
-    if (!retention) return granted;
+    const counted = drawn.length && drawn.length + 1;
+    spent.commands += operation === "drop" ? names.length : (ttl && renewals) + counted;
+    const marks = from > 1 && isMarks(reply[2], keys.length * (from - 1)) ? reply[2] : undefined;
+    if (!retention) return { outcome: "granted", ...(marks && { marks }) };
     const fence = counterIn(reply[1]);
     // Not quoted: it is whatever the endpoint said, a secret perhaps.
-    if (!fence) throw new Error("the fence in the reply is not a positive safe integer");
-    return { outcome: "granted", fence };
+    if (!fence) {
+      throw new Error(
+        "the fence in the reply is not a positive safe integer; docs/fencing.md says what to do",
+      );
+    }
+    return { outcome: "granted", fence, ...(marks && { marks }) };
   }
   const [no, retryAfter, other] = reply;
+  if (operation === "drop") {
+    const marks =
+      reply.length === 2 && isMarks(retryAfter, keys.length * (from - 1)) ? retryAfter : undefined;
+    if (no !== 0 || (reply.length !== 1 && !marks)) throw new Error("unexpected reply to a script");
+    return { outcome: "lost", ...(marks && { marks }) };
+  }
   // A refusal has one form, too: an endpoint that says anything else is out of order, not held by someone.
-  const refused =
-    operation === "drop" ? reply.length === 1 : reply.length === 3 && isSight(call, other, retryAfter);
-  if (no !== 0 || !refused) throw new Error("unexpected reply to a script");
-  if (operation !== "take") return { outcome: "lost" };
+  if (no !== 0 || reply.length !== 3 || !isSight(call, other, retryAfter)) {
+    throw new Error("unexpected reply to a script");
+  }
+  if (operation === "renew") return { outcome: "lost" };
   spent.commands += 1;
   return { outcome: "held", retryAfter, other: String(other) };
+}
+
+/** Whether a script can have told these marks: of so many characters, of which each has a letter or digit or is absent. */
+function isMarks(text: unknown, length: number): text is string {
+  return typeof text === "string" && length > 0 && text.length === length && /^[a-z0-9-]+$/.test(text);
 }
 
 /** Whether a script can have told so of a key: the value that stands there, and the ms until it expires. */

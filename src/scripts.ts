@@ -18,71 +18,99 @@ export const upstashFlag = "#!lua flags=allow-key-locking\n";
  * ARGV:
  * 1. what to do:
  *    `take` the keys unless another value stands at one of them or the tombstone is there;
+ *    `restore` them: the same, without drawing a fence;
  *    `renew` them if all are the value's, and never create one (with ttl 0 it only looks);
  *    `drop` those that are the value's, and leave a tombstone for `ttl` if one is named;
+ *    `free` the first key, whoever holds it;
  *    `look` at the first key and the third, a counter;
- * 2. the value;
- * 3. the character at which the comparison of values begins: 1 compares them whole, else it compares owners;
- * 4. n; 5. ttl in ms; 6. the value to leave there;
- * 7. the least fence; 8. the counters' ttl in ms. `take` draws one more than the largest counter, or the least
- *    fence if that is larger; `renew` raises the counters to the least fence.
+ * 2. the value; 3. the character at which the comparison of values begins: 1 compares them whole, else it compares
+ *    owners, and what stands before that character is a mark;
+ * 4. n; 5. ttl in ms; 6. the value to leave there, or, of a `drop`, the marks that it is to end, one behind the other;
+ * 7. the least fence; 8. for how many ms a counter outlives the moment that it names. `take` draws one more than the
+ *    largest counter, or the least fence if that is larger; `restore` and `renew` raise the counters to it.
  *
- * Replies: {value, fence} when it did so. The value is unguessable, so no client in between can invent this
- * reply. {0, ms until the obstacle expires, the value that stands there} when it did not. `look`: {value or "",
- * ms, counter or ""}.
+ * Replies: {value, fence} when it did so, and behind them, where owners are compared, the marks that stand there now.
+ * The value is unguessable, so no client in between can invent this reply. {0, ms until the obstacle expires, the value
+ * that stands there} when it did not. Of a `drop`: {0} when the value was not there, {0, marks} when it is the owner's
+ * under other marks (`-` where it is not): nothing was dropped then. `look`: {value or "", ms, counter or ""}.
  *
- * Where another handle of the owner took it, the value becomes the owner's alone, with zeros before it: both count
- * on it now, so that neither may withdraw it as exactly its own.
+ * Where another handle of the owner takes what it holds, the mark becomes one that nobody has as a nonce, and a new one
+ * each time: both handles count on the value now, so that neither may withdraw it as exactly its own; and a `drop` that
+ * is executed late names marks of before.
+ *
+ * A tombstone `f` says that the drop found everything: one that is executed again says so, too.
  *
  * Only a `renew` of a whole value shortens a ttl. Another handle of the owner may count on the longer one, and a
  * `take` that is executed a second time, late, must not undo an extension.
  *
- * Executing it twice does no more than executing it once. Numbers are printed with %.0f: Lua would write
- * 1.79e+12.
+ * A counter expires by this endpoint's clock, and not before that has passed what it says: a client whose clock is ahead
+ * draws a fence of the future, which must be remembered until it is the past.
+ *
+ * Executing it twice does no more than executing it once. Numbers are printed with %.0f: Lua would write 1.79e+12.
  */
 export const registerScript: Script = {
-  source: `local op, value, from, n, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+  source: `local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+if op == "free" then return {redis.call("DEL", KEYS[1]) == 1 and value or 0} end
 local found = redis.call("MGET", unpack(KEYS))
 if op == "look" then
   return {found[1] or "", redis.call("PTTL", KEYS[1]), found[3] or ""}
 end
-local own, other = 0, nil
+local mine, own, other, marks = {}, 0, nil, ""
 for i = 1, n do
   if found[i] and string.sub(found[i], from) == string.sub(value, from) then
-    own = own + 1
-    if op == "drop" then redis.call("DEL", KEYS[i]) end
-  elseif found[i] then
-    other = i
+    mine[#mine + 1], own = i, own + 1
+    marks = marks .. string.sub(found[i], 1, from - 1)
+  else
+    other = found[i] and i or other
+    marks = marks .. string.rep("-", from - 1)
   end
 end
 if op == "drop" then
-  if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], 1, "PX", ttl) end
+  if found[n + 1] == "f" then return {value} end
+  for _, i in ipairs(mine) do
+    local first, last = (i - 1) * (from - 1) + 1, i * (from - 1)
+    if string.sub(marks, first, last) ~= string.sub(ARGV[6], first, last) then return {0, marks} end
+  end
+  for _, i in ipairs(mine) do redis.call("DEL", KEYS[i]) end
+  if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and "f" or 1, "PX", ttl) end
   return {own == n and value or 0}
 end
 if found[n + 1] or other or (op == "renew" and own < n) then
   return {0, other and redis.call("PTTL", KEYS[other]) or -3, other and found[other] or ""}
 end
-local fence = tonumber(ARGV[7])
+local fence, kept = tonumber(ARGV[7]), tonumber(ARGV[8])
 for i = n + 2, #KEYS do
   fence = math.max(fence, tonumber(found[i] or 0) + (op == "take" and 1 or 0))
 end
+if #KEYS > n + 1 then
+  local time = redis.call("TIME")
+  kept = kept + math.max(0, fence - time[1] * 1e3 - math.floor(time[2] / 1e3))
+end
 fence = string.format("%.0f", fence)
 for i = n + 2, #KEYS do
-  redis.call("SET", KEYS[i], fence, "PX", ARGV[8])
+  redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept))
 end
-for i = 1, ttl == "0" and 0 or n do
-  if not found[i] or op == "renew" and from == "1" then
-    redis.call("SET", KEYS[i], ARGV[6], "PX", ttl)
-  elseif found[i] ~= value then
-    local shared = string.rep("0", from - 1) .. string.sub(value, from)
-    redis.call("SET", KEYS[i], shared, "PX", math.max(redis.call("PTTL", KEYS[i]), tonumber(ttl)))
-  elseif redis.call("PTTL", KEYS[i]) < tonumber(ttl) then
-    redis.call("PEXPIRE", KEYS[i], ttl)
+marks = ""
+for i = 1, n do
+  local text = found[i]
+  if ttl == 0 then
+    text = text or ""
+  elseif not text or op == "renew" and from == 1 then
+    text = ARGV[6]
+    redis.call("SET", KEYS[i], text, "PX", ttl)
+  else
+    local isShared = string.sub(text, 1, 1) == "s"
+    if text ~= value and not (isShared and op == "renew") then
+      local joins = isShared and tonumber(string.sub(text, 26, 33)) or 0
+      text = "s" .. string.sub(text, 2, 25) .. string.format("%08.0f", (joins + 1) % 1e8) .. string.sub(value, from)
+    end
+    redis.call("SET", KEYS[i], text, "PX", math.max(redis.call("PTTL", KEYS[i]), ttl))
   end
+  marks = marks .. string.sub(text, 1, from - 1)
 end
-return {value, fence}`,
+return {value, fence, from > 1 and marks or nil}`,
   sha: {
-    redis: "3a76a2263c3d220060428392c624b3ed3b06a6ea",
-    upstash: "2fdc9b8491acffb4d5b6fd263f948bdafa228439",
+    redis: "2eedb78a368695eea559b325c858ced37e65ec3f",
+    upstash: "5ffb1c9b6bb4eab8b545c925e93fe08086378ebf",
   },
 };

@@ -8,6 +8,9 @@ const expiryPrecision = 2;
 /** How long, in ms, a process that was frozen may not know that its validity ended meanwhile. */
 const glance = 1_000;
 
+/** ms before the end at which auto-extension gives up: no answer would come in time. */
+const lastTry = 25;
+
 /** What auto-extension goes by. */
 export interface AutoExtension {
   /** ms to ask for each time; may change when the holder extends by hand. */
@@ -130,7 +133,9 @@ export class Validity {
     void this.signal; // from now on the end is noticed even if nobody asks
     for (let next = pauses(options.backoff, this.#runtime), pause = 0; ; ) {
       const due = Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1);
-      const woken = await this.#rest(Math.min(pause || due, this.remaining()));
+      // Of a long pause half of what is left, so that another try can come in time; but none in the last moment.
+      const latest = Math.max(this.remaining() / 2, lastTry);
+      const woken = await this.#rest(pause ? Math.min(pause, latest) : due);
       if (this.#released || this.loss) return;
       if (woken) {
         pause = 0;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Dialect, QuorumError, Redlock } from "../../src/index.ts";
+import { type Dialect, QuorumError, Redlock, type Runtime, systemRuntime } from "../../src/index.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
 import { redisServer } from "../support/redis-servers.ts";
 import { rejection } from "../support/until.ts";
@@ -12,8 +12,9 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
   beforeEach(() => cluster.flush());
   afterAll(() => cluster?.close());
 
-  const client = (dialect: Dialect = "redis") =>
+  const client = (dialect: Dialect = "redis", runtime: Runtime = systemRuntime) =>
     new Redlock({
+      runtime,
       endpoints: [{ url: cluster.url, token: cluster.token, dialect }],
       wait: 0,
       timeout: 5_000,
@@ -64,8 +65,10 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
     const resources = ["one {tag}", "two {tag}"];
     const redlock = client();
     await redlock.acquire(resources[1]!);
-    // A validity that cannot be: what was taken is withdrawn at once.
-    const error = await rejection(redlock.acquire(resources[0]!, { fencing: true, deadline: 1 }));
+    // Each look at the clock is a minute later: what was taken is over, and withdrawn at once.
+    let looks = 0;
+    const hasty = client("redis", { ...systemRuntime, monotonic: () => (looks += 1) * 60_000 });
+    const error = await rejection(hasty.acquire(resources[0]!, { fencing: true }));
     expect(error).toBeInstanceOf(QuorumError);
     expect((await names()).filter((key) => key.includes(":void:"))).toHaveLength(1);
     expect((await slots()).size).toBe(1);

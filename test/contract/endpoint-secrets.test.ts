@@ -136,6 +136,9 @@ describe.each(Object.keys(transports))("no secret is told over %s", (transport) 
       nonce: `t${"5ecret".repeat(6).slice(0, 32)}`,
       ttl: 20_000,
       validUntil: Date.now() + 20_000,
+      endpoints: redlock.settings.endpoints.map(({ name }) => name),
+      unsettled: [],
+      unanswered: {},
     };
     for (const owner of ["", ...asked]) {
       const lock = redlock.resume({ ...json, owner });

@@ -2,10 +2,12 @@ import process from "node:process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { keyOf } from "../../src/grant.ts";
 import { type Lock, QuorumError, Redlock, type Runtime, systemRuntime } from "../../src/index.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
 import { gated } from "../support/gated.ts";
 import { type Local, newResource, openLocal } from "../support/local-endpoints.ts";
 import { seededRandom } from "../support/random.ts";
 import { engines } from "../support/redis-servers.ts";
+import { steppingRuntime } from "../support/stepping-runtime.ts";
 import { rejection, until } from "../support/until.ts";
 
 const hour = 3_600_000;
@@ -45,8 +47,9 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect((await redlock.inspect(resource)).fence).toBe(before);
     expect(before).toBeGreaterThanOrEqual(began);
     const ttl = (await at.local.endpoints[0]!.execute(["PTTL", counterOf(resource)])) as number;
-    expect(ttl).toBeGreaterThan(6 * hour);
-    expect(ttl).toBeLessThanOrEqual(7 * hour);
+    // At least the retention after the lock's end, and twice that so that extensions need not renew it.
+    expect(ttl).toBeGreaterThan(13 * hour);
+    expect(ttl).toBeLessThanOrEqual(14 * hour + 1_000);
   });
 
   test("belong to a grant: extension, verification and another process do not change them", async () => {
@@ -58,7 +61,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     await lock.verify();
     expect(lock.fence).toBe(fence);
     await until(async () => (await counters(resource)).every((counter) => counter === fence), "all counters");
-    expect(redlock.resume(JSON.parse(JSON.stringify(lock))).fence).toBe(fence);
+    expect(redlock.resume(JSON.parse(JSON.stringify(await lock.handoff()))).fence).toBe(fence);
     const refreshed = await redlock.acquire(newResource(), { token: "me" });
     const again = await redlock.acquire(refreshed.resources, { token: "me" });
     expect(again.fence).toBeGreaterThan(refreshed.fence!);
@@ -263,3 +266,95 @@ describe.each(engines)("fences in a world that is out of joint, on %s", (engine)
 function increases(fences: readonly number[]): boolean {
   return fences.every((fence, index) => index === 0 || fence > fences[index - 1]!);
 }
+
+describe("counters outlive what depends on them", () => {
+  const day = 24 * hour;
+
+  /** Three endpoints and a client for each clock, in time that passes only when the test says so. */
+  function world(options: { fenceRetention?: number } = {}) {
+    const runtime = steppingRuntime();
+    const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name, runtime, dialect: "redis" }));
+    const client = (ahead: number) => {
+      const own: Runtime = { ...runtime, now: () => runtime.now() + ahead };
+      return new Redlock({ endpoints, runtime: own, fencing: true, ...options });
+    };
+    /** Lets it pass in steps, so that timers are as punctual as they are. */
+    const pass = async (ms: number) => {
+      for (let left = ms; left > 0; left -= hour) await runtime.advance(Math.min(left, hour));
+    };
+    async function settle<Value>(call: Promise<Value>): Promise<Value> {
+      let isOver = false;
+      const over = () => {
+        isOver = true;
+      };
+      call.then(over, over);
+      while (!isOver) await runtime.advance(1);
+      return call;
+    }
+    return { runtime, client, pass, settle, endpoints };
+  }
+
+  test("a fence of the future is remembered until it is the past", async () => {
+    const { client, pass, settle } = world();
+    const ahead = await settle(client(5 * day).acquire("r"));
+    await settle(ahead.release());
+    await pass(4 * day);
+    const later = await settle(client(0).acquire("r"));
+    expect(later.fence).toBeGreaterThan(ahead.fence!);
+    await settle(later.release());
+    await pass(60 * hour);
+    expect((await settle(client(-day / 2).acquire("r"))).fence).toBeGreaterThan(later.fence!);
+  });
+
+  test("of a lock that is held for longer than the retention, too, whatever the next clock says", async () => {
+    const { client, pass, settle } = world({ fenceRetention: 60_000 });
+    const lock = await settle(client(0).acquire("r"));
+    for (let minute = 0; minute < 30; minute += 1) {
+      for (let extension = 0; extension < 10; extension += 1) {
+        await settle(lock.extend());
+        await pass(6_000);
+      }
+    }
+    await settle(lock.release());
+    await pass(50_000);
+    expect((await settle(client(-10 * hour).acquire("r"))).fence).toBeGreaterThan(lock.fence!);
+  });
+
+  test("of a lock that another process goes on with, too", async () => {
+    const { client, pass, settle } = world({ fenceRetention: 60_000 });
+    const given = await settle(client(0).acquire("r"));
+    await pass(8_000);
+    const lock = client(0).resume(await settle(given.handoff()), { ttl: 10_000 });
+    await settle(lock.extend(60_000));
+    await pass(50_000);
+    await settle(lock.extend(60_000));
+    await pass(55_000);
+    await settle(lock.release());
+    await pass(50_000);
+    expect((await settle(client(-10 * hour).acquire("r"))).fence).toBeGreaterThan(lock.fence!);
+  });
+
+  test("they expire in the end", async () => {
+    const { client, pass, settle, endpoints } = world({ fenceRetention: 60_000 });
+    await settle((await settle(client(10 * hour).acquire("r"))).release());
+    await pass(9 * hour);
+    expect(endpoints[0]!.engine.execute(["KEYS", "redlock:fence:*"])).toHaveLength(1);
+    await pass(2 * hour);
+    expect(endpoints[0]!.engine.execute(["KEYS", "*"])).toEqual([]);
+  });
+
+  test("a clock of no use is refused before it can use the counters up", async () => {
+    const { client, runtime } = world();
+    const redlock = client(2 ** 52 - runtime.now());
+    await expect(redlock.acquire("r")).rejects.toThrow(RangeError);
+  });
+
+  test("a counter at its end is told with what to do", async () => {
+    const { client, settle, endpoints } = world();
+    for (const { engine } of endpoints) {
+      engine.execute(["SET", keyOf("redlock", "fence", "r"), String(2 ** 53 - 1), "PX", day]);
+    }
+    const error = await rejection(settle(client(0).tryAcquire("r")));
+    expect(String(error)).toMatch(/docs\/fencing\.md/);
+  });
+});

@@ -53,6 +53,8 @@ describe("wrong arguments", () => {
     [{ token: "" }, RangeError, "token must have 1 … 255 characters, has 0"],
     [{ token: "x".repeat(256) }, RangeError, "has 256"],
     [{ deadline: Number.NaN }, RangeError, "deadline must be between 0 and Infinity, got NaN"],
+    // It would be taken for an outage: nothing can be granted in time.
+    [{ deadline: 25_000 }, RangeError, "it is a wall-clock time in ms since 1970, say Date.now() + 5_000"],
   ];
 
   test.each(options)("%o", async (given, type, said) => {
@@ -100,8 +102,9 @@ describe("wrong arguments", () => {
     expect(lock.ttl).toBe(10_000);
   });
 
-  test("of resume", () => {
-    const json = lock.toJSON();
+  test("of resume", async () => {
+    const json = await (await redlock.acquire("handed over")).handoff();
+    expect(redlock.resume(json).remaining()).toBeGreaterThan(0);
     for (const wrong of [
       {},
       { ...json, nonce: 5 },
@@ -111,6 +114,14 @@ describe("wrong arguments", () => {
       { ...json, resources: [5] },
       { ...json, resources: [] },
       { ...json, prefix: "{" },
+      { ...json, endpoints: undefined },
+      { ...json, endpoints: [...json.endpoints, "another"] },
+      { ...json, endpoints: [] },
+      { ...json, unsettled: undefined },
+      { ...json, unsettled: ["another"] },
+      { ...json, unanswered: undefined },
+      { ...json, unanswered: { another: 500 } },
+      { ...json, unanswered: { [json.endpoints[0]!]: "500" } },
     ]) {
       expect(() => redlock.resume(wrong as never), JSON.stringify(wrong)).toThrow(/./);
     }

@@ -67,8 +67,8 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
   test("fencing costs no request more", async () => {
     const redlock = local.redlock({ fencing: true });
     const resource = newResource();
-    // The script itself, the read of all its keys, the key and the counter.
-    expect(await costOf(count, () => redlock.acquire(resource))).toEqual(each(1, 4));
+    // The script itself, the read of all its keys, the clock, the key and the counter.
+    expect(await costOf(count, () => redlock.acquire(resource))).toEqual(each(1, 5));
     // The script, the read, and the obstacle's expiry.
     expect(await costOf(count, () => redlock.tryAcquire(resource))).toEqual(each(1, 3));
   });

@@ -80,7 +80,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %
       expect(await redlock.tryAcquire(resource, { token: oddString(random, 255) }), hint).toBeNull();
       expect(await redlock.tryAcquire(resource, { token }), hint).not.toBeNull();
       expect(await lock.extend(20_000), hint).toBeGreaterThan(15_000);
-      const resumed = redlock.resume(JSON.parse(JSON.stringify(lock)));
+      const resumed = redlock.resume(JSON.parse(JSON.stringify(await lock.handoff())));
       expect(await resumed.verify(), hint).toBe(true);
       expect((await redlock.inspect(resource)).held, hint).toBe(true);
       expect(await resumed.release(), hint).toBe(true);

@@ -6,7 +6,7 @@ import type { Command } from "../../src/endpoint.ts";
 
 /** What a command asks for. */
 export interface Question {
-  readonly op: "take" | "read" | "raise" | "extend" | "verify" | "drop" | "look";
+  readonly op: "take" | "restore" | "read" | "raise" | "extend" | "verify" | "drop" | "free" | "look";
   /** The value that it takes, renews or drops. */
   readonly value: string;
   /** The value to leave there. */
@@ -41,7 +41,7 @@ export function questionOf(command: Command): Question {
   const [operation, value = "", , , ttl, left = "", , retention] = words.slice(2 + Number(words[1]));
   const fenced = Number(retention) > 0;
   const renewal = ttl !== "0" ? "extend" : fenced ? "raise" : "verify";
-  const op = operation === "renew" ? renewal : (operation as "take" | "drop" | "look");
+  const op = operation === "renew" ? renewal : (operation as "take" | "restore" | "drop" | "free" | "look");
   return { op, value, left, fenced, script: true };
 }
 
@@ -67,7 +67,7 @@ export function claimOf({ op, value, fenced, script }: Question, reply: unknown,
     return fence !== undefined && fence > 0 ? { said: "yes", fence } : nothing;
   }
   if (reply[0] !== 0) return nothing;
-  if (op === "drop") return reply.length === 1 ? { said: "no" } : nothing;
+  if (op === "drop" || op === "free") return reply.length === 1 ? { said: "no" } : nothing;
   const [, remaining, other] = reply;
   if (reply.length !== 3 || !isText(other) || !isInteger(remaining)) return nothing;
   return { said: "no", other: String(other), remaining };

@@ -32,8 +32,7 @@ export function operations(network: Network, redlock: Redlock, resources: string
 
   /** A lock is there only if a quorum said so, and those that said so truly have it. */
   function expectGranted(lock: Lock, said: readonly Exchange[]): void {
-    const { nonce, owner } = lock.toJSON();
-    const about = { op: "take", value: nonce + owner } as const;
+    const about = { op: "take", value: lock.value } as const;
     expect(count(said, "yes", about)).toBeGreaterThanOrEqual(quorum);
     expect(lock.remaining()).toBeGreaterThan(0);
     if (lock.fence === undefined) return;
@@ -86,8 +85,7 @@ export function operations(network: Network, redlock: Redlock, resources: string
         if ("error" in outcome) expectTyped(outcome.error, "LOCK_HELD", "NO_QUORUM");
         expect("value" in outcome && outcome.value).toBe(ran ? done : false);
         if (!ran) return;
-        const value = ran.toJSON().nonce + ran.toJSON().owner;
-        expect(count(said, "yes", { op: "take", value })).toBeGreaterThanOrEqual(quorum);
+        expect(count(said, "yes", { op: "take", value: ran.value })).toBeGreaterThanOrEqual(quorum);
       },
     };
   };
@@ -128,8 +126,7 @@ export function operations(network: Network, redlock: Redlock, resources: string
     call: () => lock.release(),
     judge(outcome, said) {
       if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-      const { nonce, owner } = lock.toJSON();
-      const about = { op: "drop", value: nonce + owner } as const;
+      const about = { op: "drop", value: lock.value } as const;
       if (outcome.value) expect(count(said, "yes", about)).toBeGreaterThanOrEqual(quorum);
       else expect(count(said, "no", about)).toBeGreaterThanOrEqual(veto);
     },
@@ -158,8 +155,8 @@ export function operations(network: Network, redlock: Redlock, resources: string
     call: () => redlock.forceRelease(first),
     judge(outcome, said) {
       if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-      const freed = count(said, "yes", { op: "drop" });
-      expect(freed + count(said, "no", { op: "drop" })).toBeGreaterThanOrEqual(quorum);
+      const freed = count(said, "yes", { op: "free" });
+      expect(freed + count(said, "no", { op: "free" })).toBeGreaterThanOrEqual(quorum);
       expect(outcome.value).toBe(freed > 0);
     },
   });

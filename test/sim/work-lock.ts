@@ -4,6 +4,7 @@ import type { Lock } from "../../src/lock.ts";
 import { type Actor, drawOptions } from "./actor.ts";
 import { boundRenewals, extend, giveBack, type Held, hand, judgeRefusal, linger } from "./handles.ts";
 import type { Hold } from "./holds.ts";
+import { nonceOf } from "./request.ts";
 
 /** Takes a lock, does something with it, and gives it back, or not. */
 export async function workLock(actor: Actor): Promise<void> {
@@ -131,7 +132,7 @@ function drawResources({ draw, scenario }: Actor): string[] {
 /** Notes that a lock has been handed out. */
 function handLock(actor: Actor, lock: Lock, invoked: number, listens: boolean): Held {
   const { resources, token: holder, fence } = lock;
-  const { nonce } = lock.toJSON();
+  const nonce = nonceOf(lock.value);
   actor.world.count("granted");
   return hand(actor, lock, actor.locks, { resources, holder, nonce, invoked, fence }, listens);
 }
@@ -183,7 +184,7 @@ async function update(actor: Actor, lock: Lock): Promise<void> {
   const careless = draw.chance(0.3);
   if (lock.fence === undefined || (lock.remaining() <= 0 && !careless)) return;
   // Handles of one owner do not exclude each other, by fences no more than by the lock.
-  if (lock.toJSON().owner !== "") return;
+  if (lock.value !== lock.token) return;
   const [account] = lock.resources;
   const balance = await ledger.open(process, account!, lock.fence);
   if (balance === undefined) return;

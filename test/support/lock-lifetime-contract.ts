@@ -233,7 +233,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       const resource = newResource();
       const lock = await local.redlock({ ttl: 1_500 }).acquire(resource);
       const { redlock, events } = local.observed({ autoExtend: true });
-      const resumed = redlock.resume(JSON.parse(JSON.stringify(lock)));
+      const resumed = redlock.resume(JSON.parse(JSON.stringify(await lock.handoff())));
       await until(() => typesOf(events).filter((type) => type === "extended").length >= 2, "extensions");
       expect(await resumed.release()).toBe(true);
     });

@@ -39,8 +39,8 @@ describe("slotOf", () => {
 describe("keyOf", () => {
   test.each([
     ["invoice:42", "redlock:lock:{invoice:42}"],
-    ["order{tenant-7}:9", "redlock:lock::order{tenant-7}:9"],
-    ["{a}", "redlock:lock::{a}"],
+    ["order{tenant-7}:9", "redlock:lock:{tenant-7}:order{tenant-7}:9"],
+    ["{a}", "redlock:lock:{a}:{a}"],
     ["{}a", "redlock:lock:{{%7Da}"],
     ["a}b", "redlock:lock:{a%7Db}"],
     ["100%", "redlock:lock:{100%25}"],
@@ -57,6 +57,26 @@ describe("keyOf", () => {
       }),
       { seed, numRuns: 20_000 },
     );
+  });
+
+  test("is different for different prefixes, also where one is the beginning of the other", () => {
+    const prefixes = fc.constantFrom(
+      "redlock",
+      "redlock:lock:",
+      "redlock:lock",
+      "redlock:",
+      "redlock:lock::x",
+    );
+    fc.assert(
+      fc.property(odd, odd, prefixes, prefixes, (a, b, prefix, other) => {
+        const keys = kinds.map((kind) => keyOf(prefix, kind, a));
+        const others = kinds.map((kind) => keyOf(other, kind, b));
+        const same = a === b && prefix === other;
+        expect(keys.some((key) => others.includes(key))).toBe(same);
+      }),
+      { seed, numRuns: 20_000 },
+    );
+    expect(keyOf("redlock", "lock", "lock:{x}")).not.toBe(keyOf("redlock:lock:", "lock", "x"));
   });
 
   test("has one Redis Cluster slot for all kinds of a resource", () => {
