@@ -80,8 +80,8 @@ export class Lock {
   readonly #validity: Validity;
   /** The round that took it; its late requests are cleaned up after at the release. */
   readonly #round: Round<Answer> | undefined;
-  /** Names of endpoints at which a request that takes it may yet be executed. */
-  readonly #unsettled: Set<string>;
+  /** Names of the endpoints of all requests that take it and may yet be executed. */
+  readonly #unsettled: string[];
   /** By endpoint: the least ttl of an extension that may yet be executed there. */
   readonly #shorter: Map<string, number>;
   /** By endpoint: the marks that an extension of an owner's lock has found or left there. */
@@ -110,11 +110,9 @@ export class Lock {
     this.#round = round;
     this.#mayRestore = !round;
     const { runtime, driftFactor, onEvent, endpoints } = settings;
-    this.#unsettled = new Set(held.unsettled);
+    this.#unsettled = [...(held.unsettled ?? [])];
     endpoints.forEach(({ name }, index) => {
-      if (!round || isSettled(round.answers[index])) return;
-      this.#unsettled.add(name);
-      this.#settleWith(name, round.requests[index]!);
+      if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
     });
     this.#shorter = new Map(Object.entries(held.unanswered ?? {}));
     // Of a lock that another process took it is not known when: its first extension renews them.
@@ -307,22 +305,20 @@ export class Lock {
     for (const [index, endpoint] of endpoints.entries()) {
       const restored = requests[index]!.then(async ({ outcome }) => {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
-        const { name } = endpoint;
-        // Until it is answered it may be executed after the release, which then leaves a tombstone.
-        this.#unsettled.add(name);
         const register = guardedRegister(this.#grant);
         const perform = (call: Call) => restore(call, register, ttl, this.#fencing(ttl));
         this.#mayRestore = true;
         const [request] = ask({ endpoints: [endpoint], runtime }, timeout, perform).requests;
-        await this.#settleWith(name, request!);
+        await this.#settle(endpoint.name, request!);
       });
       handOver(settings, restored);
     }
   }
 
-  /** An answer proves that the request is not executed later. */
-  async #settleWith(name: string, request: Promise<Answer | Failure>): Promise<void> {
-    if (isSettled(await request)) this.#unsettled.delete(name);
+  /** Until it is answered, a request may be executed after the release, which then leaves a tombstone. */
+  async #settle(name: string, request: Promise<Answer | Failure>): Promise<void> {
+    this.#unsettled.push(name);
+    if (isSettled(await request)) this.#unsettled.splice(this.#unsettled.indexOf(name), 1);
   }
 
   #rememberUnanswered(round: Round<Answer>, ttl: number): void {
@@ -370,7 +366,7 @@ export class Lock {
     const settings = this.#settings;
     const { tombstone } = this.#mayRestore ? guardedRegister(grant) : takenRegister(grant);
     // A request that takes it may yet be executed there, or an owner's release a second time: both look for it.
-    const isGuarded = this.#unsettled.has(call.endpoint.name) || (this.#isPlain && grant.owner !== "");
+    const isGuarded = this.#unsettled.includes(call.endpoint.name) || (this.#isPlain && grant.owner !== "");
     const register = isGuarded ? { ...this.#register, tombstone } : this.#register;
     const retention = isGuarded ? tombstoneRetention : 0;
     const { endpoint, signal } = call;

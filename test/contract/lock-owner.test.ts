@@ -60,6 +60,27 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     await expectHeld(second, resource);
   });
 
+  test("an answer that comes when the release has returned ends nothing", async () => {
+    const resource = newResource();
+    const { redlock } = three.client({ waitUntil: () => undefined });
+    const first = await redlock.acquire(resource, own);
+    await until(async () => (await three.local.holders(resource)) === 3, "all endpoints");
+    const late = holdUpDrops([2]);
+    expect(await first.release()).toBe(true);
+    three.gateways[2]!.before = () => undefined;
+    const second = await redlock.acquire(resource, own);
+    await until(async () => (await three.local.holders(resource)) === 3, "all endpoints");
+    late.open();
+    await until(() => late.executed().every((count) => count === 1), "the late drop");
+    // The client hears of another mark there. What it would send then is executed before this.
+    const { redlock: another } = three.client();
+    await another.inspect(resource);
+    await another.inspect(resource);
+    expect(dropsAt(2)).toHaveLength(1);
+    expect(await three.local.holders(resource)).toBe(3);
+    await expectHeld(second, resource);
+  });
+
   test("a release that is executed a second time does not, either", async () => {
     const resource = newResource();
     const { redlock } = one.client();

@@ -56,6 +56,23 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     expect((await at.local.values(resource)).slice(0, 2)).toEqual([null, null]);
   });
 
+  test("of a lock whose take is late: what was put back leaves its tombstone, too", async () => {
+    const resource = newResource();
+    const late = latch();
+    const slow = at.gateways[2]!;
+    const takes = (command: readonly string[]) => command.includes("take");
+    slow.before = (command) => (takes(command) ? late.opened : undefined);
+    const { redlock } = at.client({ waitUntil: () => undefined });
+    const lock = await redlock.acquire(resource, { fencing: true, ttl: 30_000 });
+    await lock.extend();
+    await until(async () => (await holders(resource)) === 3, "the lock is put back");
+    expect(await lock.release()).toBe(true);
+    await until(async () => (await holders(resource)) === 0, "the release");
+    late.open();
+    await until(() => slow.executed.some(takes), "the late take");
+    expect(await holders(resource)).toBe(0);
+  });
+
   test.each(kinds)("whose restoring request is late leaves nothing of a %s lock", async (_, options) => {
     const resource = newResource();
     const late = latch();

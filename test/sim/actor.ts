@@ -25,13 +25,15 @@ export interface Actor {
   readonly ledger: Ledger;
   /** Nonces of grants that their holders never meant to give back. */
   readonly kept: Set<string>;
+  /** All of its world, itself included. */
+  readonly actors: Actor[];
   sleep(ms: number): Promise<void>;
 }
 
 /** What all actors of a world share. */
 export type Stage = Pick<
   Actor,
-  "world" | "scenario" | "wire" | "calls" | "locks" | "claims" | "ledger" | "kept"
+  "world" | "scenario" | "wire" | "calls" | "locks" | "claims" | "ledger" | "kept" | "actors"
 >;
 
 export function enter(stage: Stage, process: Process): Actor {
@@ -81,6 +83,7 @@ export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions 
       : draw.pick([Math.min(1_000, ttl / 3), Math.min(1_000, ttl / 3), ttl, draw.between(5, ttl)]),
     backoff: { min, max: draw.pick([min, 4 * min, 10 * min]) },
     fencing: scenario.fencing,
+    fenceRetention: scenario.retention?.ms,
     deadline: draw.chance(0.06) ? process.now() + draw.between(0, 2 * ttl) : undefined,
   };
 }

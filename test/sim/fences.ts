@@ -1,15 +1,21 @@
 import type { Hold } from "./holds.ts";
+import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
 // How far clients' clocks differ where they agree, and what counters may run ahead of them.
 const disagreement = 60;
 
 /** Looks at the fences of all grants. */
-export function checkFences(world: World, holds: readonly Hold[]): void {
+export function checkFences(world: World, holds: readonly Hold[], retention?: Scenario["retention"]): void {
   const fenced = holds.filter(({ fence }) => fence !== undefined);
   for (const [index, later] of fenced.entries()) {
     for (const earlier of fenced.slice(0, index)) {
       if (!earlier.resources.some((resource) => later.resources.includes(resource))) continue;
+      // One grant, which another process goes on with.
+      if (earlier.nonce === later.nonce) continue;
+      // Clients whose clocks are behind count on the retention alone, which begins when the lock is over.
+      const gap = later.invoked - (earlier.ended ?? world.now);
+      if (retention?.clocks === "behind" && gap > 0.9 * retention.ms) continue;
       compare(world, earlier, later);
     }
   }

@@ -117,8 +117,7 @@ export async function extend(
   if ("value" in outcome) {
     world.count("extended");
     // An owner's other handle may have given it back, and a third one taken it again.
-    // And a clock that was set forward and back again has shown an end that was none.
-    if (hold.ended !== undefined && hold.holder === hold.nonce && process.disturbances === 0) {
+    if (hold.ended !== undefined && !holds.isReleasedBeside(hold)) {
       world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
     }
     return;
@@ -127,7 +126,8 @@ export async function extend(
   world.count(lost ? "extend: lost" : "extend: no quorum");
   // A lock of an owner may have been given back by another handle of his.
   const gone = lost && String(outcome.error).includes("gone from a quorum");
-  if (gone && left > 0 && hold.holder === hold.nonce && hold.releaseInvoked === undefined) {
+  const isAlone = hold.releaseInvoked === undefined && !holds.isReleasedBeside(hold);
+  if (gone && left > 0 && isAlone) {
     world.violate("holds survive", `${process.name} lost ${hold.resources} with ${left.toFixed()} ms left`);
   }
   const askedNobody = world.now === invoked && traffic() === before;
@@ -142,15 +142,13 @@ export async function giveBack(actor: Actor, { handle, hold, holds }: Held, time
   const again = hold.releaseInvoked !== undefined;
   hold.releaseInvoked ??= world.now;
   const release = calls.make(process, "release", timeout, ["NO_QUORUM"], () => handle.release());
-  holds.endAll(hold);
+  const returned = holds.endAll(hold);
   const outcome = await release;
+  returned();
   const said = "value" in outcome ? outcome.value : undefined;
   world.count(said === undefined ? "release: no quorum" : said ? "released" : "release: gone");
   const everywhere = scenario.endpoints;
-  const takes = wire.takes(hold.nonce);
-  const { freed, gone, answered } = wire.drops(hold.nonce);
-  const settled = takes.granted + takes.refused === everywhere && answered === everywhere;
-  if (settled && world.keeps("single execution")) holds.settle(hold);
+  const { freed, gone } = wire.drops(hold.nonce);
   if (again) return;
   hold.releaseReturned = world.now;
   hold.released = said;

@@ -19,7 +19,7 @@ export interface Hold {
   readonly fence: number | undefined;
   /** Those of one group hold it together, each on its own. */
   readonly group: string | undefined;
-  /** A release by another handle of its owner may yet be executed: nobody knows how long it is held. */
+  /** It was asked for while a handle of its owner was being released: that may have ended it, or not. */
   vague: boolean;
   readonly extensions: Extensions;
   /** When it could no longer be relied on. */
@@ -57,6 +57,13 @@ export function newHold(
   };
 }
 
+/** The release of one handle of an owner. */
+interface Release {
+  readonly process: Process;
+  /** When it returned; undefined: it has not. */
+  returned: number | undefined;
+}
+
 // A timer may be late, and what it wakes takes a moment. Where a clock was set or stood still it may have been
 // the other one that the timer went by; then the library looks once a second.
 const tolerance = 10;
@@ -69,8 +76,8 @@ export class Holds {
   readonly #world: World;
   readonly #invariant: Invariant;
   readonly #current = new Map<string, Set<Hold>>();
-  /** By owner: how many of its releases may yet be executed somewhere, and when the last of the others ended. */
-  readonly #releases = new Map<string, { open: number; settled: number }>();
+  /** By owner: the releases of its handles. */
+  readonly #releases = new Map<string, Release[]>();
 
   /** @param invariant what is violated when there are two */
   constructor(world: World, invariant: Invariant) {
@@ -82,8 +89,7 @@ export class Holds {
   add(hold: Hold): void {
     const { resources, holder, process } = hold;
     this.all.push(hold);
-    const { open, settled } = this.#releasesOf(holder);
-    hold.vague = holder !== hold.nonce && (open > 0 || settled >= hold.invoked);
+    hold.vague = holder !== hold.nonce && this.isReleasedBeside(hold);
     for (const resource of resources) {
       const current = this.#on(resource);
       for (const other of current) {
@@ -116,28 +122,29 @@ export class Holds {
     for (const resource of hold.resources) this.#on(resource).delete(hold);
   }
 
-  /** Ends every hold of the same holder: with one of an owner's handles, all have given it back. */
-  endAll({ holder, resources }: Hold): void {
-    this.#releasesOf(holder).open += 1;
+  /**
+   * Ends every hold of the same holder: with one of an owner's handles, all have given it back.
+   *
+   * @returns to be called when the release has returned: it ends nothing that is asked for from then on
+   */
+  endAll({ holder, resources, process }: Hold): () => void {
+    const release: Release = { process, returned: undefined };
+    this.#releases.set(holder, [...(this.#releases.get(holder) ?? []), release]);
     for (const resource of resources) {
       for (const hold of [...this.#on(resource)]) if (hold.holder === holder) this.end(hold);
     }
+    return () => {
+      release.returned = this.#world.now;
+    };
   }
 
-  /** Nothing of one of the releases by which they ended is on its way any more. */
-  settle({ holder }: Hold): void {
-    const releases = this.#releasesOf(holder);
-    releases.open -= 1;
-    releases.settled = this.#world.now;
-  }
-
-  #releasesOf(holder: string): { open: number; settled: number } {
-    let releases = this.#releases.get(holder);
-    if (!releases) {
-      releases = { open: 0, settled: Number.NEGATIVE_INFINITY };
-      this.#releases.set(holder, releases);
-    }
-    return releases;
+  /** Whether a handle of the same holder was being released at any time since this was asked for. */
+  isReleasedBeside({ holder, invoked }: Hold): boolean {
+    const releases = this.#releases.get(holder) ?? [];
+    // What a process that is dead has begun to release it cannot go on with.
+    return releases.some(({ process, returned }) =>
+      returned === undefined ? process.alive : returned >= invoked,
+    );
   }
 
   /** Ends a hold when its validity does, however often that has been put off. */

@@ -8,8 +8,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "acquire.ts",
-        find: "new Lock(settings, grant, ttl, round.elapsed,",
-        replace: "new Lock(settings, grant, ttl, stopwatch(runtime),",
+        find: "      elapsed: round.elapsed,\n",
+        replace: "      elapsed: stopwatch(runtime),\n",
       },
     ],
     noticedBy: twoHolders,
@@ -324,7 +324,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "scripts.ts",
-        find: 'redis.call("SET", KEYS[i], fence, "PX", ARGV[8])',
+        find: 'redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept))',
         replace: 'redis.call("SET", KEYS[i], fence)',
       },
     ],

@@ -234,8 +234,26 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "refresh keeps the first handle's nonce",
     breaks: "two handles of an owner count on it, and the first one's failed acquire withdraws it",
-    patches: [{ file: "scripts.ts", find: "elseif found[i] ~= value then", replace: "elseif false then" }],
-    noticedBy: twoHolders,
+    patches: [{ file: "scripts.ts", find: "if text ~= value and not", replace: "if false and not" }],
+    noticedBy: [...twoHolders, "holds survive"],
+  },
+  {
+    name: "release ends whatever its owner holds",
+    breaks: "executed late or twice, it ends the owner's next hold, and a stranger enters",
+    patches: [{ file: "scripts.ts", find: "then return {0, marks} end", replace: "then end" }],
+    noticedBy: [...twoHolders, "holds survive"],
+  },
+  {
+    name: "all holds of an owner have one mark",
+    breaks: "a release that is executed late finds the mark that it knows at the owner's next hold",
+    patches: [
+      {
+        file: "scripts.ts",
+        find: 'string.format("%08.0f", (joins + 1) % 1e8)',
+        replace: '"00000001"',
+      },
+    ],
+    noticedBy: [...twoHolders, "holds survive"],
   },
   {
     name: "release deletes whatever stands",
@@ -243,9 +261,9 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "scripts.ts",
-        find: "  elseif found[i] then\n    other = i\n",
+        find: "    other = found[i] and i or other\n",
         replace:
-          '  elseif found[i] then\n    other = i\n    if op == "drop" then redis.call("DEL", KEYS[i]) end\n',
+          '    other = found[i] and i or other\n    if op == "drop" then redis.call("DEL", KEYS[i]) end\n',
       },
     ],
     noticedBy: twoAtOnce,
@@ -258,7 +276,7 @@ export const roundMutants: readonly Mutant[] = [
         file: "register.ts",
         find: '  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
         replace:
-          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    return operate(call, "drop", { ...register, from: 2_048 }, 0);\n  }\n  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
+          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, registerScript, [key!], ["free", register.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
       },
     ],
     noticedBy: twoAtOnce,
@@ -295,8 +313,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock.ts",
-        find: "return this.#custody.drop(call, { ...this.#register, tombstone }, tombstoneRetention);",
-        replace: "return this.#custody.drop(call, this.#register, 0);",
+        find: "const isGuarded = this.#unsettled.includes(call.endpoint.name) ||",
+        replace: "const isGuarded =",
       },
     ],
     noticedBy: ["withdrawn stays withdrawn"],
@@ -307,8 +325,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "scripts.ts",
-        find: 'elseif redis.call("PTTL", KEYS[i]) < tonumber(ttl) then',
-        replace: "else",
+        find: 'math.max(redis.call("PTTL", KEYS[i]), ttl)',
+        replace: "ttl",
       },
     ],
     noticedBy: ["validity is honest", ...twoHolders],

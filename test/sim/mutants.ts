@@ -1,6 +1,7 @@
 import type { Mutant } from "./mutant.ts";
 import { holdingMutants } from "./mutants-holding.ts";
 import { idempotencyMutants } from "./mutants-idempotency.ts";
+import { keepingMutants } from "./mutants-keeping.ts";
 import { roundMutants } from "./mutants-rounds.ts";
 import { syncMutants } from "./mutants-sync.ts";
 
@@ -8,6 +9,7 @@ import { syncMutants } from "./mutants-sync.ts";
 export const mutants: readonly Mutant[] = [
   ...roundMutants,
   ...holdingMutants,
+  ...keepingMutants,
   ...idempotencyMutants,
   ...syncMutants,
 ];
@@ -21,6 +23,11 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
   {
     defect: "a key built of absent parts is shared by unrelated events (Powertools)",
     seenBy: "test/fuzz: the arguments of the idempotency layer",
+  },
+  {
+    defect:
+      "a release with an owner's token goes on asking after it has returned, and ends what is acquired since",
+    seenBy: "test/contract/lock-owner.test.ts: an answer that comes when the release has returned",
   },
   {
     defect: "inspecting an unreachable Redis says that nobody holds the lock (redlock-universal: isLocked)",

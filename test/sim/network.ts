@@ -2,7 +2,7 @@ import type { Command, Endpoint } from "../../src/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../../src/errors.ts";
 import { type Reply, ReplyError } from "../../src/testing/index.ts";
 import type { Process } from "./process.ts";
-import { type Request, readRequest } from "./request.ts";
+import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
 import { isGranted, type Wire } from "./wire.ts";
 import type { World } from "./world.ts";
@@ -115,7 +115,8 @@ export function link(
   function execute(command: Command, copy: number): Answer {
     world.count("executions");
     const request = readRequest(command);
-    const stood = request.operation === "take" ? timeLeft(request) : 0;
+    const takes = request.operation === "take" || request.operation === "restore";
+    const stood = takes ? timeLeft(request) : 0;
     try {
       const reply = server.execute(command);
       if (stood > 0 && timeLeft(request) < stood) {
@@ -146,7 +147,8 @@ export function link(
     const stands = isMember
       ? timeLeft(request) > 0
       : keys.every((key) => server.execute(["GET", key]) === value);
-    if (!stands) return;
+    // What was put back is a lock that is held: its release frees it everywhere, whatever its late take was told.
+    if (!stands || wire.isRestored(nonceOf(value), server)) return;
     // A plain command cannot tell; it is for where nobody repeats requests.
     const needs = command[0] === "SET" && verbatim ? (["single execution"] as const) : [];
     world.violate("refusals are true", `${name} refused ${keys} to ${process.name} because of itself`, needs);

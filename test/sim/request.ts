@@ -8,7 +8,7 @@ import { slotScript } from "../../src/sync/slots.ts";
 
 /** What a command of the library asks an endpoint for. */
 export interface Request {
-  readonly operation: "take" | "renew" | "drop" | "look" | "announce";
+  readonly operation: "take" | "restore" | "renew" | "drop" | "free" | "look" | "announce";
   readonly keys: readonly string[];
   /** The whole value, or the pending record. */
   readonly value: string;

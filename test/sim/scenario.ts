@@ -33,6 +33,13 @@ export interface Scenario {
   readonly owned: number;
   /** What processes do, each as often as it stands here. */
   readonly work: readonly Work[];
+  /** Whether holders hand what they hold over to other processes. */
+  readonly handing: boolean;
+  /**
+   * How long fences are remembered, in ms, where that is short enough to be seen; and whether clients' clocks are ahead
+   * of the endpoints', or behind.
+   */
+  readonly retention: { readonly ms: number; readonly clocks: "ahead" | "behind" } | undefined;
   /** Whether holders shorten what they hold, then lengthen it, and rely on that to the end while others wait. */
   readonly lingering: boolean;
   /** How many calls each process makes while there are faults, roughly. */
@@ -71,6 +78,15 @@ export function drawScenario(draw: Draw): Scenario {
   }
   // Two owners with several handles each, whose answers are lost.
   if (kind < 0.1) return { ...plain(scenario, { ...fairWeather, loseReply: 0.3 }), owned: 1 };
+  const late = { ...fairWeather, tail: 0.3, tailLength: 3 * scenario.ttl };
+  // The same, with requests that come when their owner has released and acquired again.
+  if (kind > 0.96) return { ...plain(scenario, late), owned: 0.9 };
+  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handing: true, owned: 0 };
+  if (kind > 0.87) {
+    const clocks = draw.pick(["ahead", "behind"] as const);
+    const retention = { ms: 2 * scenario.ttl, clocks };
+    return { ...plain(scenario, fairWeather), fencing: true, owned: 0, calls: 30, retention };
+  }
   return scenario;
 }
 
@@ -125,6 +141,8 @@ function drawUsual(draw: Draw): Scenario {
     fencing: draw.chance(0.6),
     owned: draw.pick([0, 0.05, 0.6]),
     lingering: false,
+    handing: draw.chance(0.1),
+    retention: undefined,
     work: draw.pick([
       ["lock"],
       ["lock", "using"],
@@ -144,5 +162,5 @@ function drawUsual(draw: Draw): Scenario {
 /** The same, with one or two synchronizers in place of locks. */
 export function withSynchronizers(scenario: Scenario, draw: Draw, theme: Exclude<Theme, "locks">): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
-  return { ...scenario, work: [...new Set(chosen)] };
+  return { ...scenario, work: [...new Set(chosen)], retention: undefined };
 }

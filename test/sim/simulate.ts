@@ -8,7 +8,7 @@ import { checkHistories } from "./histories.ts";
 import { Holds } from "./holds.ts";
 import { Ledger } from "./ledger.ts";
 import { unleash } from "./nemesis.ts";
-import { Process } from "./process.ts";
+import { epoch, Process } from "./process.ts";
 import {
   drawScenario,
   type Scenario,
@@ -95,10 +95,11 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   const claims = new Holds(world, "one handler at a time");
   const calls = new Calls(world);
   const ledger = new Ledger(world);
-  const stage: Stage = { world, scenario, wire, calls, locks, claims, ledger, kept: new Set() };
+  const stage: Stage = { world, scenario, wire, calls, locks, claims, ledger, kept: new Set(), actors: [] };
   const stories = new Stories(world);
   const workloads = beginWorkloads(stage, scenario.work.filter(isSynchronizer));
-  const actors = world.processes.map((process) => enter(stage, process));
+  const { actors } = stage;
+  for (const process of world.processes) actors.push(enter(stage, process));
   const heal = unleash(world, scenario, (process) => {
     locks.look(process);
     claims.look(process);
@@ -127,8 +128,8 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   calls.conclude();
   wire.conclude(stage.kept);
   ledger.conclude();
-  checkFences(world, locks.all);
-  checkHistories(world, locks.all, ledger.accesses);
+  checkFences(world, locks.all, scenario.retention);
+  checkHistories(world, locks.all, ledger.accesses, scenario.retention);
   for (const workload of workloads.values()) workload.conclude();
 }
 
@@ -152,12 +153,21 @@ function populate(world: World, scenario: Scenario): void {
     process.disturbances = 0;
     world.processes.push(process);
   }
+  if (!scenario.retention) return;
+  const [least, most] = scenario.retention.clocks === "ahead" ? [0, 40] : [-40, 0];
+  for (const server of world.servers) server.offset = 0;
+  for (const process of world.processes) {
+    process.setClock(epoch - process.now() + draw.pick([0, draw.between(least, most)]) * scenario.ttl);
+    process.disturbances = 0;
+  }
 }
 
 async function work(actor: Actor, stories: Stories, workloads: ReadonlyMap<Work, Workload>): Promise<void> {
   const { draw, scenario } = actor;
   for (let left = scenario.calls; left > 0; left -= 1) {
-    await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : scenario.ttl));
+    // Now and then for so long that the fences could have been forgotten.
+    const longest = scenario.retention && draw.chance(0.4) ? 6 * scenario.retention.ms : scenario.ttl;
+    await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : longest));
     const kind = draw.pick(scenario.work);
     if (kind === "lock") await workLock(actor);
     else if (kind === "using") await workUsing(actor);

@@ -27,6 +27,8 @@ interface Trail {
   gone: boolean;
   /** When it was renewed there for the first time. */
   renewed: number | undefined;
+  /** Its holder has put it back where it was lost. */
+  restored: boolean;
   /** A completed record took the place of the pending one, or was sent to do so. */
   completed: boolean;
 }
@@ -104,9 +106,11 @@ export class Wire {
       for (const key of request.keys) this.#renewals.set(key, this.#world.now);
     }
     // An owner's take may be granted because the owner holds it already: then this value is nowhere.
-    if (request.operation !== "take" || !granted || request.from > 1) return;
+    if (request.operation !== "take" && request.operation !== "restore") return;
+    if (!granted || request.from > 1) return;
     trail.taken = true;
     trail.standing = true;
+    trail.restored ||= request.operation === "restore";
     if (trail.dropped && request.tombstone !== undefined && copy === 0) {
       this.#world.violate(
         "withdrawn stays withdrawn",
@@ -123,6 +127,7 @@ export class Wire {
     const trail = this.#trail(process, server, request);
     // Of two drops the later one finds nothing, and either may be the one that is answered first.
     if (request.operation === "drop") trail[granted ? "freed" : "gone"] = true;
+    // What was put back needs no second drop: the release that overtakes the request leaves its tombstone.
     if (request.operation !== "take") return;
     trail.take = granted;
     if (granted) trail.owed = trail.standing;
@@ -145,6 +150,11 @@ export class Wire {
       gone: trails.filter(({ gone }) => gone).length,
       answered: trails.filter(({ freed, gone }) => freed || gone).length,
     };
+  }
+
+  /** Whether the holder of a nonce has put its value back at a server. */
+  isRestored(nonce: string, server: Server): boolean {
+    return this.#trails.get(nonce)?.get(server)?.restored ?? false;
   }
 
   /** The nonce of the last round of a process for a key. */
@@ -221,6 +231,7 @@ export class Wire {
         take: undefined,
         freed: false,
         gone: false,
+        restored: false,
         renewed: undefined,
         completed: false,
       };

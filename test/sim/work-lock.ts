@@ -48,9 +48,43 @@ export async function workLock(actor: Actor): Promise<void> {
   const plan = draw.fraction();
   if (plan < 0.08) kept.add(hold.nonce); // its holder forgets it
   const extensions = await useLock(actor, lock, held, options.timeout);
+  if (actor.scenario.handing && plan >= 0.08 && draw.chance(0.7)) {
+    await passOn(actor, lock, held, options.timeout);
+    return;
+  }
   if (plan >= 0.08) await giveBack(actor, held, options.timeout);
   if (plan > 0.95) await giveBack(actor, held, options.timeout);
   boundRenewals(actor, hold, extensions, options.backoff.min);
+}
+
+/** Hands a lock over to another process, which extends it, uses it and gives it back. */
+async function passOn(actor: Actor, lock: Lock, held: Held, timeout: number): Promise<void> {
+  const { world, draw, process, calls, locks, kept } = actor;
+  const { hold } = held;
+  // It waits for extensions under way.
+  const handed = await calls.make(process, "handoff", 4 * timeout, ["LOCK_LOST"], async () => {
+    const json = await lock.handoff();
+    locks.end(hold);
+    hold.releaseInvoked ??= world.now;
+    return { json, left: json.validUntil - process.now(), at: world.now };
+  });
+  // What is lost, or was released by another handle, is given back like everything else.
+  if ("error" in handed) return giveBack(actor, held, timeout);
+  kept.add(hold.nonce);
+  const receiver = draw.pick(actor.actors);
+  const { json, left, at } = handed.value;
+  // As if the two wall clocks agreed.
+  const validUntil = receiver.process.now() + left - (world.now - at);
+  if (!receiver.process.running) return;
+  const resumed = receiver.redlock.resume({ ...json, validUntil }, { timeout });
+  world.count("handed over");
+  if (resumed.remaining() <= 0) return;
+  kept.delete(hold.nonce);
+  // Asked for when the giver did: what has been released since then may have ended it.
+  const received = handLock(receiver, resumed, hold.invoked, true);
+  if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
+  await receiver.sleep(draw.between(0, 1.5) * actor.scenario.ttl);
+  await giveBack(receiver, received, timeout);
 }
 
 /** Runs a routine under a lock. */
