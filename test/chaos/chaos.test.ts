@@ -1,6 +1,7 @@
 import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { redisServer } from "../support/redis-servers.ts";
+import { holdThroughRestarts } from "./long-hold.ts";
 import { runChaos } from "./main.ts";
 import { judgeRun } from "./report.ts";
 
@@ -26,5 +27,19 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
     expect(times["client killed"]).toBeGreaterThan(0);
     expect(run.holds.filter(({ granted }) => granted !== undefined).length).toBeGreaterThan(0);
     expect(run.last.size).toBeGreaterThan(0);
+  });
+
+  test("a long hold survives a restart of each endpoint in turn", { timeout: 60_000 }, async () => {
+    const { signal } = new AbortController();
+    const { loss, restarts, stolen, asked, released } = await holdThroughRestarts({
+      seconds: 12,
+      ttl: 2_000,
+      signal,
+    });
+    expect(loss).toBeUndefined();
+    expect(released).toBe(true);
+    expect(Math.min(...restarts)).toBeGreaterThanOrEqual(1);
+    expect(asked).toBeGreaterThan(10);
+    expect(stolen).toBe(0);
   });
 });
