@@ -204,6 +204,16 @@ describe("autoExtend", () => {
     expect(made.runtime.pending).toBe(0);
   });
 
+  test("does not ask again and again in the last moment, however early timers fire", async () => {
+    const made = make();
+    made.runtime.early = 0.5;
+    const { calls, over } = extending(made, { fail: () => new QuorumError("extend", ["r"], []) });
+    await made.runtime.advance(2_000);
+    await over;
+    expect(calls.filter(([at]) => at > budget - 50).length).toBeLessThan(8);
+    expect(made.validity.loss).toBeInstanceOf(LockLostError);
+  });
+
   test("returns to its cadence after a success", async () => {
     const made = make();
     let failures = 2;
