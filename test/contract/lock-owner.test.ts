@@ -60,6 +60,27 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     await expectHeld(second, resource);
   });
 
+  test("a release does not end what is acquired after it, also where another handle had joined before", async () => {
+    const resource = newResource();
+    const { redlock } = one.client({ timeout: 300 });
+    const first = await redlock.acquire(resource, own);
+    await redlock.acquire(resource, own);
+    const late = latch();
+    const gateway = one.gateways[0]!;
+    // The request that names the mark of both.
+    const namesBoth = (command: readonly string[]) =>
+      command.some((word) => /^s[0-9a-f]{24}\d{8}$/.test(word));
+    gateway.before = (command) => (namesBoth(command) ? late.opened : undefined);
+    expect(await rejection(first.release())).toBeInstanceOf(QuorumError);
+    gateway.before = () => undefined;
+    const third = await redlock.acquire(resource, own);
+    late.open();
+    await until(() => gateway.executed.some(namesBoth), "the late drop");
+    expect(await one.local.holders(resource)).toBe(1);
+    expect(await third.verify()).toBe(true);
+    expect(await third.release()).toBe(true);
+  });
+
   test("an answer that comes when the release has returned ends nothing", async () => {
     const resource = newResource();
     const { redlock } = three.client({ waitUntil: () => undefined });

@@ -244,18 +244,6 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: [...twoHolders, "holds survive"],
   },
   {
-    name: "all holds of an owner have one mark",
-    breaks: "a release that is executed late finds the mark that it knows at the owner's next hold",
-    patches: [
-      {
-        file: "scripts.ts",
-        find: 'string.format("%08.0f", (joins + 1) % 1e8)',
-        replace: '"00000001"',
-      },
-    ],
-    noticedBy: [...twoHolders, "holds survive"],
-  },
-  {
     name: "release deletes whatever stands",
     breaks: "nobody compares before deleting",
     patches: [

@@ -30,6 +30,11 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
     seenBy: "test/contract/lock-owner.test.ts: an answer that comes when the release has returned",
   },
   {
+    defect:
+      "the mark of an owner's hold stays the same when a third handle joins, and a late release ends that, too",
+    seenBy: "test/contract/lock-owner.test.ts: also where another handle had joined before",
+  },
+  {
     defect: "inspecting an unreachable Redis says that nobody holds the lock (redlock-universal: isLocked)",
     seenBy: "test/contract: inspect with too few endpoints is a QuorumError",
   },
