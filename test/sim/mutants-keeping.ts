@@ -28,14 +28,6 @@ export const keepingMutants: readonly Mutant[] = [
     noticedBy: ["fences increase"],
   },
   {
-    name: "hand-over forgets shorter extensions",
-    breaks: "executed late, one cuts what the receiver relies on",
-    patches: [
-      { file: "lock.ts", find: "unanswered: Object.fromEntries(this.#shorter),", replace: "unanswered: {}," },
-    ],
-    noticedBy: twoHolders,
-  },
-  {
     name: "hand-over leaves the giver's handle alive",
     breaks: "its automatic extension goes on, and cuts the receiver's longer one",
     patches: [

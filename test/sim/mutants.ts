@@ -35,6 +35,11 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
     seenBy: "test/contract/lock-owner.test.ts: also where another handle had joined before",
   },
   {
+    defect:
+      "a hand-over forgets a shorter extension that is unanswered, and it cuts what the receiver relies on",
+    seenBy: "test/contract/lock-handoff.test.ts: the receiver does not rely on that endpoint",
+  },
+  {
     defect: "inspecting an unreachable Redis says that nobody holds the lock (redlock-universal: isLocked)",
     seenBy: "test/contract: inspect with too few endpoints is a QuorumError",
   },

@@ -47,8 +47,10 @@ export async function workLock(actor: Actor): Promise<void> {
   const { hold } = held;
   const plan = draw.fraction();
   if (plan < 0.08) kept.add(hold.nonce); // its holder forgets it
-  const extensions = await useLock(actor, lock, held, options.timeout);
-  if (actor.scenario.handing && plan >= 0.08 && draw.chance(0.7)) {
+  const passesOn = actor.scenario.handing && plan >= 0.08 && draw.chance(0.7);
+  // What has been held for long may not be worth handing over.
+  const extensions = passesOn && draw.chance(0.5) ? 0 : await useLock(actor, lock, held, options.timeout);
+  if (passesOn) {
     await passOn(actor, lock, held, options.timeout);
     return;
   }
@@ -61,6 +63,10 @@ export async function workLock(actor: Actor): Promise<void> {
 async function passOn(actor: Actor, lock: Lock, held: Held, timeout: number): Promise<void> {
   const { world, draw, process, calls, locks, kept } = actor;
   const { hold } = held;
+  if (actor.scenario.lingering && draw.chance(0.6)) {
+    // Perhaps it is executed when the receiver has extended it.
+    await extend(actor, held, Math.max(10, Math.floor(draw.between(0.3, 0.6) * lock.ttl)), timeout);
+  }
   // It waits for extensions under way.
   const handed = await calls.make(process, "handoff", 4 * timeout, ["LOCK_LOST"], async () => {
     const json = await lock.handoff();
