@@ -52,6 +52,15 @@ describe("a genuine delivery", () => {
     expect(rows.at(-1)).toMatchObject({ provider: "stripe", outcome: "replayed", entity: "stripe:in_1" });
   });
 
+  it.each([
+    ["is cut in the middle of an emoji", `${"x".repeat(254)}🔒`],
+    ["holds half of one", "inv_\ud83d"],
+  ])("takes effect though the name of its thing %s", async (_, id) => {
+    const delivery = stand.standard(id);
+    expect((await stand.send(delivery)).status).toBe(200);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+
   it("is kept apart from one of another sender with the same id", async () => {
     const fromGitHub = await stand.github("push");
     const other = stand.standard("inv_2");
