@@ -226,3 +226,21 @@ it("the page shows what was delivered", async () => {
   for (const path of ["github", "standard", "stripe"])
     expect(html).toContain(`${stand.url}/webhooks/${path}`);
 });
+
+it("every answer says that it is not to be framed, sniffed or named to others", async () => {
+  const replayed = stand.standard("inv_7");
+  await stand.send(replayed);
+  for (const response of [
+    await fetch(`${stand.url}/`),
+    await fetch(`${stand.url}/deliveries`),
+    await fetch(`${stand.url}/nothing`),
+    await stand.send(replayed),
+    await stand.send(forged(replayed)),
+  ]) {
+    const policy = response.headers.get("content-security-policy");
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+  }
+});
