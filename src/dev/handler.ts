@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { performance } from "node:perf_hooks";
 import { type Context, Hono } from "hono";
 import { ReplyError } from "../testing/engine.ts";
+import { accessOf } from "./authorize.ts";
 import { type Backend, BackendGoneError, type Outcome } from "./backend.ts";
 import { isReading, refusal } from "./command-access.ts";
 import type { CommandLog } from "./command-log.ts";
@@ -82,12 +83,10 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
       context.header("Allow", methods.join(", "));
       throw new RequestError(405, `ERR Method not allowed: '${req.method}'`);
     }
-    const given = req.query("_token") ?? bearer(req.header("authorization"));
-    if (given === undefined || (given !== token && given !== readOnlyToken)) {
-      throw new RequestError(401, "WRONGPASS invalid or missing auth token");
-    }
-    context.set("readOnly", given !== token);
-    const declared = Number(req.header("content-length") ?? 0);
+    const access = accessOf(req.raw, { token, readOnlyToken });
+    if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
+    context.set("readOnly", access === "read-only");
+    const declared = declaredSize(req.raw.headers);
     const body = declared > maxBody ? undefined : Buffer.from(await req.arrayBuffer());
     const size = body?.length ?? declared;
     if (body === undefined || size > maxBody) {
@@ -161,8 +160,9 @@ function answerError(error: Error, context: Context): Response {
   return context.json({ error: `ERR the local endpoint failed: ${error.message}` }, 500);
 }
 
-function bearer(header: string | undefined): string | undefined {
-  return header?.replace(/^bearer\s+/i, "").trim();
+/** The size of the body that a request announces, in bytes; 0 when it does not say. */
+export function declaredSize(headers: Headers): number {
+  return Number(headers.get("content-length") ?? 0);
 }
 
 function formatOf(format: string | undefined, encoding: string | undefined): Format {
