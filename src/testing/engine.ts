@@ -76,34 +76,52 @@ export class Engine {
    * @throws ReplyError when Redis would answer with an error
    */
   execute(command: readonly (string | number)[]): Reply {
-    const [name, ...words] = command.map((word) => toBytes(String(word)));
-    if (name === undefined) throw new ReplyError("ERR empty command");
-    // The clock is read once: within a command, and a script is one, no key expires.
-    this.#space.now = Math.floor(this.#now());
     try {
-      return toReply(this.#dispatch(name, words));
+      return toReply(this.executeBytes(command.map((word) => toBytes(String(word)))));
     } catch (error) {
       if (error instanceof ReplyError) throw new ReplyError(toText(error.message));
       throw error;
     }
   }
 
+  /**
+   * Executes one command of byte strings (bytes.ts). Its reply tells a status from a string, its error is a byte
+   * string, too.
+   *
+   * @throws ReplyError when Redis would answer with an error
+   */
+  executeBytes(command: readonly string[]): ByteReply {
+    const error = this.refusal(command);
+    if (error) throw error;
+    const [name, ...words] = command as [string, ...string[]];
+    // The clock is read once: within a command, and a script is one, no key expires.
+    this.#space.now = Math.floor(this.#now());
+    const upper = name.toUpperCase();
+    if (!this.#scripting.knows(upper)) return this.#run(this.#find(upper)!, words);
+    this.#billed++;
+    return this.#scripting.execute(upper, words);
+  }
+
+  /**
+   * The error of a command that cannot be executed whatever the data is: its name is unknown, or it has too few or
+   * too many words. A transaction with such a command is discarded. Undefined when it can.
+   */
+  refusal([name, ...words]: readonly string[]): ReplyError | undefined {
+    if (name === undefined) return new ReplyError("ERR empty command");
+    const upper = name.toUpperCase();
+    const command = this.#find(upper);
+    const known = command !== undefined || this.#scripting.knows(upper);
+    if (!known) return unknownCommand(name, words);
+    const accepted = command
+      ? acceptsWords(command, words.length + 1)
+      : this.#scripting.accepts(upper, words);
+    return accepted ? undefined : wrongNumberOfArguments(name.toLowerCase());
+  }
+
   /** Loses all data and all cached scripts, as a restart without persistence does. */
   flush(): void {
     this.#space.clear();
     this.#scripting.flush();
-  }
-
-  #dispatch(name: string, words: readonly string[]): ByteReply {
-    const upper = name.toUpperCase();
-    if (this.#scripting.knows(upper)) {
-      this.#billed++;
-      return this.#scripting.execute(upper, words);
-    }
-    const command = this.#find(upper);
-    if (!command) throw unknownCommand(name, words);
-    if (!acceptsWords(command, words.length + 1)) throw wrongNumberOfArguments(name.toLowerCase());
-    return this.#run(command, words);
   }
 
   #run(command: Command, words: readonly string[]): ByteReply {

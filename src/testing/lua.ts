@@ -166,8 +166,10 @@ export class Lua {
       return `ERR Error running script ${sha}, ${fromOctets(lauxlib.luaL_tolstring(state, -1))}`;
     }
     const [message, source, line] = ["err", "source", "line"].map((field) => readField(state, field));
-    const where = source !== undefined && line !== undefined ? ` script: ${sha}, on ${source}:${line}.` : "";
-    return `${message ?? "ERR unknown error"}${where}`;
+    // Upstash's own refusals come without the place.
+    const placed =
+      source !== undefined && line !== undefined && !message?.includes("'allow-key-locking' flag");
+    return `${message ?? "ERR unknown error"}${placed ? ` script: ${sha}, on ${source}:${line}.` : ""}`;
   }
 
   #addFunctions(): void {

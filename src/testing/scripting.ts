@@ -43,13 +43,17 @@ export class Scripting {
     return /^(?:EVAL(?:SHA)?(?:_RO)?|SCRIPT)$/.test(name);
   }
 
+  /** Whether such a command takes that many words. */
+  accepts(name: string, words: readonly string[]): boolean {
+    return words.length >= (name === "SCRIPT" ? 1 : 2);
+  }
+
   /**
-   * Executes a command that {@link knows} says yes to, its name in capitals apart from its arguments.
+   * Executes a command that {@link knows} and {@link accepts} say yes to, its name in capitals apart from its words.
    *
    * @throws ReplyError
    */
   execute(name: string, words: readonly string[]): ByteReply {
-    if (words.length < (name === "SCRIPT" ? 1 : 2)) throw wrongNumberOfArguments(name.toLowerCase());
     if (name === "SCRIPT") return this.#script(words);
     return this.#evaluate(words, name.startsWith("EVALSHA"), name.endsWith("_RO"));
   }
@@ -96,16 +100,13 @@ export class Scripting {
       throw new ReplyError("ERR Write commands are not allowed from read-only scripts.");
     }
     if (declared) {
-      if (command.wholeDatabase) {
-        throw new ReplyError(
-          `ERR '${name}' needs the whole database, but the script has the flag allow-key-locking`,
-        );
+      const flagged = "in Lua scripts when 'allow-key-locking' flag is set";
+      if (command.wholeDatabase && command.write) {
+        throw new ReplyError(`ERR ${upper} is not allowed ${flagged}`);
       }
       const undeclared = keysOf(command, words).find((key) => !declared.has(key));
       if (undeclared !== undefined) {
-        throw new ReplyError(
-          `ERR Script with the flag allow-key-locking accessed a key that is not in KEYS: '${undeclared}'`,
-        );
+        throw new ReplyError(`ERR Dynamic keys are not allowed ${flagged}. Key was: ${undeclared}`);
       }
     }
     return this.#execute(command, words);
