@@ -1,3 +1,4 @@
+import { checkNumber } from "../check.ts";
 import type { Dialect } from "../endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
 import { toBytes, toText } from "./bytes.ts";
@@ -10,6 +11,7 @@ import { setCommands } from "./commands-set.ts";
 import { sortedSetCommands } from "./commands-sorted-set.ts";
 import { setIf, stringCommands } from "./commands-string.ts";
 import { Keyspace } from "./keyspace.ts";
+import { Lua } from "./lua.ts";
 import { type ByteReply, type Reply, ReplyError, Status } from "./reply.ts";
 import { Scripting } from "./scripting.ts";
 
@@ -24,6 +26,12 @@ export interface EngineOptions {
    * `#!lua flags=allow-key-locking`. `redis` refuses them with Redis 7's own errors. Default `upstash`.
    */
   readonly dialect?: Dialect;
+  /**
+   * How long a script may run, in ms of the system's clock: like Redis's `lua-time-limit`, after which SCRIPT KILL is
+   * possible; here it is killed then. What it has written stays. From 1 to 2 147 483 647, default 5000. A single call
+   * of a library function (`string.rep`, a pattern that backtracks) is not interrupted.
+   */
+  readonly luaTimeLimit?: number;
 }
 
 const redisCommands: Commands = {
@@ -57,11 +65,14 @@ export class Engine {
   constructor(options: EngineOptions = {}) {
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = options.dialect ?? "upstash";
+    const timeLimit = checkNumber("luaTimeLimit", options.luaTimeLimit ?? 5_000, 1, 2 ** 31 - 1);
     this.#commands = dialect === "upstash" ? upstashCommands : redisCommands;
     this.#scripting = new Scripting(
       dialect,
       (name) => this.#find(name),
       (command, words) => this.#run(command, words),
+      // Not the clock of keys, which may stand still: this is about the time that the process loses.
+      () => new Lua(timeLimit, () => systemRuntime.monotonic()),
     );
   }
 

@@ -1,6 +1,6 @@
 import type { Dialect } from "../endpoint.ts";
 import { acceptsWords, type Command, keysOf, wrongNumberOfArguments } from "./command.ts";
-import { type Chunk, Lua } from "./lua.ts";
+import type { Chunk, Lua } from "./lua.ts";
 import { integer } from "./numbers.ts";
 import { type ByteReply, ok, ReplyError } from "./reply.ts";
 import { sha1 } from "./sha1.ts";
@@ -21,18 +21,22 @@ export class Scripting {
   readonly #find: (name: string) => Command | undefined;
   readonly #execute: (command: Command, words: readonly string[]) => ByteReply;
   readonly #scripts = new Map<string, Script>();
+  readonly #makeLua: () => Lua;
   // Made with the first script: most tests of plain commands need no Lua.
   #lua: Lua | undefined;
 
   /**
    * @param find a command by its name in capitals, if scripts may call it
    * @param execute runs a command for a script, and counts it
+   * @param makeLua makes the machine that runs the scripts
    */
   constructor(
     dialect: Dialect,
     find: (name: string) => Command | undefined,
     execute: (command: Command, words: readonly string[]) => ByteReply,
+    makeLua: () => Lua,
   ) {
+    this.#makeLua = makeLua;
     this.#dialect = dialect;
     this.#find = find;
     this.#execute = execute;
@@ -169,7 +173,7 @@ export class Scripting {
   }
 
   #machine(): Lua {
-    this.#lua ??= new Lua();
+    this.#lua ??= this.#makeLua();
     return this.#lua;
   }
 }

@@ -13,7 +13,7 @@ describe("parseCommandLine", () => {
   test("takes every option", () => {
     const line =
       "dev --count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
-      "--env-file .dev.vars --log --faults";
+      "--env-file .dev.vars --log --faults --lua-time-limit 250";
     expect(parseCommandLine(line.split(" "))).toEqual({
       start: {
         count: 2,
@@ -23,6 +23,7 @@ describe("parseCommandLine", () => {
         port: 8000,
         token: "t",
         faultsApi: true,
+        luaTimeLimit: 250,
       },
       envFile: ".dev.vars",
       faults: [],

@@ -271,3 +271,42 @@ describe("Lua: the first line", () => {
     expect(errorOf("#!lua")).toBe("ERR Invalid script shebang");
   });
 });
+
+describe("Lua: the time limit", () => {
+  const limited = new Engine({ luaTimeLimit: 30 });
+  const killed = (script: string) => {
+    const sha = String(limited.execute(["SCRIPT", "LOAD", script]));
+    return `ERR Script killed after lua-time-limit (30 ms). script: ${sha}, on @user_script:`;
+  };
+
+  it.each([
+    "while true do end",
+    "while true do redis.call('INCR', 'n') end",
+    "repeat local x = pcall(function() while true do end end) until false",
+    "while true do pcall(redis.call, 'INCR', 'n') end",
+    "while true do xpcall(function() while true do end end, function() while true do end end) end",
+    "local f = coroutine.wrap(function() while true do end end) while true do pcall(f) end",
+    "local c = coroutine.create(function() while true do pcall(function() while true do end end) end end)\n" +
+      "while true do coroutine.resume(c) end",
+    "local function f() return f() end f()",
+    "local t = setmetatable({}, {__index = function(t, key) return t[key + 1] end}) while true do pcall(function() return t[1] end) end",
+    "string.gsub(string.rep('x', 1000), 'x', function() while true do end end)",
+    "table.sort({3, 2, 1}, function() while true do end end)",
+  ])("ends %s, and the next script runs", (script) => {
+    expect(() => limited.execute(["EVAL", script, 0])).toThrow(killed(script));
+    expect(limited.execute(["EVAL", "local s = 0 for i = 1, 20000 do s = s + 1 end return s", 0])).toBe(
+      20_000,
+    );
+  });
+
+  it("leaves what the script has written", () => {
+    expect(() => limited.execute(["EVAL", "redis.call('SET', 'kept', 1) while true do end", 0])).toThrow(
+      /killed/,
+    );
+    expect(limited.execute(["GET", "kept"])).toBe("1");
+  });
+
+  it.each([0, -1, Number.NaN, 2 ** 31])("cannot be %d", (luaTimeLimit) => {
+    expect(() => new Engine({ luaTimeLimit })).toThrow(RangeError);
+  });
+});
