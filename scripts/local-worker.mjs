@@ -118,10 +118,18 @@ function open(directory, options) {
   }
 }
 
-async function createTables(database) {
+/**
+ * Applies worker/schema.sql, in one transaction.
+ *
+ * @param {any} database a `D1Database`, with or without the tables
+ *
+ * @example
+ * await createTables(worker.database);
+ */
+export async function createTables(database) {
   const schema = await readFile(join(project, "worker", "schema.sql"), "utf8");
-  // No semicolon stands in one of its comments, and every statement ends with one.
-  const statements = schema.replace(/^--.*$/gm, "").split(";");
+  // An empty line follows every statement and stands in none: a trigger has semicolons inside.
+  const statements = schema.replace(/^--.*\n/gm, "").split("\n\n");
   const wanted = statements.map((statement) => statement.trim()).filter(Boolean);
   await database.batch(wanted.map((statement) => database.prepare(statement)));
 }

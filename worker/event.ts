@@ -13,6 +13,9 @@ export class EventError extends Error {
   override readonly name = "EventError";
 }
 
+/** The longest name, in UTF-16 code units: as many as the columns of the page bear. */
+const longest = 255;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
@@ -46,7 +49,7 @@ export function standardWebhooksEvent(body: Uint8Array, id: string): WebhookEven
   const payload = parse(body);
   return {
     name: text(payload.type) || "event",
-    entity: `standard-webhooks:${text(fields(payload.data).id) || id}`,
+    entity: `standard-webhooks:${text(fields(payload.data).id) || text(id)}`,
   };
 }
 
@@ -63,7 +66,7 @@ export function standardWebhooksEvent(body: Uint8Array, id: string): WebhookEven
 export function stripeEvent(body: Uint8Array, id: string): WebhookEvent {
   const payload = parse(body);
   const subject = text(fields(fields(payload.data).object).id) || text(fields(payload.related_object).id);
-  return { name: text(payload.type) || "event", entity: `stripe:${subject || id}` };
+  return { name: text(payload.type) || "event", entity: `stripe:${subject || text(id)}` };
 }
 
 /**
@@ -81,7 +84,7 @@ export function shopifyEvent({ headers }: Request, body: Uint8Array, id: string)
   const [kind] = topic.split("/");
   return {
     name: topic || "event",
-    entity: `shopify:${text(headers.get("x-shopify-shop-domain"))}/${kind}/${text(payload.id) || id}`,
+    entity: `shopify:${text(headers.get("x-shopify-shop-domain"))}/${kind}/${text(payload.id) || text(id)}`,
   };
 }
 
@@ -118,7 +121,7 @@ export function slackEvent(body: Uint8Array): WebhookEvent {
 export function linearEvent(body: Uint8Array, id: string): WebhookEvent {
   const payload = parse(body);
   const name = [payload.type, payload.action].map(text).filter(Boolean).join(".");
-  return { name: name || "event", entity: `linear:${text(fields(payload.data).id) || id}` };
+  return { name: name || "event", entity: `linear:${text(fields(payload.data).id) || text(id)}` };
 }
 
 function githubSubject(payload: Fields): string {
@@ -157,7 +160,14 @@ function fields(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
-/** A string or number as text that fits into a key and onto a page; anything else as none. */
+/**
+ * A string or number as text that fits into a key and onto a page; anything else as none. Half of a surrogate pair
+ * becomes U+FFFD where JSON had it and is dropped where the cut left it: a lock would refuse it at every redelivery.
+ */
 function text(value: unknown): string {
-  return typeof value === "string" || typeof value === "number" ? String(value).slice(0, 255) : "";
+  if (typeof value !== "string" && typeof value !== "number") return "";
+  return String(value)
+    .replace(/\p{Surrogate}/gu, "\uFFFD")
+    .slice(0, longest)
+    .replace(/\p{Surrogate}$/u, "");
 }

@@ -43,9 +43,9 @@ const exampleNames = Object.keys(examples) as (keyof typeof examples)[];
 export interface PageData {
   /** Where the senders that are set up send to, as whole URLs: they become part of the commands to copy. */
   readonly urls: Readonly<Partial<Record<keyof typeof examples, string>>>;
-  /** Deliveries by outcome; an outcome that is not there counts 0. */
+  /** Deliveries by outcome, since counting began; an outcome that is not there counts 0. */
   readonly counts: Readonly<Partial<Record<Outcome, number>>>;
-  /** Effects performed, and how many deliveries had more than one: 0, or something is broken. */
+  /** Effects ever performed, and how many deliveries had more than one: 0, or something is broken. */
   readonly effects: { readonly performed: number; readonly repeated: number };
   /** The last 50, the newest first. */
   readonly deliveries: readonly DeliveryRow[];

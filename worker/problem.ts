@@ -51,7 +51,7 @@ export function problemOf(error: unknown): Problem {
       outcome: "failed",
       status: 500,
       title: "The Worker is not set up",
-      detail: "the database has no tables",
+      detail: "the database lacks a table",
       hint: "Run `npx wrangler d1 execute redlock-edge --remote --file worker/schema.sql`.",
     };
   }

@@ -1,5 +1,8 @@
--- The Worker's tables in D1 (SQLite). Every statement can be run again on a database that has them already.
--- No semicolon stands in a comment, so the file can also be split at semicolons and run piece by piece.
+-- The Worker's tables in D1 (SQLite). Every statement can be run again on a database that has them already: after
+-- an update of the Worker, apply the file once more before you deploy. A database of before the counters gets them
+-- then, with what it has counted so far.
+-- No semicolon stands in a comment. An empty line follows every statement and stands in none, so the file can also
+-- be split there and run piece by piece.
 --
 -- All times are ms since 1970. All fences are fencing tokens of the lock on the entity: positive integers
 -- that strictly increase with every grant, whoever holds it and whatever the clocks do.
@@ -29,9 +32,10 @@ CREATE TABLE IF NOT EXISTS entities (
 -- The page shows the entities that changed last, and D1 bills every row that a query reads.
 CREATE INDEX IF NOT EXISTS entities_updated_at ON entities (updated_at);
 
--- One row for each effect that was really performed. It is deliberately not unique by delivery: a unique
--- key would hide the very mistake that idempotency and lock have to prevent. A delivery whose effect took
--- place twice stands here twice, and this finds it:
+-- One row for each effect that was really performed in the last 30 days, longer than any sender sends an event
+-- again. It is deliberately not unique by delivery: a unique key would hide the very mistake that idempotency and
+-- lock have to prevent. A delivery whose effect took place twice stands here twice. The page shows how many there
+-- are (`effects repeated` in the counters), and this finds them. It reads every row, and D1 bills them:
 --
 --   SELECT delivery_key, count(*) FROM effects GROUP BY delivery_key HAVING count(*) > 1
 --
@@ -52,7 +56,7 @@ CREATE TABLE IF NOT EXISTS effects (
   at INTEGER NOT NULL
 ) STRICT;
 
--- For the question above, which then reads the index alone.
+-- For the question above, which then reads the index alone, and for the trigger that counts.
 CREATE INDEX IF NOT EXISTS effects_delivery_key ON effects (delivery_key);
 
 -- A journal of everything that arrived and what became of it, for people to look at. No decision is ever
@@ -86,5 +90,40 @@ CREATE TABLE IF NOT EXISTS deliveries (
   ms INTEGER NOT NULL
 ) STRICT;
 
--- For the counts by outcome, which then read the index alone.
-CREATE INDEX IF NOT EXISTS deliveries_outcome ON deliveries (outcome);
+-- Counted by outcome, until there were counters. An index that nobody reads costs a row written for each delivery.
+DROP INDEX IF EXISTS deliveries_outcome;
+
+-- What the page shows of whole tables. D1 bills every row that a query reads, and anybody may open the page, so
+-- nothing is counted when it is asked for: the triggers below count as rows are written, in the same transaction.
+-- Counters go on when old rows are deleted.
+--
+--   effects performed     every effect
+--   effects repeated      deliveries with more than one effect: 0, or something is broken
+--   deliveries executed, deliveries replayed, …    rows of the journal by outcome
+CREATE TABLE IF NOT EXISTS counters (
+  name TEXT NOT NULL PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT;
+
+-- The three inserts count what was written before there were counters, and do nothing later.
+INSERT OR IGNORE INTO counters (name, value)
+  SELECT 'effects performed', count(*) FROM effects;
+
+INSERT OR IGNORE INTO counters (name, value)
+  SELECT 'effects repeated', count(*)
+  FROM (SELECT 1 FROM effects GROUP BY delivery_key HAVING count(*) > 1);
+
+INSERT OR IGNORE INTO counters (name, value)
+  SELECT 'deliveries ' || outcome, count(*) FROM deliveries GROUP BY outcome;
+
+-- A delivery counts as repeated once, with its second effect. The limit bounds what is read.
+CREATE TRIGGER IF NOT EXISTS effects_counted AFTER INSERT ON effects BEGIN
+  UPDATE counters SET value = value + 1 WHERE name = 'effects performed';
+  UPDATE counters SET value = value + 1 WHERE name = 'effects repeated' AND 2 =
+    (SELECT count(*) FROM (SELECT 1 FROM effects WHERE delivery_key = NEW.delivery_key LIMIT 3));
+END;
+
+CREATE TRIGGER IF NOT EXISTS deliveries_counted AFTER INSERT ON deliveries BEGIN
+  INSERT INTO counters (name, value) VALUES ('deliveries ' || NEW.outcome, 1)
+    ON CONFLICT (name) DO UPDATE SET value = counters.value + 1;
+END;

@@ -1,5 +1,5 @@
-import { Buffer } from "node:buffer";
 import { type Reply, ReplyError } from "../testing/engine.ts";
+import type { Argument } from "./argument.ts";
 import { StatusReply, type WireReply } from "./resp.ts";
 
 /** What became of one command. */
@@ -13,12 +13,13 @@ export interface Outcome {
 /** The Redis behind one endpoint: an engine in this process, or a server. */
 export interface Backend {
   /** Runs one command. Rejects only when the backend cannot be reached; a failing command is an outcome. */
-  execute(command: readonly string[]): Promise<Outcome>;
+  execute(command: readonly Argument[]): Promise<Outcome>;
   /**
-   * Runs all commands with nothing in between. A single `ReplyError` says that the transaction was discarded
-   * as a whole: nothing of it was run.
+   * Runs all commands with nothing in between. One that fails while it runs has its error as its outcome, and the
+   * others run. A single `ReplyError` says that the transaction was discarded as a whole, because of a command that
+   * does not exist or has a wrong number of arguments: nothing of it was run.
    */
-  transaction(commands: readonly (readonly string[])[]): Promise<readonly Outcome[] | ReplyError>;
+  transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError>;
   /** Lets go of the connection, if there is one. The backend is of no use afterwards. */
   close(): Promise<void>;
 }
@@ -37,13 +38,4 @@ export function plainReply(reply: WireReply): Reply {
   if (reply instanceof Uint8Array) return utf8.decode(reply);
   if (typeof reply === "number" || reply === null) return reply;
   return reply.map((item) => (item instanceof ReplyError ? item.message : plainReply(item)));
-}
-
-/** The reverse, for replies of the embedded engine, which knows no difference between a status and a string. */
-export function wireReply(reply: Reply): WireReply {
-  // Every command that answers "OK" does so as a status, and for a stored "OK" no client sees a difference.
-  if (reply === "OK") return new StatusReply(reply);
-  if (typeof reply === "string") return Buffer.from(reply);
-  if (typeof reply === "number" || reply === null) return reply;
-  return reply.map((item) => (typeof item === "string" ? Buffer.from(item) : wireReply(item)));
 }

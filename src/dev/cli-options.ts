@@ -30,6 +30,7 @@ Starts independent local endpoints that speak Upstash's REST protocol.
   --port <n>           port of the first endpoint, the others count up (free ports)
   --token <token>      token for all endpoints (random)
   --env-file <path>    write the variables there as well, e.g. .dev.vars
+  --lua-time-limit <ms>  how long a script may run on the embedded engine (5000)
   --log                print every command and what it would be billed
   --faults             serve /_faults, to set faults over HTTP from this machine
 
@@ -58,6 +59,7 @@ const options = {
   port: { type: "string" },
   token: { type: "string" },
   "env-file": { type: "string" },
+  "lua-time-limit": { type: "string" },
   log: { type: "boolean" },
   faults: { type: "boolean" },
   down: { type: "string", multiple: true },
@@ -93,6 +95,9 @@ export function parseCommandLine(args: readonly string[]): DevCommand | "help" |
     ...(values.host !== undefined && { host: values.host }),
     ...(values.port !== undefined && { port: integer("--port", values.port) }),
     ...(values.token !== undefined && { token: values.token }),
+    ...(values["lua-time-limit"] !== undefined && {
+      luaTimeLimit: integer("--lua-time-limit", values["lua-time-limit"]),
+    }),
     ...(values.faults && { faultsApi: true }),
   };
   const faults = [

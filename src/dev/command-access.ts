@@ -1,3 +1,5 @@
+import { type Argument, nameOf, textOf } from "./argument.ts";
+
 // What Upstash's REST API does not offer: a request has no connection to keep a state on, cannot wait, and
 // has no business with the server's administration.
 const unavailable = new Set(
@@ -27,25 +29,24 @@ const reading = new Set(
 );
 
 /** Whether the command, by its name, changes nothing. */
-export function isReading(command: readonly string[]): boolean {
-  return reading.has(command[0]!.toUpperCase());
+export function isReading(command: readonly Argument[]): boolean {
+  return reading.has(nameOf(command));
 }
 
 /** The error that Upstash would answer without running the command; undefined when it may run. */
-export function refusal(command: readonly string[], readOnly: boolean): string | undefined {
-  const name = command[0]!.toUpperCase();
+export function refusal(command: readonly Argument[], readOnly: boolean): string | undefined {
+  const name = nameOf(command);
   // All requests share one connection, so one that waits would hold up every other.
   const waits = (name === "XREAD" || name === "XREADGROUP") && blocks(command);
-  if (unavailable.has(name) || waits) return `ERR Command is not available: '${command[0]}'`;
+  if (unavailable.has(name) || waits) return `ERR Command is not available: '${textOf(command[0]!)}'`;
   if (readOnly && !reading.has(name)) {
-    return `NOPERM this user has no permissions to run the '${command[0]!.toLowerCase()}' command or its subcommand`;
+    return `NOPERM this user has no permissions to run the '${name.toLowerCase()}' command or its subcommand`;
   }
   return undefined;
 }
 
-function blocks(command: readonly string[]): boolean {
-  const streams = command.findIndex((argument) => argument.toUpperCase() === "STREAMS");
-  return command
-    .slice(1, streams < 0 ? undefined : streams)
-    .some((option) => option.toUpperCase() === "BLOCK");
+function blocks(command: readonly Argument[]): boolean {
+  const words = command.map((argument) => textOf(argument).toUpperCase());
+  const streams = words.indexOf("STREAMS");
+  return words.slice(1, streams < 0 ? undefined : streams).includes("BLOCK");
 }

@@ -1,5 +1,10 @@
+import { Buffer } from "node:buffer";
+import { toText } from "../testing/bytes.ts";
 import { type Engine, ReplyError } from "../testing/engine.ts";
-import { type Backend, type Outcome, wireReply } from "./backend.ts";
+import { type ByteReply, Status } from "../testing/reply.ts";
+import type { Argument } from "./argument.ts";
+import type { Backend, Outcome } from "./backend.ts";
+import { StatusReply, type WireReply } from "./resp.ts";
 
 /** The embedded engine as a backend. Its commands are synchronous, so a transaction is a plain loop. */
 export class EmbeddedBackend implements Backend {
@@ -9,12 +14,16 @@ export class EmbeddedBackend implements Backend {
     this.#engine = engine;
   }
 
-  async execute(command: readonly string[]): Promise<Outcome> {
-    return this.#run(command);
+  async execute(command: readonly Argument[]): Promise<Outcome> {
+    return this.#run(command.map(byteString));
   }
 
-  async transaction(commands: readonly (readonly string[])[]): Promise<readonly Outcome[] | ReplyError> {
-    return commands.map((command) => this.#run(command));
+  async transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError> {
+    const queue = commands.map((command) => command.map(byteString));
+    if (queue.some((command) => this.#engine.refusal(command))) {
+      return new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+    }
+    return queue.map((command) => this.#run(command));
   }
 
   async close(): Promise<void> {
@@ -23,13 +32,24 @@ export class EmbeddedBackend implements Backend {
 
   #run(command: readonly string[]): Outcome {
     const before = this.#engine.billed;
-    let reply: Outcome["reply"];
+    let reply: WireReply;
     try {
-      reply = wireReply(this.#engine.execute(command));
+      reply = wireReply(this.#engine.executeBytes(command));
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
-      reply = error;
+      reply = wireReply(error);
     }
     return { reply, billed: this.#engine.billed - before };
   }
+}
+
+function byteString(argument: Argument): string {
+  return Buffer.from(argument as string).toString("latin1");
+}
+
+function wireReply(reply: ByteReply): WireReply {
+  if (typeof reply === "string") return Buffer.from(reply, "latin1");
+  if (reply instanceof Status) return new StatusReply(toText(reply.text));
+  if (reply instanceof ReplyError) return new ReplyError(toText(reply.message));
+  return Array.isArray(reply) ? reply.map(wireReply) : (reply as number | null);
 }

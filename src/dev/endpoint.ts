@@ -1,10 +1,11 @@
 import type { Reply } from "../testing/engine.ts";
 import { Faults } from "../testing/faults.ts";
+import { accessOf } from "./authorize.ts";
 import { plainReply } from "./backend.ts";
 import { CommandLog, type LoggedCommand } from "./command-log.ts";
 import { type Answer, withFaults } from "./fault-server.ts";
 import { answerFaults } from "./faults-api.ts";
-import { upstashHandler } from "./handler.ts";
+import { declaredSize, upstashHandler } from "./handler.ts";
 import { type Listener, listen } from "./listen.ts";
 import type { Memory, Store } from "./store.ts";
 
@@ -130,7 +131,7 @@ export class DevEndpoint {
   }
 
   async #listen(): Promise<void> {
-    const { host, token, faultsApi } = this.#settings;
+    const { host, token, readOnlyToken, faultsApi } = this.#settings;
     this.#listener = await listen(
       async (request, remoteAddress, closing) => {
         if (faultsApi && new URL(request.url).pathname === "/_faults") {
@@ -139,7 +140,14 @@ export class DevEndpoint {
         this.log.countRequest();
         return this.#answer(request, closing);
       },
-      { host, port: this.#port, keepBody: maxBody + 1 },
+      {
+        host,
+        port: this.#port,
+        keepBody: maxBody + 1,
+        // Nobody without a token can fill the memory; the handler refuses the request by its head as well.
+        reads: (head) =>
+          accessOf(head, { token, readOnlyToken }) !== undefined && declaredSize(head.headers) <= maxBody,
+      },
     );
     this.#port = this.#listener.port;
   }

@@ -1,4 +1,5 @@
 import type { FaultRule, Faults } from "../testing/faults.ts";
+import { accessOf } from "./authorize.ts";
 
 /**
  * `/_faults` over HTTP: GET lists the rules, POST adds one (or a JSON array of them), DELETE clears them. Each
@@ -13,7 +14,7 @@ export async function answerFaults(
   if (!isLoopback(remoteAddress)) {
     return Response.json({ error: "ERR faults can be set from loopback only" }, { status: 403 });
   }
-  if (request.headers.get("authorization") !== `Bearer ${token}`) {
+  if (accessOf(request, { token }) !== "full") {
     return Response.json({ error: "WRONGPASS invalid or missing auth token" }, { status: 401 });
   }
   switch (request.method) {

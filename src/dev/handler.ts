@@ -2,6 +2,8 @@ import { Buffer } from "node:buffer";
 import { performance } from "node:perf_hooks";
 import { type Context, Hono } from "hono";
 import { ReplyError } from "../testing/engine.ts";
+import { type Argument, textOf } from "./argument.ts";
+import { accessOf } from "./authorize.ts";
 import { type Backend, BackendGoneError, type Outcome } from "./backend.ts";
 import { isReading, refusal } from "./command-access.ts";
 import type { CommandLog } from "./command-log.ts";
@@ -23,7 +25,7 @@ export interface UpstashHandlerOptions {
 }
 
 type Format = "json" | "base64" | "resp2";
-type Environment = { Variables: { readOnly: boolean; format: Format; body: Buffer } };
+type Environment = { Variables: { readOnly: boolean; format: Format; body: Buffer; position: number } };
 interface Result {
   readonly reply: WireReply;
 }
@@ -45,8 +47,18 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
   const { backend, token, readOnlyToken, log, maxBody = 10 * 1024 * 1024 } = options;
   let writes = 0;
 
+  /**
+   * Where the commands stand in the order of writes: behind all that were sent before them, whether or not those
+   * have been answered. It is asked for when they are sent: their replies come in an order of their own, and a write
+   * whose reply is lost may have been executed.
+   */
+  function positionOf(commands: readonly (readonly Argument[])[]): number {
+    writes += commands.filter((command) => !isReading(command)).length;
+    return writes;
+  }
+
   function note(
-    command: readonly string[],
+    command: readonly Argument[],
     outcome: Outcome,
     at: number,
     began: number,
@@ -54,20 +66,20 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
   ): void {
     const error = outcome.reply instanceof ReplyError ? outcome.reply.message : undefined;
     log?.add({
-      command,
+      command: command.map(textOf),
       billed: outcome.billed,
       at,
       ms: performance.now() - began,
       outcome: refused ? "refused" : error === undefined ? "ok" : "error",
       ...(error !== undefined && { error }),
     });
-    if (!refused && !isReading(command)) writes++;
   }
 
-  async function run(command: readonly string[], readOnly: boolean): Promise<Result> {
+  async function run(command: readonly Argument[], context: Context<Environment>): Promise<Result> {
     const at = Date.now();
     const began = performance.now();
-    const refused = refusal(command, readOnly);
+    const refused = refusal(command, context.get("readOnly"));
+    if (refused === undefined) context.set("position", positionOf([command]));
     const outcome =
       refused === undefined ? await backend.execute(command) : { reply: new ReplyError(refused), billed: 0 };
     note(command, outcome, at, began, refused !== undefined);
@@ -82,12 +94,10 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
       context.header("Allow", methods.join(", "));
       throw new RequestError(405, `ERR Method not allowed: '${req.method}'`);
     }
-    const given = req.query("_token") ?? bearer(req.header("authorization"));
-    if (given === undefined || (given !== token && given !== readOnlyToken)) {
-      throw new RequestError(401, "WRONGPASS invalid or missing auth token");
-    }
-    context.set("readOnly", given !== token);
-    const declared = Number(req.header("content-length") ?? 0);
+    const access = accessOf(req.raw, { token, readOnlyToken });
+    if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
+    context.set("readOnly", access === "read-only");
+    const declared = declaredSize(req.raw.headers);
     const body = declared > maxBody ? undefined : Buffer.from(await req.arrayBuffer());
     const size = body?.length ?? declared;
     if (body === undefined || size > maxBody) {
@@ -98,8 +108,9 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
     }
     context.set("body", body);
     context.set("format", formatOf(req.header("upstash-response-format"), req.header("upstash-encoding")));
+    context.set("position", writes);
     await next();
-    context.header("upstash-sync-token", writes.toString(32));
+    context.header("upstash-sync-token", context.get("position").toString(32));
   });
 
   for (const stream of ["/subscribe", "/psubscribe", "/monitor"]) {
@@ -111,7 +122,7 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
   app.all("/pipeline", async function pipeline(context) {
     const results: Result[] = [];
     for (const command of decodeBatch(context.get("body"))) {
-      results.push(await run(command, context.get("readOnly")));
+      results.push(await run(command, context));
     }
     if (context.get("format") === "resp2") return binary(results);
     return context.json(results.map((result) => envelope(result, context.get("format"))));
@@ -127,6 +138,7 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
     }
     const at = Date.now();
     const began = performance.now();
+    context.set("position", positionOf(commands));
     const outcomes = await backend.transaction(commands);
     if (outcomes instanceof ReplyError) throw new RequestError(400, outcomes.message);
     for (const [index, outcome] of outcomes.entries()) note(commands[index]!, outcome, at, began);
@@ -136,10 +148,10 @@ export function upstashHandler(options: UpstashHandlerOptions): (request: Reques
   });
 
   app.all("*", async function single(context) {
-    const { pathname, searchParams } = new URL(context.req.url);
+    const url = new URL(context.req.url);
     const body = context.get("body");
-    const command = pathname === "/" ? decodeCommand(body) : decodePath(pathname, searchParams, body);
-    const result = await run(command, context.get("readOnly"));
+    const command = url.pathname === "/" ? decodeCommand(body) : decodePath(url, body);
+    const result = await run(command, context);
     const status = result.reply instanceof ReplyError ? 400 : 200;
     if (context.get("format") === "resp2") return binary([result], status);
     return context.json(envelope(result, context.get("format")), status);
@@ -161,8 +173,9 @@ function answerError(error: Error, context: Context): Response {
   return context.json({ error: `ERR the local endpoint failed: ${error.message}` }, 500);
 }
 
-function bearer(header: string | undefined): string | undefined {
-  return header?.replace(/^bearer\s+/i, "").trim();
+/** The size of the body that a request announces, in bytes; 0 when it does not say. */
+export function declaredSize(headers: Headers): number {
+  return Number(headers.get("content-length") ?? 0);
 }
 
 function formatOf(format: string | undefined, encoding: string | undefined): Format {

@@ -1,5 +1,6 @@
 export { Engine, type EngineOptions, type Reply, ReplyError } from "../testing/engine.ts";
 export { type FaultKind, type FaultPlan, type FaultRule, Faults } from "../testing/faults.ts";
+export type { Argument } from "./argument.ts";
 export { type Backend, BackendGoneError, type Outcome } from "./backend.ts";
 export { CommandLog, type LoggedCommand } from "./command-log.ts";
 export { EmbeddedBackend } from "./embedded-backend.ts";

@@ -19,6 +19,11 @@ export interface ListenOptions {
   readonly port: number;
   /** Of a longer body only this much is kept, in bytes: enough for the handler to refuse it. */
   readonly keepBody: number;
+  /**
+   * Whether the body of a request is read at all, by its head. If not, `answer` gets the request without it.
+   * Default: always.
+   */
+  readonly reads?: (head: Request) => boolean;
 }
 
 /** How long a client may take to notice that its idle connection has ended, in ms; it may be suspended. */
@@ -36,15 +41,9 @@ export async function listen(
   // Every request that a fault holds back listens to it.
   setMaxListeners(0, closing.signal);
   const idle = new Set<Socket>();
-  const server = createServer((incoming, outgoing) => {
-    const { socket } = incoming;
-    idle.delete(socket);
-    outgoing.once("finish", () => idle.add(socket));
-    serve(incoming, outgoing).catch((error: Error) => {
-      // The client went away in the middle of a request or a response.
-      incoming.destroy(error);
-    });
-  });
+  const server = createServer(receive);
+  // Whether the client is to go on with its body is decided by the head, like whether it is read.
+  server.on("checkContinue", receive);
   server.on("connection", (socket) => {
     if (closing.signal.aborted) socket.resetAndDestroy();
     else idle.add(socket);
@@ -65,10 +64,20 @@ export async function listen(
     limit.abort();
   }
 
+  function receive(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const { socket } = incoming;
+    idle.delete(socket);
+    outgoing.once("finish", () => idle.add(socket));
+    serve(incoming, outgoing).catch((error: Error) => {
+      // The client went away in the middle of a request or a response. If it is still there, it is told.
+      if (incoming.destroyed || outgoing.headersSent) incoming.destroy(error);
+      else outgoing.writeHead(500).end();
+    });
+  }
+
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const request = await toRequest(incoming, options.keepBody);
-    const remoteAddress = incoming.socket.remoteAddress ?? "";
-    const answered = await answer(request, remoteAddress, closing.signal);
+    const head = headOf(incoming);
+    const answered = head instanceof Request ? await respond(head, incoming, outgoing) : head;
     if (answered === "silence") return;
     if (answered === "reset") {
       breakOff(incoming.socket);
@@ -80,6 +89,20 @@ export async function listen(
       "content-length": body.length,
     });
     outgoing.end(body);
+    dropRest(incoming, options.keepBody);
+  }
+
+  async function respond(
+    head: Request,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Promise<Answer> {
+    const reads = options.reads?.(head) ?? true;
+    if (reads && incoming.headers.expect !== undefined) outgoing.writeContinue();
+    const body = reads ? await readBody(incoming, options.keepBody) : Buffer.alloc(0);
+    const hasBody = body.length > 0 && head.method !== "GET" && head.method !== "HEAD";
+    const request = hasBody ? new Request(head, { body: new Uint8Array(body) }) : head;
+    return answer(request, incoming.socket.remoteAddress ?? "", closing.signal);
   }
 
   await new Promise<void>((resolve, reject) => {
@@ -107,23 +130,65 @@ function breakOff(socket: Socket): void {
   else socket.resetAndDestroy();
 }
 
-async function toRequest(incoming: IncomingMessage, keepBody: number): Promise<Request> {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const piece of incoming as AsyncIterable<Buffer>) {
-    // The rest is still read: a client that is cut off while it sends never sees the answer.
-    if (size < keepBody) pieces.push(piece.subarray(0, keepBody - size));
-    size += piece.length;
+// Those that a Request cannot have.
+const impossibleMethods = /^(?:CONNECT|TRACE|TRACK)$/i;
+
+/** A request without its body, or the answer to one that cannot be understood. */
+function headOf(incoming: IncomingMessage): Request | Response {
+  const { method = "GET", url = "/" } = incoming;
+  if (impossibleMethods.test(method)) {
+    const error = `ERR Method not allowed: '${method}'`;
+    return Response.json({ error }, { status: 405, headers: { allow: "HEAD, GET, POST, PUT" } });
   }
-  const headers = new Headers();
-  for (let index = 0; index + 1 < incoming.rawHeaders.length; index += 2) {
-    headers.append(incoming.rawHeaders[index]!, incoming.rawHeaders[index + 1]!);
+  try {
+    const headers = new Headers();
+    for (let index = 0; index + 1 < incoming.rawHeaders.length; index += 2) {
+      headers.append(incoming.rawHeaders[index]!, incoming.rawHeaders[index + 1]!);
+    }
+    return new Request(addressOf(url), { method, headers });
+  } catch (error) {
+    const { message } = error as Error;
+    return Response.json({ error: `ERR the request cannot be understood: ${message}` }, { status: 400 });
   }
-  const method = incoming.method ?? "GET";
-  const hasBody = pieces.length > 0 && method !== "GET" && method !== "HEAD";
-  return new Request(new URL(incoming.url ?? "/", "http://localhost"), {
-    method,
-    headers,
-    ...(hasBody && { body: Buffer.concat(pieces) }),
+}
+
+/** The URL that a request line means. Bytes that no URL has are what they would be in percents. */
+function addressOf(target: string): URL {
+  const escaped = target.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`);
+  // A path may begin with two slashes, which a relative URL takes for a host.
+  const address = new URL(/^https?:/i.test(escaped) ? escaped : `http://localhost${escaped}`);
+  if (!/^(?:https?:|\/|\*$)/i.test(target)) throw new TypeError("its target is neither a path nor a URL");
+  return address;
+}
+
+/** The body, or its first `most` bytes; the rest of a longer one is not read. */
+function readBody(incoming: IncomingMessage, most: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    incoming.on("data", function keep(piece: Buffer) {
+      pieces.push(piece.subarray(0, most - size));
+      size += piece.length;
+      if (size < most) return;
+      incoming.pause().off("data", keep);
+      resolve(Buffer.concat(pieces));
+    });
+    incoming.once("end", () => resolve(Buffer.concat(pieces)));
+    incoming.once("error", reject);
+    incoming.once("close", () => reject(new Error("the client went away")));
   });
+}
+
+/**
+ * Reads what a client still sends after its answer, without keeping it: one that is cut off while it sends may
+ * never see the answer. One that goes on for too long is cut off.
+ */
+function dropRest(incoming: IncomingMessage, most: number): void {
+  if (incoming.complete) return;
+  let size = 0;
+  incoming.on("data", (piece: Buffer) => {
+    size += piece.length;
+    if (size > most) incoming.destroy();
+  });
+  incoming.resume();
 }

@@ -1,6 +1,7 @@
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { ReplyError } from "../testing/engine.ts";
+import type { Argument } from "./argument.ts";
 import { BackendGoneError } from "./backend.ts";
 import { encodeCommands, RespParser, type WireReply } from "./resp.ts";
 
@@ -70,7 +71,7 @@ export class RedisConnection {
   }
 
   /** Sends the commands in one piece and resolves with their replies, errors included as values. */
-  send(commands: readonly (readonly string[])[]): Promise<WireReply[]> {
+  send(commands: readonly (readonly Argument[])[]): Promise<WireReply[]> {
     if (commands.length === 0) return Promise.resolve([]);
     if (this.#ended) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {

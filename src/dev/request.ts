@@ -1,4 +1,5 @@
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
+import { type Argument, argumentOf } from "./argument.ts";
 
 /** A request that is refused before anything is run: `message` goes out as `{"error": message}`. */
 export class RequestError extends Error {
@@ -27,24 +28,32 @@ export function decodeBatch(body: Buffer): string[][] {
 
 /**
  * The command in a path: `/set/key/value?EX=10`. A body, if there is one, follows the path's arguments, and the
- * query follows the body, each name with its value; a name without a value is an option (`?NX`).
+ * query follows the body, each name with its value; a name without a value is an option (`?NX`). Body and percents
+ * are bytes, which need not be UTF-8. Throws `RequestError` 400.
  */
-export function decodePath(path: string, query: URLSearchParams, body: Buffer): string[] {
-  let command: string[];
-  try {
-    command = path.slice(1).split("/").map(decodeURIComponent);
-  } catch (cause) {
-    throw new RequestError(400, `ERR the path is not correctly percent-encoded: ${(cause as Error).message}`);
-  }
+export function decodePath({ pathname, search }: URL, body: Buffer): Argument[] {
+  const command = pathname.slice(1).split("/").map(decodePercents);
   // A slash at the end is not an empty argument.
   if (command.length > 1 && command.at(-1) === "") command.pop();
-  if (body.length > 0) command.push(body.toString());
-  for (const [name, value] of query) {
-    if (name === "_token") continue;
-    command.push(name);
-    if (value !== "") command.push(value);
+  if (body.length > 0) command.push(argumentOf(body));
+  for (const field of search.slice(1).split("&")) {
+    const [name = "", ...rest] = field.replaceAll("+", " ").split("=");
+    if (field === "" || name === "_token") continue;
+    command.push(decodePercents(name));
+    const value = rest.join("=");
+    if (value !== "") command.push(decodePercents(value));
   }
   return command;
+}
+
+function decodePercents(text: string): Argument {
+  if (!text.includes("%")) return text;
+  if (/%(?![0-9a-f]{2})/i.test(text)) {
+    throw new RequestError(400, `ERR the path is not correctly percent-encoded: ${text.slice(0, 100)}`);
+  }
+  // A URL holds nothing but ASCII beside them.
+  const bytes = text.replace(/%(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return argumentOf(Buffer.from(bytes, "latin1"));
 }
 
 function parse(body: Buffer): unknown {

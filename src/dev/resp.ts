@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { ReplyError } from "../testing/engine.ts";
+import type { Argument } from "./argument.ts";
 
 /** A status reply (`+OK`), which REST encodes differently from a stored string of the same text. */
 export class StatusReply {
@@ -17,12 +18,12 @@ export class StatusReply {
 export type WireReply = StatusReply | ReplyError | Uint8Array | number | null | readonly WireReply[];
 
 /** Encodes commands as RESP2 arrays of bulk strings, one after another: what a pipeline is. */
-export function encodeCommands(commands: readonly (readonly string[])[]): Buffer {
-  const parts: Buffer[] = [];
+export function encodeCommands(commands: readonly (readonly Argument[])[]): Buffer {
+  const parts: Uint8Array[] = [];
   for (const command of commands) {
     parts.push(Buffer.from(`*${command.length}\r\n`));
     for (const argument of command) {
-      const bytes = Buffer.from(argument);
+      const bytes = typeof argument === "string" ? Buffer.from(argument) : argument;
       parts.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from("\r\n"));
     }
   }

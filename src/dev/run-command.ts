@@ -84,8 +84,17 @@ function logLine({
   outcome,
   error,
 }: LoggedCommand & { endpoint: string }): string {
-  const words = command.map((word, index) => (index === 0 ? word : JSON.stringify(shorten(word))));
-  return `${endpoint} billed=${billed} ${ms.toFixed(1)}ms ${outcome} ${words.join(" ")}${error ? ` -> ${error}` : ""}`;
+  const words = command.map((word, index) => (index === 0 ? shorten(word) : JSON.stringify(shorten(word))));
+  const line = `${endpoint} billed=${billed} ${ms.toFixed(1)}ms ${outcome} ${words.join(" ")}`;
+  return printable(error ? `${line} -> ${error}` : line);
+}
+
+/** Text as one line of a terminal: what could move the cursor, set colours or hide something becomes an escape. */
+function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
+  );
 }
 
 function shorten(word: string): string {

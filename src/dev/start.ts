@@ -25,6 +25,11 @@ export interface StartOptions {
   readonly readOnlyToken?: string;
   /** Serves `/_faults` over HTTP, to loopback only. Default false. */
   readonly faultsApi?: boolean;
+  /**
+   * How long a script may run on the embedded engine before it is killed, in ms, from 1 to 2 147 483 647. Default
+   * 5000. A real Redis has its own `lua-time-limit`.
+   */
+  readonly luaTimeLimit?: number;
   /** Told of every command that any endpoint ran. */
   readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
 }
@@ -65,7 +70,7 @@ export async function startEndpoints(options: StartOptions = {}): Promise<DevEnd
 
   async function openStore(index: number): Promise<Store> {
     if (redis.length > 0) return externalStore(redis[index]!);
-    return program === undefined ? embeddedStore() : spawnedStore(program);
+    return program === undefined ? embeddedStore(options.luaTimeLimit ?? 5_000) : spawnedStore(program);
   }
 
   async function open(index: number): Promise<DevEndpoint> {

@@ -25,10 +25,10 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The engine in this process. */
-export function embeddedStore(): Store {
+/** The engine in this process. `luaTimeLimit`: how long a script may run, in ms. */
+export function embeddedStore(luaTimeLimit: number): Store {
   let offset = 0;
-  const engine = new Engine({ now: () => Date.now() + offset });
+  const engine = new Engine({ now: () => Date.now() + offset, luaTimeLimit });
   return {
     backend: new EmbeddedBackend(engine),
     redisUrl: undefined,

@@ -1,4 +1,4 @@
-import type { Command, Commands } from "./command.ts";
+import { type Command, type Commands, wrongNumberOfArguments } from "./command.ts";
 import { type Deadline, readExpiry } from "./deadline.ts";
 import { globMatcher } from "./glob.ts";
 import type { Keyspace } from "./keyspace.ts";
@@ -70,10 +70,9 @@ export const deleteIf: Command = { arity: -2, keys: [0, 0, 1], write: true, run:
 /** DELEX key [IFEQ value | IFNE value] */
 function removeIf(space: Keyspace, [key, option, value, ...more]: readonly string[]): ByteReply {
   if (option === undefined) return space.delete(key!) ? 1 : 0;
+  if (value === undefined || more.length > 0) throw wrongNumberOfArguments("delex");
   const condition = option.toUpperCase();
-  if ((condition !== "IFEQ" && condition !== "IFNE") || value === undefined || more.length > 0) {
-    throw syntaxError();
-  }
+  if (condition !== "IFEQ" && condition !== "IFNE") throw syntaxError();
   const entry = space.entry(key!);
   if (entry === undefined) return 0;
   if (entry.type !== "string") {

@@ -1,3 +1,4 @@
+import { checkNumber } from "../check.ts";
 import type { Dialect } from "../endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
 import { toBytes, toText } from "./bytes.ts";
@@ -10,6 +11,7 @@ import { setCommands } from "./commands-set.ts";
 import { sortedSetCommands } from "./commands-sorted-set.ts";
 import { setIf, stringCommands } from "./commands-string.ts";
 import { Keyspace } from "./keyspace.ts";
+import { Lua } from "./lua.ts";
 import { type ByteReply, type Reply, ReplyError, Status } from "./reply.ts";
 import { Scripting } from "./scripting.ts";
 
@@ -24,6 +26,12 @@ export interface EngineOptions {
    * `#!lua flags=allow-key-locking`. `redis` refuses them with Redis 7's own errors. Default `upstash`.
    */
   readonly dialect?: Dialect;
+  /**
+   * How long a script may run, in ms of the system's clock: like Redis's `lua-time-limit`, after which SCRIPT KILL is
+   * possible; here it is killed then. What it has written stays. From 1 to 2 147 483 647, default 5000. A single call
+   * of a library function (`string.rep`, a pattern that backtracks) is not interrupted.
+   */
+  readonly luaTimeLimit?: number;
 }
 
 const redisCommands: Commands = {
@@ -57,11 +65,14 @@ export class Engine {
   constructor(options: EngineOptions = {}) {
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = options.dialect ?? "upstash";
+    const timeLimit = checkNumber("luaTimeLimit", options.luaTimeLimit ?? 5_000, 1, 2 ** 31 - 1);
     this.#commands = dialect === "upstash" ? upstashCommands : redisCommands;
     this.#scripting = new Scripting(
       dialect,
       (name) => this.#find(name),
       (command, words) => this.#run(command, words),
+      // Not the clock of keys, which may stand still: this is about the time that the process loses.
+      () => new Lua(timeLimit, () => systemRuntime.monotonic()),
     );
   }
 
@@ -76,34 +87,52 @@ export class Engine {
    * @throws ReplyError when Redis would answer with an error
    */
   execute(command: readonly (string | number)[]): Reply {
-    const [name, ...words] = command.map((word) => toBytes(String(word)));
-    if (name === undefined) throw new ReplyError("ERR empty command");
-    // The clock is read once: within a command, and a script is one, no key expires.
-    this.#space.now = Math.floor(this.#now());
     try {
-      return toReply(this.#dispatch(name, words));
+      return toReply(this.executeBytes(command.map((word) => toBytes(String(word)))));
     } catch (error) {
       if (error instanceof ReplyError) throw new ReplyError(toText(error.message));
       throw error;
     }
   }
 
+  /**
+   * Executes one command of byte strings (bytes.ts). Its reply tells a status from a string, its error is a byte
+   * string, too.
+   *
+   * @throws ReplyError when Redis would answer with an error
+   */
+  executeBytes(command: readonly string[]): ByteReply {
+    const error = this.refusal(command);
+    if (error) throw error;
+    const [name, ...words] = command as [string, ...string[]];
+    // The clock is read once: within a command, and a script is one, no key expires.
+    this.#space.now = Math.floor(this.#now());
+    const upper = name.toUpperCase();
+    if (!this.#scripting.knows(upper)) return this.#run(this.#find(upper)!, words);
+    this.#billed++;
+    return this.#scripting.execute(upper, words);
+  }
+
+  /**
+   * The error of a command that cannot be executed whatever the data is: its name is unknown, or it has too few or
+   * too many words. A transaction with such a command is discarded. Undefined when it can.
+   */
+  refusal([name, ...words]: readonly string[]): ReplyError | undefined {
+    if (name === undefined) return new ReplyError("ERR empty command");
+    const upper = name.toUpperCase();
+    const command = this.#find(upper);
+    const known = command !== undefined || this.#scripting.knows(upper);
+    if (!known) return unknownCommand(name, words);
+    const accepted = command
+      ? acceptsWords(command, words.length + 1)
+      : this.#scripting.accepts(upper, words);
+    return accepted ? undefined : wrongNumberOfArguments(name.toLowerCase());
+  }
+
   /** Loses all data and all cached scripts, as a restart without persistence does. */
   flush(): void {
     this.#space.clear();
     this.#scripting.flush();
-  }
-
-  #dispatch(name: string, words: readonly string[]): ByteReply {
-    const upper = name.toUpperCase();
-    if (this.#scripting.knows(upper)) {
-      this.#billed++;
-      return this.#scripting.execute(upper, words);
-    }
-    const command = this.#find(upper);
-    if (!command) throw unknownCommand(name, words);
-    if (!acceptsWords(command, words.length + 1)) throw wrongNumberOfArguments(name.toLowerCase());
-    return this.#run(command, words);
   }
 
   #run(command: Command, words: readonly string[]): ByteReply {

@@ -4,6 +4,8 @@ declare module "fengari" {
   /** A Lua thread. Opaque. */
   export interface LuaState {
     readonly stack: unknown[];
+    /** 0 while a hook runs, which then does not interrupt itself. */
+    allowhook: number;
   }
   /** A function of JavaScript that Lua can call; returns how many results it left on the stack. */
   export type LuaFunction = (state: LuaState) => number;
@@ -15,6 +17,7 @@ declare module "fengari" {
   }
 
   interface LuaApi {
+    readonly LUA_MASKCOUNT: number;
     readonly LUA_MULTRET: number;
     readonly LUA_OK: number;
     readonly LUA_REGISTRYINDEX: number;
@@ -54,6 +57,7 @@ declare module "fengari" {
     lua_remove(state: LuaState, index: number): void;
     lua_replace(state: LuaState, index: number): void;
     lua_setfield(state: LuaState, index: number, key: Uint8Array): void;
+    lua_sethook(state: LuaState, hook: (state: LuaState) => void, mask: number, count: number): void;
     lua_setmetatable(state: LuaState, index: number): void;
     lua_settop(state: LuaState, index: number): void;
     lua_tocfunction(state: LuaState, index: number): LuaFunction;

@@ -28,6 +28,9 @@ import { sha1 } from "./sha1.ts";
 
 const { lua, lauxlib, lualib } = fengari;
 
+/** After how many instructions the time is looked at. Most scripts have ended by then. */
+const checkEvery = 10_000;
+
 /** A compiled script. Valid for the {@link Lua} that compiled it. */
 export interface Chunk {
   readonly reference: number;
@@ -48,15 +51,24 @@ export interface ScriptCall {
  */
 export class Lua {
   readonly #state: LuaState;
+  readonly #timeLimit: number;
+  readonly #clock: () => number;
+  #deadline = 0;
   readonly #globals: number;
   readonly #random = new LuaRandom();
   #running: ScriptCall | undefined;
   #failure: unknown;
 
-  constructor() {
+  /**
+   * @param timeLimit how long a script may run, in ms
+   * @param clock in ms; it must go on while a script runs
+   */
+  constructor(timeLimit: number, clock: () => number) {
     applyLua51();
     const state = lauxlib.luaL_newstate();
     this.#state = state;
+    this.#timeLimit = timeLimit;
+    this.#clock = clock;
     lua.lua_atnativeerror(state, () => {
       const error = lua.lua_touserdata(state, 1);
       // A string too long or a stack too deep is the script's fault; anything else is a defect of the engine,
@@ -119,6 +131,9 @@ export class Lua {
 
       lua.lua_pushcfunction(state, this.#describeError);
       lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, chunk.reference);
+      this.#deadline = this.#clock() + this.#timeLimit;
+      // Coroutines inherit it.
+      lua.lua_sethook(state, this.#checkTime, lua.LUA_MASKCOUNT, checkEvery);
       const status = lua.lua_pcall(state, 0, 1, 1);
       if (this.#failure !== undefined) throw this.#failure;
       if (status !== lua.LUA_OK) throw new ReplyError(this.#errorText(call.sha));
@@ -131,6 +146,17 @@ export class Lua {
       this.#failure = undefined;
     }
   }
+
+  /** Count hook: ends a script that has run for too long, as SCRIPT KILL does in Redis. */
+  readonly #checkTime = (state: LuaState): void => {
+    if (this.#clock() < this.#deadline) return;
+    // From now on before each instruction: a pcall that catches the error gets no further. Nor does the handler of
+    // an xpcall, which is called from here, and would be left alone like a hook.
+    state.allowhook = 1;
+    lua.lua_sethook(state, this.#checkTime, lua.LUA_MASKCOUNT, 1);
+    pushField(state, "err", `ERR Script killed after lua-time-limit (${this.#timeLimit} ms).`);
+    lua.lua_error(state);
+  };
 
   /** Message handler: notes where an error happened, and words it as Redis does. */
   readonly #describeError: LuaFunction = (state) => {
@@ -166,8 +192,10 @@ export class Lua {
       return `ERR Error running script ${sha}, ${fromOctets(lauxlib.luaL_tolstring(state, -1))}`;
     }
     const [message, source, line] = ["err", "source", "line"].map((field) => readField(state, field));
-    const where = source !== undefined && line !== undefined ? ` script: ${sha}, on ${source}:${line}.` : "";
-    return `${message ?? "ERR unknown error"}${where}`;
+    // Upstash's own refusals come without the place.
+    const placed =
+      source !== undefined && line !== undefined && !message?.includes("'allow-key-locking' flag");
+    return `${message ?? "ERR unknown error"}${placed ? ` script: ${sha}, on ${source}:${line}.` : ""}`;
   }
 
   #addFunctions(): void {

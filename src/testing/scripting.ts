@@ -1,6 +1,6 @@
 import type { Dialect } from "../endpoint.ts";
 import { acceptsWords, type Command, keysOf, wrongNumberOfArguments } from "./command.ts";
-import { type Chunk, Lua } from "./lua.ts";
+import type { Chunk, Lua } from "./lua.ts";
 import { integer } from "./numbers.ts";
 import { type ByteReply, ok, ReplyError } from "./reply.ts";
 import { sha1 } from "./sha1.ts";
@@ -21,18 +21,22 @@ export class Scripting {
   readonly #find: (name: string) => Command | undefined;
   readonly #execute: (command: Command, words: readonly string[]) => ByteReply;
   readonly #scripts = new Map<string, Script>();
+  readonly #makeLua: () => Lua;
   // Made with the first script: most tests of plain commands need no Lua.
   #lua: Lua | undefined;
 
   /**
    * @param find a command by its name in capitals, if scripts may call it
    * @param execute runs a command for a script, and counts it
+   * @param makeLua makes the machine that runs the scripts
    */
   constructor(
     dialect: Dialect,
     find: (name: string) => Command | undefined,
     execute: (command: Command, words: readonly string[]) => ByteReply,
+    makeLua: () => Lua,
   ) {
+    this.#makeLua = makeLua;
     this.#dialect = dialect;
     this.#find = find;
     this.#execute = execute;
@@ -43,13 +47,17 @@ export class Scripting {
     return /^(?:EVAL(?:SHA)?(?:_RO)?|SCRIPT)$/.test(name);
   }
 
+  /** Whether such a command takes that many words. */
+  accepts(name: string, words: readonly string[]): boolean {
+    return words.length >= (name === "SCRIPT" ? 1 : 2);
+  }
+
   /**
-   * Executes a command that {@link knows} says yes to, its name in capitals apart from its arguments.
+   * Executes a command that {@link knows} and {@link accepts} say yes to, its name in capitals apart from its words.
    *
    * @throws ReplyError
    */
   execute(name: string, words: readonly string[]): ByteReply {
-    if (words.length < (name === "SCRIPT" ? 1 : 2)) throw wrongNumberOfArguments(name.toLowerCase());
     if (name === "SCRIPT") return this.#script(words);
     return this.#evaluate(words, name.startsWith("EVALSHA"), name.endsWith("_RO"));
   }
@@ -96,16 +104,13 @@ export class Scripting {
       throw new ReplyError("ERR Write commands are not allowed from read-only scripts.");
     }
     if (declared) {
-      if (command.wholeDatabase) {
-        throw new ReplyError(
-          `ERR '${name}' needs the whole database, but the script has the flag allow-key-locking`,
-        );
+      const flagged = "in Lua scripts when 'allow-key-locking' flag is set";
+      if (command.wholeDatabase && command.write) {
+        throw new ReplyError(`ERR ${upper} is not allowed ${flagged}`);
       }
       const undeclared = keysOf(command, words).find((key) => !declared.has(key));
       if (undeclared !== undefined) {
-        throw new ReplyError(
-          `ERR Script with the flag allow-key-locking accessed a key that is not in KEYS: '${undeclared}'`,
-        );
+        throw new ReplyError(`ERR Dynamic keys are not allowed ${flagged}. Key was: ${undeclared}`);
       }
     }
     return this.#execute(command, words);
@@ -168,7 +173,7 @@ export class Scripting {
   }
 
   #machine(): Lua {
-    this.#lua ??= new Lua();
+    this.#lua ??= this.#makeLua();
     return this.#lua;
   }
 }

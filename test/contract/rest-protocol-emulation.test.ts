@@ -120,6 +120,30 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       expect(await run("GET", "key")).toEqual({ result: "old" });
     });
 
+    test.each([
+      [["BOGUS"], "ERR syntax error"],
+      [["EX"], "ERR syntax error"],
+      [["EX", "10", "PX", "10"], "ERR syntax error"],
+      [["KEEPTTL", "EX", "10"], "ERR syntax error"],
+      [["EX", "ten"], "ERR value is not an integer or out of range"],
+      [["PX", "0"], "ERR invalid expire time in 'set' command"],
+      [["GET", "EXAT", "-1"], "ERR invalid expire time in 'set' command"],
+    ])("checks the options %j where the condition does not hold, too", async (options, error) => {
+      await run("SET", "key", "old");
+      await run("RPUSH", "list", "a");
+      for (const compared of ["old", "other"]) {
+        for (const condition of ["IFEQ", "IFNE"]) {
+          for (const key of ["key", "missing", "list"]) {
+            expect(await run("SET", key, "new", condition, compared, ...options)).toEqual({ error });
+            // An option that lacks its value would take the condition for it.
+            if (options.join() === "EX") continue;
+            expect(await run("SET", key, "new", ...options, condition, compared)).toEqual({ error });
+          }
+        }
+      }
+      expect(await run("MGET", "key", "missing")).toEqual({ result: ["old", null] });
+    });
+
     test("stores the words of options as values", async () => {
       expect(await run("SET", "key", "IFEQ")).toEqual({ result: "OK" });
       expect(await run("SET", "key", "GET", "IFEQ", "IFEQ")).toEqual({ result: "OK" });
@@ -151,6 +175,38 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
     ]);
   });
 
+  describe("a transaction with a command that fails", () => {
+    const around = (command: unknown[]) => [["SET", "before", 1], command, ["SET", "after", 2]];
+
+    test.each([
+      [["SET", "key", "new", "IFEQ"], "ERR syntax error"],
+      [["SET", "key", "new", "IFEQ", "old", "NX"], "ERR syntax error"],
+      [["SET", "key", "new", "IFEQ", "old", "BOGUS"], "ERR syntax error"],
+      [["SET", "key", "new", "IFEQ", "old", "PX", 0], "ERR invalid expire time in 'set' command"],
+      [["DELEX", "key", "BOGUS", "a"], "ERR syntax error"],
+      [["DELEX", "key", "IFEQ"], "ERR wrong number of arguments for 'delex' command"],
+      [["DELEX", "list", "IFEQ", "a"], "ERR Key should be of string type if conditions are specified"],
+    ])("while it runs goes on: %j", async (command, error) => {
+      await run("RPUSH", "list", "a");
+      expect(await post(around(command), "/multi-exec")).toEqual([
+        { result: "OK" },
+        { error },
+        { result: "OK" },
+      ]);
+      expect(await run("MGET", "before", "key", "after")).toEqual({ result: ["1", null, "2"] });
+    });
+
+    test.each([[["DELEX"]], [["SET", "key"]], [["NOSUCH", "key"]], [["EVAL", "return 1"]]])(
+      "that cannot be queued is discarded as a whole: %j",
+      async (command) => {
+        expect(await post(around(command), "/multi-exec")).toEqual({
+          error: "EXECABORT Transaction discarded because of previous errors.",
+        });
+        expect(await run("EXISTS", "before", "after")).toEqual({ result: 0 });
+      },
+    );
+  });
+
   describe("scripts with allow-key-locking", () => {
     const script =
       "#!lua flags=allow-key-locking\nredis.call('SET', KEYS[1], ARGV[1])\nreturn redis.call('GET', KEYS[1])";
@@ -176,8 +232,10 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
 
     test("are refused a key that they did not declare", async () => {
       const dynamic = "#!lua flags=allow-key-locking\nreturn redis.call('SET', KEYS[1] .. ':x', 1)";
-      const { error } = await run("EVAL", dynamic, 1, "key");
-      expect(error).toMatch(/^ERR .*allow-key-locking.*key:x/);
+      const refused =
+        "ERR Dynamic keys are not allowed in Lua scripts when 'allow-key-locking' flag is set. Key was: key:x";
+      expect(await run("EVAL", dynamic, 1, "key")).toEqual({ error: refused });
+      expect(await run("EVAL", dynamic.replace("call", "pcall"), 1, "key")).toEqual({ error: refused });
       expect(await run("EXISTS", "key:x")).toEqual({ result: 0 });
       expect(await run("EVAL", dynamic, 2, "key", "key:x")).toEqual({ result: "OK" });
     });
@@ -186,6 +244,16 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       const caught =
         "#!lua flags=allow-key-locking\nlocal r = redis.pcall('GET', 'other')\nreturn string.find(r.err, 'key-locking', 1, true) and 1";
       expect(await run("EVAL", caught, 1, "key")).toEqual({ result: 1 });
+    });
+
+    test("are refused what needs the whole database to itself", async () => {
+      const flush = "#!lua flags=allow-key-locking\nreturn redis.call('FLUSHALL')";
+      expect(await run("EVAL", flush, 0)).toEqual({
+        error: "ERR FLUSHALL is not allowed in Lua scripts when 'allow-key-locking' flag is set",
+      });
+      expect(await run("EVAL", "#!lua flags=allow-key-locking\nreturn redis.call('DBSIZE')", 0)).toEqual({
+        result: 0,
+      });
     });
 
     test("may call what has no keys", async () => {

@@ -13,7 +13,7 @@ describe("parseCommandLine", () => {
   test("takes every option", () => {
     const line =
       "dev --count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
-      "--env-file .dev.vars --log --faults";
+      "--env-file .dev.vars --log --faults --lua-time-limit 250";
     expect(parseCommandLine(line.split(" "))).toEqual({
       start: {
         count: 2,
@@ -23,6 +23,7 @@ describe("parseCommandLine", () => {
         port: 8000,
         token: "t",
         faultsApi: true,
+        luaTimeLimit: 250,
       },
       envFile: ".dev.vars",
       faults: [],
@@ -119,6 +120,13 @@ describe("runCommand", () => {
     return ended;
   }
 
+  const post = (env: Record<string, string>, index: number, command: string[]) =>
+    fetch(env[`UPSTASH_REDIS_REST_URL_${index}`]!, {
+      method: "POST",
+      headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
+      body: JSON.stringify(command),
+    });
+
   const get = (env: Record<string, string>, index: number, path: string) =>
     fetch(env[`UPSTASH_REDIS_REST_URL_${index}`] + path, {
       headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
@@ -174,6 +182,21 @@ describe("runCommand", () => {
       expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms ok set "key" "x+\.\.\."$/),
       expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms error incr "key" -> ERR value is not an integer/),
     ]);
+  });
+
+  test("prints nothing of a command that a terminal would act on", async () => {
+    await runWhile("--count 1 --log", async (env) => {
+      const odd = ["\u001b[2J", "\u009b31m", "\u007f\u0007", "\u202etxt", "\u2028", "a\r\nb", "\ud83d"];
+      for (const text of odd) {
+        await get(env, 1, `/set/key/${encodeURIComponent(text.replace("\ud83d", "x"))}`);
+        await post(env, 1, [text, text]);
+      }
+    });
+    const log = lines.filter((line) => line.startsWith("endpoint-1"));
+    expect(log).toHaveLength(14);
+    for (const line of log) expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+    expect(log[0]).toContain("\\u001b[2J");
+    expect(log[1]).toContain("\\u{1b}[2J");
   });
 
   test("serves /_faults with --faults", async () => {

@@ -157,7 +157,10 @@ describe("Engine: the upstash dialect", () => {
     expect(run("DELEX", "k", "IFEQ", "v")).toBe(0);
     run("SET", "k", "v");
     expect(run("DELEX", "k")).toBe(1);
-    expect(errorOf(() => run("DELEX", "k", "IFEQ"))).toBe("ERR syntax error");
+    expect(errorOf(() => run("DELEX", "k", "IFEQ"))).toBe(
+      "ERR wrong number of arguments for 'delex' command",
+    );
+    expect(errorOf(() => run("DELEX", "k", "BOGUS", "v"))).toBe("ERR syntax error");
     run("SADD", "set", "a");
     expect(errorOf(() => run("DELEX", "set", "IFEQ", "a"))).toMatch(/^ERR Key should be of string type/);
   });

@@ -52,6 +52,15 @@ describe("a genuine delivery", () => {
     expect(rows.at(-1)).toMatchObject({ provider: "stripe", outcome: "replayed", entity: "stripe:in_1" });
   });
 
+  it.each([
+    ["is cut in the middle of an emoji", `${"x".repeat(254)}🔒`],
+    ["holds half of one", "inv_\ud83d"],
+  ])("takes effect though the name of its thing %s", async (_, id) => {
+    const delivery = stand.standard(id);
+    expect((await stand.send(delivery)).status).toBe(200);
+    expect(await stand.effects(delivery)).toHaveLength(1);
+  });
+
   it("is kept apart from one of another sender with the same id", async () => {
     const fromGitHub = await stand.github("push");
     const other = stand.standard("inv_2");
@@ -216,4 +225,22 @@ it("the page shows what was delivered", async () => {
   expect(html).toContain("standard-webhooks:inv_&lt;6&gt;");
   for (const path of ["github", "standard", "stripe"])
     expect(html).toContain(`${stand.url}/webhooks/${path}`);
+});
+
+it("every answer says that it is not to be framed, sniffed or named to others", async () => {
+  const replayed = stand.standard("inv_7");
+  await stand.send(replayed);
+  for (const response of [
+    await fetch(`${stand.url}/`),
+    await fetch(`${stand.url}/deliveries`),
+    await fetch(`${stand.url}/nothing`),
+    await stand.send(replayed),
+    await stand.send(forged(replayed)),
+  ]) {
+    const policy = response.headers.get("content-security-policy");
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+  }
 });

@@ -64,6 +64,26 @@ describe("githubEvent", () => {
   });
 });
 
+describe("names that UTF-8 cannot hold, or that are too long", () => {
+  const entityOf = (id: string) => standardWebhooksEvent(bytes({ type: id, data: { id } }), "msg_1");
+  const prefix = "standard-webhooks:";
+
+  it.each([
+    ["cut between two characters", `${"x".repeat(253)}🔒tail`, `${"x".repeat(253)}🔒`],
+    ["cut before a character that does not fit", `${"x".repeat(254)}🔒tail`, "x".repeat(254)],
+    ["a half that the payload escapes", "inv_\ud83d!", "inv_\ufffd!"],
+    ["a half at the end", "inv_\ud83d", "inv_\ufffd"],
+    ["the other half", "\udd12inv", "\ufffdinv"],
+  ])("%s", (_, id, name) => {
+    expect(entityOf(id)).toEqual({ name, entity: prefix + name });
+  });
+
+  it("are the same in an id that stands for the thing", () => {
+    expect(standardWebhooksEvent(bytes({}), "msg_\ud83d!").entity).toBe(`${prefix}msg_\ufffd!`);
+    expect(stripeEvent(bytes({}), "evt_\ud83d!").entity).toBe("stripe:evt_\ufffd!");
+  });
+});
+
 describe("standardWebhooksEvent", () => {
   it.each([
     [{ type: "invoice.paid", data: { id: "inv_42" } }, "invoice.paid", "inv_42"],

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { githubDelivery, send, standardDelivery, stripeDelivery } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { until } from "../support/until.ts";
 
 const secrets = randomSecrets();
@@ -8,10 +9,18 @@ const secrets = randomSecrets();
 const endpoint = { UPSTASH_REDIS_REST_URL_1: "http://127.0.0.1:9", UPSTASH_REDIS_REST_TOKEN_1: "token" };
 
 let running: Awaited<ReturnType<typeof startWorker>> | undefined;
+let local: DevEndpoints | undefined;
 afterEach(async () => {
   await running?.close();
-  running = undefined;
+  await local?.close();
+  running = local = undefined;
 });
+
+/** Variables of an endpoint that answers. */
+async function answering(): Promise<Record<string, string>> {
+  local = await startEndpoints({ count: 1, engine: "embedded" });
+  return local.env();
+}
 
 async function start(bindings: Record<string, string>, withDatabase = true): Promise<string> {
   running = await startWorker({ bindings, withDatabase });
@@ -62,14 +71,15 @@ describe("a Worker that is not set up", () => {
   });
 
   it("says how to make the tables when there are none", async () => {
-    const url = await start({ ...secrets, ...endpoint });
-    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    const url = await start({ ...secrets, ...(await answering()) });
     for (const table of ["effects", "entities", "deliveries"]) {
       await running!.database.prepare(`DROP TABLE ${table}`).run();
     }
-    const { status, hint } = await problem(await fetch(`${url}/healthz`));
-    expect(status).toBe(500);
-    expect(hint).toContain("worker/schema.sql");
+    for (const path of ["/", "/healthz"]) {
+      const { status, hint } = await problem(await fetch(url + path));
+      expect(status).toBe(500);
+      expect(hint).toContain("worker/schema.sql");
+    }
   });
 });
 
@@ -102,8 +112,9 @@ describe("a sender that is not set up", () => {
 
   it("is left out of /healthz and of the page", async () => {
     const { GITHUB_WEBHOOK_SECRET } = secrets;
-    const url = await start({ GITHUB_WEBHOOK_SECRET, ...endpoint });
-    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: "ok", senders: ["github"] });
+    const url = await start({ GITHUB_WEBHOOK_SECRET, ...(await answering()) });
+    const health = await (await fetch(`${url}/healthz`)).json();
+    expect(health).toMatchObject({ status: "ok", senders: ["github"] });
     const html = await (await fetch(`${url}/`)).text();
     expect(html).toContain(`${url}/webhooks/github`);
     expect(html).not.toContain("/webhooks/stripe");

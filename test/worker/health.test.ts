@@ -1,0 +1,85 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
+import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import { until } from "../support/until.ts";
+
+const secrets = randomSecrets();
+let local: DevEndpoints;
+let worker: Awaited<ReturnType<typeof startWorker>>;
+afterEach(async () => {
+  await worker?.close();
+  await local?.close();
+});
+
+async function open(): Promise<void> {
+  local = await startEndpoints({ count: 3, engine: "embedded" });
+  worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
+}
+
+async function ask() {
+  const response = await fetch(`${worker.url}/healthz`);
+  return { status: response.status, text: await response.clone().text(), json: await response.json() };
+}
+
+/** Asks until the answer has this status: it is remembered for some seconds. */
+const untilStatus = (status: number) =>
+  until(
+    async () => {
+      const answer = await ask();
+      return answer.status === status ? answer : undefined;
+    },
+    `status ${status}`,
+    20_000,
+  );
+
+const senders = ["github", "standard-webhooks", "stripe"];
+const names = () => local.endpoints.map(({ url }) => new URL(url).host);
+const health = (status: string, answered: readonly boolean[], database = true) => ({
+  status,
+  senders,
+  endpoints: names().map((name, index) => ({ name, answered: answered[index] })),
+  database: { answered: database },
+});
+
+describe("/healthz", () => {
+  it("is 200 while a quorum answers, and names who does not", async () => {
+    await open();
+    await local.endpoints[1]!.stop();
+    const { status, json } = await ask();
+    expect([status, json]).toEqual([200, health("ok", [true, false, true])]);
+  });
+
+  it("is 503 without a quorum, tells no secret, and 200 again when they are back", async () => {
+    await open();
+    await local.endpoints[0]!.stop();
+    // A wrong token is no answer that helps anybody.
+    local.endpoints[1]!.faults.add({ fault: "status", status: 401 });
+    const { status, json, text } = await ask();
+    expect([status, json]).toEqual([503, health("unavailable", [false, false, true])]);
+    for (const secret of [...Object.values(secrets), local.endpoints[0]!.token]) {
+      expect(text).not.toContain(secret);
+    }
+    await local.endpoints[0]!.start();
+    local.endpoints[1]!.faults.clear();
+    expect((await untilStatus(200)).json).toEqual(health("ok", [true, true, true]));
+  });
+
+  it("is 503 when the database fails", async () => {
+    await open();
+    await worker.database.prepare("DROP TABLE counters").run();
+    // A view that cannot be read stands for a database that cannot.
+    await worker.database.prepare("CREATE VIEW counters AS SELECT no_such_function(1) AS name").run();
+    const { status, json } = await ask();
+    expect([status, json]).toEqual([503, health("unavailable", [true, true, true], false)]);
+  });
+
+  it("asks each endpoint once for many who ask at the same time, and for those soon after", async () => {
+    await open();
+    local.endpoints[0]!.faults.add({ fault: "delay", ms: 300 });
+    const answers = await Promise.all(Array.from({ length: 30 }, ask));
+    answers.push(await ask());
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    // A look is a script, sent again with its text where it is not known yet.
+    for (const { log } of local.endpoints) expect(log.requests).toBeLessThanOrEqual(2);
+  });
+});

@@ -1,0 +1,167 @@
+import { readFile } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
+import { createTables, startWorker } from "../../scripts/local-worker.mjs";
+
+// By names that the compiler does not follow: the types of workerd, which these need, do not go with Node's.
+const [effectFile, journalFile] = ["../../worker/effect.ts", "../../worker/journal.ts"];
+const { writeEffect } = await import(effectFile);
+const { readDeliveries, readPageData, writeJournal } = await import(journalFile);
+
+let worker: Awaited<ReturnType<typeof startWorker>>;
+let read: number[];
+/** The Worker's database, noting how many rows each query reads, as D1 bills them. */
+let db: D1Database;
+
+beforeEach(async () => {
+  worker = await startWorker({ bindings: {} });
+  read = [];
+  db = counting(worker.database);
+});
+afterEach(() => worker.close());
+
+interface D1Database {
+  prepare(statement: string): Statement;
+  batch(statements: readonly Statement[]): Promise<readonly Result[]>;
+}
+interface Statement {
+  bind(...values: readonly (string | number)[]): Statement;
+  all(): Promise<Result>;
+}
+interface Result {
+  readonly results: readonly Readonly<Record<string, string | number>>[];
+  readonly meta: { readonly rows_read: number };
+}
+
+function counting(database: D1Database): D1Database {
+  const noted = (result: Result) => {
+    expect(result.meta.rows_read).toEqual(expect.any(Number));
+    read.push(result.meta.rows_read);
+    return result;
+  };
+  const made = new WeakMap<Statement, Statement>();
+  const wrap = (statement: Statement): Statement => {
+    const wrapped = {
+      bind: (...values: readonly (string | number)[]) => wrap(statement.bind(...values)),
+      all: async () => noted(await statement.all()),
+    };
+    made.set(wrapped, statement);
+    return wrapped;
+  };
+  return {
+    prepare: (statement) => wrap(database.prepare(statement)),
+    batch: async (statements) => (await database.batch(statements.map((each) => made.get(each)!))).map(noted),
+  };
+}
+
+const numbers = (count: number) =>
+  `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
+
+/** Rows as many deliveries would have left them, `at` being the time of all. */
+async function fill(count: number, at: number): Promise<void> {
+  const from = (columns: string) => `${numbers(count)} SELECT ${columns} FROM n`;
+  for (const statement of [
+    `INSERT INTO effects ${from(`'key ' || i, 'entity ' || i, 'paid', i, ${at}`)}`,
+    `INSERT INTO entities ${from(`'entity ' || i, 1, 'paid', 'key ' || i, ${at}, i`)}`,
+    `INSERT INTO deliveries (at, provider, outcome, status, ms) ${from(`${at}, 'x', 'executed', 200, 1`)}`,
+  ]) {
+    await worker.database.prepare(statement).run();
+  }
+}
+
+const entry = (at: number) => ({
+  at,
+  provider: "x",
+  delivery: "d",
+  event: "paid",
+  entity: "entity",
+  outcome: "executed",
+  status: 200,
+  fence: 1,
+  requests: 0,
+  commands: 0,
+  ms: 1,
+});
+const effect = (delivery: string, fence: number, at = Date.now()) =>
+  writeEffect(db, { deliveryKey: delivery, delivery, entity: "shared", event: "paid", fence, at });
+const page = () => readPageData(db);
+const count = async (table: string) =>
+  (await worker.database.prepare(`SELECT count(*) AS count FROM ${table}`).all()).results[0].count;
+
+describe("with 20 000 rows in every table", () => {
+  beforeEach(() => fill(20_000, Date.now()));
+
+  it("the page reads few of them, and counts all", async () => {
+    const { counts, effects, deliveries, entities } = await page();
+    expect(counts).toMatchObject({ executed: 20_000, busy: 0 });
+    expect(effects).toEqual({ performed: 20_000, repeated: 0 });
+    expect([deliveries.length, entities.length]).toEqual([50, 20]);
+    expect(read).toHaveLength(3);
+    expect(Math.max(...read)).toBeLessThanOrEqual(100);
+  });
+
+  it("so do the list of deliveries, a delivery and its journal", async () => {
+    await readDeliveries(db, 50);
+    await effect("new", 1);
+    await effect("key 7", 2);
+    expect(Math.max(...read)).toBeLessThanOrEqual(100);
+    // The first entry finds 10 000 too many.
+    await writeJournal(db, entry(Date.now()));
+    expect(await count("deliveries")).toBe(10_000);
+    read = [];
+    await writeJournal(db, entry(Date.now()));
+    expect(Math.max(...read)).toBeLessThanOrEqual(100);
+    expect((await page()).effects).toEqual({ performed: 20_002, repeated: 1 });
+  });
+});
+
+describe("effects", () => {
+  const days = (count: number) => Date.now() - count * 24 * 60 * 60 * 1_000;
+
+  it("are counted once a delivery when they are repeated, also where the fence refuses one", async () => {
+    await effect("a", 1);
+    await effect("b", 2);
+    expect((await page()).effects).toEqual({ performed: 2, repeated: 0 });
+    for (const fence of [3, 4, 5]) await effect("a", fence);
+    await expect(effect("a", 5)).rejects.toThrow(/fence/);
+    expect((await page()).effects).toEqual({ performed: 5, repeated: 1 });
+  });
+
+  it("older than 30 days are forgotten, some with each delivery, and still counted", async () => {
+    await fill(25, days(31));
+    await effect("recent", 1, days(29));
+    for (const left of [16, 6, 1, 1]) {
+      await writeJournal(db, entry(Date.now()));
+      expect(await count("effects")).toBe(left);
+    }
+    expect((await page()).effects).toEqual({ performed: 26, repeated: 0 });
+  });
+});
+
+describe("schema.sql", () => {
+  it("counts what a database of before the counters has, and can be applied again", async () => {
+    for (const statement of ["DROP TRIGGER effects_counted", "DROP TRIGGER deliveries_counted"]) {
+      await worker.database.prepare(statement).run();
+    }
+    await worker.database.prepare("DROP TABLE counters").run();
+    await fill(3, 1);
+    await worker.database.prepare("INSERT INTO effects SELECT * FROM effects WHERE fence = 2").run();
+    for (const _ of ["first", "again"]) {
+      await createTables(worker.database);
+      const { counts, effects } = await page();
+      expect(counts).toMatchObject({ executed: 3, replayed: 0 });
+      expect(effects).toEqual({ performed: 4, repeated: 1 });
+    }
+    await effect("new", 1);
+    expect((await page()).effects).toEqual({ performed: 5, repeated: 1 });
+  });
+
+  it("is cut into the same statements by wrangler", async () => {
+    const schema = await readFile("worker/schema.sql", "utf8");
+    const statements = splitSqlQuery(schema);
+    expect(statements.filter((statement) => /CREATE TRIGGER[^;]*BEGIN/.test(statement))).toHaveLength(2);
+    for (const statement of statements) await worker.database.prepare(statement).run();
+    await effect("new", 1);
+    expect((await page()).effects).toEqual({ performed: 1, repeated: 0 });
+  });
+});
