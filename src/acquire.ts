@@ -95,7 +95,8 @@ export async function contend(
     const judged = contest?.judge(round, { held, retryAfter, left, waited: elapsed() }) ?? "wait";
     const own = typeof judged === "number" ? judged : undefined;
     const pause = judged === "again" ? 0 : Math.min(own ?? next(), left, retryAfter ?? Infinity);
-    const goesOn = judged === "again" || (!(judged instanceof Error) && left > 0);
+    // A clock may be too coarse to see the last part of a ms pass.
+    const goesOn = judged === "again" || (!(judged instanceof Error) && left >= 1);
     if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
     if (!goesOn) {
       // Nothing else keeps the withdrawals alive once the caller has its answer.

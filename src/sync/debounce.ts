@@ -146,8 +146,10 @@ async function announce(
     const verdict = await unlessAborted(round, signal);
     if (!verdict) continue;
     if (verdict !== "no quorum") return { isLast: verdict === "granted", round };
-    const pause = Math.min(next(), left());
-    if (pause <= 0) throw new QuorumError("debounce", [name], round.votes());
+    const remaining = left();
+    const pause = Math.min(next(), remaining);
+    // A clock may be too coarse to see the last part of a ms pass.
+    if (pause <= 0 || remaining < 1) throw new QuorumError("debounce", [name], round.votes());
     await sleep(runtime, pause, signal);
   }
 }

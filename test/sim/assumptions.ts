@@ -91,6 +91,8 @@ export const invariants = {
   "permits within the limit": exclusive,
   /** An interval of `once` has one run, by the clocks of the endpoints and of the run. */
   "one run per interval": exclusive,
+  /** A call of `once` never runs when another run's interval ended only while it waited. */
+  "one run per tick": [...exclusive, "kept memory"],
   /** No debounced call runs when a quorum had a later one before it asked again. */
   "a later call takes its place": exclusive,
   /** Histories of locks, permits and fenced registers have a sequential explanation. */

@@ -48,7 +48,9 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "a run begins before its interval",
     breaks: "the claim ends after its ttl, and the next replica runs in the same interval",
-    patches: [{ file: "sync/once.ts", find: "  await confirm(settings, outcome, every);\n", replace: "" }],
+    patches: [
+      { file: "sync/once.ts", find: "  await confirm(settings, outcome, contest, every);\n", replace: "" },
+    ],
     noticedBy: ["a quorum decides", "one run per interval"],
   },
   {
@@ -64,12 +66,24 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "replicas go away because of a claim that then comes to nothing, and nobody runs",
     patches: [
       {
-        file: "sync/once.ts",
-        find: "return held && retryAfter > Math.max(ttl, left)",
-        replace: "return held",
+        file: "sync/interval.ts",
+        find: "const isOver = held && runs > answers.length - quorumOf(answers.length);",
+        replace: "const isOver = held;",
       },
     ],
     noticedBy: ["refusals are true"],
+  },
+  {
+    name: "a call runs the next interval",
+    breaks: "a replica that waited for a claim runs when the interval that the claim became is over",
+    patches: [
+      {
+        file: "sync/interval.ts",
+        find: "if run or ends + number > now then",
+        replace: "if run or tonumber(ends) > now then",
+      },
+    ],
+    noticedBy: ["one run per tick"],
   },
   {
     name: "readers ignore the writer",

@@ -2,6 +2,7 @@ import type { Command } from "../../src/endpoint.ts";
 import type { Script } from "../../src/scripts.ts";
 import { arrivalScript } from "../../src/sync/arrivals.ts";
 import { announceScript } from "../../src/sync/debounce.ts";
+import { intervalScript } from "../../src/sync/interval.ts";
 import { memberScript } from "../../src/sync/members.ts";
 import { queueScript } from "../../src/sync/queue.ts";
 import { slotScript } from "../../src/sync/slots.ts";
@@ -45,6 +46,7 @@ export function readRequest(command: Command): Request {
   if (isScript(words[1]!, memberScript)) return readMember(names, args);
   if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
   if (isScript(words[1]!, queueScript)) return readTicket(names, args);
+  if (isScript(words[1]!, intervalScript)) return readInterval(names, args);
   if (isScript(words[1]!, announceScript)) return readAnnouncement(names, args);
   const [operation, value = "", from, keyCount, ttl] = args;
   return {
@@ -85,6 +87,17 @@ function readMember([key, tombstone]: string[], args: string[]): Request {
 function readTicket([lock, , , tombstone]: string[], [value = "", , , ttl]: string[]): Request {
   const operation = ttl === "0" ? "drop" : "take";
   return { operation, keys: [lock!], value, from: 1, tombstone, raises: false };
+}
+
+function readInterval([key, , , tombstone]: string[], [value = "", operation]: string[]): Request {
+  return {
+    operation: operation as Request["operation"],
+    keys: [key!],
+    value,
+    from: 1,
+    tombstone,
+    raises: false,
+  };
 }
 
 /** Nothing is taken: what has arrived stays. */
