@@ -158,6 +158,30 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["waiters are served"],
   },
   {
+    name: "an announcement stands for the ttl",
+    breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds it",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'put(waiting, "GT", id, tonumber(ARGV[8]), (last(waiting)))',
+        replace: 'put(waiting, "GT", id, math.max(ttl, 3000), (last(waiting)))',
+      },
+    ],
+    noticedBy: ["the dead do not keep others out"],
+  },
+  {
+    name: "a repeated drop forgets the first one",
+    breaks: "a release that is executed twice on its way frees a hold, and says that it was gone",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'if not found and ARGV[5] ~= "0" then found = redis.call("GET", KEYS[2]) == "freed" end\n    ',
+        replace: "",
+      },
+    ],
+    noticedBy: ["a quorum decides"],
+  },
+  {
     name: "whoever comes first is served",
     breaks: "the queue is kept, but nobody looks at it",
     patches: [{ file: "sync/queue.ts", find: 'not holder and queue == ""', replace: "not holder" }],

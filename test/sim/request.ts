@@ -20,6 +20,8 @@ export interface Request {
   readonly raises: boolean;
   /** The value is one of a set's. */
   readonly isMember?: boolean;
+  /** Where a writer that waits is announced, and by what name, if this announces it. */
+  readonly announces?: { readonly key: string; readonly id: string } | undefined;
   /** What it is about, where that is more than its keys. */
   readonly about?: string;
 }
@@ -70,8 +72,9 @@ function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]
   return { operation, keys, value, from: 1, tombstone: undefined, raises: false, about: limit! };
 }
 
-function readMember([key, tombstone]: string[], args: string[]): Request {
-  const [operation, value = "", , , tombstones] = args;
+function readMember(names: string[], args: string[]): Request {
+  const [key, tombstone] = names;
+  const [operation, value = "", , , tombstones, id] = args;
   return {
     operation: operation as Request["operation"],
     keys: [key!],
@@ -81,6 +84,7 @@ function readMember([key, tombstone]: string[], args: string[]): Request {
     tombstone: tombstones === "0" ? undefined : tombstone,
     raises: false,
     isMember: true,
+    announces: operation === "take" && id ? { key: names.at(-1)!, id } : undefined,
   };
 }
 

@@ -25,6 +25,8 @@ interface Trail {
   take: boolean | undefined;
   freed: boolean;
   gone: boolean;
+  /** A drop took it from where it stood; undefined: of what is no member nobody remembers that. */
+  wasFreed: boolean | undefined;
   /** When it was renewed there for the first time. */
   renewed: number | undefined;
   /** A completed record took the place of the pending one, or was sent to do so. */
@@ -45,6 +47,9 @@ export class Wire {
 
   /** When a key was last renewed anywhere. */
   readonly #renewals = new Map<string, number>();
+
+  /** By server, key and name: who announced a writer there last, and when. */
+  readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
 
   /** What debounced calls announce. */
   readonly announcements: Announcements;
@@ -89,9 +94,14 @@ export class Wire {
     }
     if (request.operation === "drop" && granted) this.announcements.dropped(server, request);
     const trail = this.#trail(process, server, request);
+    if (request.announces) {
+      const { key, id } = request.announces;
+      this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
+    }
     if (request.operation === "drop") {
       trail.dropped = true;
       trail.standing = false;
+      if (request.isMember && granted) trail.wasFreed = true;
     }
     if (request.operation === "renew" && granted && request.from === 1 && trail.dropped && !trail.standing) {
       this.#world.violate(
@@ -145,6 +155,16 @@ export class Wire {
       gone: trails.filter(({ gone }) => gone).length,
       answered: trails.filter(({ freed, gone }) => freed || gone).length,
     };
+  }
+
+  /** On how many endpoints a drop has taken a member from where it stood. */
+  freed(nonce: string): number {
+    return [...(this.#trails.get(nonce)?.values() ?? [])].filter(({ wasFreed }) => wasFreed).length;
+  }
+
+  /** Who announced a writer on a server last, and when; undefined: nobody did. */
+  writer(server: Server, key: string, id: string): { process: Process; at: number } | undefined {
+    return this.#writers.get(`${server.name} ${key} ${id}`);
   }
 
   /** The nonce of the last round of a process for a key. */
@@ -221,6 +241,7 @@ export class Wire {
         take: undefined,
         freed: false,
         gone: false,
+        wasFreed: undefined,
         renewed: undefined,
         completed: false,
       };
