@@ -167,8 +167,8 @@ function textOf(place: number, token: string): string {
   return `d${String(place).padStart(16, "0")}${token}`;
 }
 
-/** The place of a call among others; 0 where there is none. */
+/** The place of a call among others, or of what stands for one that was freed; 0 where there is none. */
 function placeIn(text: unknown): number {
-  const place = Number(/^d(\d{16})t[0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
+  const place = Number(/^d(\d{16})[tu][0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
   return place < Number.MAX_SAFE_INTEGER ? place : 0;
 }

@@ -224,7 +224,7 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/count-down-latch.ts",
-        find: "if (isOpen || arrived.size >= count) return { to: open };",
+        find: "if (isOpen || arrived.size >= count) return { to: epoch + open };",
         replace:
           "if (isOpen || arrived.size >= count) return { value: { open: true, arrived: count, remaining: 0 } };",
       },
