@@ -343,7 +343,7 @@ describe("the packed package", () => {
         ReadWriteLock: 1_750,
         CountDownLatch: 1_650,
       };
-      const most = larger[name] ?? 1_550;
+      const most = larger[name] ?? 1_575;
       expect((await sizeOf(name)) - core, name).toBeLessThanOrEqual(most);
     }
   });
