@@ -126,9 +126,9 @@ export async function consult<Value>(
     const left = limit - elapsed();
     // What has begun is brought to its end even after the waiting, but not for ever.
     if (follows && left > -5 * timeout) continue;
-    const pause = Math.min(nextPause(), left);
     // A clock may be too coarse to see the last part of a ms pass.
-    if (pause <= 0 || left < 1) {
+    const pause = Math.min(nextPause(), Math.max(left, 1));
+    if (pause <= 0 || left <= 0) {
       if (verdict === "no quorum") throw new QuorumError("watch", [name], round.votes());
       throw new ArrivalsMissingError(name, count, sight.ids.size, elapsed());
     }
