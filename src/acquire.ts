@@ -104,7 +104,9 @@ export async function contend(
     const retryAfter = held ? freeIn(round) : undefined;
     const judged = contest?.judge(round, { held, retryAfter, left, waited: elapsed() }) ?? "wait";
     const own = typeof judged === "number" ? judged : undefined;
-    const pause = judged === "again" ? 0 : Math.min(own ?? next(), left, retryAfter ?? Infinity);
+    // A clock may be too coarse to see the last part of a ms pass.
+    const most = Math.min(Math.max(left, 1), retryAfter ?? Infinity);
+    const pause = judged === "again" ? 0 : Math.min(own ?? next(), most);
     const goesOn = judged === "again" || (!(judged instanceof Error) && left > 0);
     if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
     if (!goesOn) {

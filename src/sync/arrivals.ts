@@ -23,7 +23,7 @@ import type { WaitOptions } from "./hold.ts";
  * the arrival, or nothing.
  *
  * Of two generations the later is the greater text. An endpoint moves to a later one only, where it begins with no
- * arrivals.
+ * arrivals. One that an operator reset has no number yet.
  *
  * Replies: {nonce, its generation or nothing, the fields of those that arrived in it}; {nonce, "n", how many have to
  * arrive}: it is used with another number.
@@ -43,8 +43,9 @@ if to ~= "" and to >= at then
   local left, added = redis.call("PTTL", KEYS[1]), {}
   if to > at then
     redis.call("DEL", KEYS[1])
-    at, found, ids, added = to, {}, {}, {"g", to, "n", count}
+    at, found, ids, added = to, {}, {}, {"g", to}
   end
+  if not found.n then added[#added + 1], added[#added + 2] = "n", count end
   if id ~= "" and not found[id] then
     ids[#ids + 1], added[#added + 1], added[#added + 2] = id, id, 1
   end
@@ -53,8 +54,8 @@ if to ~= "" and to >= at then
 end
 return {nonce, at, ids}`,
   sha: {
-    redis: "915caab5c719a2145728348eaad0140e1294d8b1",
-    upstash: "68b7cf5245196dff82011803c64751a4fced2bb4",
+    redis: "32f6ba92fd023ed6b6c7f0e760d6bfda867db68e",
+    upstash: "a32a8bdfd14673cadeb4992e1387fac075a09211",
   },
 };
 
@@ -125,8 +126,9 @@ export async function consult<Value>(
     const left = limit - elapsed();
     // What has begun is brought to its end even after the waiting, but not for ever.
     if (follows && left > -5 * timeout) continue;
-    const pause = Math.min(nextPause(), left);
-    if (pause <= 0) {
+    // A clock may be too coarse to see the last part of a ms pass.
+    const pause = Math.min(nextPause(), Math.max(left, 1));
+    if (pause <= 0 || left <= 0) {
       if (verdict === "no quorum") throw new QuorumError("watch", [name], round.votes());
       throw new ArrivalsMissingError(name, count, sight.ids.size, elapsed());
     }

@@ -26,9 +26,11 @@ export interface LatchState {
   readonly remaining: number;
 }
 
-// A latch has two generations: arrivals are of the first, and the second has begun when it is open.
-const closed = "g0";
-const open = "g1";
+// A latch has two generations: arrivals are of the first, and the second has begun when it is open. They are called
+// `g0` and `g1`, and something longer behind a `g2` when an operator has reset the latch: each reset begins an epoch.
+const firstEpoch = "g";
+const closed = "0";
+const open = "1";
 
 /**
  * Opens when `count` different ids have arrived, under a quorum of endpoints, and stays open. A repeated arrival counts
@@ -67,7 +69,7 @@ export class CountDownLatch {
    * @throws the signal's reason when it aborts; it may count nevertheless
    */
   arrive(id: string, options: ArrivalOptions = {}): Promise<LatchState> {
-    return this.#ask({ to: closed, id }, options, false);
+    return this.#ask({ to: firstEpoch + closed, id }, options, false);
   }
 
   /**
@@ -97,13 +99,24 @@ export class CountDownLatch {
     const { count } = this;
     const roll = this.#roll(options);
     const arrived = new Set<string>();
+    let epoch = firstEpoch;
     return consult<LatchState>(roll, checkAcquire(options), first, (sight, asked) => {
       const { latest, isDecided, ids, alike, verdict } = sight;
+      const told = latest.slice(0, -1);
+      // Those who answered have not heard of a reset.
+      if (told && told < epoch) return asked;
+      if (told > epoch) {
+        epoch = told;
+        arrived.clear();
+        // What was asked of the epoch before is of no use any more.
+        if (first.id !== undefined) return { to: epoch + closed, id: first.id };
+        if (asked.to !== undefined) return {};
+      }
       for (const id of ids) arrived.add(id);
-      const isOpen = latest === open;
+      const isOpen = latest === epoch + open;
       if (isOpen && isDecided) return { value: { open: true, arrived: count, remaining: 0 } };
       // What a minority knows may be gone tomorrow: a quorum has to know that it is open before anybody is told.
-      if (isOpen || arrived.size >= count) return { to: open };
+      if (isOpen || arrived.size >= count) return { to: epoch + open };
       if (verdict !== "granted") return asked;
       // Three that come at the same moment, each to two of three endpoints, may each have met one other only. Whoever
       // asks again, after its own arrival is complete, learns of all whose arrivals were. Where all said the same

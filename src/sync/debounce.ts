@@ -146,8 +146,10 @@ async function announce(
     const verdict = await unlessAborted(round, signal);
     if (!verdict) continue;
     if (verdict !== "no quorum") return { isLast: verdict === "granted", round };
-    const pause = Math.min(next(), left());
-    if (pause <= 0) throw new QuorumError("debounce", [name], round.votes());
+    const remaining = left();
+    const pause = Math.min(next(), remaining);
+    // A clock may be too coarse to see the last part of a ms pass.
+    if (pause <= 0 || remaining < 1) throw new QuorumError("debounce", [name], round.votes());
     await sleep(runtime, pause, signal);
   }
 }
@@ -165,8 +167,8 @@ function textOf(place: number, token: string): string {
   return `d${String(place).padStart(16, "0")}${token}`;
 }
 
-/** The place of a call among others; 0 where there is none. */
+/** The place of a call among others, or of what stands for one that was freed; 0 where there is none. */
 function placeIn(text: unknown): number {
-  const place = Number(/^d(\d{16})t[0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
+  const place = Number(/^d(\d{16})[tu][0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
   return place < Number.MAX_SAFE_INTEGER ? place : 0;
 }

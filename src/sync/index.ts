@@ -4,6 +4,7 @@ export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";
 export { ArrivalsMissingError, LimitMismatchError } from "./errors.ts";
 export { FairLock } from "./fair-lock.ts";
+export { forceRelease, type SynchronizerKind } from "./force-release.ts";
 export type { Hold, SyncOptions, WaitOptions } from "./hold.ts";
 export { type OnceOptions, type OnceOutcome, once, type Turn } from "./once.ts";
 export { ReadWriteLock } from "./read-write-lock.ts";

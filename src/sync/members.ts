@@ -1,5 +1,8 @@
 import type { Contest } from "../acquire.ts";
+import { keyOf } from "../grant.ts";
+import type { Settings } from "../options.ts";
 import { type Call, type Register, type RegisterAnswer, runScript } from "../register.ts";
+import { tokenLength } from "../runtime.ts";
 import type { Script } from "../scripts.ts";
 
 // Who holds something together: the members of one group. Each is held on its own, with a deadline of its own, so that
@@ -17,9 +20,10 @@ import type { Script } from "../scripts.ts";
  *    `take` it unless a member of another group or a tombstone is there, or, for one who has no announcement of his
  *    own, anybody's announcement;
  *    `renew` its deadline if it is there, and never create it (with ttl 0 it only looks);
- *    `drop` it, and the announcement, and leave the tombstones for `ttl`;
+ *    `drop` it, and the announcement, and leave the tombstones for `ttl`; the first says whether it was there;
  * 2. the member; 3. the character at which its group begins; 4. ttl in ms; 5. how many tombstones there are;
- * 6. the announcement of one who takes, `""` for none; 7. `1`: announce him even if he is not refused.
+ * 6. the announcement of one who takes, `""` for none; 7. `1`: announce him even if he is not refused; 8. for how long,
+ * in ms.
  *
  * Replies: {member} when it did so; the nonce is unguessable, so no client in between can invent this reply. {0, ms
  * until the last obstacle ends} when it was not taken; {0} when it was not there.
@@ -29,8 +33,7 @@ import type { Script } from "../scripts.ts";
  * already is not refused for an announcement: it came later, and what is asked is an earlier execution's question. Nor
  * for a tombstone, which is then the announcement's: who is told of a refusal withdraws nothing.
  *
- * An announcement stands for the ttl, and at least for 3 s: longer than a round and a pause take by default, so that it
- * does not lapse between two rounds of its writer.
+ * A drop that is executed a second time recognises the first one by the tombstone, and says the same.
  */
 export const memberScript: Script = {
   source: `local op, member, from, ttl, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[6]
@@ -49,9 +52,10 @@ end
 if op ~= "take" then
   local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now
   if op == "drop" then
+    if not found and ARGV[5] ~= "0" then found = redis.call("GET", KEYS[2]) == "freed" end
     redis.call("ZREM", KEYS[1], member)
     if waiting then redis.call("ZREM", waiting, id) end
-    for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], 1, "PX", ttl) end
+    for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], found and "freed" or 1, "PX", ttl) end
   elseif found and ttl > 0 then
     put(KEYS[1], "XX", member, ttl, last(KEYS[1]))
   end
@@ -68,14 +72,14 @@ if waiting and id == "" then
   refused = math.max(refused, (last(waiting)))
   if refused > 0 and redis.call("ZSCORE", KEYS[1], member) then refused = 0 end
 elseif waiting and (refused > 0 or ARGV[7] == "1") then
-  put(waiting, "GT", id, math.max(ttl, 3000), (last(waiting)))
+  put(waiting, "GT", id, tonumber(ARGV[8]), (last(waiting)))
 end
 if refused > 0 then return {0, refused} end
 put(KEYS[1], "GT", member, ttl, left)
 return {member}`,
   sha: {
-    redis: "24fe38451ea963e91d7e0ca9c688b835823a8822",
-    upstash: "55ab07d5f2bc00efdf887ab165b089c1581e4083",
+    redis: "dead8359cebe6ae1246a2e22100d507d886a1bdb",
+    upstash: "f0ffc5cae889a6f75c20fa43b5ffd5bc0fbfe709",
   },
 };
 
@@ -89,18 +93,57 @@ export interface Announcements {
 export interface Announcement {
   readonly id: string;
   /** Remembers that it was taken back, so that no late request announces it again. */
-  readonly tombstone: string;
+  readonly tombstone: string | undefined;
+  /** How long it stands unless its writer asks again, in ms. */
+  readonly lapse: number;
+}
+
+/** What members are of. */
+export interface Membership {
+  /** Where they stand. */
+  readonly key: string;
+  /** The name that tombstones have in common. */
+  readonly graves: string;
+  /** How long a drop remembers that it freed a member, in ms: longer than its reply is waited for. */
+  readonly memory: number;
+}
+
+/** The members of a synchronizer. */
+export function membershipOf({ prefix, timeout }: Settings, kind: string, name: string): Membership {
+  return {
+    key: keyOf(prefix, kind, name),
+    graves: keyOf(prefix, "void", name),
+    memory: Math.ceil(2 * timeout),
+  };
 }
 
 /** A contest for membership in a group, which is the owner of the grant; announcements are heeded. */
-export function contestMembers(key: string, announcements?: Announcements): Contest {
+export function contestMembers(membership: Membership, announcements?: Announcements): Contest {
   return {
-    places: () => [key],
+    places: () => [membership.key],
     take: (call, register, ttl) => takeMember(call, register, ttl, announcements),
     renew: renewMember,
-    drop: dropMember,
+    drop: (call, register, retention) => giveBackMember(call, register, retention, membership),
     judge: () => "wait",
   };
+}
+
+/**
+ * Gives it back on one endpoint. Without a retention, no request for it is under way any more; then the tombstone tells
+ * a repeated drop what the first one did, and refuses a repeated take, for as long as anybody hears of either.
+ */
+export function giveBackMember(
+  call: Call,
+  register: Register,
+  retention: number,
+  { graves, memory }: Membership,
+  announcements?: Announcements,
+): Promise<RegisterAnswer> {
+  const tombstone = `${graves}:${register.value.slice(0, tokenLength)}`;
+  // What was announced is taken back; to remember that is of use only to requests under way.
+  const own = announcements?.own && { ...announcements.own, tombstone: undefined };
+  const given = retention > 0 ? announcements : announcements && { ...announcements, own };
+  return dropMember(call, { ...register, tombstone }, retention || memory, given);
 }
 
 /**
@@ -144,7 +187,8 @@ async function operate(
   const takes = operation === "take";
   const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
-  const words = [operation, value, from, ttl, tombstones.length, own?.id ?? "", always ? 1 : 0];
+  const announced = [own?.id ?? "", always ? 1 : 0, own?.lapse ?? 0];
+  const words = [operation, value, from, ttl, tombstones.length, ...announced];
   const reply = await runScript(call, memberScript, names, words);
   const [echo, retryAfter] = Array.isArray(reply) && reply.length < 3 ? reply : [];
   const granted = echo === value && retryAfter === undefined;
@@ -153,7 +197,8 @@ async function operate(
   if (!granted && !refused) throw new Error("unexpected reply to a script");
   // What Upstash bills beside the script itself.
   const { spent } = call;
-  if (operation === "drop") spent.commands += names.length + 2;
+  // One that is not there is looked for among the tombstones.
+  if (operation === "drop") spent.commands += names.length + (granted || tombstones.length === 0 ? 2 : 3);
   else if (takes) spent.commands += granted ? 6 : 3;
   else spent.commands += granted && ttl > 0 ? 6 : 2;
   if (takes && key && !own) spent.commands += granted ? 1 : 2;

@@ -1,4 +1,4 @@
-import { type Contest, contend } from "../acquire.ts";
+import { contend } from "../acquire.ts";
 import { pauses } from "../backoff.ts";
 import { checkInteger, checkType } from "../check.ts";
 import { isRedlockError, LockHeldError } from "../errors.ts";
@@ -7,6 +7,7 @@ import { checkAcquire, type Settings } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
 import { sleep } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions } from "./hold.ts";
+import { contestInterval, type IntervalContest } from "./interval.ts";
 
 /** How often something may run. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold"> {
@@ -18,8 +19,9 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold">
    */
   readonly ttl?: number | undefined;
   /**
-   * How long to wait while another's claim is seen that is no run yet, in ms. Default: twice the ttl; by then it is
-   * a run or has ended. With less, `ran: false` may mean that neither was seen.
+   * How long to wait for the outcome of another replica's claim, in ms. Default: twice the ttl; by then the claim is a
+   * run or has ended. With less, `ran: false` may mean that neither was seen. A call never waits for the end of an
+   * interval, however long `wait` is.
    */
   readonly wait?: number | undefined;
 }
@@ -40,10 +42,14 @@ export type OnceOutcome<Value> =
   | { readonly ran: false; readonly retryAfter: number };
 
 /**
- * Runs `routine` unless a run of this name has begun, on any replica, within the last `every` ms: **at most once** per
- * interval. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is called,
- * and is over `every` ms later by the endpoints' clocks, whatever becomes of the run: when the routine fails, or its process dies in its first moment, nobody runs it again before that. Where
- * it had better run twice than not at all, use `Idempotency.run`.
+ * Runs `routine` unless a run of this name has begun, on any replica, since `every` ms before the call: **at most once**
+ * per interval. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is called,
+ * and ends `every` ms later by the endpoints' clocks, whatever becomes of the run: when the routine fails, or its process
+ * dies in its first moment, nobody runs it again before that. Where it had better run twice than not at all, use
+ * `Idempotency.run`.
+ *
+ * A call that finds a run returns at once. A call that finds a claim waits for its outcome: a run, which is then this
+ * call's, too, or the end of the claim, which the call then takes over.
  *
  * A process that dies before its routine has begun is another matter: then its claim ends after `ttl`.
  *
@@ -66,26 +72,21 @@ export async function once<Value>(
   const { every, ...given } = options;
   checkInteger("every", every, 20, 2_147_483_647);
   const { signal, deadline } = checkAcquire(given);
-  const { ttl: usual = 10_000, prefix: common = "redlock" } = redlock.options;
-  const { ttl = Math.min(usual, Math.floor(every / 2)), prefix = common } = given;
-  const settings = syncSettings(redlock, { wait: 2 * ttl }, given, {
-    ttl,
-    // The script tells when the interval ends, and refuses a claim that arrives after it was given up.
-    fencing: true,
-    prefix: `${prefix}:once`,
-    autoExtend: false,
-  });
+  const { ttl: usual = 10_000 } = redlock.options;
+  const { ttl = Math.min(usual, Math.floor(every / 2)) } = given;
+  const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
   checkInteger("ttl", settings.ttl, 10, every);
 
-  const outcome = await contend(settings, [name], { signal, deadline }, contestInterval(name, settings.ttl));
+  const contest = contestInterval(settings.runtime, settings.prefix, name);
+  const outcome = await contend(settings, [name], { signal, deadline }, contest);
   if (!(outcome instanceof Lock)) {
     if (!(outcome instanceof LockHeldError)) throw outcome;
     return { ran: false, retryAfter: outcome.retryAfter ?? settings.ttl };
   }
-  await confirm(settings, outcome, every);
+  await confirm(settings, outcome, contest, every);
   try {
     const value = await routine({
-      fence: outcome.fence!,
+      fence: contest.fence(),
       get signal() {
         return outcome.signal;
       },
@@ -97,28 +98,24 @@ export async function once<Value>(
   }
 }
 
-/** A claim may yet come to nothing, and is waited for; an interval that has begun is not. */
-function contestInterval(name: string, ttl: number): Contest {
-  return {
-    judge(_, { held, retryAfter = 0, left, waited }) {
-      return held && retryAfter > Math.max(ttl, left)
-        ? new LockHeldError([name], waited, retryAfter)
-        : "wait";
-    },
-  };
-}
-
 /**
  * Makes the claim an interval on a quorum, before the routine begins. Until then it is short: what a request took
  * whose answer was lost must not keep everybody away for a whole interval.
  */
-async function confirm({ runtime, backoff }: Settings, claim: Lock, every: number): Promise<void> {
+async function confirm(
+  { runtime, backoff }: Settings,
+  claim: Lock,
+  contest: IntervalContest,
+  every: number,
+): Promise<void> {
   for (const next = pauses(backoff, runtime); ; ) {
     try {
+      contest.confirm();
       await claim.extend(every);
       return;
     } catch (error) {
-      if (!isRedlockError(error) || error.code !== "NO_QUORUM" || claim.remaining() <= 0) {
+      // Less than a ms is no time to ask again: a clock may be too coarse to see it pass.
+      if (!isRedlockError(error) || error.code !== "NO_QUORUM" || claim.remaining() < 1) {
         await claim[Symbol.asyncDispose]();
         throw error;
       }

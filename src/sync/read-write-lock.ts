@@ -1,4 +1,5 @@
 import { type Contest, contend } from "../acquire.ts";
+import { pauses } from "../backoff.ts";
 import { keyOf, tombstoneRetention } from "../grant.ts";
 import { Lock } from "../lock.ts";
 import { checkAcquire, handOver } from "../options.ts";
@@ -14,7 +15,7 @@ import {
   unlessHeld,
   type WaitOptions,
 } from "./hold.ts";
-import { contestMembers, dropMember, takeMember } from "./members.ts";
+import { contestMembers, dropMember, giveBackMember, membershipOf, takeMember } from "./members.ts";
 
 /** The group of all readers. Writers' groups are random tokens, which have other letters and are longer. */
 const readers = "r";
@@ -63,17 +64,16 @@ export class ReadWriteLock {
     const { name } = this;
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
-    const [key, waiting] = keysOf(settings.prefix, name);
-    const contest = contestMembers(key, { key: waiting });
+    const waiting = keyOf(settings.prefix, "writers", name);
+    const contest = contestMembers(membershipOf(settings, "read-write", name), { key: waiting });
     const outcome = await contend(settings, [name], { signal, deadline, token: readers }, contest);
     if (!(outcome instanceof Lock)) throw outcome;
     return holdOf(outcome);
   }
 
   /**
-   * Takes it for writing, waiting while anybody holds it. Meanwhile nobody begins to read. The announcement stands for
-   * the ttl asked for, at least 3 s, and is renewed with every round; pauses between rounds that are longer than that
-   * let readers in.
+   * Takes it for writing, waiting while anybody holds it. Meanwhile nobody begins to read. The announcement is renewed
+   * with every round; when the process dies it ends one and a half pauses and two timeouts after the last one.
    *
    * @throws LockHeldError when somebody still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
@@ -83,25 +83,39 @@ export class ReadWriteLock {
     const { name } = this;
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
-    const { runtime, prefix, wait } = settings;
+    const { runtime, prefix, wait, timeout, backoff } = settings;
     const id = randomToken(runtime);
-    const [key, waiting] = keysOf(prefix, name);
-    const own = { id, tombstone: `${keyOf(prefix, "void", name)}:${id}` };
+    const membership = membershipOf(settings, "read-write", name);
+    const { key, graves } = membership;
+    const next = pauses(backoff, runtime);
+    let pause = next();
     // Who does not wait keeps nobody from reading.
-    const announcements = wait > 0 ? { key: waiting, own } : undefined;
+    const announcements = () =>
+      wait > 0
+        ? {
+            key: keyOf(prefix, "writers", name),
+            own: { id, tombstone: `${graves}:${id}`, lapse: lapseOf(pause, timeout) },
+          }
+        : undefined;
     let rounds = 0;
     let waits = true;
     const contest: Contest = {
-      ...contestMembers(key),
+      ...contestMembers(membership),
       places() {
         rounds += 1;
         return [key];
       },
       // Whoever has been refused once may be again: then no endpoint that grants it now may be a gap for readers.
-      take: (call, register, asked) => takeMember(call, register, asked, announcements, rounds > 1),
+      take: (call, register, asked) => takeMember(call, register, asked, announcements(), rounds > 1),
       // What a round in vain gives back leaves the announcement to the next one.
       drop: (call, register, retention) =>
-        dropMember(call, register, retention, waits ? undefined : announcements),
+        giveBackMember(call, register, retention, membership, waits ? undefined : announcements()),
+      // The endpoints have been told how long it would be.
+      judge() {
+        const chosen = pause;
+        pause = next();
+        return chosen;
+      },
     };
     try {
       const outcome = await contend(settings, [name], { signal, deadline, token: id }, contest).finally(
@@ -112,9 +126,10 @@ export class ReadWriteLock {
       if (!(outcome instanceof Lock)) throw outcome;
       return holdOf(outcome);
     } catch (error) {
-      if (announcements) {
+      const announced = announcements();
+      if (announced) {
         const retraction = withdraw(settings, undefined, (call) =>
-          dropMember(call, { keys: [key], value: id }, tombstoneRetention, announcements),
+          dropMember(call, { keys: [key], value: id }, tombstoneRetention, announced),
         ).done;
         if (!handOver(settings, retraction) && !signal?.aborted) await retraction;
       }
@@ -143,7 +158,10 @@ export class ReadWriteLock {
   }
 }
 
-/** Where holds are, and the announcements of writers that wait. */
-function keysOf(prefix: string, name: string): [holds: string, writers: string] {
-  return [keyOf(prefix, "read-write", name), keyOf(prefix, "writers", name)];
+/**
+ * How long an announcement stands after a round, in ms: a writer that lives has asked again by then, after the rest of
+ * its round, its pause, and the next request's way. Timers are late on a busy machine.
+ */
+function lapseOf(pause: number, timeout: number): number {
+  return Math.min(2_147_483_647, Math.ceil(Math.max(500, 1.5 * pause + 2 * timeout)));
 }

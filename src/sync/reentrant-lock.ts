@@ -1,6 +1,5 @@
 import { contend } from "../acquire.ts";
 import { checkText } from "../check.ts";
-import { keyOf } from "../grant.ts";
 import { Lock } from "../lock.ts";
 import { checkAcquire } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -14,7 +13,7 @@ import {
   unlessHeld,
   type WaitOptions,
 } from "./hold.ts";
-import { contestMembers } from "./members.ts";
+import { contestMembers, membershipOf } from "./members.ts";
 
 /** Whose the holds are, and the defaults of every acquire. */
 export interface ReentrantLockOptions extends SyncOptions {
@@ -63,7 +62,7 @@ export class ReentrantLock {
     const { name, owner } = this;
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
-    const contest = contestMembers(keyOf(settings.prefix, "reentrant", name));
+    const contest = contestMembers(membershipOf(settings, "reentrant", name));
     const outcome = await contend(settings, [name], { signal, deadline, token: owner }, contest);
     if (!(outcome instanceof Lock)) throw outcome;
     return holdOf(outcome);

@@ -71,6 +71,8 @@ export const invariants = {
   "holds survive": ["bounded drift", "kept memory", "a clock that goes on", "single execution"],
   /** Nobody reads or writes beside a writer; of holds that were extended, as for a lock. */
   "a writer is alone": exclusive,
+  /** What a writer has announced lasts for a pause and its requests after it asked last, by the endpoint's clock. */
+  "the dead do not keep others out": ["bounded drift"],
   /** All holds of a reentrant lock are one owner's; of holds that were extended, as for a lock. */
   "one owner at a time": exclusive,
   /** While nothing is wrong, whoever came and was told to wait is served before everybody who comes later. */
@@ -91,6 +93,8 @@ export const invariants = {
   "permits within the limit": exclusive,
   /** An interval of `once` has one run, by the clocks of the endpoints and of the run. */
   "one run per interval": exclusive,
+  /** A call of `once` never runs when another run's interval ended only while it waited. */
+  "one run per tick": [...exclusive, "kept memory"],
   /** No debounced call runs when a quorum had a later one before it asked again. */
   "a later call takes its place": exclusive,
   /** Histories of locks, permits and fenced registers have a sequential explanation. */

@@ -153,6 +153,11 @@ export async function giveBack(actor: Actor, { handle, hold, holds }: Held, time
   hold.releaseReturned = world.now;
   hold.released = said;
   const quorum = quorumOf(scenario.endpoints);
+  if (said === false && wire.freed(hold.nonce) >= quorum) {
+    const remembered = ["kept memory", "bounded drift"] as const;
+    const what = `${process.name}: release freed a quorum, and said that it was gone`;
+    world.violate("a quorum decides", what, remembered);
+  }
   const shown = said === true ? freed >= quorum : said === false ? gone > everywhere - quorum : true;
   if (!shown) {
     world.violate(

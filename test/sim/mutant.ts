@@ -24,6 +24,7 @@ export const twoHolders: readonly Invariant[] = [
   "one holder per slot",
   "permits within the limit",
   "one run per interval",
+  "one run per tick",
   "linearizable",
 ];
 

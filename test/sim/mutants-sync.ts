@@ -48,7 +48,9 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "a run begins before its interval",
     breaks: "the claim ends after its ttl, and the next replica runs in the same interval",
-    patches: [{ file: "sync/once.ts", find: "  await confirm(settings, outcome, every);\n", replace: "" }],
+    patches: [
+      { file: "sync/once.ts", find: "  await confirm(settings, outcome, contest, every);\n", replace: "" },
+    ],
     noticedBy: ["a quorum decides", "one run per interval"],
   },
   {
@@ -64,12 +66,24 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "replicas go away because of a claim that then comes to nothing, and nobody runs",
     patches: [
       {
-        file: "sync/once.ts",
-        find: "return held && retryAfter > Math.max(ttl, left)",
-        replace: "return held",
+        file: "sync/interval.ts",
+        find: "const isOver = held && runs > answers.length - quorumOf(answers.length);",
+        replace: "const isOver = held;",
       },
     ],
     noticedBy: ["refusals are true"],
+  },
+  {
+    name: "a call runs the next interval",
+    breaks: "a replica that waited for a claim runs when the interval that the claim became is over",
+    patches: [
+      {
+        file: "sync/interval.ts",
+        find: "if run or ends + number > now then",
+        replace: "if run or tonumber(ends) > now then",
+      },
+    ],
+    noticedBy: ["one run per tick"],
   },
   {
     name: "readers ignore the writer",
@@ -144,6 +158,30 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["waiters are served"],
   },
   {
+    name: "an announcement stands for the ttl",
+    breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds it",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'put(waiting, "GT", id, tonumber(ARGV[8]), (last(waiting)))',
+        replace: 'put(waiting, "GT", id, math.max(ttl, 3000), (last(waiting)))',
+      },
+    ],
+    noticedBy: ["the dead do not keep others out"],
+  },
+  {
+    name: "a repeated drop forgets the first one",
+    breaks: "a release that is executed twice on its way frees a hold, and says that it was gone",
+    patches: [
+      {
+        file: "sync/members.ts",
+        find: 'if not found and ARGV[5] ~= "0" then found = redis.call("GET", KEYS[2]) == "freed" end\n    ',
+        replace: "",
+      },
+    ],
+    noticedBy: ["a quorum decides"],
+  },
+  {
     name: "whoever comes first is served",
     breaks: "the queue is kept, but nobody looks at it",
     patches: [{ file: "sync/queue.ts", find: 'not holder and queue == ""', replace: "not holder" }],
@@ -186,7 +224,7 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/count-down-latch.ts",
-        find: "if (isOpen || arrived.size >= count) return { to: open };",
+        find: "if (isOpen || arrived.size >= count) return { to: epoch + open };",
         replace:
           "if (isOpen || arrived.size >= count) return { value: { open: true, arrived: count, remaining: 0 } };",
       },

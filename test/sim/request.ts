@@ -2,6 +2,7 @@ import type { Command } from "../../src/endpoint.ts";
 import type { Script } from "../../src/scripts.ts";
 import { arrivalScript } from "../../src/sync/arrivals.ts";
 import { announceScript } from "../../src/sync/debounce.ts";
+import { intervalScript } from "../../src/sync/interval.ts";
 import { memberScript } from "../../src/sync/members.ts";
 import { queueScript } from "../../src/sync/queue.ts";
 import { slotScript } from "../../src/sync/slots.ts";
@@ -19,6 +20,8 @@ export interface Request {
   readonly raises: boolean;
   /** The value is one of a set's. */
   readonly isMember?: boolean;
+  /** Where a writer that waits is announced, and by what name, if this announces it. */
+  readonly announces?: { readonly key: string; readonly id: string } | undefined;
   /** What it is about, where that is more than its keys. */
   readonly about?: string;
 }
@@ -45,6 +48,7 @@ export function readRequest(command: Command): Request {
   if (isScript(words[1]!, memberScript)) return readMember(names, args);
   if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
   if (isScript(words[1]!, queueScript)) return readTicket(names, args);
+  if (isScript(words[1]!, intervalScript)) return readInterval(names, args);
   if (isScript(words[1]!, announceScript)) return readAnnouncement(names, args);
   const [operation, value = "", from, keyCount, ttl] = args;
   return {
@@ -68,8 +72,9 @@ function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]
   return { operation, keys, value, from: 1, tombstone: undefined, raises: false, about: limit! };
 }
 
-function readMember([key, tombstone]: string[], args: string[]): Request {
-  const [operation, value = "", , , tombstones] = args;
+function readMember(names: string[], args: string[]): Request {
+  const [key, tombstone] = names;
+  const [operation, value = "", , , tombstones, id] = args;
   return {
     operation: operation as Request["operation"],
     keys: [key!],
@@ -79,12 +84,24 @@ function readMember([key, tombstone]: string[], args: string[]): Request {
     tombstone: tombstones === "0" ? undefined : tombstone,
     raises: false,
     isMember: true,
+    announces: operation === "take" && id ? { key: names.at(-1)!, id } : undefined,
   };
 }
 
 function readTicket([lock, , , tombstone]: string[], [value = "", , , ttl]: string[]): Request {
   const operation = ttl === "0" ? "drop" : "take";
   return { operation, keys: [lock!], value, from: 1, tombstone, raises: false };
+}
+
+function readInterval([key, , , tombstone]: string[], [value = "", operation]: string[]): Request {
+  return {
+    operation: operation as Request["operation"],
+    keys: [key!],
+    value,
+    from: 1,
+    tombstone,
+    raises: false,
+  };
 }
 
 /** Nothing is taken: what has arrived stays. */

@@ -25,6 +25,8 @@ interface Trail {
   take: boolean | undefined;
   freed: boolean;
   gone: boolean;
+  /** A drop took it from where it stood; undefined: of what is no member nobody remembers that. */
+  wasFreed: boolean | undefined;
   /** When it was renewed there for the first time. */
   renewed: number | undefined;
   /** Its holder has put it back where it was lost. */
@@ -47,6 +49,9 @@ export class Wire {
 
   /** When a key was last renewed anywhere. */
   readonly #renewals = new Map<string, number>();
+
+  /** By server, key and name: who announced a writer there last, and when. */
+  readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
 
   /** What debounced calls announce. */
   readonly announcements: Announcements;
@@ -91,9 +96,14 @@ export class Wire {
     }
     if (request.operation === "drop" && granted) this.announcements.dropped(server, request);
     const trail = this.#trail(process, server, request);
+    if (request.announces) {
+      const { key, id } = request.announces;
+      this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
+    }
     if (request.operation === "drop") {
       trail.dropped = true;
       trail.standing = false;
+      if (request.isMember && granted) trail.wasFreed = true;
     }
     if (request.operation === "renew" && granted && request.from === 1 && trail.dropped && !trail.standing) {
       this.#world.violate(
@@ -155,6 +165,16 @@ export class Wire {
   /** Whether the holder of a nonce has put its value back at a server. */
   isRestored(nonce: string, server: Server): boolean {
     return this.#trails.get(nonce)?.get(server)?.restored ?? false;
+  }
+
+  /** On how many endpoints a drop has taken a member from where it stood. */
+  freed(nonce: string): number {
+    return [...(this.#trails.get(nonce)?.values() ?? [])].filter(({ wasFreed }) => wasFreed).length;
+  }
+
+  /** Who announced a writer on a server last, and when; undefined: nobody did. */
+  writer(server: Server, key: string, id: string): { process: Process; at: number } | undefined {
+    return this.#writers.get(`${server.name} ${key} ${id}`);
   }
 
   /** The nonce of the last round of a process for a key. */
@@ -232,6 +252,7 @@ export class Wire {
         freed: false,
         gone: false,
         restored: false,
+        wasFreed: undefined,
         renewed: undefined,
         completed: false,
       };

@@ -85,12 +85,13 @@ async function passOn(actor: Actor, lock: Lock, held: Held, timeout: number): Pr
   const resumed = receiver.redlock.resume({ ...json, validUntil }, { timeout });
   world.count("handed over");
   if (resumed.remaining() <= 0) return;
-  kept.delete(hold.nonce);
   // Asked for when the giver did: what has been released since then may have ended it.
   const received = handLock(receiver, resumed, hold.invoked, true);
   if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
   await receiver.sleep(draw.between(0, 1.5) * actor.scenario.ttl);
   await giveBack(receiver, received, timeout);
+  // A receiver that dies keeps it until its ttl.
+  kept.delete(hold.nonce);
 }
 
 /** Runs a routine under a lock. */

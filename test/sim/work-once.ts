@@ -28,17 +28,21 @@ interface Run {
 
 /** Replicas that all want to run something once per interval. */
 export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw): Workload {
-  const key = keyOf("redlock:once", "lock", name);
+  const key = keyOf("redlock", "once", name);
   const intervals = new Holds(world, "one run per interval");
   const runs: Run[] = [];
   // The same for all replicas, as it has to be.
-  const every = Math.max(20, Math.floor(scenario.ttl * draw.between(0.5, 2)));
+  const every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
   const ttl = Math.max(10, Math.floor(every * draw.pick([0.2, 0.5, 1])));
   /** Whether somebody has come through since the faults stopped. */
   let served = false;
 
-  /** A routine begins; the returned function is called when it ends. */
-  function begin(actor: Actor, turn: Turn, invoked: number, length = every): () => void {
+  /**
+   * A routine begins; the returned function is called when it ends.
+   *
+   * @param transit ms that the call's last request may have been on its way
+   */
+  function begin(actor: Actor, turn: Turn, invoked: number, transit: number, length = every): () => void {
     const { process } = actor;
     const nonce = wire.lastRound(process, key)!;
     const { first, endpoints } = wire.renewed(nonce);
@@ -53,6 +57,13 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
       world.violate("validity is honest", `${process.name} runs ${name} with nothing left of the interval`);
     }
     for (const { by, began, until } of runs) {
+      // Whoever asked an endpoint in that interval, and asked again when it was over.
+      if (world.now >= until && invoked + transit < until) {
+        world.violate(
+          "one run per tick",
+          `${process.name} called for ${name} at ${invoked.toFixed()}; the interval of ${by} lasted until ${until.toFixed()}`,
+        );
+      }
       if (world.now >= until) continue;
       world.violate(
         "one run per interval",
@@ -93,7 +104,11 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
     const length = actor.draw.between(0, actor.draw.chance(0.2) ? 1.5 : 0.3) * every;
     const failure = actor.draw.chance(0.15) ? new Error("the routine failed") : undefined;
     const result = {};
+    // Cron calls all replicas at about the same moment.
+    if (actor.draw.chance(0.5)) await actor.sleep(1.5 * every - (world.now % (1.5 * every)));
+    await actor.sleep(actor.draw.between(0, 0.2) * every);
     const invoked = world.now;
+    const { pausedFor } = process;
     const patience = Math.min(wait ?? 2 * ttl, (options.deadline ?? Infinity) - process.now());
     const waited = stopwatch(process);
     let ran = false;
@@ -107,7 +122,8 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
       () =>
         once(redlock, name, { ...given, signal: abort?.signal }, async (turn) => {
           ran = true;
-          const end = begin(actor, turn, invoked);
+          const transit = 1.1 * Math.min(options.timeout, ttl) + process.pausedFor - pausedFor + 20;
+          const end = begin(actor, turn, invoked, transit);
           await actor.sleep(length);
           end();
           if (failure) throw failure;
@@ -175,7 +191,7 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
       const invoked = world.now;
       try {
         const outcome = await once(redlock, name, options, (given) => {
-          begin(actor, given, invoked, options.every)();
+          begin(actor, given, invoked, Number.POSITIVE_INFINITY, options.every)();
           served = true;
         });
         return outcome.ran ? 0 : outcome.retryAfter;
@@ -193,7 +209,7 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
   return {
     perform,
     turn,
-    leftovers: ["redlock:once:lock:*"],
+    leftovers: ["redlock:once:*"],
     look: (process) => intervals.look(process),
     conclude: () => checkFences(world, intervals.all),
   };

@@ -10,9 +10,10 @@ import type { Workload } from "./synchronizers.ts";
 
 const name = "catalogue";
 const key = keyOf("redlock", "read-write", name);
+const waiting = keyOf("redlock", "writers", name);
 
 /** Readers and writers of one lock. */
-export function readWriteWorkload({ world }: Stage): Workload {
+export function readWriteWorkload({ world, wire }: Stage): Workload {
   const holds = new Holds(world, "a writer is alone");
   /** Who has yet to write in this turn. */
   const writers = new Set<Process>();
@@ -24,6 +25,26 @@ export function readWriteWorkload({ world }: Stage): Workload {
     return hand(actor, handle, holds, { resources: [name], nonce, invoked, group }, listens);
   }
 
+  /** Longest pauses and timeouts that writers have been given, in ms. */
+  let [pause, timeout] = [0, 0];
+
+  /** A writer that no longer asks keeps readers out for a pause and the time that requests take, not for its ttl. */
+  function judgeAnnouncements(): void {
+    const most = Math.max(500, 1.5 * pause + 2 * timeout);
+    for (const server of world.servers) {
+      const now = Math.floor(server.time());
+      const ids = server.execute(["ZRANGE", waiting, `(${now}`, "+inf", "BYSCORE"]) as string[];
+      for (const id of ids) {
+        const { process, at } = wire.writer(server, waiting, id)!;
+        if (world.now - at <= 1.02 * most + 10) continue;
+        world.violate(
+          "the dead do not keep others out",
+          `${process.name} is announced at ${server.name} since ${at.toFixed()}, for more than ${most.toFixed()} ms`,
+        );
+      }
+    }
+  }
+
   async function perform(actor: Actor): Promise<void> {
     const { draw, redlock } = actor;
     const reads = draw.chance(0.6);
@@ -32,9 +53,15 @@ export function readWriteWorkload({ world }: Stage): Workload {
       what: reads ? "read" : "write",
       rounds: 5,
       codes: ["LOCK_HELD", "NO_QUORUM"],
-      acquire: (given) => (reads ? lock.acquireRead(given) : lock.acquireWrite(given)),
+      acquire(given) {
+        if (reads) return lock.acquireRead(given);
+        pause = Math.max(pause, given.backoff.max);
+        timeout = Math.max(timeout, given.timeout);
+        return lock.acquireWrite(given);
+      },
       tryAcquire: (given) => (reads ? lock.tryAcquireRead(given) : lock.tryAcquireWrite(given)),
     });
+    judgeAnnouncements();
     if (!handle) {
       world.count(`${reads ? "read" : "write"}: ${refusalOf(error)}`);
       judgeRefusal(actor, key, error);
@@ -57,7 +84,10 @@ export function readWriteWorkload({ world }: Stage): Workload {
         `turn to ${writes ? "write" : "read"}`,
         bound,
         [],
-        () => (writes ? lock.acquireWrite() : lock.acquireRead()),
+        () => {
+          [pause, timeout] = [Math.max(pause, 1_000), Math.max(timeout, 1_000)];
+          return writes ? lock.acquireWrite() : lock.acquireRead();
+        },
       );
       if ("error" in outcome) return;
       const held = note(actor, outcome.value, !writes, invoked, false);
