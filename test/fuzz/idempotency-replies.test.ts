@@ -252,7 +252,7 @@ describe("idempotency over endpoints that answer anything", () => {
 /** What a record of the default codec gives back. */
 function resultIn(text: string): { readonly value: unknown } | undefined {
   const record = parseRecord(text);
-  if (record?.state !== "complete") return undefined;
+  if (record?.state !== "complete" || record.result === undefined) return undefined;
   try {
     return { value: record.result === "" ? undefined : JSON.parse(record.result) };
   } catch {
