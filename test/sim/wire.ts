@@ -46,6 +46,9 @@ export class Wire {
   /** When a key was last renewed anywhere. */
   readonly #renewals = new Map<string, number>();
 
+  /** By token of a run: the longest ttl, in ms, that its claim was sent with. */
+  readonly #claims = new Map<string, number>();
+
   /** What debounced calls announce. */
   readonly announcements: Announcements;
 
@@ -60,7 +63,12 @@ export class Wire {
       return;
     }
     const trail = this.#trail(process, server, request);
-    if (request.operation === "take" && request.value.startsWith("C1")) trail.completed = true;
+    const completes = command.some((word) => /^[CN]1 /.test(String(word)));
+    if (request.value.startsWith("P1 ") && !completes && request.operation !== "drop") {
+      const nonce = nonceOf(request.value);
+      this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, request.ttl ?? 0));
+    }
+    if (request.operation === "take" && completes) trail.completed = true;
     else if (request.operation === "take") {
       trail.takes += 1;
       const nonce = nonceOf(request.value);
@@ -76,9 +84,7 @@ export class Wire {
       trail.drops += 1;
       trail.owed = false;
     }
-    if (request.operation === "renew" && command.some((word) => String(word).startsWith("C1 "))) {
-      trail.completed = true;
-    }
+    if (request.operation === "renew" && completes) trail.completed = true;
   }
 
   /** @param copy which execution of the same request it is, the first being 0 */
@@ -150,6 +156,11 @@ export class Wire {
   /** The nonce of the last round of a process for a key. */
   lastRound(process: Process, key: string): string | undefined {
     return this.#last.get(`${process.name} ${key}`);
+  }
+
+  /** The longest ttl, in ms, that a run's claim was sent with. */
+  longestClaim(token: string): number {
+    return this.#claims.get(token) ?? 0;
   }
 
   /** How many endpoints have renewed a grant, and when the first of them did so for the first time. */
