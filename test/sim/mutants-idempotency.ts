@@ -181,7 +181,7 @@ export const idempotencyMutants: readonly Mutant[] = [
         replace: "unstored || isTooLarge(write) || true",
       },
     ],
-    noticedBy: ["waiters are served"],
+    noticedBy: ["requests are bounded", "waiters are served"],
   },
   {
     name: "missing result is told before it is decided",

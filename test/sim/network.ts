@@ -119,6 +119,7 @@ export function link(
     world.count("executions");
     if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
       world.count("request too large");
+      wire.refusedForSize(process, server, command);
       return failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
     }
     const request = readRequest(command);

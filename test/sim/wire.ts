@@ -5,6 +5,9 @@ import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import type { World } from "./world.ts";
 
+/** How often a result may be sent to a server that refuses it for its size. */
+const mostUploads = 8;
+
 /** What passed between a client and one endpoint about one grant. */
 interface Trail {
   readonly process: Process;
@@ -46,6 +49,8 @@ export class Wire {
   /** When a key was last renewed anywhere. */
   readonly #renewals = new Map<string, number>();
 
+  /** By token of a run and server: how many uploads of its result the server refused for their size. */
+  readonly #uploads = new Map<string, number>();
   /** By token of a run: the longest ttl, in ms, that its claim was sent with. */
   readonly #claims = new Map<string, number>();
 
@@ -156,6 +161,17 @@ export class Wire {
   /** The nonce of the last round of a process for a key. */
   lastRound(process: Process, key: string): string | undefined {
     return this.#last.get(`${process.name} ${key}`);
+  }
+
+  /** A few times at most: where other endpoints fail as well, a retry may find enough that take it. */
+  refusedForSize(process: Process, server: Server, command: Command): void {
+    const record = command.map(String).find((word) => word.startsWith("C1 ")) ?? "";
+    const upload = `${nonceOf(record)} ${server.name}`;
+    const times = (this.#uploads.get(upload) ?? 0) + 1;
+    this.#uploads.set(upload, times);
+    if (times !== mostUploads + 1) return;
+    const detail = `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
+    this.#world.violate("requests are bounded", detail);
   }
 
   /** The longest ttl, in ms, that a run's claim was sent with. */
