@@ -1,5 +1,6 @@
 import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
+import { optionNames } from "../idempotency/idempotency.ts";
 import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../idempotency/index.ts";
 import { settled } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -122,21 +123,9 @@ const neverKept =
  */
 const aboutAttempt = [401, 403, 408, 409, 423, 425, 429, 499];
 
-// As records, so that the compiler notices when one is missing.
-const runNames: Readonly<Record<keyof IdempotencyOptions, 1>> = {
-  lease: 1,
-  retention: 1,
-  wait: 1,
-  maxHold: 1,
-  timeout: 1,
-  backoff: 1,
-  waitUntil: 1,
-  maxAttempts: 1,
-  maxResult: 1,
-  onEvent: 1,
-};
+// As a record, so that the compiler notices when one is missing.
 const names: Readonly<Record<keyof HttpOptions, 1>> = {
-  ...runNames,
+  ...optionNames,
   redlock: 1,
   provider: 1,
   scope: 1,
@@ -182,7 +171,7 @@ export function settledRules(what: string, options: HttpRules, webhook: boolean)
     streams: given.streams ?? "status",
     runs: settled<IdempotencyOptions>(
       { wait: webhook ? 2_000 : 0, retention: (webhook ? 7 : 1) * 86_400_000 },
-      Object.fromEntries(Object.entries(given).filter(([name]) => name !== "onEvent" && name in runNames)),
+      Object.fromEntries(Object.entries(given).filter(([name]) => name !== "onEvent" && name in optionNames)),
     ),
     onEvent: onEvent && checkType("onEvent", onEvent, "function"),
   };

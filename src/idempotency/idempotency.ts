@@ -67,8 +67,8 @@ type AnyRunOptions<Value> = RunOptions<Value> & { readonly kind?: KeyKind };
 
 type Handler<Value> = (context: RunContext) => Promise<Value> | Value;
 
-// As records, so that the compiler notices when one is missing.
-const commonNames: Readonly<Record<keyof IdempotencyOptions, 1>> = {
+/** What {@link IdempotencyOptions} has; as a record, so that the compiler notices when one is missing. */
+export const optionNames: Readonly<Record<keyof IdempotencyOptions, 1>> = {
   lease: 1,
   retention: 1,
   wait: 1,
@@ -81,7 +81,7 @@ const commonNames: Readonly<Record<keyof IdempotencyOptions, 1>> = {
   onEvent: 1,
 };
 const runNames: Readonly<Record<keyof AnyRunOptions<unknown>, 1>> = {
-  ...commonNames,
+  ...optionNames,
   scope: 1,
   fingerprint: 1,
   codec: 1,
@@ -117,7 +117,7 @@ export class Idempotency {
 
   /** @throws TypeError | RangeError when an option is wrong, or there is none of its name */
   constructor(redlock: Redlock, options: IdempotencyOptions = {}) {
-    checkNames("Idempotency", options, commonNames);
+    checkNames("Idempotency", options, optionNames);
     this.#redlock = redlock;
     this.#options = options;
     this.#settings(options);
