@@ -42,7 +42,7 @@ export function checkWellFormed(name: string, value: string): string {
 }
 
 /**
- * Refuses options that nobody reads: a misspelt one would leave its default in place, unnoticed.
+ * Refuses unknown options: a misspelt one would silently leave its default in place.
  *
  * @throws TypeError naming it, and the valid name that is closest to it
  */
@@ -75,10 +75,12 @@ function isNear(given: string, known: string): boolean {
  * that have nothing to do with each other.
  */
 export function checkScope(scope: string | readonly string[]): string | readonly string[] {
-  const parts: readonly string[] = typeof scope === "string" ? [scope] : checkType("scope", scope, "object");
-  if (!Array.isArray(parts) || parts.length === 0) throw new TypeError("scope must be a string, or several");
+  const parts: unknown = typeof scope === "string" ? [scope] : scope;
+  if (!Array.isArray(parts) || parts.length === 0) {
+    throw new TypeError(`scope must be a string, or an array of at least one, got ${show(scope)}`);
+  }
   for (const part of parts) {
-    if (!checkType("scope", part, "string")) throw new RangeError("scope must have no empty part");
+    if (!checkType("scope", part as unknown, "string")) throw new RangeError("scope must have no empty part");
   }
   return scope;
 }

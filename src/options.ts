@@ -150,7 +150,7 @@ export function checkResources(resource: string | readonly string[]): string[] {
 
 /**
  * Hands `work` over to the platform, if it can take it. A failure of the work, or of a `waitUntil` that is
- * asynchronous, is nobody's to hear: it must not end the process as an unhandled rejection.
+ * asynchronous, is ignored: it must not end the process as an unhandled rejection.
  */
 export function handOver({ waitUntil }: Settings, work: Promise<unknown>): boolean {
   if (!waitUntil) return false;

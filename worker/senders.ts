@@ -45,7 +45,7 @@ const shopifyTopics = [
 ];
 
 /**
- * Everybody who can. Each has a name of its own and one secret: its keys then stay the same when that is replaced.
+ * All senders. Each has a name of its own and one secret: its keys then stay the same when the secret is replaced.
  * Discord is not among them: its interactions want an answer of their own to each, and its
  * events nothing but 204.
  */

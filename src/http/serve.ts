@@ -48,6 +48,9 @@ export interface Served {
 /** Thrown out of a run whose response is not to be stored, so that its key is free again. */
 const notStored = new Error("the response is not stored");
 
+/** Stands for a response that was not stored. */
+const handled: StoredResponse = { status: 200, headers: {}, body: undefined };
+
 type Scope = string | readonly string[];
 
 /** A request that has a key, and what of it is known. */
@@ -122,7 +125,6 @@ async function answerOnce(
   { key, scopes, body, refuse }: KeyedRequest,
 ): Promise<Served> {
   const { request, redlock, deadline } = exchange;
-  const { webhook } = rules;
   const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? redlock.options.waitUntil;
   const fingerprint = await rules.fingerprint?.(request, body);
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
@@ -154,14 +156,14 @@ async function answerOnce(
     if (thrown) throw thrown.error;
     if (error === notStored && answer) return { status: "failed", response: answer };
     if (signal?.aborted && error === signal.reason) return refuse(problem("ABORTED"), error);
-    const refusal = problemOf(error, webhook);
+    const refusal = problemOf(error, rules.webhook);
     if (!refusal) throw error;
     if (refusal.code === "NO_QUORUM" && rules.failOpen && !answer) {
       emit(rules.onEvent, { type: "unguarded", key, error });
       return { status: "unguarded", ...(await exchange.handle(undefined, body)) };
     }
     // Its sender asks for no more than whether the event was handled, and it was.
-    if (refusal.code === "RESULT_UNAVAILABLE" && webhook) {
+    if (refusal.code === "RESULT_UNAVAILABLE" && rules.webhook) {
       return {
         status: "replayed",
         response: replayed({ status: 200, headers: {}, body: undefined }, request),
@@ -170,7 +172,7 @@ async function answerOnce(
     if (answer && refusal.code === "LEASE_LOST") {
       // It answers nobody, and must not hold on to what it streams from.
       void answer.body?.cancel().catch(() => undefined);
-      // What the one that took over came to; where that came to nothing either, this must not run once more.
+      // The result of the run that took over; where it has none either, this must not run once more.
       const again = runInScopes(rules, redlock, { key, scopes, options }, () => Promise.reject(notStored));
       const winner = await again.catch(() => undefined);
       if (winner) return { status: "replayed", response: replayed(winner.value, request) };

@@ -23,7 +23,7 @@ export interface ShopifyOptions {
   readonly secret: string | readonly string[];
   /**
    * The topics that are received here, e.g. `["orders/create", "orders/paid"]`; others are refused. The topic is
-   * not signed, and belongs to the scope: without a list, whoever captured one delivery could send it again under
+   * not signed, and belongs to the scope: without a list, anyone who captured a delivery could send it again under
    * any number of topics. Needed unless `id` is `"header"`.
    */
   readonly topics?: string | readonly string[] | undefined;
@@ -47,7 +47,7 @@ const names: Readonly<Record<keyof ShopifyOptions, 1>> = { secret: 1, id: 1, top
  *
  * The scope is the topic: one action of a merchant is told under several topics, with bodies that may be equal.
  * So a captured body can be sent once under each of `topics`: what it means must follow from the body. The shop
- * is left out: whoever captured a body could otherwise send it again under any shop's name. With `id: "header"`
+ * is left out: anyone who captured a body could otherwise send it again under any shop's name. With `id: "header"`
  * the scope is shop and topic.
  *
  * Shopify waits 5 s for an answer and retries 8 times within 4 hours, with the same body.

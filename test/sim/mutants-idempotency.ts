@@ -184,18 +184,6 @@ export const idempotencyMutants: readonly Mutant[] = [
     noticedBy: ["requests are bounded", "waiters are served"],
   },
   {
-    name: "missing result is told before it is decided",
-    breaks: "a duplicate is told that there is no result while another run may still store one",
-    patches: [
-      {
-        file: "idempotency/run.ts",
-        find: "else if (!begin.decided && !(await decide(begin)))",
-        replace: "else if (!begin.decided && begin.record.unstored === undefined && !(await decide(begin)))",
-      },
-    ],
-    noticedBy: ["replays agree", "a stored result stands"],
-  },
-  {
     name: "claim outlives the deadline",
     breaks: "a run that its platform stopped keeps its key for the rest of the lease",
     patches: [
