@@ -164,10 +164,7 @@ async function answerOnce(
     }
     // Its sender asks for no more than whether the event was handled, and it was.
     if (refusal.code === "RESULT_UNAVAILABLE" && rules.webhook) {
-      return {
-        status: "replayed",
-        response: replayed({ status: 200, headers: {}, body: undefined }, request),
-      };
+      return { status: "replayed", response: replayed(handled, request) };
     }
     if (answer && refusal.code === "LEASE_LOST") {
       // It answers nobody, and must not hold on to what it streams from.
@@ -195,8 +192,10 @@ function runInScopes(
 ): Promise<Outcome<StoredResponse>> {
   let told = false;
   const onEvent = (event: IdempotencyEvent): void => {
-    if (!told) rules.onEvent?.(event);
+    if (told) return;
     told = true;
+    // Returned, because a hook may be asynchronous, and its failure must not go unhandled.
+    return rules.onEvent?.(event);
   };
   const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {

@@ -7,6 +7,7 @@ import { secretTag, stripe } from "../../src/webhooks/index.ts";
 import { gate } from "../support/link.ts";
 import { freshKey } from "../support/settled.ts";
 import { allArrived, type Client, clientOf, type OpenStore } from "../support/stores.ts";
+import { forbidUnhandledRejections } from "../support/unhandled.ts";
 import { stores } from "./stand.ts";
 
 // Senders with secrets of their own, whose providers are made for each request, and secrets that are rotated.
@@ -20,6 +21,7 @@ function event(id: string, secret: string, of = "something"): Request {
 }
 
 describe.each(stores)("secrets on $title", ({ open, count }) => {
+  forbidUnhandledRejections();
   let store: OpenStore;
   let client: Client;
   beforeAll(async () => {
@@ -148,6 +150,24 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
       expect.unreachable("the name stands for the secrets"),
     );
     expect(await replay.text()).toBe("once");
+  });
+
+  test("are told of by hooks that fail, synchronously and not", async () => {
+    const provider = stripe({ secret: ["whsec_new", "whsec_old"] });
+    for (const onEvent of [
+      () => Promise.reject(new Error("no")),
+      () => {
+        throw new Error("no");
+      },
+    ]) {
+      const options = { redlock: client.redlock, provider, timeout: 10_000, onEvent };
+      const answer = await withIdempotency(
+        event(freshKey(), "whsec_old"),
+        () => new Response("once"),
+        options,
+      );
+      expect(await answer.text()).toBe("once");
+    }
   });
 
   test("cost nothing more, but while they are rotated", async () => {
