@@ -1,4 +1,4 @@
-import { emit } from "../events.ts";
+import { type EventHook, emit } from "../events.ts";
 import {
   type Codec,
   Idempotency,
@@ -191,8 +191,8 @@ function runInScopes(
   handler: (context: RunContext) => Promise<StoredResponse>,
 ): Promise<Outcome<StoredResponse>> {
   let told = false;
-  const onEvent = (event: IdempotencyEvent): void => {
-    if (told) return;
+  const onEvent: EventHook<IdempotencyEvent> = (event) => {
+    if (told) return undefined;
     told = true;
     // Returned, because a hook may be asynchronous, and its failure must not go unhandled.
     return rules.onEvent?.(event);
