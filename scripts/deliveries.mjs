@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { sign } from "@octokit/webhooks-methods";
 import { Webhook } from "standardwebhooks";
@@ -41,10 +42,12 @@ export function githubExamples() {
  */
 export async function githubDelivery(secret, event, payload, id) {
   const body = JSON.stringify(payload);
+  // The Worker names a delivery by what is signed of it.
+  const hash = createHash("sha256").update(body).digest("hex");
   return {
     provider: "github",
-    key: `github:${id}`,
-    id,
+    key: `github:${hash}`,
+    id: hash,
     path: "/webhooks/github",
     headers: {
       "content-type": "application/json",

@@ -41,6 +41,50 @@ export function checkWellFormed(name: string, value: string): string {
   return value;
 }
 
+/**
+ * Refuses unknown options: a misspelt one would silently leave its default in place.
+ *
+ * @throws TypeError naming it, and the valid name that is closest to it
+ */
+export function checkNames(what: string, options: object, known: Readonly<Record<string, unknown>>): void {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue;
+    const near = Object.keys(known).find((candidate) => isNear(name.toLowerCase(), candidate.toLowerCase()));
+    throw new TypeError(
+      `${what} has no option ${JSON.stringify(name)}${near ? `; did you mean ${near}?` : ""}`,
+    );
+  }
+}
+
+/** Whether one is the other with a letter more, less, changed, or swapped with its neighbour; or its beginning. */
+function isNear(given: string, known: string): boolean {
+  let start = 0;
+  while (start < given.length && given[start] === known[start]) start += 1;
+  const [rest, other] = [given.slice(start), known.slice(start)];
+  return (
+    (start > 3 && !rest) ||
+    rest.slice(1) === other ||
+    rest === other.slice(1) ||
+    rest.slice(1) === other.slice(1) ||
+    rest === `${other[1]}${other[0]}${other.slice(2)}`
+  );
+}
+
+/**
+ * Whose keys they are: one name or several, none of them empty. A scope of absent parts would be shared by callers
+ * that have nothing to do with each other.
+ */
+export function checkScope(scope: string | readonly string[]): string | readonly string[] {
+  const parts: unknown = typeof scope === "string" ? [scope] : scope;
+  if (!Array.isArray(parts) || parts.length === 0) {
+    throw new TypeError(`scope must be a string, or an array of at least one, got ${show(scope)}`);
+  }
+  for (const part of parts) {
+    if (!checkType("scope", part as unknown, "string")) throw new RangeError("scope must have no empty part");
+  }
+  return scope;
+}
+
 function show(value: unknown): string {
   return typeof value === "string"
     ? JSON.stringify(value.slice(0, 80))

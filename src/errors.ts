@@ -11,6 +11,7 @@ export type RedlockErrorCode =
   | "FINGERPRINT_MISMATCH"
   | "LEASE_LOST"
   | "RECORD_CORRUPT"
+  | "RESULT_UNAVAILABLE"
   | "DEAD_KEY"
   | "WEBHOOK_INVALID"
   | "LIMIT_MISMATCH"

@@ -165,13 +165,18 @@ export function checkResources(resource: string | readonly string[]): string[] {
   return resources;
 }
 
-/** Hands `work` over to the platform, if it can take it. */
+/**
+ * Hands `work` over to the platform, if it can take it. A failure of the work, or of a `waitUntil` that is
+ * asynchronous, is ignored: it must not end the process as an unhandled rejection.
+ */
 export function handOver({ waitUntil }: Settings, work: Promise<unknown>): boolean {
   if (!waitUntil) return false;
+  const ignore = (): void => undefined;
+  const kept = work.then(ignore, ignore);
   try {
     // Called on its owner: a platform's context refuses to be called unbound.
-    if (typeof waitUntil === "function") waitUntil(work);
-    else waitUntil.waitUntil(work);
+    const returned: unknown = typeof waitUntil === "function" ? waitUntil(kept) : waitUntil.waitUntil(kept);
+    Promise.resolve(returned).catch(ignore);
     return true;
   } catch {
     // The context is over, or will not be called like this: a lock must not be lost for that. We wait ourselves.

@@ -34,7 +34,19 @@ export interface Sender {
 }
 
 /**
- * Everybody who can. Discord is not among them: its interactions want an answer of their own to each, and its
+ * The topics that are subscribed to. Topics are not signed: others are refused, so that a delivery that somebody
+ * captured cannot be sent again under names made up for it.
+ */
+const shopifyTopics = [
+  ...["create", "updated", "paid", "cancelled", "fulfilled", "delete"].map((what) => `orders/${what}`),
+  ...["create", "update", "delete"].flatMap((what) => [`products/${what}`, `customers/${what}`]),
+  "refunds/create",
+  "app/uninstalled",
+];
+
+/**
+ * All senders. Each has a name of its own and one secret: its keys then stay the same when the secret is replaced.
+ * Discord is not among them: its interactions want an answer of their own to each, and its
  * events nothing but 204.
  */
 export const senders = {
@@ -42,7 +54,7 @@ export const senders = {
     name: "github",
     path: "/webhooks/github",
     secret: "GITHUB_WEBHOOK_SECRET",
-    provider: (secret) => github({ secret }),
+    provider: (secret) => github({ secret, name: "github" }),
     event: (request, body) => githubEvent(request, body),
     patience: 10_000,
   },
@@ -50,7 +62,7 @@ export const senders = {
     name: "standard-webhooks",
     path: "/webhooks/standard",
     secret: "STANDARD_WEBHOOKS_SECRET",
-    provider: (secret) => standardWebhooks({ secret }),
+    provider: (secret) => standardWebhooks({ secret, name: "standard-webhooks" }),
     event: (_request, body, id) => standardWebhooksEvent(body, id),
     // Svix waits for 15 s; others may not.
     patience: 10_000,
@@ -59,7 +71,7 @@ export const senders = {
     name: "stripe",
     path: "/webhooks/stripe",
     secret: "STRIPE_WEBHOOK_SECRET",
-    provider: (secret) => stripe({ secret }),
+    provider: (secret) => stripe({ secret, name: "stripe" }),
     event: (_request, body, id) => stripeEvent(body, id),
     // Not published: what suits the most impatient of its kind.
     patience: 5_000,
@@ -68,7 +80,7 @@ export const senders = {
     name: "shopify",
     path: "/webhooks/shopify",
     secret: "SHOPIFY_CLIENT_SECRET",
-    provider: (secret) => shopify({ secret }),
+    provider: (secret) => shopify({ secret, topics: shopifyTopics, name: "shopify" }),
     event: shopifyEvent,
     patience: 5_000,
   },
@@ -76,7 +88,7 @@ export const senders = {
     name: "slack",
     path: "/webhooks/slack",
     secret: "SLACK_SIGNING_SECRET",
-    provider: (secret) => slack({ secret }),
+    provider: (secret) => slack({ secret, name: "slack" }),
     event: (_request, body) => slackEvent(body),
     patience: 3_000,
   },
@@ -85,8 +97,8 @@ export const senders = {
     path: "/webhooks/linear",
     secret: "LINEAR_WEBHOOK_SECRET",
     // Whether a retry, the last after 7 hours, has a new time is not published. Were it refused as too old, the
-    // event would be lost; and what is let pass for so long must not run again under a fresh id.
-    provider: (secret) => linear({ secret, id: "body", tolerance: 8 * 60 * 60 * 1_000 }),
+    // event would be lost.
+    provider: (secret) => linear({ secret, tolerance: 8 * 60 * 60 * 1_000, name: "linear" }),
     event: (_request, body, id) => linearEvent(body, id),
     patience: 5_000,
   },

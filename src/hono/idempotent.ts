@@ -1,10 +1,9 @@
 import type { Context, MiddlewareHandler } from "hono";
-import { checkType } from "../check.ts";
+import { checkScope, checkType } from "../check.ts";
 import { bodyOf, unread } from "../http/body.ts";
 import {
   checkClient,
   checkProvider,
-  checkScope,
   type HttpOptions,
   type HttpRules,
   settledRules,
@@ -57,7 +56,7 @@ export function idempotent(
   options: IdempotentOptions,
 ): MiddlewareHandler<{ Variables: IdempotencyVariables }> {
   const { redlock, provider, scope, deadline } = checkType("options", options, "object");
-  const rules = settledRules(options, provider !== undefined);
+  const rules = settledRules("idempotent", options, provider !== undefined);
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
 
@@ -69,7 +68,7 @@ export function idempotent(
       redlock: await resolved(redlock, c),
       provider: await resolved(provider, c),
       // Absent parts would make the keys of unrelated callers the same.
-      scope: scope === undefined ? [] : checkScope(await resolved(scope, c)),
+      scope: scope === undefined ? undefined : checkScope(await resolved(scope, c)),
       deadline: await resolved(deadline, c),
       waitUntil: waitUntilOf(c),
       body: (cap) => requestBody(c, cap),

@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from "hono";
-import { checkType } from "../check.ts";
+import { checkNames, checkType } from "../check.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import type { Lock } from "../lock.ts";
@@ -26,6 +26,26 @@ export interface LockRouteOptions extends LockOptions {
   readonly deadline?: FromContext<number> | undefined;
 }
 
+// As a record, so that the compiler notices when one is missing.
+const names: Readonly<Record<keyof LockRouteOptions, 1>> = {
+  redlock: 1,
+  resource: 1,
+  status: 1,
+  deadline: 1,
+  ttl: 1,
+  wait: 1,
+  timeout: 1,
+  driftFactor: 1,
+  backoff: 1,
+  fencing: 1,
+  fenceRetention: 1,
+  prefix: 1,
+  waitUntil: 1,
+  autoExtend: 1,
+  maxHold: 1,
+  onEvent: 1,
+};
+
 /**
  * Hono middleware that holds a lock while what stands behind it handles the request: it is `c.var.lock` there, and
  * released when the handler is done, also when it throws. Held by someone else: 423 with `Retry-After`; too few
@@ -42,6 +62,7 @@ export interface LockRouteOptions extends LockOptions {
  */
 export function lock(options: LockRouteOptions): MiddlewareHandler<{ Variables: LockVariables }> {
   const { redlock, resource, status = 423, deadline, ...given } = checkType("options", options, "object");
+  checkNames("lock", options, names);
   checkClient(redlock);
   if (typeof resource !== "string" && typeof resource !== "function")
     checkType("resource", resource, "object");

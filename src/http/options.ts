@@ -1,5 +1,6 @@
-import { checkInteger, checkNumber, checkType } from "../check.ts";
+import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
+import { optionNames } from "../idempotency/idempotency.ts";
 import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../idempotency/index.ts";
 import { settled } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -60,7 +61,7 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
   readonly failOpen?: boolean | undefined;
   /**
    * Which responses are stored and answered again; after the others the key is free. A handler that throws is
-   * never asked for. Default: all but 5xx, 408, 409, 423, 425, 429 and 499; for webhooks only 2xx.
+   * never asked for. Default: all but 5xx, 401, 403, 408, 409, 423, 425, 429 and 499; for webhooks only 2xx.
    */
   readonly store?: ((response: Response) => boolean) | undefined;
   /**
@@ -70,7 +71,11 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
   readonly headers?: readonly string[] | undefined;
   /** The most bytes a request's body may have, else 413. Default 1 048 576 (1 MiB). */
   readonly maxRequestBody?: number | undefined;
-  /** The most bytes that are stored of a response's body; a larger one counts as a stream. Default 262 144 (256 KiB). */
+  /**
+   * The most bytes that are stored of a response's body; a larger one counts as a stream. At most half of
+   * `maxResult` less 16 384, because a byte may take two in the request, and headers are stored with it. Default
+   * 262 144 (256 KiB), or that bound if it is less.
+   */
   readonly maxResponseBody?: number | undefined;
   /**
    * What is stored of a response that is too large, a stream or encoded, and is never held back: `"status"` (and
@@ -112,31 +117,61 @@ export interface SettledRules extends Keeping {
 const neverKept =
   /^(set-cookie2?|date|age|content-(length|encoding|range)|transfer-encoding|connection|keep-alive|te|trailer|upgrade|proxy-.*|cf-.*|access-control-.*|idempotent-.*)$/;
 
-/** Passes for a while, unlike the answer that a retry is for: 423 is what a lock around the handler answers. */
-const temporary = [408, 409, 423, 425, 429, 499];
+/**
+ * About this attempt, not about the request: 401 and 403 depend on credentials, which a retry may have renewed and
+ * the fingerprint leaves out; 423 is what a lock around the handler answers.
+ */
+const aboutAttempt = [401, 403, 408, 409, 423, 425, 429, 499];
+
+// As a record, so that the compiler notices when one is missing.
+const names: Readonly<Record<keyof HttpOptions, 1>> = {
+  ...optionNames,
+  redlock: 1,
+  provider: 1,
+  scope: 1,
+  deadline: 1,
+  header: 1,
+  required: 1,
+  fingerprint: 1,
+  failOpen: 1,
+  store: 1,
+  headers: 1,
+  maxRequestBody: 1,
+  maxResponseBody: 1,
+  streams: 1,
+};
 
 /**
  * Fills in the defaults and checks everything.
  *
+ * @param what the function whose options they are
  * @throws TypeError | RangeError naming the option
  */
-export function settledRules(options: HttpRules, webhook: boolean): SettledRules {
+export function settledRules(what: string, options: HttpRules, webhook: boolean): SettledRules {
+  checkNames(what, options, names);
   const given = settled<HttpRules>(options);
-  const { fingerprint = !webhook, headers = [], onEvent, store } = given;
+  const { fingerprint = !webhook, headers = [], onEvent, store, maxResult = 1_000_000 } = given;
+  const mostBody = Math.max(0, Math.floor(maxResult / 2) - 16_384);
   const rules: SettledRules = {
     webhook,
     header: checkType("header", given.header ?? "idempotency-key", "string"),
     required: checkType("required", given.required ?? true, "boolean"),
     failOpen: checkType("failOpen", given.failOpen ?? false, "boolean"),
     fingerprint: typeof fingerprint === "boolean" ? (fingerprint ? ofRequest : undefined) : fingerprint,
-    store: store ?? (webhook ? ({ ok }) => ok : ({ status }) => status < 500 && !temporary.includes(status)),
+    store:
+      store ?? (webhook ? ({ ok }) => ok : ({ status }) => status < 500 && !aboutAttempt.includes(status)),
     headers: ["content-type", "content-language", "location", "etag", ...headers.map(checkHeader)],
     maxRequestBody: checkInteger("maxRequestBody", given.maxRequestBody ?? 1_048_576, 0, 2 ** 31),
-    maxResponseBody: checkInteger("maxResponseBody", given.maxResponseBody ?? 262_144, 0, 2 ** 31),
+    maxResponseBody: checkInteger(
+      "maxResponseBody",
+      given.maxResponseBody ?? Math.min(262_144, mostBody),
+      0,
+      mostBody,
+    ),
     streams: given.streams ?? "status",
     runs: settled<IdempotencyOptions>(
       { wait: webhook ? 2_000 : 0, retention: (webhook ? 7 : 1) * 86_400_000 },
-      given as IdempotencyOptions,
+      Object.fromEntries(Object.entries(given).filter(([name]) => name !== "onEvent" && name in optionNames)),
     ),
     onEvent: onEvent && checkType("onEvent", onEvent, "function"),
   };
@@ -163,12 +198,6 @@ export function checkClient(redlock: unknown): void {
 /** A provider, or what makes one for each request. */
 export function checkProvider(provider: unknown): void {
   if (typeof provider !== "function") checkType("provider.verify", Object(provider).verify, "function");
-}
-
-/** One name or several. */
-export function checkScope(scope: string | readonly string[]): string | readonly string[] {
-  for (const part of Array.isArray(scope) ? scope : [scope]) checkType("scope", part, "string");
-  return scope;
 }
 
 function checkHeader(name: string): string {

@@ -13,6 +13,7 @@ export type ProblemCode =
   | "LEASE_LOST"
   | "NO_QUORUM"
   | "RECORD_CORRUPT"
+  | "RESULT_UNAVAILABLE"
   | "DEAD_KEY"
   | "LOCK_HELD"
   | "ABORTED";
@@ -31,7 +32,10 @@ export interface Problem {
 /** Status and title by code; where a webhook's sender is told something else, its status is the last. */
 const problems: Record<ProblemCode, readonly [status: number, title: string, webhook?: number]> = {
   KEY_MISSING: [400, "The idempotency key is missing"],
-  KEY_INVALID: [400, "The idempotency key must have 1 to 255 visible ASCII characters, quoted or not"],
+  KEY_INVALID: [
+    400,
+    "The idempotency key must be one of 1 to 255 visible ASCII characters; with a comma: quoted",
+  ],
   BODY_TOO_LARGE: [413, "The body is too large"],
   WEBHOOK_INVALID: [401, "The delivery is not genuine"],
   // Never 2xx: if the first run failed after that, nobody would send the event again. Nor 4xx, after which some
@@ -41,6 +45,9 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
   LEASE_LOST: [409, "Another request with this key took over", 503],
   NO_QUORUM: [503, "The store cannot be reached"],
   RECORD_CORRUPT: [500, "What is stored for this key cannot be read"],
+  // No status after which clients try again: they would for as long as the key is kept. A webhook's sender only
+  // needs to know that it was done.
+  RESULT_UNAVAILABLE: [410, "The request was handled before, but its response was not stored", 200],
   DEAD_KEY: [500, "Handling this key was broken off too often"],
   LOCK_HELD: [423, "The resource is locked"],
   // What nginx logs for it; nobody reads the answer.
@@ -70,6 +77,7 @@ export function problemOf(error: unknown, webhook = false): Problem | undefined 
       return problem(code, webhook, retryAfter);
     case "FINGERPRINT_MISMATCH":
     case "RECORD_CORRUPT":
+    case "RESULT_UNAVAILABLE":
     case "DEAD_KEY":
       return problem(code, webhook);
     case "WEBHOOK_INVALID":

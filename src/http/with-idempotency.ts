@@ -1,7 +1,7 @@
-import { checkType } from "../check.ts";
+import { checkScope, checkType } from "../check.ts";
 import type { RunContext } from "../idempotency/index.ts";
 import { bodyOf, unread } from "./body.ts";
-import { checkClient, checkProvider, checkScope, type HttpOptions, settledRules } from "./options.ts";
+import { checkClient, checkProvider, type HttpOptions, settledRules } from "./options.ts";
 import { serve } from "./serve.ts";
 
 /**
@@ -31,14 +31,14 @@ export async function withIdempotency(
   options: HttpOptions,
 ): Promise<Response> {
   checkType("handler", handler, "function");
-  const { redlock, provider, scope = [], deadline } = checkType("options", options, "object");
+  const { redlock, provider, scope, deadline } = checkType("options", options, "object");
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
-  const { response } = await serve(settledRules(options, provider !== undefined), {
+  const { response } = await serve(settledRules("withIdempotency", options, provider !== undefined), {
     request,
     redlock,
     provider,
-    scope: checkScope(scope),
+    scope: scope === undefined ? undefined : checkScope(scope),
     deadline,
     waitUntil: undefined,
     body: (cap) => bodyOf(request, cap),

@@ -1,8 +1,19 @@
 import { noFingerprint } from "./record.ts";
 
-/** The hash that names a key within its scope. As JSON, so that no delimiter can be smuggled in. */
-export function hashKey(scope: string | readonly string[], key: string): Promise<string> {
-  return sha256(new TextEncoder().encode(JSON.stringify([scope, key])));
+/** What a key belongs to: calls of `run()`, or requests that are answered once. Their keys never meet. */
+export type KeyKind = "run" | "http";
+
+/**
+ * The hash that names a key within its kind and scope. As JSON, so that no delimiter can be smuggled in: the
+ * names of two kinds are lists of different lengths.
+ */
+export function hashKey(
+  scope: string | readonly string[],
+  key: string,
+  kind: KeyKind = "run",
+): Promise<string> {
+  const name = kind === "run" ? [scope, key] : [kind, scope, key];
+  return sha256(new TextEncoder().encode(JSON.stringify(name)));
 }
 
 /** A fingerprint as it is stored: a hash, never the content. */

@@ -1,4 +1,5 @@
 import { RedlockError } from "../errors.ts";
+import type { UnstoredReason } from "./record.ts";
 
 /** Another run of the same key is under way. */
 export class InProgressError extends RedlockError {
@@ -73,5 +74,29 @@ export class RecordCorruptError extends RedlockError {
     );
     this.name = "RecordCorruptError";
     this.key = key;
+  }
+}
+
+/**
+ * The key is complete: its handler ran and returned, once, but its result could not be stored and cannot be
+ * returned again. Do not repeat the effect. The first caller was told by `outcome.unstored`.
+ *
+ * @example
+ * if (error instanceof ResultUnavailableError) return await findPayment(key); // it was made; look it up
+ */
+export class ResultUnavailableError extends RedlockError {
+  /** The key asked for. */
+  readonly key: string;
+  /** `unserializable`: the codec could not encode the result. `too-large`: it exceeds what can be stored. */
+  readonly reason: UnstoredReason;
+
+  constructor(key: string, reason: UnstoredReason) {
+    super(
+      "RESULT_UNAVAILABLE",
+      `${JSON.stringify(key)} is complete, but its result was not stored: ${reason}`,
+    );
+    this.name = "ResultUnavailableError";
+    this.key = key;
+    this.reason = reason;
   }
 }

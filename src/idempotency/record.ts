@@ -5,6 +5,8 @@ import { quorumOf } from "../quorum.ts";
 // A record begins with a letter and a version, so that no client in between takes it for JSON or a number:
 //   P1 <token> <startedAt> <fingerprint>             a run is under way; its ttl is the lease
 //   C1 <token> <completedAt> <fingerprint> <result>  the run is complete; its ttl is the retention
+//   N1 <token> <completedAt> <fingerprint> <reason>  the same, but its result could not be stored; the reason is
+//                                                    `unserializable` or `too-large`
 // Times are ms since 1970, a fingerprint is `-` or hexadecimal. Where runs are counted, a key of its own says how
 // many began and neither completed nor failed, and which was the last:
 //   A1 <token> <count>
@@ -23,9 +25,17 @@ export interface CompleteRecord {
   readonly token: string;
   readonly completedAt: number;
   readonly fingerprint: string;
-  /** As the codec encoded it. */
-  readonly result: string;
+  /** As the codec encoded it; undefined where it could not be stored. */
+  readonly result?: string | undefined;
+  /** Why there is no result, where there is none. */
+  readonly unstored?: UnstoredReason | undefined;
 }
+
+/**
+ * Why the record of a complete run has no result. `unserializable`: the codec threw, or returned no well-formed
+ * string. `too-large`: it exceeds `maxResult`, or the store refused it for its size.
+ */
+export type UnstoredReason = "unserializable" | "too-large";
 
 /** No fingerprint was asked for. */
 export const noFingerprint = "-";
@@ -37,12 +47,13 @@ export function pendingText(record: Omit<PendingRecord, "state">): string {
 
 /** A complete record as text. */
 export function completeText(record: Omit<CompleteRecord, "state">): string {
-  return `C1 ${record.token} ${record.completedAt} ${record.fingerprint} ${record.result}`;
+  const { token, completedAt, fingerprint, result, unstored } = record;
+  return `${unstored ? "N1" : "C1"} ${token} ${completedAt} ${fingerprint} ${unstored ?? result}`;
 }
 
 /** The record that a text is, or undefined: then it was not written by this library, or is damaged. */
 export function parseRecord(text: unknown): PendingRecord | CompleteRecord | undefined {
-  const match = typeof text === "string" && /^([PC])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
+  const match = typeof text === "string" && /^([PCN])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
   if (!match) return undefined;
   const [, letter, token = "", time, fingerprint = "", result] = match;
   if (letter === "P" && result === undefined) {
@@ -50,6 +61,9 @@ export function parseRecord(text: unknown): PendingRecord | CompleteRecord | und
   }
   if (letter === "C" && result !== undefined) {
     return { state: "complete", token, completedAt: Number(time), fingerprint, result };
+  }
+  if (letter === "N" && (result === "unserializable" || result === "too-large")) {
+    return { state: "complete", token, completedAt: Number(time), fingerprint, unstored: result };
   }
   return undefined;
 }

@@ -1,40 +1,32 @@
 import { patienceOf, pauses } from "../backoff.ts";
-import { checkType, checkWellFormed } from "../check.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { handOver, type Settings } from "../options.ts";
-import { type Answer, ask, type Round, unlessAborted, type Verdict } from "../quorum.ts";
+import { type Answer, ask, type Round, unlessAborted } from "../quorum.ts";
 import { type Call, drop, type Register, renew, type Spent } from "../register.ts";
 import { renewOnQuorum } from "../renew.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
 import { Validity } from "../validity.ts";
 import { withdraw } from "../withdraw.ts";
+import { type Attempt, countAttempt } from "./attempts.ts";
+import { complete, patience } from "./complete.ts";
 import {
   DeadKeyError,
   FingerprintMismatchError,
   InProgressError,
   LeaseLostError,
   RecordCorruptError,
+  ResultUnavailableError,
 } from "./errors.ts";
-import { type CompleteRecord, completeText, isComplete, type PendingRecord, pendingText } from "./record.ts";
-import { type Attempt, askBegin, completeOne, countAttempt, judgeBegin, type Place } from "./store.ts";
-
-/** How results become text, of whole characters, and text results again. */
-export interface Codec<Value> {
-  encode(value: Value): string;
-  decode(text: string): Value;
-}
-
-/** The default codec. `undefined` has no JSON; it is stored as an empty text. */
-export const json: Codec<never> = {
-  encode(value: unknown) {
-    if (value === undefined) return "";
-    const text = JSON.stringify(value) as string | undefined;
-    if (text === undefined) throw new TypeError(`the result has no JSON: it is a ${typeof value}`);
-    return text;
-  },
-  decode: (text: string) => (text === "" ? undefined : JSON.parse(text)) as never,
-};
+import {
+  type CompleteRecord,
+  isComplete,
+  type PendingRecord,
+  pendingText,
+  type UnstoredReason,
+} from "./record.ts";
+import { type Codec, encodeResult } from "./result.ts";
+import { askBegin, completeOne, judgeBegin, type Place } from "./store.ts";
 
 /** What the handler is told. */
 export interface RunContext {
@@ -51,16 +43,22 @@ export interface RunContext {
 export interface Outcome<Value> {
   readonly status: "executed" | "replayed";
   readonly value: Value;
+  /**
+   * Why the result is not stored; absent where it is. `unserializable`, `too-large`: the key is complete, nobody
+   * runs it again, and duplicates get a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have taken
+   * it so far; storing goes on within the lease, and if that fails, the next delivery runs the handler again.
+   */
+  readonly unstored?: UnstoredReason | "no-quorum";
 }
 
 /** What came of a call: one event for each, unless it was aborted. */
 export interface IdempotencyEvent {
   /**
-   * `executed`: the handler ran and its result is stored. `unstored`: it ran, but no quorum could store that;
-   * storing goes on within the lease. `failed`: the handler threw, the key is free. `lost`: it ran longer than
-   * its lease and another run took over. `replayed`, `busy`, `mismatch`: another run was first. `dead`: too many
-   * runs were first, and none of them ended. `corrupt`: what is stored is no result. `unavailable`: no quorum
-   * answered in time, so the handler did not run.
+   * `executed`: the handler ran and its result is stored. `unstored`: it ran, but its result is not stored;
+   * `reason` says why. `failed`: the handler threw, the key is free. `lost`: it ran longer than its lease and
+   * another run took over. `replayed`, `busy`, `mismatch`: another run was first. `omitted`: another run is
+   * complete, but its result was not stored. `dead`: too many runs were first, and none of them ended. `corrupt`:
+   * what is stored is no result. `unavailable`: no quorum answered in time, so the handler did not run.
    */
   readonly type:
     | "executed"
@@ -70,10 +68,15 @@ export interface IdempotencyEvent {
     | "replayed"
     | "busy"
     | "mismatch"
+    | "omitted"
     | "dead"
     | "corrupt"
     | "unavailable";
   readonly key: string;
+  /** Of `unstored` and `omitted`: see {@link Outcome.unstored}. */
+  readonly reason?: UnstoredReason | "no-quorum";
+  /** Of `unstored`: what the codec threw, or what is wrong with what it returned. */
+  readonly error?: unknown;
   /** ms since the call. */
   readonly elapsed: number;
   /** HTTP requests sent for it so far. */
@@ -93,10 +96,17 @@ export interface RunRequest<Value> extends Place {
   readonly deadline: number;
   /** Infinity: runs are not counted. */
   readonly maxAttempts: number;
+  /** The most bytes that a record with its result may take in a request. */
+  readonly maxResult: number;
   readonly onEvent: EventHook<IdempotencyEvent> | undefined;
 }
 
 type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
+
+type Report = (
+  type: IdempotencyEvent["type"],
+  more?: Pick<IdempotencyEvent, "reason"> & { readonly error?: unknown },
+) => void;
 
 /** A run's claim: its own pending record, and the round that wrote it. */
 interface Claim {
@@ -104,6 +114,8 @@ interface Claim {
   /** The record's key, with this run's pending record. */
   readonly own: Register;
   readonly startedAt: number;
+  /** Its ttl, in ms. */
+  readonly lease: number;
   readonly round: Round<Answer>;
 }
 
@@ -118,8 +130,8 @@ export async function runOnce<Value>(
   const limit = request.deadline - runtime.now();
   const next = pauses(settings.backoff, runtime);
   const spent: Spent = { requests: 0, commands: 0 };
-  const report = (type: IdempotencyEvent["type"]) =>
-    emit(request.onEvent, { type, key, elapsed: elapsed(), ...spent });
+  const report: Report = (type, more) =>
+    emit(request.onEvent, { type, key, ...more, elapsed: elapsed(), ...spent });
   const withdrawals = new Set<Promise<void>>();
 
   for (let attempts = 1; ; attempts += 1) {
@@ -130,7 +142,8 @@ export async function runOnce<Value>(
     const allowed = limit - elapsed();
     // The last round hears every endpoint out.
     const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
-    const round = askBegin(settings, own, spent, isLast ? Infinity : patienceOf(attempts));
+    const lease = leaseWithin(settings, allowed);
+    const round = askBegin({ ...settings, ttl: lease }, own, spent, isLast ? Infinity : patienceOf(attempts));
     const verdict = await unlessAborted(round, signal);
     /** Brings a result to a quorum. */
     const decide = async ({ text, record }: { text: string; record: CompleteRecord }): Promise<boolean> => {
@@ -142,15 +155,16 @@ export async function runOnce<Value>(
     let result: Decoded<Value> | undefined;
     let attempt: Attempt | undefined;
     if (begin?.kind === "replay") {
-      result = decoded(codec, begin.record.result);
+      const { result: text } = begin.record;
+      if (text !== undefined) result = decoded(codec, text);
       // Before it is passed on to endpoints that lack it: what nobody can read must not spread.
-      if ("cause" in result) begin = { kind: "corrupt" };
+      if (result && "cause" in result) begin = { kind: "corrupt" };
       // Nobody is told of it before it is decided: else another run could store another one meanwhile.
       else if (!begin.decided && !(await decide(begin))) begin = { kind: "split" };
     }
 
     if (begin?.kind === "run") {
-      const run = new Run(request, { token, own, startedAt, round }, allowed, spent, report);
+      const run = new Run(request, { token, own, startedAt, lease, round }, allowed, spent, report);
       // Behind the claim, so that contenders do not count; before the handler, so that every crash of it does.
       const within = run.validity.remaining();
       if (maxAttempts < Infinity && within > 0) attempt = await countAttempt(request, token, within, spent);
@@ -189,6 +203,10 @@ export async function runOnce<Value>(
     if (!handedOver) await Promise.all(withdrawals);
     switch (begin.kind) {
       case "replay":
+        if (begin.record.unstored) {
+          report("omitted", { reason: begin.record.unstored });
+          throw new ResultUnavailableError(key, begin.record.unstored);
+        }
         report("replayed");
         return { status: "replayed", value: (result as { value: Value }).value };
       case "mismatch":
@@ -230,25 +248,21 @@ class Run<Value> {
   readonly #request: RunRequest<Value>;
   readonly #claim: Claim;
   readonly #spent: Spent;
-  readonly #report: (type: IdempotencyEvent["type"]) => void;
+  readonly #report: Report;
+  readonly #limit: number;
 
-  constructor(
-    request: RunRequest<Value>,
-    claim: Claim,
-    limit: number,
-    spent: Spent,
-    report: (type: IdempotencyEvent["type"]) => void,
-  ) {
+  constructor(request: RunRequest<Value>, claim: Claim, limit: number, spent: Spent, report: Report) {
     this.#request = request;
     this.#claim = claim;
     this.#spent = spent;
     this.#report = report;
+    this.#limit = limit;
     const { settings, key } = request;
     this.validity = new Validity({
       runtime: settings.runtime,
       driftFactor: settings.driftFactor,
       elapsed: claim.round.elapsed,
-      ttl: settings.ttl,
+      ttl: claim.lease,
       limit,
       lostError: (why) => new LeaseLostError(key, why),
       onLost: () => undefined,
@@ -262,12 +276,13 @@ class Run<Value> {
     const { settings, key, codec } = this.#request;
     const { own, token, round } = this.#claim;
     const { validity } = this;
-    const { ttl, maxHold, backoff } = settings;
-    const renewal = (lease: number) =>
-      renewOnQuorum(settings, validity, lease, [key], this.#spent, (call) => renew(call, own, lease));
-    void validity.autoExtend({ ttl: () => ttl, maxHold, backoff }, renewal);
+    const { maxHold, backoff } = settings;
+    const renewal = (ttl: number) => {
+      const lease = this.#leaseFor(ttl);
+      return renewOnQuorum(settings, validity, ttl, [key], this.#spent, (call) => renew(call, own, lease));
+    };
+    void validity.autoExtend({ ttl: () => this.#claim.lease, maxHold, backoff }, renewal);
     let value: Value;
-    let result: string;
     try {
       value = await handler({
         key,
@@ -277,8 +292,6 @@ class Run<Value> {
         },
         remaining: () => validity.remaining(),
       });
-      // Anything else would be stored as a text that the codec never made.
-      result = checkWellFormed("codec.encode()", checkType("codec.encode()", codec.encode(value), "string"));
     } catch (error) {
       validity.release();
       const free = () => withdraw(settings, round, (call) => drop(call, own)).done;
@@ -291,49 +304,41 @@ class Run<Value> {
     // From here on the lease is nobody's concern but Redis's: complete compares.
     const lease = validity.remaining();
     validity.release();
-    await this.#complete(result, lease);
-    return { status: "executed", value };
+    const result = encodeResult(codec, value);
+    const { verdict, unstored } = await complete(
+      { ...this.#request, ...this.#claim, spent: this.#spent },
+      result,
+      lease,
+    );
+    if (verdict === "refused") {
+      this.#report("lost");
+      throw new LeaseLostError(key, "another run took over before the result could be stored");
+    }
+    // The effect has happened, so the caller gets its result in any case. Where no quorum has it, the record stays
+    // pending and keeps others away.
+    const reason = verdict === "granted" ? unstored : "no-quorum";
+    if (!reason) {
+      this.#report("executed");
+      return { status: "executed", value };
+    }
+    this.#report("unstored", { reason, ...("error" in result && { error: result.error }) });
+    return { status: "executed", value, unstored: reason };
   }
 
-  /** Stores the result; goes on trying when no quorum answers, for `lease` ms: what is left since its renewal. */
-  async #complete(result: string, lease: number): Promise<void> {
-    const { settings, key, fingerprint, retention } = this.#request;
-    const { own, token, startedAt } = this.#claim;
-    const { runtime, timeout } = settings;
-    const elapsed = stopwatch(runtime);
-    const completedAt = Math.max(Math.floor(runtime.now()), startedAt);
-    const text = completeText({ token, completedAt, fingerprint, result });
-    const attempt = async (): Promise<Verdict> => {
-      const round = ask(settings, timeout, (call) => completeOne(call, own, text, retention), this.#spent);
-      const verdict = await round.verdict;
-      // What a minority took of a refused result stays: somebody may have brought it to a quorum meanwhile.
-      if (!handOver(settings, round.done)) await round.done;
-      return verdict;
-    };
-    switch (await attempt()) {
-      case "granted":
-        return this.#report("executed");
-      case "refused":
-        this.#report("lost");
-        throw new LeaseLostError(key, "another run took over before the result could be stored");
-    }
-    // The effect has happened, so the caller gets its result; the record stays pending and keeps others away.
-    this.#report("unstored");
-    const retry = async (): Promise<void> => {
-      const next = pauses(settings.backoff, runtime);
-      while (elapsed() < lease) {
-        await sleep(runtime, next());
-        if ((await attempt()) !== "no quorum") return;
-      }
-    };
-    const retries = retry();
-    if (!handOver(settings, retries)) await Promise.race([retries, sleep(runtime, patience(settings))]);
+  /** The ttl for a renewal that is cut because of the deadline: time to complete comes on top, as at the begin. */
+  #leaseFor(ttl: number): number {
+    const { settings } = this.#request;
+    const isCut = ttl < settings.ttl && this.#limit <= settings.maxHold;
+    return isCut ? leaseWithin(settings, ttl) : ttl;
   }
 }
 
-/** How long contenders may go on parting a key among themselves, or a result wait for its quorum, in ms. */
-function patience({ timeout, wait }: Settings): number {
-  return Math.max(wait, 2 * timeout);
+/**
+ * A claim's ttl where the platform stops the code in `left` ms: that, and one request's time to complete. Nobody
+ * is left to renew or free it after that, so it would only keep others away.
+ */
+function leaseWithin({ ttl, timeout }: Settings, left: number): number {
+  return Math.max(1, Math.ceil(Math.min(ttl, left + timeout)));
 }
 
 /** The other run has ended by then, or its lease has; at least a second, for one that is being renewed. */

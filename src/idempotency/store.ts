@@ -1,6 +1,6 @@
-import { type EndpointError, QuorumError, type Vote } from "../errors.ts";
+import { type EndpointError, QuorumError } from "../errors.ts";
 import type { Settings } from "../options.ts";
-import { type Answer, ask, quorumOf, type Round, unlessAborted, type Verdict } from "../quorum.ts";
+import { type Answer, ask, type Failure, quorumOf, type Round, type Verdict } from "../quorum.ts";
 import {
   type Call,
   drop,
@@ -10,18 +10,19 @@ import {
   renew,
   runScript,
   type Spent,
+  send,
   takeOrRead,
 } from "../register.ts";
-import { registerScript } from "../scripts.ts";
+import { registerScript, upstashFlag } from "../scripts.ts";
 import { InProgressError } from "./errors.ts";
 import {
   countOf,
-  countText,
   type Judgement,
   judge,
   noFingerprint,
   parseRecord,
   pendingText,
+  type UnstoredReason,
 } from "./record.ts";
 
 // The steps of a run, each one command per endpoint, and what operators do with a key. Nothing is read with a
@@ -45,14 +46,6 @@ export type Begin =
   /** Granted, to one run more than may be begun. */
   | { readonly kind: "dead"; readonly attempts: number }
   | Judgement;
-
-/** What counting a run needs of it. */
-interface Counting extends Place {
-  readonly settings: Settings;
-  readonly retention: number;
-  readonly maxAttempts: number;
-  readonly signal: AbortSignal | undefined;
-}
 
 /** Asks every endpoint to begin a run: `own` is its key with the pending record. */
 export function askBegin(
@@ -83,6 +76,9 @@ export async function judgeBegin(
   }
   // Of so few answers nobody could have had a quorum; of more, contenders may have kept it from each other.
   const answered = round.answers.filter((answer) => answer && answer.outcome !== "error").length;
+  if (found.kind === "split" && round.answers.filter(isWrongType).length > count - quorumOf(count)) {
+    return { kind: "corrupt" };
+  }
   const unclear = verdict === "no quorum" && found.kind === "split" && answered < quorumOf(count);
   return unclear ? { kind: "unclear" } : found;
 }
@@ -90,91 +86,25 @@ export async function judgeBegin(
 /**
  * Completes a run on one endpoint. A record that has lapsed untaken is completed too: the effect has happened,
  * and nobody else has begun. Another run's record is never touched.
+ *
+ * @param former what this run tried to store before, and may have stored here, but no quorum can have taken
  */
 export async function completeOne(
   call: Call,
   own: Register,
   complete: string,
   retention: number,
+  former?: string,
 ): Promise<RegisterAnswer> {
   const completed = await renew(call, own, retention, complete);
   if (completed.outcome === "granted") return completed;
   const taken = await takeOrRead(call, { ...own, value: complete }, retention);
   // A begin that was held up has arrived in between.
   if (taken.other === own.value) return renew(call, own, retention, complete);
-  return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };
-}
-
-/** A run's place among those of its key that began and neither completed nor failed. */
-export interface Attempt {
-  /** Whether a quorum has it, undefined when the caller's signal ended that; the handler may not begin before. */
-  readonly verdict: Verdict | undefined;
-  /** How many they are, this one included. */
-  readonly count: number;
-  /** The handler has not begun: it does not count. */
-  undo(): Promise<void>;
-  /** The handler has failed, and so has come to an end: nothing counts any more. */
-  clear(): Promise<void>;
-  votes(): Vote[];
-}
-
-/**
- * Counts a run before its handler begins, within `within` ms. A quorum then has its count, which the next run
- * finds at one endpoint at least, and exceeds: each run that began has a count of its own, and none goes missing.
- * Every write compares with what was read or written under this run's token, so that none which comes late can
- * touch what a later run has counted.
- */
-export async function countAttempt(
-  { settings, counter, retention, maxAttempts, signal }: Counting,
-  token: string,
-  within: number,
-  spent: Spent,
-): Promise<Attempt> {
-  const timeout = Math.min(settings.timeout, within);
-  const at = (count: number): Register => ({ keys: [counter], value: countText({ count, token }) });
-  type Sight = Answer & { readonly found: string; readonly before: number };
-  const sight = ask(
-    settings,
-    timeout,
-    async (call): Promise<Sight> => {
-      const { other } = await takeOrRead(call, at(1), retention);
-      const before = other === undefined ? 0 : countOf(other);
-      if (before === undefined) throw new Error("what is stored where runs are counted is no count");
-      return { outcome: "granted", found: other ?? at(1).value, before };
-    },
-    spent,
-  );
-  let last: Round<Answer> = sight;
-  let verdict = await unlessAborted(sight, signal);
-  const count = 1 + Math.max(0, ...sight.answers.map((answer) => (answer as Sight | undefined)?.before ?? 0));
-  if (verdict === "granted" && count > 1 && count <= maxAttempts) {
-    last = ask(
-      settings,
-      timeout,
-      async (call): Promise<Answer> => {
-        const seen = await sight.requests[settings.endpoints.indexOf(call.endpoint)]!;
-        if (seen.outcome === "error") throw seen.cause;
-        return renew(call, { keys: [counter], value: seen.found }, retention, at(count).value);
-      },
-      spent,
-    );
-    verdict = await unlessAborted(last, signal);
+  if (former !== undefined && taken.other === former) {
+    return renew(call, { ...own, value: former }, retention, complete);
   }
-  const { endpoints, runtime } = settings;
-  const all = (perform: (call: Call) => Promise<Answer>) =>
-    ask({ endpoints, runtime }, settings.timeout, perform).done;
-  const clear = () => all((call) => drop(call, at(count)));
-  return {
-    verdict,
-    count,
-    clear,
-    async undo() {
-      if (count > maxAttempts) return;
-      if (count === 1) return clear();
-      await all((call) => renew(call, at(count), retention, at(count - 1).value));
-    },
-    votes: () => last.votes(),
-  };
+  return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };
 }
 
 /** What stands at a key. */
@@ -190,6 +120,8 @@ export interface KeyInspection {
   readonly remaining: number;
   /** SHA-256 of the fingerprint, hexadecimal; undefined where there is none. */
   readonly fingerprint?: string | undefined;
+  /** Why a key that is complete has no result; undefined where it has one. */
+  readonly unstored?: UnstoredReason | undefined;
   /** Runs that began and neither completed nor failed, as far as they were counted: the most of any endpoint. */
   readonly attempts: number;
   /** By endpoint. */
@@ -276,7 +208,14 @@ function about(text: string | undefined, now: number) {
     state,
     age: Math.max(0, now - since),
     ...(fingerprint !== noFingerprint && { fingerprint }),
+    ...(state === "complete" && record.unstored && { unstored: record.unstored }),
   };
+}
+
+/** In one step with the look at its type: a record that is written in between stays. */
+async function removeWrongType(call: Call, name: string): Promise<void> {
+  const source = 'return redis.call("TYPE", KEYS[1]).ok ~= "string" and redis.call("DEL", KEYS[1]) or 0';
+  await send(call, ["EVAL", (call.endpoint.dialect === "upstash" ? upstashFlag : "") + source, 1, name]);
 }
 
 /** See {@link Idempotency.forget}. */
@@ -304,6 +243,8 @@ export async function forget(settings: Settings, place: Place): Promise<boolean>
       if (sight.outcome === "error") throw sight.cause;
       const { text, counted } = sight;
       // By comparison: what a run has begun or counted since stays.
+      // A text that is empty may be none at all: what the script reads of a list or a hash.
+      if (text === "") await removeWrongType(call, name);
       if (text !== undefined && !isPending(text)) await drop(call, { keys: [name], value: text });
       if (counted) await drop(call, { keys: [counter], value: counted });
       return { outcome: "granted" };
@@ -311,6 +252,11 @@ export async function forget(settings: Settings, place: Place): Promise<boolean>
     await removal.done;
     removed = true;
   }
+}
+
+/** Whether an endpoint says that what stands at the key is no string, but a list, a hash or the like. */
+function isWrongType(answer: Answer | Failure | undefined): boolean {
+  return answer?.outcome === "error" && answer.cause.message.includes("WRONGTYPE");
 }
 
 function othersOf({ answers }: Round<RegisterAnswer>): string[] {

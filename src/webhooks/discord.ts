@@ -1,5 +1,7 @@
+import { checkNames } from "../check.ts";
 import { bodyId } from "./body.ts";
 import { requireBytes, requireForm, requireForms, requireHeader, type WebhookProvider } from "./provider.ts";
+import { secretTags } from "./secret-tag.ts";
 import { badSignature, decodeHex, requireSignature, signatureCheck } from "./signature.ts";
 import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance.ts";
 
@@ -7,11 +9,16 @@ import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance
 export interface DiscordOptions extends ToleranceOptions {
   /** The application's public key, 64 hex digits, or those of several applications. */
   readonly publicKey: string | readonly string[];
-  /** Default `"discord"`. */
+  /**
+   * Stands for this sender in the scope of keys. Default `"discord"` and a tag of the secrets, so that senders with
+   * secrets of their own are apart; a name of your own leaves the secrets out: then give each sender one.
+   */
   readonly name?: string | undefined;
 }
 
 const timestampHeader = "x-signature-timestamp";
+
+const names: Readonly<Record<keyof DiscordOptions, 1>> = { publicKey: 1, tolerance: 1, now: 1, name: 1 };
 
 /**
  * Discord's interactions and webhook events: `X-Signature-Ed25519` of the time in `X-Signature-Timestamp` and
@@ -29,12 +36,12 @@ const timestampHeader = "x-signature-timestamp";
  * const { id, timestamp } = await provider.verify(request, body);
  */
 export function discord(options: DiscordOptions): WebhookProvider {
+  checkNames("discord", options, names);
   const name = requireForm("name", options.name ?? "discord");
   const keys = requireForms("publicKey", options.publicKey, /^[0-9a-f]{64}$/i);
-  const signed = signatureCheck(
-    "Ed25519",
-    keys.map((key) => decodeHex(key.toLowerCase())!),
-  );
+  const bytes = keys.map((key) => decodeHex(key.toLowerCase())!);
+  const signed = signatureCheck("Ed25519", bytes);
+  const tags = secretTags(options.name, bytes);
   const checkTolerance = toleranceCheck(name, options, Number.POSITIVE_INFINITY);
 
   return {
@@ -46,7 +53,7 @@ export function discord(options: DiscordOptions): WebhookProvider {
       const timestamp = parseSeconds(name, timestampHeader, seconds);
       checkTolerance(timestamp);
       if (!(await signed(signature, body, seconds))) throw badSignature(name);
-      return { id: await bodyId(body, "id"), timestamp, idSigned: true };
+      return { id: await bodyId(body, "id"), timestamp, idSigned: true, ...(await tags()) };
     },
   };
 }

@@ -10,6 +10,7 @@ export {
   WebhookVerificationError,
   type WebhookVerificationReason,
 } from "./provider.ts";
+export { secretTag } from "./secret-tag.ts";
 export { type ShopifyOptions, shopify } from "./shopify.ts";
 export { decodeBase64, decodeHex, type SignatureCheck, signatureCheck } from "./signature.ts";
 export { type SlackOptions, slack } from "./slack.ts";

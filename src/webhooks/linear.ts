@@ -1,5 +1,7 @@
+import { checkNames } from "../check.ts";
 import { bodyHash, jsonFields } from "./body.ts";
 import {
+  deliveryIdIn,
   generated,
   idFromBody,
   requireBytes,
@@ -8,6 +10,7 @@ import {
   requireId,
   type WebhookProvider,
 } from "./provider.ts";
+import { secretTags } from "./secret-tag.ts";
 import { badSignature, decodeHex, requireSignature, signatureCheck } from "./signature.ts";
 import { type ToleranceOptions, toleranceCheck } from "./tolerance.ts";
 
@@ -16,17 +19,22 @@ export interface LinearOptions extends ToleranceOptions {
   /** The webhook's signing secret, or several while it is being rotated: each of them is accepted. */
   readonly secret: string | readonly string[];
   /**
-   * `"header"`: the id is `Linear-Delivery`, which is not signed. `"body"`: the hash of the body without its
-   * `webhookTimestamp`, which tells when it was sent and not what. Default `"header"`.
+   * `"body"`: the id is the hash of the body, which is signed, without its `webhookTimestamp`, which tells when it
+   * was sent and not what. `"header"`: the id is `Linear-Delivery`, which is not signed. Default `"body"`.
    */
   readonly id?: "header" | "body" | undefined;
-  /** Default `"linear"`. Give webhooks with secrets of their own names of their own. */
+  /**
+   * Stands for this sender in the scope of keys. Default `"linear"` and a tag of the secrets, so that senders with
+   * secrets of their own are apart; a name of your own leaves the secrets out: then give each sender one.
+   */
   readonly name?: string | undefined;
 }
 
+const names: Readonly<Record<keyof LinearOptions, 1>> = { secret: 1, id: 1, tolerance: 1, now: 1, name: 1 };
+
 /**
- * Linear's webhooks: `Linear-Signature`, the hex HMAC-SHA256 of the body, and the id from `Linear-Delivery`,
- * which the signature does not cover (`idSigned: false`). The signed time is the body's `webhookTimestamp`.
+ * Linear's webhooks: `Linear-Signature`, the hex HMAC-SHA256 of the body. The id is the body's hash; `deliveryId`
+ * is `Linear-Delivery`, which the signature does not cover. The signed time is the body's `webhookTimestamp`.
  *
  * Linear waits 5 s for an answer, takes nothing but 200, and retries after 1 minute, 1 hour and 6 hours.
  *
@@ -38,9 +46,12 @@ export interface LinearOptions extends ToleranceOptions {
  * const { id, timestamp } = await provider.verify(request, body);
  */
 export function linear(options: LinearOptions): WebhookProvider {
+  checkNames("linear", options, names);
   const name = requireForm("name", options.name ?? "linear");
   const fromBody = idFromBody(options.id);
-  const signed = signatureCheck("HMAC-SHA256", requireForms("secret", options.secret, generated));
+  const secrets = requireForms("secret", options.secret, generated);
+  const signed = signatureCheck("HMAC-SHA256", secrets);
+  const tags = secretTags(options.name, secrets);
   const checkTolerance = toleranceCheck(name, options, 60_000);
 
   return {
@@ -53,9 +64,10 @@ export function linear(options: LinearOptions): WebhookProvider {
       const { webhookTimestamp, ...event } = jsonFields(body);
       const timestamp = typeof webhookTimestamp === "number" ? webhookTimestamp : Number.NaN;
       checkTolerance(timestamp);
-      if (id !== undefined) return { id, timestamp, idSigned: false };
+      const rest = { timestamp, ...deliveryIdIn(request, "linear-delivery"), ...(await tags()) };
+      if (id !== undefined) return { id, idSigned: false, ...rest };
       const content = new TextEncoder().encode(JSON.stringify(event));
-      return { id: await bodyHash(content), timestamp, idSigned: true };
+      return { id: await bodyHash(content), idSigned: true, ...rest };
     },
   };
 }

@@ -13,6 +13,13 @@ export interface VerifiedWebhook {
   /** When the sender signed the delivery, in ms since 1970; only where the signature covers it. */
   readonly timestamp?: number;
   /**
+   * One-way tags of the secrets that the provider accepts, where it has no name of its own. They belong to the
+   * key's scope: senders with secrets of their own then cannot use up each other's ids.
+   */
+  readonly secretTags?: readonly string[];
+  /** What the sender calls the delivery, in a header that is not signed: for logs, never for a decision. */
+  readonly deliveryId?: string;
+  /**
    * Whether the signature covers the id. Where it does not, whoever captured one delivery can send the same
    * body again under a fresh id; where that matters, let the body name the event (`id: "body"`).
    */
@@ -29,8 +36,8 @@ export interface VerifiedWebhook {
  */
 export interface WebhookProvider {
   /**
-   * Separates this sender's ids from every other sender's. Two senders with secrets of their own need two
-   * names, or one could use up the other's ids.
+   * Separates this sender's ids from every other sender's. A provider of this package that is given one leaves
+   * its secrets out of the key: senders with secrets of their own then need a name each.
    */
   readonly name: string;
   /**
@@ -146,6 +153,12 @@ export function requireForms(
 export const generated: RegExp = /^\S+$/;
 
 /** Whether ids come from the body, by the option of providers whose header with the id is not signed. */
-export function idFromBody(id: "header" | "body" = "header"): boolean {
+export function idFromBody(id: "header" | "body" = "body"): boolean {
   return requireForm("id", id, /^(header|body)$/) === "body";
+}
+
+/** What the sender calls a delivery in a header that is not signed, where it does: for logs. */
+export function deliveryIdIn({ headers }: Request, ...names: readonly string[]): { deliveryId?: string } {
+  const deliveryId = names.map((name) => headers.get(name)).find(isId);
+  return deliveryId === undefined ? {} : { deliveryId };
 }

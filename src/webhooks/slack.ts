@@ -1,3 +1,4 @@
+import { checkNames } from "../check.ts";
 import { bodyId } from "./body.ts";
 import {
   generated,
@@ -7,6 +8,7 @@ import {
   requireHeader,
   type WebhookProvider,
 } from "./provider.ts";
+import { secretTags } from "./secret-tag.ts";
 import { badSignature, decodeHex, requireSignature, signatureCheck } from "./signature.ts";
 import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance.ts";
 
@@ -14,11 +16,16 @@ import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance
 export interface SlackOptions extends ToleranceOptions {
   /** The app's signing secret, or several while it is being rotated: each of them is accepted. */
   readonly secret: string | readonly string[];
-  /** Default `"slack"`. Give apps with secrets of their own names of their own. */
+  /**
+   * Stands for this sender in the scope of keys. Default `"slack"` and a tag of the secrets, so that senders with
+   * secrets of their own are apart; a name of your own leaves the secrets out: then give each sender one.
+   */
   readonly name?: string | undefined;
 }
 
 const timestampHeader = "x-slack-request-timestamp";
+
+const names: Readonly<Record<keyof SlackOptions, 1>> = { secret: 1, tolerance: 1, now: 1, name: 1 };
 
 /**
  * Slack's requests: `X-Slack-Signature`, `v0=` and the hex HMAC-SHA256 of `v0:time:body`, with the time from
@@ -35,8 +42,11 @@ const timestampHeader = "x-slack-request-timestamp";
  * const { id, timestamp } = await provider.verify(request, body);
  */
 export function slack(options: SlackOptions): WebhookProvider {
+  checkNames("slack", options, names);
   const name = requireForm("name", options.name ?? "slack");
-  const signed = signatureCheck("HMAC-SHA256", requireForms("secret", options.secret, generated));
+  const secrets = requireForms("secret", options.secret, generated);
+  const signed = signatureCheck("HMAC-SHA256", secrets);
+  const tags = secretTags(options.name, secrets);
   const checkTolerance = toleranceCheck(name, options, 300_000);
 
   return {
@@ -48,7 +58,7 @@ export function slack(options: SlackOptions): WebhookProvider {
       const timestamp = parseSeconds(name, timestampHeader, seconds);
       checkTolerance(timestamp);
       if (!(await signed(signature, body, `v0:${seconds}:`))) throw badSignature(name);
-      return { id: await bodyId(body, "event_id"), timestamp, idSigned: true };
+      return { id: await bodyId(body, "event_id"), timestamp, idSigned: true, ...(await tags()) };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { checkNames } from "../check.ts";
 import {
   malformed,
   requireBytes,
@@ -7,6 +8,7 @@ import {
   requireId,
   type WebhookProvider,
 } from "./provider.ts";
+import { secretTags } from "./secret-tag.ts";
 import { badSignature, decodeBase64, mostSignatures, signatureCheck, signaturesOf } from "./signature.ts";
 import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance.ts";
 
@@ -27,9 +29,21 @@ export interface StandardWebhooksOptions extends ToleranceOptions {
    * with all three headers counts. Default `["webhook", "svix"]`.
    */
   readonly headerPrefix?: string | readonly string[] | undefined;
-  /** Default `"standard-webhooks"`. Give senders with secrets of their own names of their own. */
+  /**
+   * Stands for this sender in the scope of keys. Default `"standard-webhooks"` and a tag of the secrets, so that senders with
+   * secrets of their own are apart; a name of your own leaves the secrets out: then give each sender one.
+   */
   readonly name?: string | undefined;
 }
+
+const names: Readonly<Record<keyof StandardWebhooksOptions, 1>> = {
+  secret: 1,
+  publicKey: 1,
+  headerPrefix: 1,
+  tolerance: 1,
+  now: 1,
+  name: 1,
+};
 
 /**
  * Standard Webhooks (https://www.standardwebhooks.com), which Svix, Clerk, Resend and others send: headers
@@ -49,6 +63,7 @@ export interface StandardWebhooksOptions extends ToleranceOptions {
  * const { id, timestamp } = await provider.verify(request, body);
  */
 export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvider {
+  checkNames("standardWebhooks", options, names);
   const name = requireForm("name", options.name ?? "standard-webhooks");
   const prefixes = requireForms("headerPrefix", options.headerPrefix ?? ["webhook", "svix"], prefixForm);
   const checkTolerance = toleranceCheck(name, options, 300_000);
@@ -56,10 +71,12 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvi
   if (secret === undefined && publicKey === undefined) {
     throw new TypeError("secret or publicKey is needed (is the variable set?)");
   }
-  const bySecret =
-    secret !== undefined && signatureCheck("HMAC-SHA256", decodeKeys("secret", secret, "whsec_", 24, 64));
-  const byPublicKey =
-    publicKey !== undefined && signatureCheck("Ed25519", decodeKeys("publicKey", publicKey, "whpk_", 32, 32));
+  const secrets = secret === undefined ? [] : decodeKeys("secret", secret, "whsec_", 24, 64);
+  const publicKeys = publicKey === undefined ? [] : decodeKeys("publicKey", publicKey, "whpk_", 32, 32);
+  const bySecret = secrets.length > 0 && signatureCheck("HMAC-SHA256", secrets);
+  const byPublicKey = publicKeys.length > 0 && signatureCheck("Ed25519", publicKeys);
+  // One sender may sign in both schemes: its secrets alone tell it from others.
+  const tags = secretTags(options.name, bySecret ? secrets : publicKeys);
 
   return {
     name,
@@ -85,7 +102,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProvi
         (bySecret && (await bySecret(v1, body, before))) ||
         (byPublicKey && (await byPublicKey(v1a, body, before)))
       ) {
-        return { id, timestamp, idSigned: true };
+        return { id, timestamp, idSigned: true, ...(await tags()) };
       }
       throw badSignature(name);
     },

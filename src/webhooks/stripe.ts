@@ -1,3 +1,4 @@
+import { checkNames } from "../check.ts";
 import { bodyId } from "./body.ts";
 import {
   malformed,
@@ -7,6 +8,7 @@ import {
   requireHeader,
   type WebhookProvider,
 } from "./provider.ts";
+import { secretTags } from "./secret-tag.ts";
 import { badSignature, decodeHex, mostSignatures, signatureCheck, signaturesOf } from "./signature.ts";
 import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance.ts";
 
@@ -14,11 +16,16 @@ import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance
 export interface StripeOptions extends ToleranceOptions {
   /** The endpoint's signing secret, `whsec_…`, or several while it is being rotated: each of them is accepted. */
   readonly secret: string | readonly string[];
-  /** Default `"stripe"`. Give endpoints with secrets of their own names of their own. */
+  /**
+   * Stands for this sender in the scope of keys. Default `"stripe"` and a tag of the secrets, so that senders with
+   * secrets of their own are apart; a name of your own leaves the secrets out: then give each sender one.
+   */
   readonly name?: string | undefined;
 }
 
 const header = "stripe-signature";
+
+const names: Readonly<Record<keyof StripeOptions, 1>> = { secret: 1, tolerance: 1, now: 1, name: 1 };
 
 /**
  * Stripe's events, snapshot and thin: `Stripe-Signature` with the time `t` and one or several signatures `v1`,
@@ -37,8 +44,11 @@ const header = "stripe-signature";
  * const { id, timestamp } = await provider.verify(request, body);
  */
 export function stripe(options: StripeOptions): WebhookProvider {
+  checkNames("stripe", options, names);
   const name = requireForm("name", options.name ?? "stripe");
-  const signed = signatureCheck("HMAC-SHA256", requireForms("secret", options.secret, /^whsec_\S+$/));
+  const secrets = requireForms("secret", options.secret, /^whsec_\S+$/);
+  const signed = signatureCheck("HMAC-SHA256", secrets);
+  const tags = secretTags(options.name, secrets);
   const checkTolerance = toleranceCheck(name, options, 300_000);
 
   return {
@@ -55,7 +65,7 @@ export function stripe(options: StripeOptions): WebhookProvider {
       const timestamp = parseSeconds(name, header, seconds);
       checkTolerance(timestamp);
       if (!(await signed(signatures, body, `${seconds}.`))) throw badSignature(name);
-      return { id: await bodyId(body, "id"), timestamp, idSigned: true };
+      return { id: await bodyId(body, "id"), timestamp, idSigned: true, ...(await tags()) };
     },
   };
 }

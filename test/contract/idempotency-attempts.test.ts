@@ -222,6 +222,33 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
     );
   });
 
+  if (count === 3) {
+    test("keep it also at an endpoint that is late to write what is taken back", async () => {
+      const key = freshKey();
+      await crash(key);
+      const { idempotency, links } = clientOf(store);
+      const takenBack = gate();
+      const second = (word: unknown) => /^A1 \S+ 2$/.test(String(word));
+      for (const link of links) {
+        let isWritten = false;
+        link.fate = (command) => {
+          if (!command.some(second)) return "delivered";
+          if (isWritten) {
+            // What it is replaced with again.
+            takenBack.open();
+            return "delivered";
+          }
+          isWritten = true;
+          return link === links[2] ? { before: () => takenBack.passed } : "reply lost";
+        };
+      }
+      const { error } = await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never));
+      expect(error).toBeInstanceOf(QuorumError);
+      await allArrived(links);
+      expect((await idempotency.inspect(key)).attempts).toBe(1);
+    });
+  }
+
   test("run when waiting brings back what could not be counted", async () => {
     const { idempotency, links } = clientOf(store, { wait: 15_000, backoff });
     let failures = 0;

@@ -247,7 +247,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
         for (const link of links) link.fate = () => "refused";
         return "kept";
       });
-      expect(outcome).toEqual({ status: "executed", value: "kept" });
+      expect(outcome).toEqual({ status: "executed", value: "kept", unstored: "no-quorum" });
       for (const link of links) link.fate = () => "delivered";
       await Promise.all(handed);
       for (const record of await recordsOf(store, key)) expect(record).toMatch(/^C1 .*"kept"$/);

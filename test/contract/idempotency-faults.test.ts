@@ -153,7 +153,7 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
         for (const link of links) link.fate = () => "refused";
         return "the effect";
       });
-      expect(outcome).toEqual({ status: "executed", value: "the effect" });
+      expect(outcome).toEqual({ status: "executed", value: "the effect", unstored: "no-quorum" });
       expect(events).toEqual(["unstored"]);
       expect(await states(key)).toEqual(new Array(count).fill("pending"));
       const busy = await outcomeOf(healthy.idempotency.run(key, () => expect.unreachable("busy")));
@@ -339,7 +339,7 @@ describe.concurrent("a server that is killed while the handler runs", () => {
       await only.stop();
       return "done";
     });
-    expect(outcome).toEqual({ status: "executed", value: "done" });
+    expect(outcome).toEqual({ status: "executed", value: "done", unstored: "no-quorum" });
     const down = await outcomeOf(client().run(key, () => expect.unreachable("nobody could tell")));
     expect(down.error).toBeInstanceOf(QuorumError);
     await only.start();

@@ -208,8 +208,8 @@ describe("examples/lambda/queue", () => {
     service.rule = ({ path }) => (path.endsWith(slow) ? undefined : 204);
     expect(failures(await handler(batch(message(slow), message(quick)), context))).toEqual(["message-1"]);
     expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
-    expect(await stage.recordsLeft(slow, queue)).toEqual([-2, -2, -2]);
-    expect(Math.min(...(await stage.recordsLeft(quick, queue)))).toBeGreaterThan(60_000);
+    expect(await stage.recordsLeft(slow, queue, "run")).toEqual([-2, -2, -2]);
+    expect(Math.min(...(await stage.recordsLeft(quick, queue, "run")))).toBeGreaterThan(60_000);
   });
 
   it("leaves a crashed invocation's order alone for the lease, then ships it", async () => {
@@ -231,13 +231,13 @@ describe("examples/lambda/queue", () => {
     await service.next();
     instance.kill("SIGKILL");
     expect(await instance.ended).toBe("SIGKILL");
-    const left = Math.max(...(await stage.recordsLeft(order, queue)));
+    const left = Math.max(...(await stage.recordsLeft(order, queue, "run")));
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(30_000);
     const handler = await load();
     service.rule = () => 204;
     expect(failures(await handler(batch(message(order)), contextOf()))).toEqual(["message-1"]);
-    await stage.endLease(order, queue);
+    await stage.endLease(order, queue, "run");
     expect(failures(await handler(batch(message(order)), contextOf()))).toEqual([]);
     expect(service.calls).toHaveLength(2);
   });

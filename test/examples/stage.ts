@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import type { KeyKind } from "../../src/idempotency/digest.ts";
 import { recordName } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
@@ -76,9 +77,9 @@ export interface Stage {
   /** Runs a command on every endpoint. */
   each(...command: readonly (string | number)[]): Promise<unknown[]>;
   /** ms that what is stored for an idempotency key lives on, by endpoint; −2: nothing is. */
-  recordsLeft(key: string, scope: string): Promise<number[]>;
+  recordsLeft(key: string, scope: string, kind?: KeyKind): Promise<number[]>;
   /** As if the time of a crashed run's lease had passed. */
-  endLease(key: string, scope: string): Promise<void>;
+  endLease(key: string, scope: string, kind?: KeyKind): Promise<void>;
   /** Makes all endpoints answer 502, until the function returned is called. */
   outage(): () => void;
 }
@@ -88,16 +89,16 @@ export async function openStage(): Promise<Stage> {
   const local = await startEndpoints({ count: 3 });
   const each = (...command: readonly (string | number)[]) =>
     Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command)));
-  const recordsLeft = async (key: string, scope: string) =>
-    (await each("PTTL", await recordName(key, scope))) as number[];
+  const recordsLeft = async (key: string, scope: string, kind: KeyKind = "http") =>
+    (await each("PTTL", await recordName(key, scope, kind))) as number[];
   return {
     local,
     each,
     recordsLeft,
-    async endLease(key, scope) {
-      const ended = await each("PEXPIRE", await recordName(key, scope), 1);
+    async endLease(key, scope, kind = "http") {
+      const ended = await each("PEXPIRE", await recordName(key, scope, kind), 1);
       if (!ended.includes(1)) throw new Error(`nothing is stored for ${key}`);
-      const gone = async () => (await recordsLeft(key, scope)).every((left) => left === -2);
+      const gone = async () => (await recordsLeft(key, scope, kind)).every((left) => left === -2);
       await until(gone, "the lease's end");
     },
     outage() {

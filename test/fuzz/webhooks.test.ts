@@ -72,7 +72,7 @@ const senders: Record<string, Sender> = {
   "standard webhooks, v1": standard("v1", "webhook"),
   "standard webhooks, v1a": standard("v1a", "svix"),
   github: {
-    provider: github({ secret }),
+    provider: github({ secret, id: "header" }),
     unsigned: ["x-github-delivery"],
     signature: ["x-hub-signature-256", "sha256=", "hex"],
     sign(id, _seconds, body) {
@@ -81,7 +81,7 @@ const senders: Record<string, Sender> = {
     },
   },
   shopify: {
-    provider: shopify({ secret }),
+    provider: shopify({ secret, id: "header" }),
     unsigned: ["x-shopify-webhook-id", "x-shopify-topic", "x-shopify-shop-domain"],
     signature: ["x-shopify-hmac-sha256", "", "base64"],
     sign(id, _seconds, body) {
@@ -95,7 +95,7 @@ const senders: Record<string, Sender> = {
     },
   },
   linear: {
-    provider: linear({ secret, now: clock }),
+    provider: linear({ secret, id: "header", now: clock }),
     unsigned: ["linear-delivery"],
     tolerance: 60,
     signature: ["linear-signature", "", "hex"],

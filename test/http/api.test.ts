@@ -32,7 +32,8 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
   }
   const never: Handler = () => expect.unreachable("the handler must not run");
   const paid: Handler = () => new Response("paid", { status: 201, headers: { location: "/payments/7" } });
-  const states = async (key: string) => (await recordsOf(store, key)).map((text) => parseRecord(text)?.state);
+  const states = async (key: string) =>
+    (await recordsOf(store, key, [], "http")).map((text) => parseRecord(text)?.state);
   const free = () => new Array(count).fill(null);
 
   test("runs once and replays status, headers and bytes", async () => {
@@ -92,6 +93,10 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     "x".repeat(256),
     `"${"x".repeat(256)}"`,
     '"a" "b"',
+    "a, b",
+    "a,b",
+    '"a", "b"',
+    'a, "b"',
     "café",
   ])("the key %j is 400", async (key) => {
     const response = await serving(never)(post(key));
@@ -156,7 +161,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
   test("the same key in other scopes is another key", async () => {
     const key = freshKey();
     let runs = 0;
-    for (const scope of ["a", "b", ["a", "b"], []]) {
+    for (const scope of ["a", "b", ["a", "b"], ["a:b"]]) {
       const fetch = serving(() => new Response(`${++runs}`), { scope });
       const own = await (await fetch(post(key))).text();
       expect(await (await fetch(post(key))).text()).toBe(own);
@@ -164,7 +169,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(runs).toBe(4);
   });
 
-  test.each([500, 503, 408, 409, 423, 425, 429])(
+  test.each([500, 503, 401, 403, 408, 409, 423, 425, 429])(
     "%i is passed through and the key is free",
     async (status) => {
       const key = freshKey();
@@ -178,7 +183,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       const first = await seen(await fetch(post(key)));
       expect(first).toMatchObject({ status, headers: { "x-why": "because", "set-cookie": "a=1" } });
       expect(new TextDecoder().decode(first.bytes)).toBe("no");
-      expect(await recordsOf(store, key)).toEqual(free());
+      expect(await recordsOf(store, key, [], "http")).toEqual(free());
       expect(await (await fetch(post(key))).text()).toBe("yes");
       expect(events.map(({ type }) => type)).toEqual(["failed", "executed"]);
     },
@@ -287,7 +292,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       (key: string, text: () => string): Handler =>
       async () => {
         await allArrived(client.links);
-        const name = await recordName(key);
+        const name = await recordName(key, [], "http");
         const record = text();
         for (let index = 0; index < count; index += 1) await store.execute(index, ["SET", name, record]);
         return new Response("mine", { headers: { "x-mine": "1", "access-control-allow-origin": "*" } });
@@ -314,7 +319,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
 
     test("409 when it came to nothing; the handler does not run again", async () => {
       const key = freshKey();
-      const name = await recordName(key);
+      const name = await recordName(key, [], "http");
       let runs = 0;
       const fetch = serving(async (request, run) => {
         runs += 1;
@@ -331,7 +336,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       });
       expect(await problemIn(await fetch(post(key)))).toEqual({ status: 409, code: "LEASE_LOST" });
       expect(runs).toBe(1);
-      await until(async () => (await recordsOf(store, key)).every((text) => text === null));
+      await until(async () => (await recordsOf(store, key, [], "http")).every((text) => text === null));
     });
   });
 
@@ -350,7 +355,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
 
   test("what is no response is a 500, and changes nothing", async () => {
     const key = freshKey();
-    const name = await recordName(key);
+    const name = await recordName(key, [], "http");
     for (let index = 0; index < count; index += 1) {
       await store.execute(index, [
         "SET",
@@ -376,7 +381,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       if (value) expect([value.status, await value.text()]).toEqual([500, "Internal Server Error"]);
       else expect(error).toBe(failure);
       expect(runs).toBe(1);
-      expect(await recordsOf(store, key)).toEqual(free());
+      expect(await recordsOf(store, key, [], "http")).toEqual(free());
     },
   );
 });

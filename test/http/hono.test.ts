@@ -30,7 +30,8 @@ afterAll(() => store.close());
 
 const timeout = 10_000;
 const once = () => idempotent({ redlock, timeout });
-const free = async (key: string) => (await recordsOf(store, key)).every((record) => record === null);
+const free = async (key: string) =>
+  (await recordsOf(store, key, [], "http")).every((record) => record === null);
 
 describe("a handler that throws", () => {
   test.each([
@@ -154,7 +155,7 @@ describe("middleware further out", () => {
     const app = new Hono().use(cors()).post("/payments", once(), async (c) => {
       await allArrived(client.links);
       const other = pendingText({ token: "tother", startedAt: Date.now(), fingerprint: "-" });
-      await store.execute(0, ["SET", await recordName(key), other]);
+      await store.execute(0, ["SET", await recordName(key, [], "http"), other]);
       return c.text("mine", 201, { "set-cookie": "a=1", "x-mine": "1" });
     });
     const response = await app.fetch(post(key, { headers: { origin: "https://a.example" } }));
@@ -326,5 +327,5 @@ test("a HEAD request is answered without a body, by GET's handler", async () => 
     const response = await app.fetch(post(key, { method: "HEAD", body: null }));
     expect([response.status, await response.text()]).toEqual([200, ""]);
   }
-  await until(async () => (await recordsOf(store, key))[0]?.startsWith("C1 ") ?? false);
+  await until(async () => (await recordsOf(store, key, [], "http"))[0]?.startsWith("C1 ") ?? false);
 });

@@ -30,6 +30,15 @@ describe("wrong options are refused at set-up", () => {
       ["onEvent", { redlock, onEvent: "log" }, TypeError, /onEvent.*log/],
       ["maxRequestBody", { redlock, maxRequestBody: -1 }, RangeError, /maxRequestBody.*-1/],
       ["maxResponseBody", { redlock, maxResponseBody: 1.5 }, RangeError, /maxResponseBody.*1\.5/],
+      [
+        "a body beyond maxResult",
+        { redlock, maxResponseBody: 500_000 },
+        RangeError,
+        /maxResponseBody.*483616/,
+      ],
+      ["maxResult", { redlock, maxResult: 10 }, RangeError, /maxResult.*10/],
+      ["a misspelt option", { redlock, retension: 1 }, TypeError, /"retension"; did you mean retention\?/],
+      ["a lock's option", { redlock, ttl: 1_000 }, TypeError, /has no option "ttl"/],
       ["a retention below the lease", { redlock, retention: 10 }, RangeError, /retention.*10/],
       ["lease", { redlock, lease: 5 }, RangeError, /5/],
       [
@@ -89,6 +98,12 @@ describe("wrong options are refused at set-up", () => {
     ["status", { redlock, resource: "a", status: 500 }, RangeError, /status.*500/],
     ["ttl", { redlock, resource: "a", ttl: 5 }, RangeError, /ttl.*5/],
     ["waitUntil", { redlock, resource: "a", waitUntil: {} }, TypeError, /waitUntil/],
+    [
+      "a misspelt option",
+      { redlock, resource: "a", fencng: true },
+      TypeError,
+      /lock .*did you mean fencing\?/,
+    ],
     ["none", undefined, TypeError, /options/],
   ])("lock: %s", (_what, options, type, message) => {
     expect(() => lock(options as never)).toThrow(type);

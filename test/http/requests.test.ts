@@ -133,7 +133,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     const fetch = serving(() => expect.unreachable("nobody waits for it"));
     const response = await fetch(post(key, { signal: AbortSignal.abort() }));
     expect(await problemIn(response)).toEqual({ status: 499, code: "ABORTED" });
-    await until(async () => (await recordsOf(store, key)).every((record) => record === null));
+    await until(async () => (await recordsOf(store, key, [], "http")).every((record) => record === null));
   });
 
   test("the handler's signal aborts when its lease is lost", async () => {
@@ -170,7 +170,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     slow.finish(new Response("done"));
     expect(settled).toBe(false);
     await answer;
-    expect((await recordsOf(store, key))[0]).toMatch(/^C1 /);
+    expect((await recordsOf(store, key, [], "http"))[0]).toMatch(/^C1 /);
     await whole;
   });
 

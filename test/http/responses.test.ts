@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EndpointError } from "../../src/errors.ts";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { responseCodec } from "../../src/http/stored.ts";
 import { freshKey } from "../support/settled.ts";
 import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
-import { delivery, type Handler, post, provider, seen, stands, stores } from "./stand.ts";
+import { delivery, type Handler, post, problemIn, provider, seen, stands, stores } from "./stand.ts";
 
 const bytes = (...values: number[]) => new Uint8Array(values);
 const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
@@ -214,6 +215,63 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect(again).toMatchObject({ status: 200, bytes: text("12345") });
     expect(again.headers).not.toHaveProperty("idempotent-replayed");
     expect(runs).toBe(2);
+  });
+
+  /** Of all that is sent, what has more than so many bytes is refused for its size. */
+  function refusingAbove(size: number) {
+    const { redlock, links } = clientOf(store);
+    for (const link of links) {
+      link.fate = (command) =>
+        JSON.stringify(command).length <= size
+          ? "delivered"
+          : {
+              before() {
+                throw new EndpointError(link.name, "http", "HTTP 413, no usable reply", { status: 413 });
+              },
+            };
+    }
+    return redlock;
+  }
+
+  test("a response that the store refuses for its size is done once, and duplicates are told so", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const events: string[] = [];
+    const handler: Handler = () => new Response(`${++runs}`.repeat(10_000));
+    const onEvent = ({ type }: { type: string }) => events.push(type);
+    const fetch = serving(handler, { redlock: refusingAbove(5_000), onEvent });
+    expect((await (await fetch(post(key))).text()).length).toBe(10_000);
+    for (let time = 0; time < 2; time += 1) {
+      const response = await fetch(post(key));
+      expect(response.headers.has("retry-after")).toBe(false);
+      expect(await problemIn(response)).toEqual({ status: 410, code: "RESULT_UNAVAILABLE" });
+    }
+    expect(runs).toBe(1);
+    expect(events).toEqual(["unstored", "omitted", "refused", "omitted", "refused"]);
+  });
+
+  test("a webhook's duplicate of it is 2xx, so that its sender stops", async () => {
+    const id = freshKey();
+    let runs = 0;
+    const handler: Handler = () => new Response(`${++runs}`.repeat(10_000));
+    const fetch = serving(handler, { provider, redlock: refusingAbove(5_000) });
+    await fetch(delivery(id));
+    const again = await seen(await fetch(delivery(id)));
+    expect(again).toMatchObject({ status: 200, bytes: new Uint8Array() });
+    expect(again.headers).toEqual({ "idempotent-body": "omitted", "idempotent-replayed": "true" });
+    expect(runs).toBe(1);
+  });
+
+  test("the largest body that may be stored is stored, whatever is in it", async () => {
+    for (const body of [text('"\n'.repeat(120_000)), new Uint8Array(240_000).fill(0xff)]) {
+      const { first, again, runs } = await twice(() => new Response(body), {
+        maxResponseBody: 240_000,
+        maxResult: 520_000,
+      });
+      expect(Buffer.compare(first.bytes, body)).toBe(0);
+      expect(Buffer.compare(again.bytes, body)).toBe(0);
+      expect(runs).toBe(1);
+    }
   });
 
   test("a large answer to a webhook counts as handled", async () => {

@@ -56,7 +56,7 @@ export function post(
 }
 
 export const secret = "it is a secret to everybody";
-export const provider = github({ secret });
+export const provider = github({ secret, id: "header", name: "github" });
 
 /** A delivery as GitHub sends it. */
 export function delivery(

@@ -22,7 +22,7 @@ export const idempotencyMutants: readonly Mutant[] = [
         file: "scripts.ts",
         find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
         replace:
-          'if found[i] and (op == "renew" and string.sub(ARGV[6], 1, 3) == "C1 " or string.sub(found[i], from) == string.sub(value, from)) then',
+          'if found[i] and (op == "renew" and string.find(ARGV[6], "^[CN]1 ") or string.sub(found[i], from) == string.sub(value, from)) then',
       },
     ],
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
@@ -152,11 +152,47 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "no quorum has the result, and nobody goes on trying",
     patches: [
       {
-        file: "idempotency/run.ts",
-        find: '      case "granted":\n        return this.#report("executed");',
-        replace: '      case "no quorum":\n      case "granted":\n        return this.#report("executed");',
+        file: "idempotency/complete.ts",
+        find: 'if (first.verdict !== "no quorum") return first;',
+        replace: 'return { ...first, verdict: first.verdict === "refused" ? "refused" : "granted" };',
       },
     ],
     noticedBy: ["a stored result stands", "replays agree"],
+  },
+  {
+    name: "result without JSON fails its run",
+    breaks: "the effect has happened, and is repeated by every retry",
+    patches: [
+      {
+        file: "idempotency/result.ts",
+        find: 'return { unstored: "unserializable", error };',
+        replace: "throw error;",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "result too large for the store is sent again and again",
+    breaks: "it is never stored, and the effect is repeated after every lease",
+    patches: [
+      {
+        file: "idempotency/complete.ts",
+        find: "unstored || !isTooLarge(write)",
+        replace: "unstored || isTooLarge(write) || true",
+      },
+    ],
+    noticedBy: ["requests are bounded", "waiters are served"],
+  },
+  {
+    name: "claim outlives the deadline",
+    breaks: "a run that its platform stopped keeps its key for the rest of the lease",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: "Math.ceil(Math.min(ttl, left + timeout))",
+        replace: "Math.ceil(Math.min(ttl, left + 30_000))",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
   },
 ];

@@ -10,6 +10,9 @@ import type { World } from "./world.ts";
 /** What a client is told. */
 type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
 
+/** The longest word of a command that servers take: beyond every script, below what some runs return. */
+const longestWord = 20_000;
+
 /**
  * The way from one process to one server, with everything that the weather does to messages on it.
  *
@@ -114,6 +117,11 @@ export function link(
 
   function execute(command: Command, copy: number): Answer {
     world.count("executions");
+    if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
+      world.count("request too large");
+      wire.refusedForSize(process, server, command);
+      return failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
+    }
     const request = readRequest(command);
     const takes = request.operation === "take" || request.operation === "restore";
     const stood = takes ? timeLeft(request) : 0;

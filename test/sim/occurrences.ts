@@ -21,6 +21,7 @@ export const mustOccur: readonly string[] = [
   "request overtaken",
   "request sent again by the client in between",
   "request to a silent endpoint",
+  "request too large",
   // what calls came to
   "aborted",
   "barrier passed",
@@ -68,6 +69,9 @@ export const mustOccur: readonly string[] = [
   "run lost",
   "run mismatch",
   "run replayed",
+  "run: result unavailable",
+  "run: unstored, too-large",
+  "run: unstored, unserializable",
   "run threw",
   "run: busy",
   "run: no quorum",

@@ -18,6 +18,8 @@ export interface Request {
   readonly tombstone: string | undefined;
   /** Asks an owner's or a grant's value to stay, and raises counters only. */
   readonly raises: boolean;
+  /** ms for which the value is to stand, of a register's. */
+  readonly ttl?: number;
   /** The value is one of a set's. */
   readonly isMember?: boolean;
   /** Where a writer that waits is announced, and by what name, if this announces it. */
@@ -34,7 +36,8 @@ export function readRequest(command: Command): Request {
     const operation = words.includes("IFEQ") ? "renew" : "take";
     // A take says its value itself; a renewal compares with the one that it replaces.
     const value = operation === "take" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
-    return { operation, keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false };
+    const ttl = Number(words[words.indexOf("PX") + 1]);
+    return { operation, keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false, ttl };
   }
   if (name === "DELEX") {
     const value = words[words.indexOf("IFEQ") + 1]!;
@@ -58,6 +61,7 @@ export function readRequest(command: Command): Request {
     from: Number(from),
     tombstone: names[Number(keyCount)],
     raises: operation === "renew" && ttl === "0" && count > Number(keyCount),
+    ttl: Number(ttl),
   };
 }
 
@@ -116,6 +120,6 @@ function readAnnouncement(keys: string[], [value = ""]: string[]): Request {
 
 /** The part of a value that is new in every round: a lock's nonce, or a run's token. */
 export function nonceOf(value: string): string {
-  const record = /^[PC]1 (\S+) /.exec(value);
+  const record = /^[PCN]1 (\S+) /.exec(value);
   return record ? record[1]! : value.slice(0, 33);
 }

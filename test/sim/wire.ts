@@ -5,6 +5,9 @@ import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import type { World } from "./world.ts";
 
+/** How often a result may be sent to a server that refuses it for its size. */
+const mostUploads = 8;
+
 /** What passed between a client and one endpoint about one grant. */
 interface Trail {
   readonly process: Process;
@@ -52,6 +55,10 @@ export class Wire {
 
   /** By server, key and name: who announced a writer there last, and when. */
   readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
+  /** By token of a run and server: how many uploads of its result the server refused for their size. */
+  readonly #uploads = new Map<string, number>();
+  /** By token of a run: the longest ttl, in ms, that its claim was sent with. */
+  readonly #claims = new Map<string, number>();
 
   /** What debounced calls announce. */
   readonly announcements: Announcements;
@@ -67,7 +74,12 @@ export class Wire {
       return;
     }
     const trail = this.#trail(process, server, request);
-    if (request.operation === "take" && request.value.startsWith("C1")) trail.completed = true;
+    const completes = command.some((word) => /^[CN]1 /.test(String(word)));
+    if (request.value.startsWith("P1 ") && !completes && request.operation !== "drop") {
+      const nonce = nonceOf(request.value);
+      this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, request.ttl ?? 0));
+    }
+    if (request.operation === "take" && completes) trail.completed = true;
     else if (request.operation === "take") {
       trail.takes += 1;
       const nonce = nonceOf(request.value);
@@ -83,9 +95,7 @@ export class Wire {
       trail.drops += 1;
       trail.owed = false;
     }
-    if (request.operation === "renew" && command.some((word) => String(word).startsWith("C1 "))) {
-      trail.completed = true;
-    }
+    if (request.operation === "renew" && completes) trail.completed = true;
   }
 
   /** @param copy which execution of the same request it is, the first being 0 */
@@ -180,6 +190,22 @@ export class Wire {
   /** The nonce of the last round of a process for a key. */
   lastRound(process: Process, key: string): string | undefined {
     return this.#last.get(`${process.name} ${key}`);
+  }
+
+  /** A few times at most: where other endpoints fail as well, a retry may find enough that take it. */
+  refusedForSize(process: Process, server: Server, command: Command): void {
+    const record = command.map(String).find((word) => word.startsWith("C1 ")) ?? "";
+    const upload = `${nonceOf(record)} ${server.name}`;
+    const times = (this.#uploads.get(upload) ?? 0) + 1;
+    this.#uploads.set(upload, times);
+    if (times !== mostUploads + 1) return;
+    const detail = `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
+    this.#world.violate("requests are bounded", detail);
+  }
+
+  /** The longest ttl, in ms, that a run's claim was sent with. */
+  longestClaim(token: string): number {
+    return this.#claims.get(token) ?? 0;
   }
 
   /** How many endpoints have renewed a grant, and when the first of them did so for the first time. */

@@ -4,6 +4,7 @@ import {
   Idempotency,
   InProgressError,
   LeaseLostError,
+  ResultUnavailableError,
 } from "../../src/idempotency/index.ts";
 import { QuorumError, type RedlockErrorCode } from "../../src/index.ts";
 import { quorumOf } from "../../src/quorum.ts";
@@ -11,6 +12,20 @@ import type { Actor } from "./actor.ts";
 import { drawOptions } from "./actor.ts";
 import { type Hold, newHold } from "./holds.ts";
 import type { World } from "./world.ts";
+
+/**
+ * What a handler returns: mostly a text, now and then what has no JSON, what `maxResult` keeps from being sent, and
+ * what the servers refuse for its size. By the number of the value, so that nothing that is drawn shifts.
+ */
+function resultOf(value: string, serial: number): { readonly result: unknown; readonly maxResult: number } {
+  if (serial % 9 === 4) return { result: { value, id: 1n }, maxResult: 1_000_000 };
+  if (serial % 9 === 7) return { result: value.padEnd(1_500, "."), maxResult: 1_000 };
+  if (serial % 9 === 8) return { result: value.padEnd(25_000, "."), maxResult: 100_000 };
+  return { result: value, maxResult: 1_000_000 };
+}
+
+/** Stands for the results of all runs that could not store theirs. */
+const noResult = "no result";
 
 /** What is known of one key: what handlers returned, and what calls were told. */
 interface Story {
@@ -33,9 +48,9 @@ export class Stories {
   }
 
   /** A value that no other handler returns. */
-  nextValue(): string {
+  nextValue(): { readonly value: string; readonly serial: number } {
     this.#serial += 1;
-    return `result ${this.#serial}`;
+    return { value: `result ${this.#serial}`, serial: this.#serial };
   }
 
   returned(key: string, value: string): void {
@@ -113,7 +128,7 @@ export async function workIdempotency(actor: Actor, stories: Stories): Promise<v
 export async function takeTurnWithKey(actor: Actor, stories: Stories, bound: number): Promise<void> {
   const length = actor.draw.between(1, 30);
   const key = isUndecidable(actor.world, "k1") ? "k0" : "k1";
-  const patience = { wait: 10 * bound, bound, codes: [] as const };
+  const patience = { wait: 10 * bound, bound, codes: ["RESULT_UNAVAILABLE"] as const };
   await run(actor, stories, key, { lease: 5_000, length, throws: false, backoff: {}, ...patience });
 }
 
@@ -124,7 +139,7 @@ export async function takeTurnWithKey(actor: Actor, stories: Stories, bound: num
 function isUndecidable({ servers }: World, key: string): boolean {
   const answering = servers.filter(({ silent }) => !silent);
   const records = answering.map((server) => String(server.execute(["GET", storedKey(key)])));
-  const results = records.filter((record) => record.startsWith("C1 "));
+  const results = records.filter((record) => /^[CN]1 /.test(record));
   const most = Math.max(0, ...results.map((result) => results.filter((other) => other === result).length));
   return results.length > 0 && most + records.length - results.length < quorumOf(servers.length);
 }
@@ -157,17 +172,21 @@ async function run(actor: Actor, stories: Stories, key: string, plan: RunPlan): 
   const { length, throws, bound, codes, ...options } = plan;
   const failure = new Error("the handler failed");
   const invoked = world.now;
-  const value = stories.nextValue();
+  const { value, serial } = stories.nextValue();
+  const { result, maxResult } = resultOf(value, serial);
+  const story = result === value ? value : noResult;
+  const left = (plan.deadline ?? Infinity) - process.now();
   let stored = false;
   let hold: Hold | undefined;
   const idempotency = new Idempotency(redlock, {
     // Far beyond the end of the simulation.
     retention: 86_400_000,
-    onEvent: ({ type }) => {
-      world.count(`run: ${type}`);
-      if (type === "executed") {
+    maxResult,
+    onEvent: ({ type, reason }) => {
+      world.count(`run: ${type}${reason ? `, ${reason}` : ""}`);
+      if (type === "executed" || (type === "unstored" && reason !== "no-quorum")) {
         stored = true;
-        stories.stored(key, value);
+        stories.stored(key, story);
       }
     },
   });
@@ -176,21 +195,26 @@ async function run(actor: Actor, stories: Stories, key: string, plan: RunPlan): 
     process,
     `run ${key} ${JSON.stringify(options)}`,
     bound ?? Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout,
-    codes ?? ["IN_PROGRESS", "FINGERPRINT_MISMATCH", "LEASE_LOST", "NO_QUORUM"],
+    codes ?? ["IN_PROGRESS", "FINGERPRINT_MISMATCH", "LEASE_LOST", "NO_QUORUM", "RESULT_UNAVAILABLE"],
     () =>
-      idempotency.run(key, { scope: "sim", ...options }, async ({ signal, remaining, token }) => {
+      idempotency.run<unknown>(key, { scope: "sim", ...options }, async ({ signal, remaining, token }) => {
         stories.begins(key, process.name);
         hold = claim(actor, key, token, invoked, remaining, () => signal.aborted);
         await actor.sleep(length);
         hold.releaseInvoked = world.now;
         claims.end(hold);
         if (throws) throw failure;
-        stories.returned(key, value);
-        return value;
+        stories.returned(key, story);
+        return result;
       }),
     (error) => error === failure || error === options.signal?.reason,
   );
   if (hold) {
+    const claimed = wire.longestClaim(hold.nonce);
+    if (claimed > Math.max(0, left) + timeout + 2) {
+      const detail = `${process.name} claims ${key} for ${claimed} ms, ${left.toFixed()} before its end`;
+      world.violate("nothing is abandoned", detail, []);
+    }
     const renewals = wire.renewals(hold.nonce);
     const most = 12 + (3 * (world.now - invoked)) / (plan.backoff.min ?? 25);
     if (renewals > most) {
@@ -198,16 +222,25 @@ async function run(actor: Actor, stories: Stories, key: string, plan: RunPlan): 
     }
   }
   if ("value" in outcome) {
-    const { status } = outcome.value;
+    const { status, unstored } = outcome.value;
+    // Nothing but the weather may keep a result, or what stands for it, from its quorum.
+    if (unstored === "no-quorum" && bound !== undefined) {
+      world.violate("waiters are served", `${process.name}: the result of ${key} is not stored`);
+    }
     world.count(`run ${status}`);
     if (status === "replayed") stories.replayed(key, String(outcome.value.value), invoked);
-    else if (outcome.value.value !== value) {
+    else if (outcome.value.value !== result) {
       world.violate(
         "the routine's outcome wins",
-        `${process.name}: ${outcome.value.value} instead of ${value}`,
+        `${process.name}: ${String(outcome.value.value)} instead of ${value}`,
       );
     }
     if (status === "executed" && !stored) world.count("executed, not stored");
+    return;
+  }
+  if (outcome.error instanceof ResultUnavailableError) {
+    world.count("run: result unavailable");
+    stories.replayed(key, noResult, invoked);
     return;
   }
   judge(actor, key, outcome.error, failure);

@@ -1,7 +1,7 @@
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { type Dialect, type Endpoint, httpEndpoint } from "../../src/endpoint.ts";
 import { keyOf } from "../../src/grant.ts";
-import { hashKey } from "../../src/idempotency/digest.ts";
+import { hashKey, type KeyKind } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/index.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
@@ -101,8 +101,9 @@ export async function recordsOf(
   store: OpenStore,
   key: string,
   scope: string | readonly string[] = [],
+  kind: KeyKind = "run",
 ): Promise<(string | null)[]> {
-  const name = await recordName(key, scope);
+  const name = await recordName(key, scope, kind);
   const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["GET", name])));
   return values as (string | null)[];
 }
@@ -123,6 +124,10 @@ export async function ttlsOf(store: OpenStore, key: string): Promise<number[]> {
 }
 
 /** Where an idempotency key's record is in Redis. */
-export async function recordName(key: string, scope: string | readonly string[] = []): Promise<string> {
-  return keyOf("redlock", "idem", await hashKey(scope, key));
+export async function recordName(
+  key: string,
+  scope: string | readonly string[] = [],
+  kind: KeyKind = "run",
+): Promise<string> {
+  return keyOf("redlock", "idem", await hashKey(scope, key, kind));
 }

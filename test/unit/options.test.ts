@@ -12,6 +12,7 @@ import {
 import { Redlock } from "../../src/redlock.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
+import { forbidUnhandledRejections } from "../support/unhandled.ts";
 
 const assembly = { endpoints: [], runtime: systemRuntime };
 const longest = 2_147_483_647;
@@ -229,6 +230,30 @@ describe("checkResources", () => {
 });
 
 describe("handOver", () => {
+  forbidUnhandledRejections();
+
+  test("survives a waitUntil that is asynchronous and rejects, and work that fails", async () => {
+    const failing = () => Promise.reject(new Error("no"));
+    const hostile = () => ({
+      // biome-ignore lint/suspicious/noThenProperty: what a platform may answer
+      get then() {
+        throw new Error("hostile");
+      },
+    });
+    for (const waitUntil of [failing, hostile, { waitUntil: failing }, () => undefined]) {
+      const settings = settingsOf(assembly, { waitUntil: waitUntil as () => void });
+      expect(handOver(settings, Promise.resolve())).toBe(true);
+      expect(handOver(settings, Promise.reject(new Error("failed work")))).toBe(true);
+    }
+  });
+
+  test("hands over a promise that never rejects", async () => {
+    const handed: Promise<unknown>[] = [];
+    const settings = settingsOf(assembly, { waitUntil: (work) => handed.push(work) });
+    expect(handOver(settings, Promise.reject(new Error("failed work")))).toBe(true);
+    await expect(handed[0]).resolves.toBe(undefined);
+  });
+
   const work = Promise.resolve();
 
   test("is false without anybody to take it", () => {

@@ -10,7 +10,7 @@ import {
   parseRecord,
   pendingText,
 } from "../../src/idempotency/record.ts";
-import { json } from "../../src/idempotency/run.ts";
+import { json } from "../../src/idempotency/result.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`record SEED=${seed}`);

@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { createRequire } from "node:module";
 import { sign, verify as vendorVerifies } from "@octokit/webhooks-methods";
 import fc from "fast-check";
@@ -39,7 +39,8 @@ describe("github", () => {
   it("accepts GitHub's own documented example", async () => {
     const signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
     const verified = await github({ secret }).verify(signed(signature), bytes("Hello, World!"));
-    expect(verified).toEqual({ id: delivery, idSigned: false });
+    expect(verified).toMatchObject({ deliveryId: delivery, idSigned: true });
+    expect(verified.id).toBe(createHash("sha256").update("Hello, World!").digest("hex"));
   });
 
   it("accepts every example payload of GitHub as the vendor's package signs it", async () => {
@@ -106,7 +107,10 @@ describe("github", () => {
   ])("checks a body byte for byte: %s", async (_, body) => {
     const provider = github({ secret });
     const from = signed(`sha256=${hex(secret, body)}`);
-    await expect(provider.verify(from, body)).resolves.toMatchObject({ id: delivery });
+    await expect(provider.verify(from, body)).resolves.toMatchObject({
+      deliveryId: delivery,
+      idSigned: true,
+    });
     const longer = new Uint8Array(body.length + 1);
     longer.set(body);
     expect((await refusal(provider, from, longer)).reason).toBe("bad-signature");
@@ -125,7 +129,7 @@ describe("github", () => {
   it("imports the keys once, with the first delivery", async () => {
     const importKey = vi.spyOn(crypto.subtle, "importKey");
     try {
-      const provider = github({ secret: ["one", "two"] });
+      const provider = github({ secret: ["one", "two"], name: "hook" });
       expect(importKey).not.toHaveBeenCalled();
       const from = signed(`sha256=${hex("two", "{}")}`);
       await provider.verify(from, bytes("{}"));
@@ -204,13 +208,15 @@ describe("github", () => {
       "bad-signature",
     ],
   ] as const)("refuses: %s", async (_, headers, reason) => {
-    expect((await refusal(github({ secret }), request(headers), bytes("{}"))).reason).toBe(reason);
+    expect((await refusal(github({ secret, id: "header" }), request(headers), bytes("{}"))).reason).toBe(
+      reason,
+    );
   });
 
   it("takes an id of 255 characters", async () => {
     const id = "~".repeat(255);
-    const verified = await github({ secret }).verify(signed(`sha256=${good}`, id), bytes("{}"));
-    expect(verified.id).toBe(id);
+    const verified = await github({ secret, id: "header" }).verify(signed(`sha256=${good}`, id), bytes("{}"));
+    expect(verified).toMatchObject({ id, deliveryId: id, idSigned: false });
   });
 
   it("keeps the secret, the expected signature and what was sent out of its errors", async () => {

@@ -5,8 +5,10 @@ import {
   discord,
   github,
   linear,
+  secretTag,
   shopify,
   slack,
+  standardWebhooks,
   stripe,
   type WebhookProvider,
 } from "../../src/webhooks/index.ts";
@@ -20,7 +22,8 @@ afterAll(() => check.mockRestore());
 
 const seconds = 1_763_714_567;
 const at = seconds * 1_000;
-const options = { secret: "whsec_secret", now: () => at };
+const options = { secret: "whsec_secret" };
+const timed = { ...options, now: () => at };
 const hex = "0".repeat(64);
 const base64 = Buffer.alloc(32).toString("base64");
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -31,11 +34,11 @@ function verify(provider: WebhookProvider, headers: Record<string, string>, text
 }
 
 describe.each([
-  ["stripe", "id", stripe(options), { "stripe-signature": `t=${seconds},v1=${hex}` }],
+  ["stripe", "id", stripe(timed), { "stripe-signature": `t=${seconds},v1=${hex}` }],
   [
     "slack",
     "event_id",
-    slack(options),
+    slack(timed),
     { "x-slack-signature": `v0=${hex}`, "x-slack-request-timestamp": String(seconds) },
   ],
   [
@@ -70,32 +73,41 @@ describe.each([
 });
 
 describe.each([
-  ["github", github, { "x-hub-signature-256": `sha256=${hex}` }, "x-github-delivery"],
+  [
+    "github",
+    github as (options: object) => WebhookProvider,
+    { "x-hub-signature-256": `sha256=${hex}` },
+    "x-github-delivery",
+  ],
   [
     "shopify",
-    shopify,
+    (given: object) => shopify({ ...(given as typeof options), topics: "orders/paid" }),
     { "x-shopify-hmac-sha256": base64, "x-shopify-topic": "orders/paid", "x-shopify-shop-domain": "a" },
     "x-shopify-webhook-id",
   ],
-  ["linear", linear, { "linear-signature": hex }, "linear-delivery"],
+  [
+    "linear",
+    (given: object) => linear({ ...(given as typeof options), now: () => at }),
+    { "linear-signature": hex },
+    "linear-delivery",
+  ],
 ] as const)("the id of %s", (_, make, headers, idHeader) => {
   const body = `{"n":1,"webhookTimestamp":${at}}`;
   const of = (id: "header" | "body" | undefined, more: Record<string, string>, text = body) =>
     verify(make({ ...options, id }), { ...headers, ...more }, text);
 
-  it("is its header, which nobody signed, unless another is asked for", async () => {
-    for (const id of [undefined, "header"] as const) {
-      const told = await of(id, { [idHeader]: "one" });
-      expect(told).toMatchObject({ id: "one", idSigned: false });
-      await expect(of(id, {})).rejects.toMatchObject({ reason: "missing-header" });
-    }
+  it("is its header, which nobody signed, where that is asked for", async () => {
+    const told = await of("header", { [idHeader]: "one" });
+    expect(told).toMatchObject({ id: "one", idSigned: false, deliveryId: "one" });
+    await expect(of("header", {})).rejects.toMatchObject({ reason: "missing-header" });
   });
 
   it("is by the body the same with any header and with none, and another for another body", async () => {
-    const first = await of("body", {});
+    const first = await of(undefined, {});
     expect(first.id).toMatch(/^[0-9a-f]{64}$/);
     expect(first.idSigned).toBe(true);
-    expect(await of("body", { [idHeader]: "one" })).toEqual(first);
+    expect(await of("body", {})).toEqual(first);
+    expect(await of(undefined, { [idHeader]: "one" })).toEqual({ ...first, deliveryId: "one" });
     expect(await of("body", { [idHeader]: "not an id" })).toEqual(first);
     expect((await of("body", {}, body.replace("1", "2"))).id).not.toBe(first.id);
   });
@@ -118,7 +130,69 @@ describe("bodyHash", () => {
 
   it("is the id of a body that GitHub sent", async () => {
     const headers = { "x-hub-signature-256": `sha256=${hex}` };
-    const told = await verify(github({ ...options, id: "body" }), headers, '{"zen":"…"}');
+    const told = await verify(github({ ...options, name: "github" }), headers, '{"zen":"…"}');
     expect(told).toEqual({ id: sha256('{"zen":"…"}'), idSigned: true });
+  });
+});
+
+describe("secretTag", () => {
+  const verified = (provider: WebhookProvider) =>
+    verify(provider, { "x-hub-signature-256": `sha256=${hex}` }, "{}").then(({ secretTags }) => secretTags);
+
+  it("stands for each secret, in their order, unless the provider has a name of its own", async () => {
+    const tags = await verified(github({ secret: ["one", "two"] }));
+    expect(tags).toEqual([await secretTag("one"), await secretTag("two")]);
+    expect(new Set(tags).size).toBe(2);
+    for (const tag of tags!) expect(tag).toMatch(/^[0-9a-f]{32}$/);
+    expect(await verified(github({ secret: "two" }))).toEqual([tags![1]]);
+    expect(await verified(github({ secret: "two", name: "github" }))).toBe(undefined);
+  });
+
+  it("is one-way: nothing that a secret signs has it as its signature, and the secret is not in it", async () => {
+    const tag = await secretTag("one");
+    expect(tag).not.toContain(Buffer.from("one").toString("hex"));
+    expect(tag).not.toBe(sha256("one").slice(0, 32));
+  });
+
+  it("is told of public keys, and of secrets alone where there are both", async () => {
+    const key = (fill: number) => Buffer.alloc(32, fill).toString("base64");
+    const headers = {
+      "webhook-id": "m1",
+      "webhook-timestamp": String(seconds),
+      "webhook-signature": `v1,${base64} v1a,${Buffer.alloc(64).toString("base64")}`,
+    };
+    const tagsOf = async (given: Parameters<typeof standardWebhooks>[0]) =>
+      (await verify(standardWebhooks({ now: () => at, ...given }), headers, "{}")).secretTags;
+    expect(await tagsOf({ secret: key(1), publicKey: key(2) })).toEqual([
+      await secretTag(Buffer.alloc(32, 1)),
+    ]);
+    expect(await tagsOf({ publicKey: key(2) })).toEqual([await secretTag(Buffer.alloc(32, 2))]);
+  });
+});
+
+describe("a misspelt option", () => {
+  it.each([
+    [
+      "github",
+      () => github({ secret: "s", secrets: "t" } as never),
+      /github has no option "secrets"; did you mean secret\?/,
+    ],
+    [
+      "stripe",
+      () => stripe({ ...options, tolerence: 1_000 } as never),
+      /stripe .*"tolerence"; did you mean tolerance\?/,
+    ],
+    ["shopify", () => shopify({ ...options, topic: "a" } as never), /shopify .*did you mean topics\?/],
+    ["slack", () => slack({ ...options, clock: 1 } as never), /slack has no option "clock"$/],
+    ["linear", () => linear({ ...options, ID: "body" } as never), /linear .*did you mean id\?/],
+    [
+      "discord",
+      () => discord({ publicKey: hex, publickey: hex } as never),
+      /discord .*did you mean publicKey\?/,
+    ],
+    ["standardWebhooks", () => standardWebhooks({ header: "svix" } as never), /standardWebhooks .*"header"/],
+  ])("of %s is refused", (_, make, message) => {
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
   });
 });

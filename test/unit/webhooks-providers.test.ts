@@ -1,4 +1,4 @@
-import { createHmac, generateKeyPairSync, sign as signBytes } from "node:crypto";
+import { createHash, createHmac, generateKeyPairSync, sign as signBytes } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
 import { isRedlockError } from "../../src/errors.ts";
 import {
@@ -21,10 +21,18 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const hmac = (secret: string | Uint8Array, content: string | Uint8Array) =>
   createHmac("sha256", secret).update(content);
 
+const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+
 interface Delivery {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array<ArrayBuffer>;
 }
+
+/** Headers that are told, and nothing depends on. */
+const hints = /^(x-github-delivery|x-shopify-webhook-id|linear-delivery)$/;
+
+/** What providers whose senders sign no time know of these options. */
+const named = ({ name }: { readonly name?: string } = {}) => (name === undefined ? {} : { name });
 
 interface Sender {
   make(secret: string | readonly string[], options?: ToleranceOptions & { name?: string }): WebhookProvider;
@@ -52,7 +60,7 @@ const secondsOf = (time: number) => String(Math.floor(time / 1_000));
 
 const senders: Record<string, Sender> = {
   github: {
-    make: (secret, options) => github({ secret, ...options }),
+    make: (secret, options) => github({ secret, ...named(options) }),
     secrets: ["It's a Secret to Everybody", "another secret"],
     badSecrets: [""],
     sign(secret, _time, text = "{}") {
@@ -63,7 +71,7 @@ const senders: Record<string, Sender> = {
     malformed: ["sha256=", "0".repeat(64), `sha1=${"0".repeat(64)}`],
     tolerance: undefined,
     takesTolerance: false,
-    verified: { id: "d-1", idSigned: false },
+    verified: { id: hash("{}"), deliveryId: "d-1", idSigned: true },
   },
   "standard webhooks": {
     make: (secret, options) => standardWebhooks({ secret, ...options }),
@@ -118,7 +126,7 @@ const senders: Record<string, Sender> = {
     verified: { id: "Ev1", timestamp: whole, idSigned: true },
   },
   shopify: {
-    make: (secret, options) => shopify({ secret, ...options }),
+    make: (secret, options) => shopify({ secret, topics: ["orders/paid"], ...named(options) }),
     secrets: ["shpss_0123456789abcdef", "shpss_fedcba9876543210"],
     badSecrets: ["", "shpss_0123456789abcdef\n"],
     sign(secret, _time, text = "{}") {
@@ -134,7 +142,7 @@ const senders: Record<string, Sender> = {
     malformed: ["AAAA", "0".repeat(64), `${"A".repeat(42)}B=`],
     tolerance: undefined,
     takesTolerance: false,
-    verified: { id: "w-1", scope: ["a.myshopify.com", "orders/paid"], idSigned: false },
+    verified: { id: hash("{}"), deliveryId: "w-1", scope: ["orders/paid"], idSigned: true },
   },
   linear: {
     make: (secret, options) => linear({ secret, ...options }),
@@ -148,7 +156,7 @@ const senders: Record<string, Sender> = {
     malformed: ["00", "x".repeat(64), `sha256=${"0".repeat(64)}`],
     tolerance: 60_000,
     takesTolerance: true,
-    verified: { id: "l-1", timestamp: at, idSigned: false },
+    verified: { id: hash('{"action":"update"}'), deliveryId: "l-1", timestamp: at, idSigned: true },
   },
   discord: {
     make: (publicKey, options) => discord({ publicKey, ...options }),
@@ -198,13 +206,13 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
   const provider = sender.make(secret, { now });
 
   it("says what a genuine delivery is", async () => {
-    expect(await verify(provider, sender.sign(secret))).toEqual(sender.verified);
+    expect(await verify(provider, sender.sign(secret))).toMatchObject(sender.verified);
     // The same from anywhere in a larger buffer.
     const { headers, body } = sender.sign(secret);
     const buffer = new Uint8Array(body.length + 9);
     buffer.set(body, 4);
     const part = buffer.subarray(4, 4 + body.length);
-    expect(await verify(provider, { headers, body: part })).toEqual(sender.verified);
+    expect(await verify(provider, { headers, body: part })).toMatchObject(sender.verified);
   });
 
   it("refuses another secret's signature, and one of another body", async () => {
@@ -217,13 +225,15 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
 
   it("accepts each of several secrets, and no other", async () => {
     const both = sender.make([other, secret], { now });
-    for (const one of [secret, other]) expect(await verify(both, sender.sign(one))).toEqual(sender.verified);
+    for (const one of [secret, other])
+      expect(await verify(both, sender.sign(one))).toMatchObject(sender.verified);
     expect((await refusal(sender.make([other], { now }), sender.sign(secret))).reason).toBe("bad-signature");
   });
 
   it("needs every one of its headers", async () => {
     const { headers, body } = sender.sign(secret);
     for (const absent of Object.keys(headers)) {
+      if (hints.test(absent)) continue;
       const { [absent]: _, ...rest } = headers;
       const refused = await refusal(provider, { headers: rest, body });
       expect([absent, refused.reason]).toEqual([absent, "missing-header"]);
@@ -243,7 +253,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     }
     for (const [header, text] of Object.entries(headers)) {
       // A header that takes several signatures says nothing new when it comes twice.
-      if (/^(webhook|stripe)-signature$/.test(header)) continue;
+      if (/^(webhook|stripe)-signature$/.test(header) || hints.test(header)) continue;
       const refused = await refusal(provider, {
         headers: { ...headers, [header]: `${text}, ${text}` },
         body,
@@ -285,7 +295,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     try {
       const options = sender.takesTolerance ? { tolerance: 10_000 } : {};
       const by = sender.make(secret, options);
-      expect(await verify(by, sender.sign(secret))).toEqual(sender.verified);
+      expect(await verify(by, sender.sign(secret))).toMatchObject(sender.verified);
       if (!sender.takesTolerance) return;
       vi.setSystemTime(at + 11_000);
       expect((await refusal(by, sender.sign(secret))).reason).toBe("outside-tolerance");
@@ -358,7 +368,8 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
       expect(importKey).not.toHaveBeenCalled();
       await verify(by, sender.sign(other));
       await verify(by, sender.sign(other));
-      expect(importKey).toHaveBeenCalledTimes(2);
+      // Once to verify, once to tag.
+      expect(importKey).toHaveBeenCalledTimes(4);
       parse.mockClear();
       const { headers } = sender.sign(secret);
       await refusal(by, { headers, body: bytes('{"id":"forged"}') });

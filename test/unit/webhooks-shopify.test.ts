@@ -16,29 +16,34 @@ function verify(headers: Record<string, string>, options: Partial<ShopifyOptions
       ...headers,
     },
   });
-  return shopify({ secret, ...options }).verify(request, body);
+  return shopify({ secret, topics: ["orders/create", "orders/paid"], ...options }).verify(request, body);
 }
+
+const byHeader = { id: "header" } as const;
 
 describe("shopify", () => {
   it("takes the delivery's id before the event's, and the event's where there is no other", async () => {
     const both = { "X-Shopify-Webhook-Id": "w-1", "X-Shopify-Event-Id": "e-1" };
-    expect((await verify(both)).id).toBe("w-1");
-    expect((await verify({ "X-Shopify-Event-Id": "e-1" })).id).toBe("e-1");
+    expect(await verify(both, byHeader)).toMatchObject({ id: "w-1", idSigned: false });
+    expect((await verify({ "X-Shopify-Event-Id": "e-1" }, byHeader)).id).toBe("e-1");
+    // For logs, the same where the body's hash is the id.
+    expect((await verify(both)).deliveryId).toBe("w-1");
+    expect((await verify({ "X-Shopify-Event-Id": "e-1" })).deliveryId).toBe("e-1");
   });
 
   it("does not pass over a delivery's id that is none", async () => {
     const odd = { "X-Shopify-Webhook-Id": "a b", "X-Shopify-Event-Id": "e-1" };
-    await expect(verify(odd)).rejects.toMatchObject({ reason: "malformed-header" });
+    await expect(verify(odd, byHeader)).rejects.toMatchObject({ reason: "malformed-header" });
     const empty = { "X-Shopify-Webhook-Id": "", "X-Shopify-Event-Id": "e-1" };
-    await expect(verify(empty)).rejects.toMatchObject({ reason: "missing-header" });
+    await expect(verify(empty, byHeader)).rejects.toMatchObject({ reason: "missing-header" });
   });
 
   it("keeps shops and topics apart", async () => {
     const id = { "X-Shopify-Event-Id": "e-1" };
     const scopes = [
-      (await verify(id)).scope,
-      (await verify({ ...id, "X-Shopify-Topic": "orders/paid" })).scope,
-      (await verify({ ...id, "X-Shopify-Shop-Domain": "two.myshopify.com" })).scope,
+      (await verify(id, byHeader)).scope,
+      (await verify({ ...id, "X-Shopify-Topic": "orders/paid" }, byHeader)).scope,
+      (await verify({ ...id, "X-Shopify-Shop-Domain": "two.myshopify.com" }, byHeader)).scope,
     ];
     expect(scopes).toEqual([
       ["one.myshopify.com", "orders/create"],
@@ -50,10 +55,21 @@ describe("shopify", () => {
   it("keeps topics apart by the body's hash, and no shop can make a captured body a new one", async () => {
     const id = createHash("sha256").update(body).digest("hex");
     const told = { id, scope: ["orders/create"], idSigned: true };
-    expect(await verify({}, { id: "body" })).toEqual(told);
-    expect(await verify({ "X-Shopify-Shop-Domain": "two.myshopify.com" }, { id: "body" })).toEqual(told);
-    const paid = await verify({ "X-Shopify-Topic": "orders/paid" }, { id: "body" });
+    expect(await verify({}, { name: "shop" })).toEqual(told);
+    expect(await verify({ "X-Shopify-Shop-Domain": "two.myshopify.com" }, { name: "shop" })).toEqual(told);
+    const paid = await verify({ "X-Shopify-Topic": "orders/paid" }, { name: "shop" });
     expect(paid).toEqual({ ...told, scope: ["orders/paid"] });
+  });
+
+  it("takes no topic but those that it is told of, so that none makes a captured body a new one", async () => {
+    const another = verify({ "X-Shopify-Topic": "orders/updated" });
+    await expect(another).rejects.toMatchObject({ reason: "malformed-header" });
+    const one = await verify({}, { topics: "orders/create" });
+    expect(one.scope).toEqual(["orders/create"]);
+    for (const topics of [undefined, [], "", ["a b"], [1]]) {
+      expect(() => shopify({ secret, topics: topics as string[] })).toThrow(TypeError);
+    }
+    expect(() => shopify({ secret })).toThrow(/topics/);
   });
 
   it.each(["", "orders paid", "x".repeat(256), "café"])("refuses the topic %o", async (topic) => {

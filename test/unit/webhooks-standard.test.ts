@@ -59,7 +59,7 @@ async function refusal(by: WebhookProvider, from: Request, content: Uint8Array<A
 describe("standardWebhooks", () => {
   it("accepts what the vendor's package signs", async () => {
     const verified = await provider().verify(delivery(), bytes(body));
-    expect(verified).toEqual({ id, timestamp: at, idSigned: true });
+    expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
   });
 
   it("accepts the signature that the specification's own test data have", async () => {
@@ -254,7 +254,7 @@ describe("standardWebhooks", () => {
     it("accepts a v1a signature of the public key's owner, without a secret", async () => {
       const by = provider({ secret: undefined, publicKey });
       const verified = await by.verify(delivery({ signature: v1a(content) }), bytes(body));
-      expect(verified).toEqual({ id, timestamp: at, idSigned: true });
+      expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
     });
 
     it("refuses another key's signature, and one of other content", async () => {

@@ -89,6 +89,8 @@ describe("a delivery whose first run is not over", () => {
     const delivery = stand.standard("inv_busy");
     const idempotency = new Idempotency(Redlock.fromEnv(stand.env));
     let fail = (_reason: Error): void => undefined;
+    // As the Worker's middleware names it.
+    const ofDelivery = { scope: ["standard-webhooks"], kind: "http" };
     const first = new Promise<void>((begun, notBegun) => {
       const run = () => {
         begun();
@@ -96,7 +98,7 @@ describe("a delivery whose first run is not over", () => {
           fail = reject;
         });
       };
-      idempotency.run(delivery.id, { scope: ["standard-webhooks"] }, run).catch(notBegun);
+      idempotency.run(delivery.id, ofDelivery, run).catch(notBegun);
     });
     await first;
     const response = await stand.send(delivery);

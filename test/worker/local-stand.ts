@@ -75,7 +75,9 @@ export async function openStand(furtherSecrets: Record<string, string> = {}): Pr
     async github(event, example = 0) {
       const payload = githubExamples().find(({ name }) => name === event)?.examples[example];
       if (!payload) throw new Error(`there is no example ${example} of ${event}`);
-      return githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, event, payload, randomUUID());
+      // An event of its own: what is equal to the byte is one delivery.
+      const own = { ...payload, stand: randomUUID() };
+      return githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, event, own, randomUUID());
     },
     standard(id) {
       const payload = { type: "invoice.paid", data: { id } };

@@ -1,0 +1,86 @@
+import type { Vote } from "../errors.ts";
+import type { Settings } from "../options.ts";
+import { type Answer, ask, type Round, unlessAborted, type Verdict } from "../quorum.ts";
+import { type Call, drop, type Register, renew, type Spent, takeOrRead } from "../register.ts";
+import { withdraw } from "../withdraw.ts";
+import { countOf, countText } from "./record.ts";
+import type { Place } from "./store.ts";
+
+/** What counting a run needs of it. */
+interface Counting extends Place {
+  readonly settings: Settings;
+  readonly retention: number;
+  readonly maxAttempts: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A run's place among those of its key that began and neither completed nor failed. */
+export interface Attempt {
+  /** Whether a quorum has it, undefined when the caller's signal ended that; the handler may not begin before. */
+  readonly verdict: Verdict | undefined;
+  /** How many they are, this one included. */
+  readonly count: number;
+  /** The handler has not begun: it does not count. */
+  undo(): Promise<void>;
+  /** The handler has failed, and so has come to an end: nothing counts any more. */
+  clear(): Promise<void>;
+  votes(): Vote[];
+}
+
+/**
+ * Counts a run before its handler begins, within `within` ms. A quorum then has its count, which the next run
+ * finds at one endpoint at least, and exceeds: each run that began has a count of its own, and none goes missing.
+ * Every write compares with what was read or written under this run's token, so that none which comes late can
+ * touch what a later run has counted.
+ */
+export async function countAttempt(
+  { settings, counter, retention, maxAttempts, signal }: Counting,
+  token: string,
+  within: number,
+  spent: Spent,
+): Promise<Attempt> {
+  const timeout = Math.min(settings.timeout, within);
+  const at = (count: number): Register => ({ keys: [counter], value: countText({ count, token }) });
+  type Sight = Answer & { readonly found: string; readonly before: number };
+  const sight = ask(
+    settings,
+    timeout,
+    async (call): Promise<Sight> => {
+      const { other } = await takeOrRead(call, at(1), retention);
+      const before = other === undefined ? 0 : countOf(other);
+      if (before === undefined) throw new Error("what is stored where runs are counted is no count");
+      return { outcome: "granted", found: other ?? at(1).value, before };
+    },
+    spent,
+  );
+  let last: Round<Answer> = sight;
+  let verdict = await unlessAborted(sight, signal);
+  const count = 1 + Math.max(0, ...sight.answers.map((answer) => (answer as Sight | undefined)?.before ?? 0));
+  if (verdict === "granted" && count > 1 && count <= maxAttempts) {
+    last = ask(
+      settings,
+      timeout,
+      async (call): Promise<Answer> => {
+        const seen = await sight.requests[settings.endpoints.indexOf(call.endpoint)]!;
+        if (seen.outcome === "error") throw seen.cause;
+        return renew(call, { keys: [counter], value: seen.found }, retention, at(count).value);
+      },
+      spent,
+    );
+    verdict = await unlessAborted(last, signal);
+  }
+  // The verdict may have fallen before every endpoint answered: what takes the count back must not overtake it.
+  const takeBack = (perform: (call: Call) => Promise<Answer>) => withdraw(settings, last, perform).done;
+  const clear = () => takeBack((call) => drop(call, at(count)));
+  return {
+    verdict,
+    count,
+    clear,
+    async undo() {
+      if (count > maxAttempts) return;
+      if (count === 1) return clear();
+      await takeBack((call) => renew(call, at(count), retention, at(count - 1).value));
+    },
+    votes: () => last.votes(),
+  };
+}

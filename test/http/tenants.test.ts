@@ -1,0 +1,187 @@
+import { createHmac } from "node:crypto";
+import { Hono } from "hono";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { idempotent } from "../../src/hono/index.ts";
+import { type HttpEvent, withIdempotency } from "../../src/http/index.ts";
+import { secretTag, stripe } from "../../src/webhooks/index.ts";
+import { gate } from "../support/link.ts";
+import { freshKey } from "../support/settled.ts";
+import { allArrived, type Client, clientOf, type OpenStore } from "../support/stores.ts";
+import { forbidUnhandledRejections } from "../support/unhandled.ts";
+import { stores } from "./stand.ts";
+
+// Senders with secrets of their own, whose providers are made for each request, and secrets that are rotated.
+
+function event(id: string, secret: string, of = "something"): Request {
+  const body = JSON.stringify({ id, of });
+  const seconds = Math.floor(Date.now() / 1_000);
+  const signature = createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex");
+  const headers = { "stripe-signature": `t=${seconds},v1=${signature}` };
+  return new Request("https://a.example/hook", { method: "POST", body, headers });
+}
+
+describe.each(stores)("secrets on $title", ({ open, count }) => {
+  forbidUnhandledRejections();
+  let store: OpenStore;
+  let client: Client;
+  beforeAll(async () => {
+    store = await open();
+    client = clientOf(store);
+  });
+  afterAll(() => store.close());
+
+  /** An instance that accepts these secrets. */
+  function instance(secret: string | string[], options: { name?: string; wait?: number } = {}) {
+    const events: HttpEvent[] = [];
+    const { name, wait = 0 } = options;
+    const provider = stripe({ secret, ...(name !== undefined && { name }) });
+    const onEvent = (told: HttpEvent) => events.push(told);
+    const run = (request: Request, handler: () => Response | Promise<Response>) =>
+      withIdempotency(request, handler, {
+        redlock: client.redlock,
+        provider,
+        wait,
+        timeout: 10_000,
+        onEvent,
+      });
+    return { run, events };
+  }
+
+  test("of two tenants: neither can use up the other's events", async () => {
+    const secrets: Record<string, string> = { a: "whsec_of_a", b: "whsec_of_b" };
+    const ran: string[] = [];
+    const app = new Hono().post(
+      "/hooks/:tenant",
+      idempotent({
+        redlock: client.redlock,
+        timeout: 10_000,
+        provider: (c) => stripe({ secret: secrets[c.req.param("tenant")!]! }),
+      }),
+      async (c) => {
+        const { of } = await c.req.json();
+        ran.push(of);
+        return c.text(of);
+      },
+    );
+    const id = freshKey();
+    const send = (tenant: string, of: string) =>
+      app.fetch(new Request(`https://a.example/hooks/${tenant}`, event(id, secrets[tenant]!, of)));
+    // a knows the id of an event of b, and signs it with a secret of its own.
+    for (const [tenant, of] of [
+      ["a", "forged by a"],
+      ["b", "b's"],
+      ["b", "b's again"],
+      ["a", "forged again"],
+    ] as const) {
+      expect((await send(tenant, of)).status).toBe(200);
+    }
+    expect(ran).toEqual(["forged by a", "b's"]);
+    // A run of a's that fails, or is under way, changes nothing of it either.
+    const { state } = await client.idempotency.inspect(id, {
+      kind: "http",
+      scope: ["stripe", await secretTag("whsec_of_b")],
+    });
+    expect(state).toBe("complete");
+  });
+
+  test("that are rotated keep their events: instances with old, both and new meet", async () => {
+    const [before, during, reversed, after] = [
+      instance("whsec_old"),
+      instance(["whsec_new", "whsec_old"]),
+      instance(["whsec_old", "whsec_new"]),
+      instance("whsec_new"),
+    ];
+    const run = async (where: typeof before, id: string, secret: string, ran: string) => {
+      const response = await where.run(event(id, secret), () => new Response(ran));
+      return [await response.text(), response.headers.get("idempotent-replayed")];
+    };
+    const [first, second] = [freshKey(), freshKey()];
+    expect(await run(before, first, "whsec_old", "first")).toEqual(["first", null]);
+    for (const where of [during, reversed]) {
+      for (const secret of ["whsec_old", "whsec_new"]) {
+        expect(await run(where, first, secret, "twice")).toEqual(["first", "true"]);
+      }
+    }
+    expect(await run(during, second, "whsec_new", "second")).toEqual(["second", null]);
+    expect(await run(reversed, second, "whsec_old", "twice")).toEqual(["second", "true"]);
+    expect(await run(after, second, "whsec_new", "twice")).toEqual(["second", "true"]);
+    // One event for each request, whatever it took.
+    for (const { events } of [before, during, reversed, after]) {
+      for (const { type } of events) expect(["executed", "replayed"]).toContain(type);
+    }
+    expect([before, during, reversed, after].map(({ events }) => events.length)).toEqual([1, 3, 3, 1]);
+  });
+
+  test.each([
+    ["old", "whsec_old"],
+    ["new", "whsec_new"],
+  ])(
+    "while they are rotated: a duplicate during a run of an instance with the %s one is busy",
+    async (_, one) => {
+      const id = freshKey();
+      const [alone, both] = [instance(one), instance(["whsec_new", "whsec_old"])];
+      for (const [at, then] of [
+        [alone, both],
+        [both, alone],
+      ] as const) {
+        const key = `${id}-${at === alone}`;
+        const began = gate();
+        const end = gate<Response>();
+        const first = at.run(event(key, one), () => {
+          began.open();
+          return end.passed;
+        });
+        await began.passed;
+        await allArrived(client.links);
+        const busy = await then.run(event(key, one), () => expect.unreachable("it is under way"));
+        expect(busy.status).toBe(503);
+        end.open(new Response("failed", { status: 500 }));
+        expect((await first).status).toBe(500);
+        expect(await (await then.run(event(key, one), () => new Response("done"))).text()).toBe("done");
+        expect(await (await at.run(event(key, one), () => new Response("twice"))).text()).toBe("done");
+      }
+    },
+  );
+
+  test("have no part in the keys of a provider with a name of its own", async () => {
+    const id = freshKey();
+    await instance("whsec_old", { name: "shop" }).run(event(id, "whsec_old"), () => new Response("once"));
+    const replay = await instance("whsec_new", { name: "shop" }).run(event(id, "whsec_new"), () =>
+      expect.unreachable("the name stands for the secrets"),
+    );
+    expect(await replay.text()).toBe("once");
+  });
+
+  test("are told of by hooks that fail, synchronously and not", async () => {
+    const provider = stripe({ secret: ["whsec_new", "whsec_old"] });
+    for (const onEvent of [
+      () => Promise.reject(new Error("no")),
+      () => {
+        throw new Error("no");
+      },
+    ]) {
+      const options = { redlock: client.redlock, provider, timeout: 10_000, onEvent };
+      const answer = await withIdempotency(
+        event(freshKey(), "whsec_old"),
+        () => new Response("once"),
+        options,
+      );
+      expect(await answer.text()).toBe("once");
+    }
+  });
+
+  test("cost nothing more, but while they are rotated", async () => {
+    const costOf = async (secret: string | string[]) => {
+      const where = instance(secret);
+      const id = freshKey();
+      const before = store.cost(0).requests;
+      await where.run(event(id, [secret].flat()[0]!), () => new Response("once"));
+      await allArrived(client.links);
+      return store.cost(0).requests - before;
+    };
+    await costOf("whsec_old");
+    expect(await costOf("whsec_old")).toBe(2);
+    expect(await costOf(["whsec_new", "whsec_old"])).toBe(4);
+    expect(count).toBeGreaterThan(0);
+  });
+});
