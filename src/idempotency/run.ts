@@ -1,7 +1,7 @@
 import { patienceOf, pauses } from "../backoff.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
-import { handOver, type Settings } from "../options.ts";
+import { handOver, type Settings, timeUntil } from "../options.ts";
 import { type Answer, ask, type Round, unlessAborted } from "../quorum.ts";
 import { type Call, drop, type Register, renew, type Spent } from "../register.ts";
 import { renewOnQuorum } from "../renew.ts";
@@ -127,7 +127,7 @@ export async function runOnce<Value>(
   const { settings, key, name, fingerprint, codec, signal, maxAttempts } = request;
   const { runtime } = settings;
   const elapsed = stopwatch(runtime);
-  const limit = request.deadline - runtime.now();
+  const limit = timeUntil(request.deadline, runtime);
   const next = pauses(settings.backoff, runtime);
   const spent: Spent = { requests: 0, commands: 0 };
   const report: Report = (type, more) =>

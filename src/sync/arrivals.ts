@@ -1,6 +1,6 @@
 import { pauses } from "../backoff.ts";
 import { QuorumError } from "../errors.ts";
-import { handOver, type Settings } from "../options.ts";
+import { handOver, type Settings, timeUntil } from "../options.ts";
 import { type Answer, ask, quorumOf, type Round, unlessAborted, type Verdict } from "../quorum.ts";
 import { type Call, runScript } from "../register.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
@@ -109,7 +109,7 @@ export async function consult<Value>(
   const { settings, name, count } = roll;
   const { runtime, timeout, backoff } = settings;
   const elapsed = stopwatch(runtime);
-  const limit = Math.min(settings.wait, deadline - runtime.now());
+  const limit = Math.min(settings.wait, timeUntil(deadline, runtime));
   const nextPause = pauses(backoff, runtime);
   let asked = first;
   for (;;) {

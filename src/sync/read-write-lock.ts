@@ -2,7 +2,7 @@ import { type Contest, contend } from "../acquire.ts";
 import { pauses } from "../backoff.ts";
 import { keyOf, tombstoneRetention } from "../grant.ts";
 import { Lock } from "../lock.ts";
-import { checkAcquire, handOver } from "../options.ts";
+import { checkAcquire, handOver, timeUntil } from "../options.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import { withdraw } from "../withdraw.ts";
@@ -117,6 +117,8 @@ export class ReadWriteLock {
         return chosen;
       },
     };
+    // Before anybody hears of it.
+    timeUntil(deadline ?? Number.POSITIVE_INFINITY, runtime);
     try {
       const outcome = await contend(settings, [name], { signal, deadline, token: id }, contest).finally(
         () => {

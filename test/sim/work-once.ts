@@ -109,10 +109,12 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
     await actor.sleep(actor.draw.between(0, 0.2) * every);
     const invoked = world.now;
     const { pausedFor } = process;
-    const patience = Math.min(wait ?? 2 * ttl, (options.deadline ?? Infinity) - process.now());
+    // One that is over by now would be refused.
+    const deadline = options.deadline && Math.max(options.deadline, process.now() + 1);
+    const patience = Math.min(wait ?? 2 * ttl, (deadline ?? Infinity) - process.now());
     const waited = stopwatch(process);
     let ran = false;
-    const given = { ...options, backoff, wait, every, ttl };
+    const given = { ...options, backoff, wait, every, ttl, deadline };
     const outcome = await calls.make(
       process,
       `once ${name} ${JSON.stringify(given)}`,
