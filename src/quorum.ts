@@ -38,15 +38,13 @@ export interface Round<Reply extends Answer> {
   readonly answers: readonly (Reply | Failure | undefined)[];
   /** Falls early: never waits for an endpoint whose answer cannot change it. */
   readonly verdict: Promise<Verdict>;
-  /** Every answer is in or has timed out. */
+  /** Every answer is in or has timed out, or the round was cut short. */
   readonly done: Promise<void>;
   /** By endpoint: what its request really came to, even when that was after its timeout. */
   readonly requests: readonly Promise<Reply | Failure>[];
   readonly spent: Spent;
   /** ms since before the first request was sent. */
   elapsed(): number;
-  /** Gives up what is pending. */
-  cancel(): void;
   /** The answers so far, as errors report them. */
   votes(): Vote[];
 }
@@ -92,7 +90,6 @@ export function ask<Reply extends Answer>(
   let granted = 0;
   let refused = 0;
   let pending = count;
-  let cancelled = false;
   let cancelHurry: (() => void) | undefined;
   let decide!: (verdict: Verdict) => void;
   let finish!: () => void;
@@ -109,13 +106,13 @@ export function ask<Reply extends Answer>(
     pending -= 1;
     if (answer.outcome === "granted") granted += 1;
     else if (answer.outcome !== "error") refused += 1;
-    else if (!cancelled) onFailure?.(answer.cause);
+    else onFailure?.(answer.cause);
     // Far endpoints stay known while nearer ones answer, and one late answer is forgotten after a few rounds.
     if (answer.outcome !== "error") pace.slowest = Math.max(scatter, elapsed(), 0.9 * pace.slowest);
     const reached = tally(granted, refused, pending, count);
     if (reached) decide(reached);
     else if (refused > 0 && patience < Infinity) {
-      cancelHurry ??= runtime.timer(patience * pace.slowest, cancel);
+      cancelHurry ??= runtime.timer(patience * pace.slowest, cut);
     }
     if (reached) cancelHurry?.();
     if (pending === 0) {
@@ -125,20 +122,22 @@ export function ask<Reply extends Answer>(
     return answer;
   }
 
-  function cancel(): void {
-    cancelled = true;
-    expire("given up");
+  /** Ends the wait. The requests go on: only their answers tell what a withdrawal must take back, and when. */
+  function cut(): void {
+    decide("no quorum");
+    finish();
   }
 
-  function expire(why: string): void {
+  function expire(): void {
     controller.abort();
     // Not left to the endpoints: one that ignores its signal must not hold up the round.
     endpoints.forEach(({ name }, index) => {
+      const why = `no answer within ${Math.round(timeout)} ms`;
       if (!answers[index]) note(index, failure(new EndpointError(name, "timeout", why)));
     });
   }
   if (count === 0) finish();
-  const cancelTimer = runtime.timer(timeout, () => expire(`no answer within ${Math.round(timeout)} ms`));
+  const cancelTimer = runtime.timer(timeout, expire);
 
   const requests = endpoints.map(async (endpoint, index) => {
     try {
@@ -155,7 +154,6 @@ export function ask<Reply extends Answer>(
     requests,
     spent,
     elapsed,
-    cancel,
     votes: () =>
       endpoints.map(({ name }, index) => {
         const answer: Answer | Failure | undefined = answers[index];
@@ -165,17 +163,17 @@ export function ask<Reply extends Answer>(
   };
 }
 
-/** The verdict, or undefined as soon as `signal` aborts: then what is pending is given up. */
+/**
+ * The verdict, or undefined as soon as `signal` aborts. The requests go on, so that their answers are heard: a take
+ * that is executed after its withdrawal would stand until its ttl.
+ */
 export function unlessAborted(
   round: Round<Answer>,
   signal: AbortSignal | undefined,
 ): Promise<Verdict | undefined> {
   if (!signal) return round.verdict;
   return new Promise((resolve) => {
-    const giveUp = () => {
-      round.cancel();
-      resolve(undefined);
-    };
+    const giveUp = () => resolve(undefined);
     if (signal.aborted) return giveUp();
     signal.addEventListener("abort", giveUp, { once: true });
     void round.verdict.then((verdict) => {

@@ -13,6 +13,7 @@ import {
   takeOrRead,
 } from "../register.ts";
 import { registerScript } from "../scripts.ts";
+import { withdraw } from "../withdraw.ts";
 import { InProgressError } from "./errors.ts";
 import {
   countOf,
@@ -160,18 +161,16 @@ export async function countAttempt(
     );
     verdict = await unlessAborted(last, signal);
   }
-  const { endpoints, runtime } = settings;
-  const all = (perform: (call: Call) => Promise<Answer>) =>
-    ask({ endpoints, runtime }, settings.timeout, perform).done;
-  const clear = () => all((call) => drop(call, at(count)));
+  // A request that is pending may be executed after what takes it back.
+  const takeBack = (perform: (call: Call) => Promise<Answer>) => withdraw(settings, last, perform).done;
   return {
     verdict,
     count,
-    clear,
+    clear: () => takeBack((call) => drop(call, at(count))),
     async undo() {
       if (count > maxAttempts) return;
-      if (count === 1) return clear();
-      await all((call) => renew(call, at(count), retention, at(count - 1).value));
+      if (last === sight) return takeBack((call) => drop(call, at(1)));
+      await takeBack((call) => renew(call, at(count), retention, at(count - 1).value));
     },
     votes: () => last.votes(),
   };
