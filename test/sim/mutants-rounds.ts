@@ -45,8 +45,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum.ts",
-        find: 'else if (answer.outcome !== "error") refused += 1;\n    else if (!cancelled)',
-        replace: 'else refused += 1;\n    if (answer.outcome === "error" && !cancelled)',
+        find: 'else if (answer.outcome !== "error") refused += 1;\n    else onFailure',
+        replace: 'else refused += 1;\n    if (answer.outcome === "error") onFailure',
       },
     ],
     noticedBy: ["refusals are true"],
@@ -145,6 +145,27 @@ export const roundMutants: readonly Mutant[] = [
         find: 'if (late.outcome === "held" || late.outcome === "lost") return;',
         replace: "if (late) return;",
       },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "abort ends the requests",
+    breaks: "an aborted take is executed after its withdrawal, and nobody hears of it",
+    patches: [
+      { file: "quorum.ts", find: "    elapsed,\n    votes", replace: "    elapsed,\n    expire,\n    votes" },
+      {
+        file: "quorum.ts",
+        find: "const giveUp = () => resolve(undefined);",
+        replace: 'const giveUp = () => resolve(Reflect.get(round, "expire")());',
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "round that is cut short ends its requests",
+    breaks: "a take that is executed a little late stands until its ttl, in its own client's way",
+    patches: [
+      { file: "quorum.ts", find: '    decide("no quorum");\n    finish();', replace: "    expire();" },
     ],
     noticedBy: ["nothing is abandoned"],
   },

@@ -176,6 +176,8 @@ async function takeTurns(
 ): Promise<void> {
   if (scenario.silentMinority) world.draw.pick(world.servers).silent = true;
   const alive = actors.filter(({ process }) => process.alive);
+  // Several calls at a time, each with a timeout of its own.
+  for (const { process } of alive) process.timeout = 0;
   // Who died, or could not reach an endpoint any more, has left keys that only their ttl removes.
   const leftovers = ["redlock:lock:*", ...[...workloads.values()].flatMap((workload) => workload.leftovers)];
   const rest = Math.max(
