@@ -1,4 +1,4 @@
-import { patienceOf, pauses } from "./backoff.ts";
+import { pauses } from "./backoff.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "./errors.ts";
 import { emit } from "./events.ts";
 import { type Grant, newGrant, takenRegister, tombstoneRetention, withdrawnRegister } from "./grant.ts";
@@ -51,6 +51,8 @@ export async function contend(
   const next = pauses(settings.backoff, runtime);
   const spent: Spent = { requests: 0, commands: 0 };
   const withdrawals = new Set<Promise<void>>();
+  let waits = true;
+  const withdrawing = { ...settings, goesOn: () => waits && !signal?.aborted };
 
   for (let attempts = 1; ; attempts += 1) {
     if (signal?.aborted) throw signal.reason;
@@ -64,14 +66,13 @@ export async function contend(
     });
     // The last round hears every endpoint out: it tells contention from an outage.
     const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
-    const patience = isLast ? Infinity : patienceOf(attempts);
     const { lock, verdict, round, last } = await attempt(
       settings,
       grant,
       signal,
       limit - elapsed(),
       spent,
-      patience,
+      !isLast,
       contest,
     );
     const progress = { resources, attempts, elapsed: elapsed(), ...spent };
@@ -83,7 +84,9 @@ export async function contend(
 
     const register = withdrawnRegister(grant);
     const giveBack = contest?.drop ?? drop;
-    const withdrawal = withdraw(settings, round, (call) => giveBack(call, register, tombstoneRetention)).done;
+    const withdrawal = withdraw(withdrawing, round, (call) =>
+      giveBack(call, register, tombstoneRetention),
+    ).done;
     withdrawals.add(withdrawal);
     void withdrawal.then(() => withdrawals.delete(withdrawal));
     const handedOver = handOver(settings, withdrawal);
@@ -94,10 +97,12 @@ export async function contend(
     const retryAfter = held ? freeIn(round) : undefined;
     const judged = contest?.judge(round, { held, retryAfter, left, waited: elapsed() }) ?? "wait";
     const own = typeof judged === "number" ? judged : undefined;
-    const pause = judged === "again" ? 0 : Math.min(own ?? next(), left, retryAfter ?? Infinity);
+    const pause =
+      judged === "again" ? 0 : Math.min(own ?? next(round.elapsed()), left, retryAfter ?? Infinity);
     const goesOn = judged === "again" || (!(judged instanceof Error) && left > 0);
     if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
     if (!goesOn) {
+      waits = false;
       // Nothing else keeps the withdrawals alive once the caller has its answer.
       if (!handedOver) await Promise.all(withdrawals);
       if (judged instanceof Error) return judged;
@@ -124,7 +129,7 @@ async function attempt(
   signal: AbortSignal | undefined,
   limit: number,
   spent: Spent,
-  patience: number,
+  cutsShort: boolean,
   contest: Contest | undefined,
 ): Promise<Attempt> {
   const { endpoints, runtime, ttl } = settings;
@@ -139,7 +144,7 @@ async function attempt(
     timeout,
     (call) => contest?.take?.(call, register, ttl) ?? take(call, register, ttl, { least, retention }),
     spent,
-    patience,
+    cutsShort,
   );
   let last = round;
   let verdict = await unlessAborted(round, signal);

@@ -12,15 +12,16 @@ import type { Runtime } from "./runtime.ts";
  * @param everywhere also where the endpoint refused: a holder gives back all it may have
  */
 export function withdraw(
-  settings: Settings,
+  settings: Settings & { readonly goesOn?: () => boolean },
   taken: Round<Answer> | undefined,
   drop: (call: Call) => Promise<Answer>,
   everywhere = false,
 ): Round<Answer> {
   const { endpoints, runtime, timeout } = settings;
-  // A failure to take back is no news: it has been reported for the request that is being taken back.
-  const assembly = everywhere ? settings : { endpoints, runtime };
-  return ask(assembly, timeout, async (call) => {
+  // A failure to take back is no news: it has been reported for the request that is being taken back. Nor does an answer
+  // tell how far the endpoint is: this waits for the request before.
+  const onFailure = everywhere ? settings.onFailure : undefined;
+  return ask({ endpoints, runtime, onFailure }, timeout, async (call) => {
     const index = endpoints.indexOf(call.endpoint);
     const request = taken?.requests[index];
     if (taken && request) {
@@ -37,6 +38,8 @@ export function withdraw(
           return ask({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
         });
         handOver(settings, again);
+        // The process lives on, and need not be quick: the one that follows is enough.
+        if (!outcome && settings.goesOn?.()) return { outcome: "lost" };
       }
     }
     return drop(call);

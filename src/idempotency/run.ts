@@ -1,4 +1,4 @@
-import { patienceOf, pauses } from "../backoff.ts";
+import { pauses } from "../backoff.ts";
 import { checkType, checkWellFormed } from "../check.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
@@ -122,7 +122,7 @@ export async function runOnce<Value>(
     emit(request.onEvent, { type, key, elapsed: elapsed(), ...spent });
   const withdrawals = new Set<Promise<void>>();
 
-  for (let attempts = 1; ; attempts += 1) {
+  for (;;) {
     if (signal?.aborted) throw signal.reason;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
@@ -130,7 +130,7 @@ export async function runOnce<Value>(
     const allowed = limit - elapsed();
     // The last round hears every endpoint out.
     const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
-    const round = askBegin(settings, own, spent, isLast ? Infinity : patienceOf(attempts));
+    const round = askBegin(settings, own, spent, !isLast);
     const verdict = await unlessAborted(round, signal);
     /** Brings a result to a quorum. */
     const decide = async ({ text, record }: { text: string; record: CompleteRecord }): Promise<boolean> => {
@@ -182,7 +182,7 @@ export async function runOnce<Value>(
     const waits =
       begin.kind === "busy" || begin.kind === "split" || begin.kind === "unclear" || begin.kind === "run";
     if (waits && left > 0) {
-      await sleep(runtime, Math.min(next(), left), signal);
+      await sleep(runtime, Math.min(next(round.elapsed()), left), signal);
       continue;
     }
     // Nothing else keeps the withdrawals alive once the caller has its answer.

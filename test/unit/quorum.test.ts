@@ -85,7 +85,7 @@ describe("tally", () => {
 });
 
 /** Endpoints whose answers the test gives. */
-function rig(count: number, patience?: number) {
+function rig(count: number, { cutsShort = false, pace = new Map<string, number>(), timeout = 100 } = {}) {
   const runtime = steppingRuntime();
   const replies = Array.from({ length: count }, () => gate<Answer | Error>());
   const signals: AbortSignal[] = [];
@@ -103,10 +103,14 @@ function rig(count: number, patience?: number) {
     return reply;
   };
   const spent = { requests: 0, commands: 0 };
-  const round = ask({ endpoints, runtime, onFailure }, 100, perform, spent, patience);
+  const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, pace.get(endpoint.name)!] as const]));
+  for (const [endpoint, ms] of known) if (ms === undefined) known.delete(endpoint);
+  const assembly = { endpoints, runtime, onFailure, pace: known };
+  const round = ask(assembly, timeout, perform, spent, cutsShort);
+  const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
-  return { runtime, endpoints, round, onFailure, answer, fail, signals };
+  return { runtime, endpoints, round, onFailure, answer, fail, signals, learnt };
 }
 
 const down = new EndpointError("e0", "network", "down");
@@ -181,7 +185,7 @@ describe("ask", () => {
   });
 
   test("a round that is cut short hears the answers that come later", async () => {
-    const { round, answer, onFailure, signals, runtime } = rig(4, 2);
+    const { round, answer, onFailure, signals, runtime } = rig(4, { cutsShort: true });
     answer(0, "granted");
     answer(1, "held");
     await runtime.advance(60);
@@ -272,6 +276,113 @@ describe("ask", () => {
       }),
       { seed, numRuns: 100 },
     );
+  });
+});
+
+describe("a round that may be cut short", () => {
+  /** ms after which the verdict falls, with a grant and a refusal in after 10 ms and the others silent. */
+  async function cutAfter(count: number, pace: Record<string, number>, timeout = 1_000): Promise<number> {
+    const { round, answer, runtime } = rig(count, {
+      cutsShort: true,
+      pace: new Map(Object.entries(pace)),
+      timeout,
+    });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "held");
+    let at: number | undefined;
+    void round.verdict.then(() => {
+      at = round.elapsed();
+    });
+    await runtime.advance(2 * timeout);
+    expect(await round.verdict).toBe("no quorum");
+    return at!;
+  }
+
+  test.each([
+    ["nothing is known: as far as the others", {}, 50],
+    ["the others are far: half as long again", { e0: 200 }, 270],
+    ["it is far", { e2: 200 }, 300],
+    ["it was not heard the last time", { e2: 0 }, 10],
+    ["it is near", { e2: 5 }, 50],
+    ["it is further than the timeout", { e2: 900 }, 1_000],
+  ])("waits for the others as long as their answers take: %s", async (_what, pace, ms) => {
+    expect(await cutAfter(3, pace)).toBeCloseTo(ms, 5);
+  });
+
+  test("waits for those that answer although another is silent", async () => {
+    expect(await cutAfter(4, { e2: 0, e3: 200 })).toBeCloseTo(300, 5);
+  });
+
+  test("does not end before a refusal is in", async () => {
+    const { round, answer, runtime } = rig(3, { cutsShort: true });
+    answer(0, "granted");
+    await runtime.advance(99);
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "pending", "pending"]);
+    answer(2, "granted");
+    expect(await round.verdict).toBe("granted");
+  });
+
+  test("hears everybody out where it is the last", async () => {
+    const { round, answer, runtime } = rig(3, { pace: new Map([["e2", 0]]) });
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(99);
+    answer(2, "held");
+    expect(await round.verdict).toBe("refused");
+  });
+});
+
+describe("what a round learns", () => {
+  test("is how long answers take, those after the verdict included", async () => {
+    const { round, answer, runtime, learnt } = rig(3, { cutsShort: true });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(60);
+    expect(await round.verdict).toBe("no quorum");
+    expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 0 });
+    answer(2, "granted");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 70 });
+  });
+
+  test("forgets a late answer after a few", async () => {
+    const { answer, learnt, runtime } = rig(2, { pace: new Map([["e0", 80]]) });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "granted");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e0: 72, e1: 10 });
+  });
+
+  test("is who was silent, and who failed is not", async () => {
+    const { fail, runtime, learnt } = rig(2, { pace: new Map([["e1", 5]]) });
+    fail(0, down);
+    await runtime.advance(100);
+    expect(learnt()).toEqual({ e1: 0 });
+  });
+
+  test("is nothing of a clock that jumps", async () => {
+    const { runtime, answer, learnt, round } = rig(3, { cutsShort: true, pace: new Map([["e1", 40]]) });
+    const timer = vi.spyOn(runtime, "timer");
+    runtime.wallOffset = 5_000 * 3_600_000;
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e1: 40, e2: 0 });
+    expect(await round.verdict).toBe("no quorum");
+    expect(timer.mock.calls.map(([ms]) => ms)).toEqual([0]);
+  });
+
+  test("no timer is longer than the timeout, and so than platforms keep", async () => {
+    const timeout = 2_147_483_647;
+    const { runtime, answer } = rig(3, { cutsShort: true, timeout, pace: new Map([["e2", timeout]]) });
+    const timer = vi.spyOn(runtime, "timer");
+    answer(0, "held");
+    await runtime.advance(0);
+    expect(timer).toHaveBeenCalledOnce();
+    expect(timer.mock.calls[0]![0]).toBeLessThanOrEqual(timeout);
   });
 });
 

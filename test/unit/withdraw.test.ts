@@ -13,7 +13,7 @@ type Reply = Answer["outcome"] | EndpointError;
 const network = new EndpointError("x", "network", "reset");
 
 /** A round of takes on three endpoints whose answers the test gives, and what is sent afterwards. */
-function rig(options: LockOptions = {}, { obeys = false, patience = Infinity } = {}) {
+function rig(options: LockOptions = {}, { obeys = false, cutsShort = false } = {}) {
   const runtime = steppingRuntime();
   const names = ["a", "b", "c"];
   const endpoints: Endpoint[] = names.map((name) => ({
@@ -32,7 +32,7 @@ function rig(options: LockOptions = {}, { obeys = false, patience = Infinity } =
     if (reply instanceof EndpointError) throw reply;
     return { outcome: reply };
   };
-  const taken = ask(settings, 100, perform, { requests: 0, commands: 0 }, patience);
+  const taken = ask(settings, 100, perform, { requests: 0, commands: 0 }, cutsShort);
   const drops: string[] = [];
   const drop = async ({ endpoint }: { endpoint: Endpoint }): Promise<Answer> => {
     drops.push(endpoint.name);
@@ -157,7 +157,7 @@ describe("withdraw", () => {
   });
 
   test("drops once more when a request that overtook nothing yet ends by its timeout", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig({}, { obeys: true, patience: 2 });
+    const { runtime, settings, taken, drops, drop, answer } = rig({}, { obeys: true, cutsShort: true });
     answer("a", "held");
     await runtime.advance(50);
     expect(await taken.verdict).toBe("no quorum"); // cut short
@@ -173,6 +173,26 @@ describe("withdraw", () => {
     expect(drops).toEqual(["b", "c", "c"]);
     await runtime.advance(5_000);
     expect(drops).toEqual(["b", "c", "c"]);
+  });
+
+  test("while its caller goes on it drops once, when the request ends", async () => {
+    const handed: Promise<unknown>[] = [];
+    const { runtime, settings, taken, drops, drop, answer } = rig(
+      { waitUntil: (work) => handed.push(work) },
+      { obeys: true },
+    );
+    answer("a", "held");
+    answer("b", "held");
+    await taken.verdict;
+    const { done } = withdraw({ ...settings, goesOn: () => true }, taken, drop);
+    await runtime.advance(25);
+    await done;
+    await runtime.advance(74);
+    expect(drops).toEqual([]);
+    expect(handed).toHaveLength(1);
+    await runtime.advance(1);
+    await Promise.all(handed);
+    expect(drops).toEqual(["c"]);
   });
 
   test("a timed-out take is dropped at once, and again if it is granted in the end", async () => {
