@@ -73,9 +73,9 @@ const scatter = 50;
  * Asks every endpoint at once; those without an answer after `timeout` ms count as failed. What it costs is
  * added to `spent`.
  *
- * @param cutsShort with a refusal in, wait for the others only half as long again as their answers usually take, and not
- * for one that was not heard the last time. A contender that waits for a silent endpoint keeps what it has been granted
- * from others, which wait for it, too.
+ * @param cutsShort with a grant and a refusal in, wait for the others only half as long again as their answers usually
+ * take, and not for one that was not heard the last time. A contender that waits for a silent endpoint keeps what it has
+ * been granted from others, which wait for it, too.
  */
 export function ask<Reply extends Answer>(
   { endpoints, runtime, onFailure, pace = new Map() }: Assembly,
@@ -112,7 +112,8 @@ export function ask<Reply extends Answer>(
     const reached = tally(granted, refused, pending, count);
     cancelCut?.();
     if (reached) decide(reached);
-    else if (cutsShort && refused > 0) cancelCut = runtime.timer(Math.max(0, longestWait() - elapsed()), cut);
+    else if (cutsShort && refused > 0 && granted > 0)
+      cancelCut = runtime.timer(Math.max(0, longestWait() - elapsed()), cut);
     if (pending === 0) {
       cancelTimer();
       finish();

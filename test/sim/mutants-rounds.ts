@@ -170,6 +170,19 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["nothing is abandoned"],
   },
   {
+    name: "contenders wait for a silent endpoint",
+    breaks:
+      "each keeps what it was granted for a whole timeout, meets the others again, and nobody is served",
+    patches: [
+      {
+        file: "quorum.ts",
+        find: "return longest && Math.min(timeout, Math.max(scatter, 1.5 * longest));",
+        replace: "return timeout;",
+      },
+    ],
+    noticedBy: ["waiters are served"],
+  },
+  {
     name: "withdrawal on the caller's signal",
     breaks: "a cancelled acquire leaves its partial grants (redsync, syncguard)",
     patches: [

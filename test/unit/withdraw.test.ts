@@ -159,9 +159,9 @@ describe("withdraw", () => {
   test("drops once more when a request that overtook nothing yet ends by its timeout", async () => {
     const { runtime, settings, taken, drops, drop, answer } = rig({}, { obeys: true, cutsShort: true });
     answer("a", "held");
+    answer("b", "granted");
     await runtime.advance(50);
     expect(await taken.verdict).toBe("no quorum"); // cut short
-    answer("b", "granted");
     withdraw(settings, taken, drop);
     await runtime.advance(0);
     expect(drops).toEqual(["b"]);
