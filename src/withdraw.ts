@@ -8,6 +8,7 @@ import type { Runtime } from "./runtime.ts";
  * where it was answered, after its answer where that comes soon. HTTP keeps no order: where a withdrawal may
  * have overtaken its request, another follows when the request ends.
  *
+ * @param settings `goesOn`: whether its caller still waits for something else, so that the process lives on
  * @param drop withdraws on one endpoint: exactly what this round took, and nothing newer
  * @param everywhere also where the endpoint refused: a holder gives back all it may have
  */
@@ -38,7 +39,7 @@ export function withdraw(
           return ask({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
         });
         handOver(settings, again);
-        // The process lives on, and need not be quick: the one that follows is enough.
+        // Nobody is in a hurry: the one that follows is enough.
         if (!outcome && settings.goesOn?.()) return { outcome: "lost" };
       }
     }
