@@ -25,26 +25,34 @@ export function withdraw(
   return ask({ endpoints, runtime, onFailure }, timeout, async (call) => {
     const index = endpoints.indexOf(call.endpoint);
     const request = taken?.requests[index];
-    if (taken && request) {
-      if (!taken.answers[index]) await settledWithin(runtime, timeout / 4, request);
-      const outcome = taken.answers[index]?.outcome;
-      const refused = outcome === "held" || outcome === "lost";
-      // A refusal proves that the request was executed and took nothing.
-      if (refused && !everywhere) return { outcome: "lost" };
-      if (outcome !== "granted" && !refused) {
-        const again = request.then((late) => {
-          // A timed-out request that fails in the end is as unknown as it was when this withdrawal was sent.
-          if (late.outcome === "held" || late.outcome === "lost") return;
-          if (late.outcome === "error" && outcome) return;
-          return ask({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
-        });
-        handOver(settings, again);
-        // Nobody is in a hurry: the one that follows is enough.
-        if (!outcome && settings.goesOn?.()) return { outcome: "lost" };
-      }
+    if (!request) return drop(call);
+    if (!taken.answers[index]) await settledWithin(runtime, timeout / 4, request);
+    if (taken.answers[index] || !settings.goesOn?.()) return takeBack(call);
+    // Nobody is in a hurry: after the timeout one is enough, unless the endpoint does not heed it.
+    const later = settledWithin(runtime, timeout, request).then(
+      () => ask({ endpoints: [call.endpoint], runtime }, timeout, takeBack).done,
+    );
+    handOver(settings, later);
+    return { outcome: "lost" };
+  });
+
+  async function takeBack(call: Call): Promise<Answer> {
+    const index = endpoints.indexOf(call.endpoint);
+    const outcome = taken?.answers[index]?.outcome;
+    const refused = outcome === "held" || outcome === "lost";
+    // A refusal proves that the request was executed and took nothing.
+    if (refused && !everywhere) return { outcome: "lost" };
+    if (outcome !== "granted" && !refused) {
+      const again = taken?.requests[index]?.then((late) => {
+        // A timed-out request that fails in the end is as unknown as it was when this withdrawal was sent.
+        if (late.outcome === "held" || late.outcome === "lost") return;
+        if (late.outcome === "error" && outcome) return;
+        return ask({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
+      });
+      handOver(settings, again!);
     }
     return drop(call);
-  });
+  }
 }
 
 /** Ends with `request`, or after `ms`. */

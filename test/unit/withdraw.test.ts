@@ -195,6 +195,34 @@ describe("withdraw", () => {
     expect(drops).toEqual(["c"]);
   });
 
+  test("and once more where the endpoint does not heed its timeout, and answers later", async () => {
+    const { runtime, settings, taken, drops, drop, answer } = rig();
+    answer("a", "held");
+    answer("b", "held");
+    await taken.verdict;
+    withdraw({ ...settings, goesOn: () => true }, taken, drop);
+    await runtime.advance(99);
+    expect(drops).toEqual([]);
+    await runtime.advance(100);
+    expect(drops).toEqual(["c"]);
+    answer("c", "granted");
+    await runtime.advance(0);
+    expect(drops).toEqual(["c", "c"]);
+  });
+
+  test("no longer once its caller has given up", async () => {
+    const { runtime, settings, taken, drops, drop, answer } = rig();
+    answer("a", "held");
+    answer("b", "held");
+    await taken.verdict;
+    let goesOn = true;
+    withdraw({ ...settings, goesOn: () => goesOn }, taken, drop);
+    await runtime.advance(24);
+    goesOn = false;
+    await runtime.advance(1);
+    expect(drops).toEqual(["c"]);
+  });
+
   test("a timed-out take is dropped at once, and again if it is granted in the end", async () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     await runtime.advance(100);
