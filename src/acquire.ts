@@ -106,7 +106,8 @@ export async function contend(
       // Nothing else keeps the withdrawals alive once the caller has its answer.
       if (!handedOver) await Promise.all(withdrawals);
       if (judged instanceof Error) return judged;
-      if (held) return new LockHeldError(resources, elapsed(), retryAfter);
+      // A clock may have ended the waiting behind a round that was cut short: by now more may be known.
+      if (held || isRefused(round)) return new LockHeldError(resources, elapsed(), retryAfter);
       return new QuorumError("acquire", resources, last.votes(), verdict === "granted");
     }
     await sleep(runtime, pause, signal);
@@ -172,6 +173,11 @@ async function attempt(
     if (lock.remaining() > 0) return { lock, verdict, round, last };
   }
   return { verdict, round, last };
+}
+
+function isRefused({ answers }: Round<RegisterAnswer>): boolean {
+  const refusals = answers.filter((answer) => answer?.outcome === "held");
+  return refusals.length > answers.length - quorumOf(answers.length);
 }
 
 /** ms until so many endpoints may be free that a quorum is possible, as far as they said. */
