@@ -1,10 +1,10 @@
 // `npm run bench`: builds the package, then prints speed, size and what waiting costs. One of them:
-// `npm run bench -- speed|size|sync`.
+// `npm run bench -- speed|size|sync|far`.
 import { execFileSync } from "node:child_process";
 
 execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: "inherit" });
 const only = process.argv[2];
-const parts = ["speed", "size", "sync"];
+const parts = ["speed", "size", "sync", "far"];
 if (only && !parts.includes(only)) {
   console.error(`usage: npm run bench [-- ${parts.join("|")}]`);
   process.exit(2);

@@ -1,4 +1,4 @@
-import { patienceOf, pauses } from "./backoff.ts";
+import { pauses } from "./backoff.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "./errors.ts";
 import { emit } from "./events.ts";
 import {
@@ -61,6 +61,8 @@ export async function contend(
   const next = pauses(settings.backoff, runtime);
   const spent: Spent = { requests: 0, commands: 0 };
   const withdrawals = new Set<Promise<void>>();
+  let waits = true;
+  const withdrawing = { ...settings, goesOn: () => waits && !signal?.aborted };
 
   for (let attempts = 1; ; attempts += 1) {
     if (signal?.aborted) throw signal.reason;
@@ -74,14 +76,13 @@ export async function contend(
     });
     // The last round hears every endpoint out: it tells contention from an outage.
     const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
-    const patience = isLast ? Infinity : patienceOf(attempts);
     const { lock, verdict, round, last } = await attempt(
       settings,
       grant,
       signal,
       limit - elapsed(),
       spent,
-      patience,
+      !isLast,
       contest,
     );
     const progress = { resources, attempts, elapsed: elapsed(), ...spent };
@@ -93,7 +94,9 @@ export async function contend(
 
     const register = withdrawnRegister(grant);
     const giveBack = contest?.drop ?? drop;
-    const withdrawal = withdraw(settings, round, (call) => giveBack(call, register, tombstoneRetention)).done;
+    const withdrawal = withdraw(withdrawing, round, (call) =>
+      giveBack(call, register, tombstoneRetention),
+    ).done;
     withdrawals.add(withdrawal);
     void withdrawal.then(() => withdrawals.delete(withdrawal));
     const handedOver = handOver(settings, withdrawal);
@@ -106,14 +109,16 @@ export async function contend(
     const own = typeof judged === "number" ? judged : undefined;
     // A clock may be too coarse to see the last part of a ms pass.
     const most = Math.min(Math.max(left, 1), retryAfter ?? Infinity);
-    const pause = judged === "again" ? 0 : Math.min(own ?? next(), most);
+    const pause = judged === "again" ? 0 : Math.min(own ?? next(round.elapsed()), most);
     const goesOn = judged === "again" || (!(judged instanceof Error) && left > 0);
     if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
     if (!goesOn) {
+      waits = false;
       // Nothing else keeps the withdrawals alive once the caller has its answer.
       if (!handedOver) await Promise.all(withdrawals);
       if (judged instanceof Error) return judged;
-      if (held) return new LockHeldError(resources, elapsed(), retryAfter);
+      // A clock may have ended the waiting behind a round that was cut short: by now more may be known.
+      if (held || isRefused(round)) return new LockHeldError(resources, elapsed(), retryAfter);
       return new QuorumError("acquire", resources, last.votes(), verdict === "granted");
     }
     await sleep(runtime, pause, signal);
@@ -136,7 +141,7 @@ async function attempt(
   signal: AbortSignal | undefined,
   limit: number,
   spent: Spent,
-  patience: number,
+  cutsShort: boolean,
   contest: Contest | undefined,
 ): Promise<Attempt> {
   const { endpoints, runtime, ttl } = settings;
@@ -152,7 +157,7 @@ async function attempt(
     timeout,
     (call) => contest?.take?.(call, register, ttl) ?? take(call, register, ttl, { least, retention }),
     spent,
-    patience,
+    cutsShort,
   );
   let last = round;
   let verdict = await unlessAborted(round, signal);
@@ -182,6 +187,11 @@ async function attempt(
     if (lock.remaining() > 0) return { lock, verdict, round, last };
   }
   return { verdict, round, last };
+}
+
+function isRefused({ answers }: Round<RegisterAnswer>): boolean {
+  const refusals = answers.filter((answer) => answer?.outcome === "held");
+  return refusals.length > answers.length - quorumOf(answers.length);
 }
 
 /** ms until so many endpoints may be free that a quorum is possible, as far as they said. */

@@ -1,7 +1,10 @@
 import { checkNumber, checkType } from "./check.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** Bounds of the pause between two rounds, in ms. */
+/**
+ * Bounds of the pause between two rounds, in ms. After a round that took longer than `min` the least pause is as long
+ * as the round, up to a third of `max`: endpoints may be far.
+ */
 export interface BackoffBounds {
   /** The least pause, at least 1. Default 25, or `max` if that is less. */
   readonly min?: number | undefined;
@@ -26,11 +29,14 @@ export function nextPause(previous: number, min: number, max: number, random: nu
   return Math.min(max, min + random * (high - min));
 }
 
-/** A series of pauses in ms, one a call. */
-export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): () => number {
+/**
+ * A series of pauses in ms, one a call. It is told how long the last round took: contenders that are far from their
+ * endpoints have to drift further apart, because what one of them takes is in the others' way for longer.
+ */
+export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (took?: number) => number {
   let attempt = 0;
   let pause = 0;
-  return () => {
+  return (took = 0) => {
     attempt += 1;
     // Whatever a function of the user's answers, time must not run backwards nor a timer get NaN.
     if (typeof backoff === "function") {
@@ -39,26 +45,11 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): () =
     const { max = 1_000, min = Math.min(25, max) } = backoff;
     // Bounded before it is computed with: Infinity less Infinity is no pause.
     const [least, most] = [Math.min(longest, min), Math.min(longest, Math.max(min, max))];
-    pause = nextPause(pause, least, most, runtime.random());
+    // Never so long that no room is left for jitter.
+    const far = Math.max(least, Math.min(took, most / 3));
+    pause = nextPause(Math.max(pause, Math.min(took, most)), far, most, runtime.random());
     return pause;
   };
-}
-
-/**
- * How many times as long as a refusal took a round goes on waiting for endpoints that have not answered: 2, 2, 4,
- * 2, 2, 4, 8, 2 … Mostly short, because a silent endpoint says nothing however long one waits; now and then
- * longer, because one that is only far away does.
- *
- * Source: M. Luby, A. Sinclair, D. Zuckerman, "Optimal speedup of Las Vegas algorithms", 1993.
- */
-export function patienceOf(attempt: number): number {
-  let place = attempt;
-  let size = 2 ** Math.ceil(Math.log2(attempt + 1)) - 1;
-  while (place !== size) {
-    size = (size - 1) / 2;
-    if (place > size) place -= size;
-  }
-  return size + 1;
 }
 
 /** A usable backoff. */

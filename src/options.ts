@@ -1,7 +1,7 @@
 import { type Backoff, checkBackoff } from "./backoff.ts";
 import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from "./check.ts";
 import { type EventHook, emit, type RedlockEvent } from "./events.ts";
-import { type Assembly, scatter } from "./quorum.ts";
+import type { Assembly } from "./quorum.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Keeps work alive after the answer was sent: a function, or the platform's context that has it. */
@@ -86,7 +86,7 @@ export function settled<Options extends object>(...layers: (Options | undefined)
 
 /** Settles a call's options, fills in the defaults and checks everything. */
 export function settingsOf(
-  { endpoints, runtime, pace = { slowest: scatter } }: Assembly,
+  { endpoints, runtime, pace = new Map() }: Assembly,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = settled(...layers);

@@ -28,8 +28,8 @@ export interface Assembly {
   readonly runtime: Runtime;
   /** Hears of every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
-  /** What is learnt of how long answers take, in ms. */
-  readonly pace?: { slowest: number };
+  /** ms that the answers of an endpoint take; 0: the last was not heard in time. Rounds learn it from each other. */
+  readonly pace?: Map<Endpoint, number>;
 }
 
 /** A round under way. */
@@ -38,15 +38,13 @@ export interface Round<Reply extends Answer> {
   readonly answers: readonly (Reply | Failure | undefined)[];
   /** Falls early: never waits for an endpoint whose answer cannot change it. */
   readonly verdict: Promise<Verdict>;
-  /** Every answer is in or has timed out. */
+  /** Every answer is in or has timed out, or the round was cut short. */
   readonly done: Promise<void>;
   /** By endpoint: what its request really came to, even when that was after its timeout. */
   readonly requests: readonly Promise<Reply | Failure>[];
   readonly spent: Spent;
   /** ms since before the first request was sent. */
   elapsed(): number;
-  /** Gives up what is pending. */
-  cancel(): void;
   /** The answers so far, as errors report them. */
   votes(): Vote[];
 }
@@ -68,22 +66,23 @@ export function tally(granted: number, refused: number, pending: number, count: 
   return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;
 }
 
-/** How far apart, in ms, answers of healthy endpoints may be before anything is known of them. */
-export const scatter = 25;
+/** How far apart, in ms, the answers of healthy endpoints may be. */
+const scatter = 50;
 
 /**
  * Asks every endpoint at once; those without an answer after `timeout` ms count as failed. What it costs is
  * added to `spent`.
  *
- * @param patience with a refusal in, the others get so many times as long as answers usually take, if that is
- * less. Whoever waits for a silent endpoint keeps from others what it has been granted, and they wait for it, too.
+ * @param cutsShort with a grant and a refusal in, wait for the others only half as long again as their answers usually
+ * take, and not for one that was not heard the last time. A contender that waits for a silent endpoint keeps what it has
+ * been granted from others, which wait for it, too.
  */
 export function ask<Reply extends Answer>(
-  { endpoints, runtime, onFailure, pace = { slowest: scatter } }: Assembly,
+  { endpoints, runtime, onFailure, pace = new Map() }: Assembly,
   timeout: number,
   perform: (call: Call) => Promise<Reply>,
   spent: Spent = { requests: 0, commands: 0 },
-  patience: number = Infinity,
+  cutsShort = false,
 ): Round<Reply> {
   const count = endpoints.length;
   const elapsed = stopwatch(runtime);
@@ -92,8 +91,7 @@ export function ask<Reply extends Answer>(
   let granted = 0;
   let refused = 0;
   let pending = count;
-  let cancelled = false;
-  let cancelHurry: (() => void) | undefined;
+  let cancelCut: (() => void) | undefined;
   let decide!: (verdict: Verdict) => void;
   let finish!: () => void;
   const verdict = new Promise<Verdict>((resolve) => {
@@ -109,15 +107,13 @@ export function ask<Reply extends Answer>(
     pending -= 1;
     if (answer.outcome === "granted") granted += 1;
     else if (answer.outcome !== "error") refused += 1;
-    else if (!cancelled) onFailure?.(answer.cause);
-    // Far endpoints stay known while nearer ones answer, and one late answer is forgotten after a few rounds.
-    if (answer.outcome !== "error") pace.slowest = Math.max(scatter, elapsed(), 0.9 * pace.slowest);
+    else onFailure?.(answer.cause);
+    if (answer.outcome !== "error") learn(endpoints[index]!);
     const reached = tally(granted, refused, pending, count);
+    cancelCut?.();
     if (reached) decide(reached);
-    else if (refused > 0 && patience < Infinity) {
-      cancelHurry ??= runtime.timer(patience * pace.slowest, cancel);
-    }
-    if (reached) cancelHurry?.();
+    else if (cutsShort && refused > 0 && granted > 0)
+      cancelCut = runtime.timer(Math.max(0, longestWait() - elapsed()), cut);
     if (pending === 0) {
       cancelTimer();
       finish();
@@ -125,20 +121,48 @@ export function ask<Reply extends Answer>(
     return answer;
   }
 
-  function cancel(): void {
-    cancelled = true;
-    expire("given up");
+  function learn(endpoint: Endpoint): void {
+    const took = elapsed();
+    // No answer takes longer: a clock has jumped.
+    if (took > timeout) return;
+    // A single late answer is forgotten after a few rounds.
+    pace.set(endpoint, Math.max(1, took, 0.9 * (pace.get(endpoint) ?? 0)));
   }
 
-  function expire(why: string): void {
+  /** ms from the beginning for which those that are pending are worth waiting for. */
+  function longestWait(): number {
+    // What is unknown is taken to be as far as the slowest that is known.
+    const slowest = Math.max(1, ...pace.values());
+    const usual = endpoints.map((endpoint, index) => (answers[index] ? 0 : (pace.get(endpoint) ?? slowest)));
+    const longest = Math.max(...usual);
+    return longest && Math.min(timeout, Math.max(scatter, 1.5 * longest));
+  }
+
+  /** Ends the wait. The requests go on: only their answers tell what a withdrawal must take back, and when. */
+  function cut(): void {
+    cutsShort = false;
+    notHeard();
+    decide("no quorum");
+    finish();
+  }
+
+  function notHeard(): void {
+    endpoints.forEach((endpoint, index) => {
+      if (!answers[index]) pace.set(endpoint, 0);
+    });
+  }
+
+  function expire(): void {
     controller.abort();
+    notHeard();
     // Not left to the endpoints: one that ignores its signal must not hold up the round.
     endpoints.forEach(({ name }, index) => {
+      const why = `no answer within ${Math.round(timeout)} ms`;
       if (!answers[index]) note(index, failure(new EndpointError(name, "timeout", why)));
     });
   }
   if (count === 0) finish();
-  const cancelTimer = runtime.timer(timeout, () => expire(`no answer within ${Math.round(timeout)} ms`));
+  const cancelTimer = runtime.timer(timeout, expire);
 
   const requests = endpoints.map(async (endpoint, index) => {
     try {
@@ -155,7 +179,6 @@ export function ask<Reply extends Answer>(
     requests,
     spent,
     elapsed,
-    cancel,
     votes: () =>
       endpoints.map(({ name }, index) => {
         const answer: Answer | Failure | undefined = answers[index];
@@ -165,17 +188,17 @@ export function ask<Reply extends Answer>(
   };
 }
 
-/** The verdict, or undefined as soon as `signal` aborts: then what is pending is given up. */
+/**
+ * The verdict, or undefined as soon as `signal` aborts. The requests go on, so that their answers are heard: a take
+ * that is executed after its withdrawal would stand until its ttl.
+ */
 export function unlessAborted(
   round: Round<Answer>,
   signal: AbortSignal | undefined,
 ): Promise<Verdict | undefined> {
   if (!signal) return round.verdict;
   return new Promise((resolve) => {
-    const giveUp = () => {
-      round.cancel();
-      resolve(undefined);
-    };
+    const giveUp = () => resolve(undefined);
     if (signal.aborted) return giveUp();
     signal.addEventListener("abort", giveUp, { once: true });
     void round.verdict.then((verdict) => {

@@ -78,7 +78,7 @@ export class Redlock {
    * @param resource one name, or several that are taken all together or not at all
    * @throws LockHeldError when it was still held after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; nothing is left behind
+   * @throws the signal's reason when it aborts; what it took, or may yet take, is withdrawn
    */
   async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
     const outcome = await this.#contend(resource, options);

@@ -78,7 +78,8 @@ export async function countAttempt(
     clear,
     async undo() {
       if (count > maxAttempts) return;
-      if (count === 1) return clear();
+      // Nothing but the first question has been written.
+      if (last === sight) return takeBack((call) => drop(call, at(1)));
       await takeBack((call) => renew(call, at(count), retention, at(count - 1).value));
     },
     votes: () => last.votes(),

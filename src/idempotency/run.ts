@@ -1,4 +1,4 @@
-import { patienceOf, pauses } from "../backoff.ts";
+import { pauses } from "../backoff.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { handOver, type Settings, timeUntil } from "../options.ts";
@@ -134,7 +134,7 @@ export async function runOnce<Value>(
     emit(request.onEvent, { type, key, ...more, elapsed: elapsed(), ...spent });
   const withdrawals = new Set<Promise<void>>();
 
-  for (let attempts = 1; ; attempts += 1) {
+  for (;;) {
     if (signal?.aborted) throw signal.reason;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
@@ -143,7 +143,7 @@ export async function runOnce<Value>(
     // The last round hears every endpoint out.
     const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
     const lease = leaseWithin(settings, allowed);
-    const round = askBegin({ ...settings, ttl: lease }, own, spent, isLast ? Infinity : patienceOf(attempts));
+    const round = askBegin({ ...settings, ttl: lease }, own, spent, !isLast);
     const verdict = await unlessAborted(round, signal);
     /** Brings a result to a quorum. */
     const decide = async ({ text, record }: { text: string; record: CompleteRecord }): Promise<boolean> => {
@@ -196,7 +196,7 @@ export async function runOnce<Value>(
     const waits =
       begin.kind === "busy" || begin.kind === "split" || begin.kind === "unclear" || begin.kind === "run";
     if (waits && left > 0) {
-      await sleep(runtime, Math.min(next(), left), signal);
+      await sleep(runtime, Math.min(next(round.elapsed()), left), signal);
       continue;
     }
     // Nothing else keeps the withdrawals alive once the caller has its answer.

@@ -52,10 +52,10 @@ export function askBegin(
   settings: Settings,
   own: Register,
   spent: Spent,
-  patience: number,
+  cutsShort: boolean,
 ): Round<RegisterAnswer> {
   const { ttl: lease, timeout } = settings;
-  return ask(settings, Math.min(timeout, lease), (call) => takeOrRead(call, own, lease), spent, patience);
+  return ask(settings, Math.min(timeout, lease), (call) => takeOrRead(call, own, lease), spent, cutsShort);
 }
 
 /** What a round of begins means. Hears every endpoint out where the first answers do not settle it. */

@@ -58,7 +58,7 @@ export class ReadWriteLock {
    *
    * @throws LockHeldError when there still was a writer after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; nothing is left behind
+   * @throws the signal's reason when it aborts; what it took, or may yet take, is withdrawn
    */
   async acquireRead(options: WaitOptions = {}): Promise<Hold> {
     const { name } = this;
@@ -77,7 +77,7 @@ export class ReadWriteLock {
    *
    * @throws LockHeldError when somebody still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; nothing is left behind
+   * @throws the signal's reason when it aborts; what it took, or may yet take, is withdrawn
    */
   async acquireWrite(options: WaitOptions = {}): Promise<Hold> {
     const { name } = this;

@@ -56,7 +56,7 @@ export class ReentrantLock {
    *
    * @throws LockHeldError when another owner still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; nothing is left behind
+   * @throws the signal's reason when it aborts; what it took, or may yet take, is withdrawn
    */
   async acquire(options: WaitOptions = {}): Promise<Hold> {
     const { name, owner } = this;

@@ -57,7 +57,7 @@ export class Semaphore {
    * @throws LockHeldError when none was free after `wait`
    * @throws LimitMismatchError when the semaphore is in use with another limit
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; nothing is left behind
+   * @throws the signal's reason when it aborts; what it took, or may yet take, is withdrawn
    */
   async acquire(options: WaitOptions = {}): Promise<Permit> {
     const { name, limit } = this;

@@ -75,12 +75,15 @@ export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions 
   const ttl = Math.max(10, Math.floor(scenario.ttl * draw.between(0.5, 2)));
   // Who holds for longer is asked less often: a simulation of polling shows nothing after the first few rounds.
   const min = draw.pick([5, 25, 100]) * Math.max(1, scenario.ttl / 300);
+  const wait = scenario.lingering ? 2 * ttl : draw.pick([0, 0, 0, ttl / 2, ttl]);
+  const timeout = scenario.lingering
+    ? ttl / 4
+    : draw.pick([Math.min(1_000, ttl / 3), Math.min(1_000, ttl / 3), ttl, draw.between(5, ttl)]);
+  process.timeout = timeout;
   return {
     ttl,
-    wait: scenario.lingering ? 2 * ttl : draw.pick([0, 0, 0, ttl / 2, ttl]),
-    timeout: scenario.lingering
-      ? ttl / 4
-      : draw.pick([Math.min(1_000, ttl / 3), Math.min(1_000, ttl / 3), ttl, draw.between(5, ttl)]),
+    wait,
+    timeout,
     backoff: { min, max: draw.pick([min, 4 * min, 10 * min]) },
     fencing: scenario.fencing,
     fenceRetention: scenario.retention?.ms,

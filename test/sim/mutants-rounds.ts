@@ -23,7 +23,7 @@ export const roundMutants: readonly Mutant[] = [
     name: "no request ends by itself",
     breaks: "a request without an answer is waited for without a limit (node-redlock: extend hung)",
     patches: [
-      { file: "quorum.ts", find: "runtime.timer(timeout, () =>", replace: "runtime.timer(1e9, () =>" },
+      { file: "quorum.ts", find: "runtime.timer(timeout, expire)", replace: "runtime.timer(1e9, expire)" },
     ],
     noticedBy: ["calls end", "validity is honest", "waiters are served"],
   },
@@ -45,8 +45,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum.ts",
-        find: 'else if (answer.outcome !== "error") refused += 1;\n    else if (!cancelled)',
-        replace: 'else refused += 1;\n    if (answer.outcome === "error" && !cancelled)',
+        find: 'else if (answer.outcome !== "error") refused += 1;\n    else onFailure',
+        replace: 'else refused += 1;\n    if (answer.outcome === "error") onFailure',
       },
     ],
     noticedBy: ["refusals are true"],
@@ -147,6 +147,40 @@ export const roundMutants: readonly Mutant[] = [
       },
     ],
     noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "abort ends the requests",
+    breaks: "an aborted take is executed after its withdrawal, and nobody hears of it",
+    patches: [
+      { file: "quorum.ts", find: "    elapsed,\n    votes", replace: "    elapsed,\n    expire,\n    votes" },
+      {
+        file: "quorum.ts",
+        find: "const giveUp = () => resolve(undefined);",
+        replace: 'const giveUp = () => resolve(Reflect.get(round, "expire")());',
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "round that is cut short ends its requests",
+    breaks: "a take that is executed a little late stands until its ttl, in its own client's way",
+    patches: [
+      { file: "quorum.ts", find: '    decide("no quorum");\n    finish();', replace: "    expire();" },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "contenders wait for a silent endpoint",
+    breaks:
+      "each keeps what it was granted for a whole timeout, meets the others again, and nobody is served",
+    patches: [
+      {
+        file: "quorum.ts",
+        find: "return longest && Math.min(timeout, Math.max(scatter, 1.5 * longest));",
+        replace: "return timeout;",
+      },
+    ],
+    noticedBy: ["waiters are served"],
   },
   {
     name: "withdrawal on the caller's signal",

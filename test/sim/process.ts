@@ -12,6 +12,8 @@ export const epoch = 1_700_000_000_000;
 export class Process implements Runtime {
   readonly name: string;
   alive = true;
+  /** ms, by its clocks, for which the call that it makes at present hears every request at least. */
+  timeout = 0;
   /** How often one of its two clocks was set, or stood still. */
   disturbances = 0;
   /** How fast both clocks run; 1 is right. */

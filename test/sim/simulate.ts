@@ -184,8 +184,15 @@ async function takeTurns(
   stories: Stories,
   workloads: ReadonlyMap<Work, Workload>,
 ): Promise<void> {
-  if (scenario.silentMinority) world.draw.pick(world.servers).silent = true;
+  if (scenario.silentMinority) {
+    world.draw.pick(world.servers).silent = true;
+    // Those that answer may be far, each as far as another continent.
+    const far = world.draw.fork();
+    if (far.chance(0.5)) for (const server of world.servers) server.slowness = far.between(0, 150);
+  }
   const alive = actors.filter(({ process }) => process.alive);
+  // Several calls at a time, each with a timeout of its own.
+  for (const { process } of alive) process.timeout = 0;
   // Who died, or could not reach an endpoint any more, has left keys that only their ttl removes.
   const leftovers = ["redlock:lock:*", ...[...workloads.values()].flatMap((workload) => workload.leftovers)];
   const rest = Math.max(

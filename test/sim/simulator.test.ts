@@ -75,7 +75,7 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [5, "locks", "nothing is abandoned", ["single execution"]],
   [13, "locks", "refusals are true", ["single execution"]],
   [171, "locks", "mutual exclusion", ["single execution"]],
-  [309, "locks", "withdrawn stays withdrawn", ["bounded delay"]],
+  [1324701149, "locks", "withdrawn stays withdrawn", ["bounded delay"]],
   [7, "semaphore", "one holder per slot", ["bounded drift"]],
   [7, "semaphore", "permits within the limit", ["bounded drift"]],
   [72, "semaphore", "one holder per slot", ["absence after memory loss", "kept memory"]],

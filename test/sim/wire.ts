@@ -22,8 +22,10 @@ interface Trail {
   taken: boolean;
   /** The same, and no drop was executed since. */
   standing: boolean;
-  /** The client knows that it stands, and has sent no drop since it was told. */
+  /** The client knows that it stands, or hears what becomes of it, and has sent no drop since. */
   owed: boolean;
+  /** Until when the client hears what becomes of its take; undefined: it has sent none. */
+  heardUntil: number | undefined;
   /** Whether the client was told of a take that it was granted, of a drop that it was, and that it was not. */
   take: boolean | undefined;
   freed: boolean;
@@ -82,6 +84,8 @@ export class Wire {
     if (request.operation === "take" && completes) trail.completed = true;
     else if (request.operation === "take") {
       trail.takes += 1;
+      // A good deal less than that: timers fire early, and clocks may be fast.
+      trail.heardUntil ??= this.#world.now + 0.8 * process.timeout - 5;
       const nonce = nonceOf(request.value);
       // A script's text may be sent long after its hash, when another round has begun.
       if (this.#rounds.has(nonce)) return;
@@ -131,6 +135,8 @@ export class Wire {
     trail.taken = true;
     trail.standing = true;
     trail.restored ||= request.operation === "restore";
+    // Whether or not somebody still waits for it: the request ends by an answer or by its timeout, and then a drop follows.
+    if (request.operation === "take" && copy === 0 && this.#world.now < trail.heardUntil!) trail.owed = true;
     if (trail.dropped && request.tombstone !== undefined && copy === 0) {
       this.#world.violate(
         "withdrawn stays withdrawn",
@@ -150,7 +156,7 @@ export class Wire {
     // What was put back needs no second drop: the release that overtakes the request leaves its tombstone.
     if (request.operation !== "take") return;
     trail.take = granted;
-    if (granted) trail.owed = trail.standing;
+    if (granted && trail.standing) trail.owed = true;
   }
 
   /** How many endpoints told the process that they granted, and that they refused, the round of a nonce. */
@@ -242,8 +248,8 @@ export class Wire {
           );
         }
         if (!process.alive || !trail.taken || trail.completed || kept.has(nonce)) continue;
-        // Of a take that its withdrawal has overtaken the client hears in the end, and withdraws it once more.
-        if (trail.drops > 0 && !trail.owed) continue;
+        // Of a take that its withdrawal has overtaken the client hears by its timeout, and withdraws it once more.
+        if (trail.drops > 0 && !(trail.owed && trail.standing)) continue;
         this.#world.violate(
           "nothing is abandoned",
           `${process.name} took something at ${server.name} and never withdrew it (${nonce})`,
@@ -274,6 +280,7 @@ export class Wire {
         taken: false,
         standing: false,
         owed: false,
+        heardUntil: undefined,
         take: undefined,
         freed: false,
         gone: false,

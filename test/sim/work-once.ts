@@ -96,6 +96,8 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
   async function perform(actor: Actor): Promise<void> {
     const { process, redlock, calls } = actor;
     const { fencing: _, ...options } = drawOptions(actor);
+    // No answer is waited for until after the ttl.
+    process.timeout = Math.min(options.timeout, ttl);
     // Replicas wait for longer than others do, and most of them in vain.
     const backoff = { min: 3 * options.backoff.min, max: 3 * options.backoff.max };
     const wait = actor.draw.pick([options.wait, undefined, undefined]);

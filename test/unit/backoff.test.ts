@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Backoff, checkBackoff, nextPause, patienceOf, pauses } from "../../src/backoff.ts";
+import { type Backoff, checkBackoff, nextPause, pauses } from "../../src/backoff.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`backoff SEED=${seed}`);
@@ -36,7 +36,7 @@ describe("nextPause", () => {
 describe("pauses", () => {
   const series = (backoff: Backoff, draw = () => 0.999, length = 12) => {
     const next = pauses(backoff, { random: draw });
-    return Array.from({ length }, next);
+    return Array.from({ length }, () => next());
   };
 
   test("begin at 25 ms and grow to at most a second", () => {
@@ -56,6 +56,21 @@ describe("pauses", () => {
     const drawn = series(backoff);
     expect(Math.min(...drawn)).toBe(min);
     expect(Math.max(...drawn)).toBe(max);
+  });
+
+  test("are at least as long as the round before took, with room for jitter", () => {
+    const pauseAfter = (took: number, drawn: number, backoff: Backoff = {}) =>
+      pauses(backoff, { random: () => drawn })(took);
+    expect([pauseAfter(8, 0), pauseAfter(8, 0.999)]).toEqual([25, 25]);
+    expect([pauseAfter(100, 0), pauseAfter(100, 0.999)]).toEqual([100, expect.closeTo(300, 0)]);
+    // A timeout, or a clock that was set.
+    for (const took of [1_000, 3_600_000, Infinity]) {
+      expect(pauseAfter(took, 0)).toBeCloseTo(1_000 / 3);
+      expect(pauseAfter(took, 0.999)).toBe(1_000);
+    }
+    expect([pauseAfter(300, 0, { max: 60 }), pauseAfter(300, 0.999, { max: 60 })]).toEqual([25, 60]);
+    expect(pauseAfter(300, 0, { min: 500, max: 500 })).toBe(500);
+    expect(pauseAfter(300, 0, () => 7)).toBe(7);
   });
 
   test("each series is its own", () => {
@@ -117,12 +132,5 @@ describe("checkBackoff", () => {
     for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
       expect(checkBackoff(backoff)).toBe(backoff);
     }
-  });
-});
-
-describe("patienceOf", () => {
-  test("is short most of the time, and longer now and then", () => {
-    const attempts = Array.from({ length: 15 }, (_, index) => index + 1);
-    expect(attempts.map(patienceOf)).toEqual([2, 2, 4, 2, 2, 4, 8, 2, 2, 4, 2, 2, 4, 8, 16]);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Endpoint } from "../../src/endpoint.ts";
 import { EndpointError } from "../../src/errors.ts";
 import { type Answer, ask, quorumOf, tally, unlessAborted, type Verdict } from "../../src/quorum.ts";
+import type { Call } from "../../src/register.ts";
 import { gate } from "../support/link.ts";
 import { steppingRuntime } from "../support/stepping-runtime.ts";
 
@@ -84,7 +85,7 @@ describe("tally", () => {
 });
 
 /** Endpoints whose answers the test gives. */
-function rig(count: number) {
+function rig(count: number, { cutsShort = false, pace = new Map<string, number>(), timeout = 100 } = {}) {
   const runtime = steppingRuntime();
   const replies = Array.from({ length: count }, () => gate<Answer | Error>());
   const signals: AbortSignal[] = [];
@@ -94,16 +95,22 @@ function rig(count: number) {
     send: () => Promise.reject(new Error("not used")),
   }));
   const onFailure = vi.fn();
-  const round = ask({ endpoints, runtime, onFailure }, 100, async ({ endpoint, signal }) => {
+  const perform = async ({ endpoint, signal }: Call): Promise<Answer> => {
     const index = endpoints.indexOf(endpoint);
     signals[index] = signal;
     const reply = await replies[index]!.passed;
     if (reply instanceof Error) throw reply;
     return reply;
-  });
+  };
+  const spent = { requests: 0, commands: 0 };
+  const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, pace.get(endpoint.name)!] as const]));
+  for (const [endpoint, ms] of known) if (ms === undefined) known.delete(endpoint);
+  const assembly = { endpoints, runtime, onFailure, pace: known };
+  const round = ask(assembly, timeout, perform, spent, cutsShort);
+  const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
-  return { runtime, endpoints, round, onFailure, answer, fail, signals };
+  return { runtime, endpoints, round, onFailure, answer, fail, signals, learnt };
 }
 
 const down = new EndpointError("e0", "network", "down");
@@ -177,15 +184,23 @@ describe("ask", () => {
     expect(await round.verdict).toBe("no quorum");
   });
 
-  test("cancel ends it without blaming the endpoints", async () => {
-    const { round, answer, onFailure, signals, runtime } = rig(3);
+  test("a round that is cut short hears the answers that come later", async () => {
+    const { round, answer, onFailure, signals, runtime } = rig(4, { cutsShort: true });
     answer(0, "granted");
-    await runtime.advance(0);
-    round.cancel();
+    answer(1, "held");
+    await runtime.advance(60);
     expect(await round.verdict).toBe("no quorum");
     await round.done;
-    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "held", "pending", "pending"]);
+    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+    answer(2, "granted");
+    expect(await round.requests[2]).toEqual({ outcome: "granted" });
+    expect(await round.verdict).toBe("no quorum");
     expect(onFailure).not.toHaveBeenCalled();
+    await runtime.advance(40);
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    // That it did not answer in time is true, whether or not somebody waited for it.
+    expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e3"]);
     expect(runtime.pending).toBe(0);
   });
 
@@ -264,6 +279,113 @@ describe("ask", () => {
   });
 });
 
+describe("a round that may be cut short", () => {
+  /** ms after which the verdict falls, with a grant and a refusal in after 10 ms and the others silent. */
+  async function cutAfter(count: number, pace: Record<string, number>, timeout = 1_000): Promise<number> {
+    const { round, answer, runtime } = rig(count, {
+      cutsShort: true,
+      pace: new Map(Object.entries(pace)),
+      timeout,
+    });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "held");
+    let at: number | undefined;
+    void round.verdict.then(() => {
+      at = round.elapsed();
+    });
+    await runtime.advance(2 * timeout);
+    expect(await round.verdict).toBe("no quorum");
+    return at!;
+  }
+
+  test.each([
+    ["nothing is known: as far as the others", {}, 50],
+    ["the others are far: half as long again", { e0: 200 }, 270],
+    ["it is far", { e2: 200 }, 300],
+    ["it was not heard the last time", { e2: 0 }, 10],
+    ["it is near", { e2: 5 }, 50],
+    ["it is further than the timeout", { e2: 900 }, 1_000],
+  ])("waits for the others as long as their answers take: %s", async (_what, pace, ms) => {
+    expect(await cutAfter(3, pace)).toBeCloseTo(ms, 5);
+  });
+
+  test("waits for those that answer although another is silent", async () => {
+    expect(await cutAfter(4, { e2: 0, e3: 200 })).toBeCloseTo(300, 5);
+  });
+
+  test.each(["granted", "held"] as const)("does not end where all that answered %s", async (outcome) => {
+    const { round, answer, runtime } = rig(3, { cutsShort: true });
+    answer(0, outcome);
+    await runtime.advance(99);
+    answer(2, outcome);
+    expect(await round.verdict).toBe(outcome === "granted" ? "granted" : "refused");
+  });
+
+  test("hears everybody out where it is the last", async () => {
+    const { round, answer, runtime } = rig(3, { pace: new Map([["e2", 0]]) });
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(99);
+    answer(2, "held");
+    expect(await round.verdict).toBe("refused");
+  });
+});
+
+describe("what a round learns", () => {
+  test("is how long answers take, those after the verdict included", async () => {
+    const { round, answer, runtime, learnt } = rig(3, { cutsShort: true });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(60);
+    expect(await round.verdict).toBe("no quorum");
+    expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 0 });
+    answer(2, "granted");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 70 });
+  });
+
+  test("forgets a late answer after a few", async () => {
+    const { answer, learnt, runtime } = rig(2, { pace: new Map([["e0", 80]]) });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "granted");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e0: 72, e1: 10 });
+  });
+
+  test("is who was silent, and who failed is not", async () => {
+    const { fail, runtime, learnt } = rig(2, { pace: new Map([["e1", 5]]) });
+    fail(0, down);
+    await runtime.advance(100);
+    expect(learnt()).toEqual({ e1: 0 });
+  });
+
+  test("is nothing of a clock that jumps", async () => {
+    const { runtime, answer, learnt, round } = rig(3, { cutsShort: true, pace: new Map([["e1", 40]]) });
+    const timer = vi.spyOn(runtime, "timer");
+    runtime.wallOffset = 5_000 * 3_600_000;
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e1: 40, e2: 0 });
+    expect(await round.verdict).toBe("no quorum");
+    expect(timer.mock.calls.map(([ms]) => ms)).toEqual([0]);
+  });
+
+  test("no timer is longer than the timeout, and so than platforms keep", async () => {
+    const timeout = 2_147_483_647;
+    const { runtime, answer } = rig(3, { cutsShort: true, timeout, pace: new Map([["e2", timeout]]) });
+    const timer = vi.spyOn(runtime, "timer");
+    answer(0, "held");
+    answer(1, "granted");
+    await runtime.advance(0);
+    expect(timer).toHaveBeenCalledOnce();
+    expect(timer.mock.calls[0]![0]).toBeLessThanOrEqual(timeout);
+  });
+});
+
 describe("unlessAborted", () => {
   test("is the verdict without a signal, and with one that does not abort", async () => {
     for (const signal of [undefined, new AbortController().signal]) {
@@ -273,18 +395,21 @@ describe("unlessAborted", () => {
     }
   });
 
-  test.each(["before", "during"])(
-    "is undefined when aborted %s, and gives up what is pending",
-    async (when) => {
-      const { round, signals } = rig(2);
-      const controller = new AbortController();
-      if (when === "before") controller.abort();
-      const verdict = unlessAborted(round, controller.signal);
-      controller.abort();
-      expect(await verdict).toBe(undefined);
-      expect(signals.every(({ aborted }) => aborted)).toBe(true);
-    },
-  );
+  test.each(["before", "during"])("is undefined when aborted %s, and hears the answers", async (when) => {
+    const { round, signals, answer, onFailure } = rig(2);
+    const controller = new AbortController();
+    if (when === "before") controller.abort();
+    const verdict = unlessAborted(round, controller.signal);
+    controller.abort();
+    expect(await verdict).toBe(undefined);
+    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
+    answer(0, "held");
+    answer(1, "granted");
+    await round.done;
+    expect(round.answers).toEqual([{ outcome: "held" }, { outcome: "granted" }]);
+    expect(onFailure).not.toHaveBeenCalled();
+  });
 
   test("leaves no listener behind", async () => {
     const { round, answer } = rig(1);

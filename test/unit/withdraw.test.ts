@@ -2,15 +2,18 @@ import { describe, expect, test } from "vitest";
 import type { Endpoint } from "../../src/endpoint.ts";
 import { EndpointError } from "../../src/errors.ts";
 import { type LockOptions, settingsOf } from "../../src/options.ts";
-import { type Answer, ask } from "../../src/quorum.ts";
+import { type Answer, ask, unlessAborted } from "../../src/quorum.ts";
+import type { Call } from "../../src/register.ts";
 import { withdraw } from "../../src/withdraw.ts";
 import { type Gate, gate } from "../support/link.ts";
 import { steppingRuntime } from "../support/stepping-runtime.ts";
 
 type Reply = Answer["outcome"] | EndpointError;
 
+const network = new EndpointError("x", "network", "reset");
+
 /** A round of takes on three endpoints whose answers the test gives, and what is sent afterwards. */
-function rig(options: LockOptions = {}) {
+function rig(options: LockOptions = {}, { obeys = false, cutsShort = false } = {}) {
   const runtime = steppingRuntime();
   const names = ["a", "b", "c"];
   const endpoints: Endpoint[] = names.map((name) => ({
@@ -20,11 +23,16 @@ function rig(options: LockOptions = {}) {
   }));
   const settings = settingsOf({ endpoints, runtime }, { timeout: 100, ...options });
   const replies = new Map<string, Gate<Reply>>(names.map((name) => [name, gate<Reply>()]));
-  const taken = ask(settings, 100, async ({ endpoint }): Promise<Answer> => {
-    const reply = await replies.get(endpoint.name)!.passed;
+  const perform = async ({ endpoint, signal }: Call): Promise<Answer> => {
+    // Without an answer a request ends with its signal.
+    const ended = new Promise<Reply>((resolve) => {
+      signal.addEventListener("abort", () => obeys && resolve(network));
+    });
+    const reply = await Promise.race([replies.get(endpoint.name)!.passed, ended]);
     if (reply instanceof EndpointError) throw reply;
     return { outcome: reply };
-  });
+  };
+  const taken = ask(settings, 100, perform, { requests: 0, commands: 0 }, cutsShort);
   const drops: string[] = [];
   const drop = async ({ endpoint }: { endpoint: Endpoint }): Promise<Answer> => {
     drops.push(endpoint.name);
@@ -33,8 +41,6 @@ function rig(options: LockOptions = {}) {
   const answer = (name: string, reply: Reply) => replies.get(name)!.open(reply);
   return { runtime, settings, taken, drops, drop, answer };
 }
-
-const network = new EndpointError("x", "network", "reset");
 
 describe("withdraw", () => {
   test("drops at once where it was granted, and nothing where it was refused", async () => {
@@ -127,6 +133,94 @@ describe("withdraw", () => {
     answer("c", reply);
     await runtime.advance(1_000);
     expect(drops).toEqual(new Array(times).fill("c"));
+  });
+
+  test("after an abort it waits for the answers, as for any round", async () => {
+    const { runtime, settings, taken, drops, drop, answer } = rig();
+    const controller = new AbortController();
+    const verdict = unlessAborted(taken, controller.signal);
+    controller.abort();
+    expect(await verdict).toBe(undefined);
+    withdraw(settings, taken, drop);
+    await runtime.advance(20);
+    expect(drops).toEqual([]);
+    answer("a", "granted");
+    await runtime.advance(0);
+    expect(drops).toEqual(["a"]);
+    answer("b", "held");
+    await runtime.advance(5); // a quarter of the timeout
+    expect(drops).toEqual(["a", "c"]);
+    answer("c", "granted");
+    await runtime.advance(0);
+    expect(drops).toEqual(["a", "c", "c"]);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("drops once more when a request that overtook nothing yet ends by its timeout", async () => {
+    const { runtime, settings, taken, drops, drop, answer } = rig({}, { obeys: true, cutsShort: true });
+    answer("a", "held");
+    answer("b", "granted");
+    await runtime.advance(50);
+    expect(await taken.verdict).toBe("no quorum"); // cut short
+    withdraw(settings, taken, drop);
+    await runtime.advance(0);
+    expect(drops).toEqual(["b"]);
+    await runtime.advance(25);
+    expect(drops).toEqual(["b", "c"]);
+    await runtime.advance(24);
+    expect(drops).toEqual(["b", "c"]);
+    await runtime.advance(1);
+    expect(drops).toEqual(["b", "c", "c"]);
+    await runtime.advance(5_000);
+    expect(drops).toEqual(["b", "c", "c"]);
+  });
+
+  test("while its caller goes on it drops once, when the request ends", async () => {
+    const handed: Promise<unknown>[] = [];
+    const { runtime, settings, taken, drops, drop, answer } = rig(
+      { waitUntil: (work) => handed.push(work) },
+      { obeys: true },
+    );
+    answer("a", "held");
+    answer("b", "held");
+    await taken.verdict;
+    const { done } = withdraw({ ...settings, goesOn: () => true }, taken, drop);
+    await runtime.advance(25);
+    await done;
+    await runtime.advance(74);
+    expect(drops).toEqual([]);
+    expect(handed).toHaveLength(1);
+    await runtime.advance(1);
+    await Promise.all(handed);
+    expect(drops).toEqual(["c"]);
+  });
+
+  test("and once more where the endpoint does not heed its timeout, and answers later", async () => {
+    const { runtime, settings, taken, drops, drop, answer } = rig();
+    answer("a", "held");
+    answer("b", "held");
+    await taken.verdict;
+    withdraw({ ...settings, goesOn: () => true }, taken, drop);
+    await runtime.advance(99);
+    expect(drops).toEqual([]);
+    await runtime.advance(100);
+    expect(drops).toEqual(["c"]);
+    answer("c", "granted");
+    await runtime.advance(0);
+    expect(drops).toEqual(["c", "c"]);
+  });
+
+  test("no longer once its caller has given up", async () => {
+    const { runtime, settings, taken, drops, drop, answer } = rig();
+    answer("a", "held");
+    answer("b", "held");
+    await taken.verdict;
+    let goesOn = true;
+    withdraw({ ...settings, goesOn: () => goesOn }, taken, drop);
+    await runtime.advance(24);
+    goesOn = false;
+    await runtime.advance(1);
+    expect(drops).toEqual(["c"]);
   });
 
   test("a timed-out take is dropped at once, and again if it is granted in the end", async () => {

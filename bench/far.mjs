@@ -1,0 +1,184 @@
+// How contenders get on where endpoints are far away and one of them is silent, and how evenly plain locks serve them.
+// In virtual time: the figures depend on the seeds below and on the library, not on the machine.
+import { Redlock } from "../dist/index.js";
+import { FairLock } from "../dist/sync/index.js";
+import { VirtualWorld } from "./virtual-time.mjs";
+
+const hold = 50;
+const farAndSilent = [160, 300, Infinity];
+const sets = [
+  ["160 and 300 ms, one silent", farAndSilent],
+  ["1 ms, one silent", [1, 1, Infinity]],
+  ["1 ms, all up", [1, 1, 1]],
+  ["160, 300 and 350 ms, all up", [160, 300, 350]],
+  ["1, 1 and 300 ms, all up", [1, 1, 300]],
+  ["1, 300 and 300 ms, all up", [1, 300, 300]],
+];
+const kinds = {
+  "plain lock": (redlock, name, options) => redlock.acquire(name, options),
+  FairLock: (redlock, name, options) => new FairLock(redlock, name).acquire(options),
+};
+
+export async function print() {
+  await printStarts();
+  await printUncontended();
+  await printLoops();
+  await printFairness();
+}
+
+async function printStarts() {
+  console.log("\nContenders that start at once, each with a new client and one acquire; 60 runs\n");
+  console.log("|  | contenders | nobody served | first grant p50 | p90 | requests per run |");
+  console.log("| --- | --- | --- | --- | --- | --- |");
+  for (const [what, roundTrips] of sets) {
+    for (const contenders of [2, 4, 8]) {
+      const firsts = [];
+      let requests = 0;
+      for (let seed = 1; seed <= 60; seed += 1) {
+        const outcome = await start({ seed, roundTrips, contenders });
+        firsts.push(outcome.first);
+        requests += outcome.requests;
+      }
+      firsts.sort((a, b) => a - b);
+      const unserved = firsts.filter((first) => first === Infinity).length;
+      row(
+        what,
+        contenders,
+        unserved,
+        seconds(at(firsts, 0.5)),
+        seconds(at(firsts, 0.9)),
+        (requests / 60).toFixed(),
+      );
+    }
+  }
+}
+
+/** One acquire each. */
+async function start({ seed, roundTrips, contenders, options = {} }) {
+  const world = new VirtualWorld(seed, roundTrips);
+  let first = Infinity;
+  let open = contenders;
+  const contend = async () => {
+    await world.sleep(5 * world.random());
+    const redlock = new Redlock({ endpoints: world.endpoints(), runtime: world.runtime(), ...options });
+    try {
+      const lock = await redlock.acquire("resource");
+      first = Math.min(first, world.now);
+      await world.sleep(hold);
+      await lock.release();
+    } catch (error) {
+      if (!error.code) throw error;
+    }
+    open -= 1;
+  };
+  for (let count = 0; count < contenders; count += 1) void contend();
+  await world.run(60_000, () => open === 0);
+  return { first, requests: world.requests };
+}
+
+async function printUncontended() {
+  console.log("\nRequests of an acquire and a release that nobody contends for\n");
+  for (const [what, roundTrips] of sets) {
+    const { requests } = await start({ seed: 1, roundTrips, contenders: 1 });
+    console.log(`${what}: ${requests}`);
+  }
+}
+
+async function printLoops() {
+  console.log(`\nEight contenders in a closed loop that hold it for ${hold} ms; 5 runs of 60 s\n`);
+  console.log(
+    "|  |  | first grant p90 | longest time without a grant | grants per minute | requests per grant |",
+  );
+  console.log("| --- | --- | --- | --- | --- | --- |");
+  for (const [what, roundTrips] of sets) {
+    const variants = [
+      ["plain lock", {}],
+      ["plain lock", { timeout: 400 }],
+      ["FairLock", {}],
+    ];
+    for (const [kind, options] of variants) {
+      if (options.timeout && roundTrips !== farAndSilent) continue;
+      const loops = [];
+      for (let seed = 1; seed <= 5; seed += 1) {
+        const wants = Array.from({ length: 8 }, () => "resource");
+        loops.push(await loop({ seed, roundTrips, wants, options, acquire: kinds[kind] }));
+      }
+      const firsts = loops.map(({ grants }) => grants[0]?.at ?? Infinity).sort((a, b) => a - b);
+      const total = loops.reduce((sum, { grants }) => sum + grants.length, 0);
+      const requests = loops.reduce((sum, each) => sum + each.requests, 0);
+      const gap = Math.max(...loops.map(({ grants }) => longestGap(grants)));
+      row(
+        what,
+        options.timeout ? `${kind}, timeout ${options.timeout}` : kind,
+        seconds(at(firsts, 0.9)),
+        seconds(gap),
+        (total / loops.length).toFixed(),
+        (requests / total).toFixed(1),
+      );
+    }
+  }
+}
+
+async function printFairness() {
+  console.log(
+    "\nHow evenly they are served in a closed loop without a pause; grants of each, in 3 runs of 60 s\n",
+  );
+  console.log("|  |  | grants of each | longest wait |");
+  console.log("| --- | --- | --- | --- |");
+  const four = ["a", "b", "c", "d"];
+  const cases = [
+    ["four contenders, 1 ms", ["a", "a", "a", "a"], ["plain lock", "FairLock"]],
+    ["one for four resources, four for one of them each, 1 ms", [four, ...four], ["plain lock"]],
+  ];
+  for (const [what, wants, kindsHere] of cases) {
+    for (const kind of kindsHere) {
+      for (let seed = 1; seed <= 3; seed += 1) {
+        const { grants } = await loop({ seed, roundTrips: [1, 1, 1], wants, acquire: kinds[kind] });
+        const each = wants.map((_, who) => grants.filter((grant) => grant.who === who));
+        const longest = each.map((own) => seconds(longestGap(own))).join(", ");
+        row(what, kind, each.map(({ length }) => length).join(", "), longest);
+      }
+    }
+  }
+}
+
+/** Everybody acquires, holds and releases again and again, for 60 s. */
+async function loop({ seed, roundTrips, wants, options = {}, acquire }) {
+  const world = new VirtualWorld(seed, roundTrips);
+  const grants = [];
+  const contend = async (resource, who) => {
+    const redlock = new Redlock({ endpoints: world.endpoints(), runtime: world.runtime(), ...options });
+    await world.sleep(5 * world.random());
+    for (;;) {
+      try {
+        const held = await acquire(redlock, resource, {});
+        grants.push({ who, at: world.now });
+        await world.sleep(hold);
+        await held.release();
+      } catch (error) {
+        if (!error.code) throw error;
+      }
+    }
+  };
+  wants.forEach((resource, who) => void contend(resource, who));
+  await world.run(60_000);
+  return { grants, requests: world.requests };
+}
+
+/** ms without a grant, the time until the first and after the last included. */
+function longestGap(grants) {
+  const times = [0, ...grants.map((grant) => grant.at), 60_000];
+  return Math.max(...times.slice(1).map((time, index) => time - times[index]));
+}
+
+function at(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}
+
+function seconds(ms) {
+  return ms < Infinity ? `${(ms / 1_000).toFixed(1)} s` : "none";
+}
+
+function row(...cells) {
+  console.log(`| ${cells.join(" | ")} |`);
+}
