@@ -105,7 +105,7 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "acquire.ts",
-        find: "const withdrawal = withdraw(settings, round, (call) => giveBack(call, register, tombstoneRetention)).done;",
+        find: "const withdrawal = withdraw(withdrawing, round, (call) =>\n      giveBack(call, register, tombstoneRetention),\n    ).done;",
         replace: "const withdrawal = Promise.resolve();",
       },
     ],
@@ -213,8 +213,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "acquire.ts",
-        find: "Math.min(own ?? next(), left, retryAfter ?? Infinity)",
-        replace: "Math.max(own ?? next(), retryAfter ?? 0)",
+        find: "Math.min(own ?? next(round.elapsed()), most)",
+        replace: "Math.max(own ?? next(round.elapsed()), retryAfter ?? 0)",
       },
     ],
     noticedBy: ["calls end"],
