@@ -77,10 +77,10 @@ export interface StoredResult extends Pick<CompleteRecord, "result" | "unstored"
 }
 
 /** A result as text. The effect has happened: what cannot be encoded is stored as that, and never run again. */
-export function encodeResult<Value>({ encode }: Pick<Codec<Value>, "encode">, value: Value): StoredResult {
+export function encodeResult<Value>(codec: Pick<Codec<Value>, "encode">, value: Value): StoredResult {
   try {
     // Anything else would be stored as a text that the codec never made.
-    const text = checkType("codec.encode()", encode(value), "string");
+    const text = checkType("codec.encode()", codec.encode(value), "string");
     return { result: checkWellFormed("codec.encode()", text) };
   } catch (error) {
     return { unstored: "unserializable", error };

@@ -105,6 +105,26 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
     expect(String(error)).toMatch(message);
   });
 
+  test("a codec may be an object with a state of its own", async () => {
+    class Signed implements Codec<unknown> {
+      readonly #mark = "signed ";
+      encode(value: unknown): string {
+        return this.#mark + JSON.stringify(value);
+      }
+      decode(text: string): unknown {
+        return JSON.parse(text.slice(this.#mark.length));
+      }
+    }
+    const key = freshKey();
+    const codec = new Signed();
+    const first = await other.idempotency.run(key, { codec }, () => ({ paid: 1 }));
+    expect(first).toEqual({ status: "executed", value: { paid: 1 } });
+    expect(await other.idempotency.run(key, { codec }, never)).toEqual({
+      status: "replayed",
+      value: { paid: 1 },
+    });
+  });
+
   test("what is larger than maxResult is not uploaded, and not run again", async () => {
     for (const value of ["x".repeat(1_000), "ü".repeat(500), '"'.repeat(300), ["x".repeat(2_000_000)]]) {
       const { sent } = await expectUnstored(value, "too-large", { maxResult: 1_000 });
