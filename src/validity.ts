@@ -8,9 +8,6 @@ const expiryPrecision = 2;
 /** How long, in ms, a process that was frozen may not know that its validity ended meanwhile. */
 const glance = 1_000;
 
-/** ms before the end at which auto-extension gives up: no answer would come in time. */
-const lastTry = 25;
-
 /** What auto-extension goes by. */
 export interface AutoExtension {
   /** ms to ask for each time; may change when the holder extends by hand. */
@@ -131,14 +128,14 @@ export class Validity {
    */
   async autoExtend(options: AutoExtension, extend: (ttl: number) => Promise<unknown>): Promise<void> {
     void this.signal; // from now on the end is noticed even if nobody asks
+    let isLate = false;
     for (let next = pauses(options.backoff, this.#runtime), pause = 0; ; ) {
       const due = Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1);
-      // Of a long pause half of what is left, so that another try can come in time; but none in the last moment.
-      const latest = Math.max(this.remaining() / 2, lastTry);
-      const woken = await this.#rest(pause ? Math.min(pause, latest) : due);
+      const woken = await this.#rest(pause || due);
       if (this.#released || this.loss) return;
       if (woken) {
         pause = 0;
+        isLate = false;
         continue;
       }
       // The last extension is cut so that nothing is held for longer than that.
@@ -152,11 +149,18 @@ export class Validity {
         await extend(ttl);
         if (ttl < whole) return;
         pause = 0;
+        isLate = false;
         next = pauses(options.backoff, this.#runtime);
       } catch (error) {
         if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;
         try {
           pause = next();
+          const left = this.remaining();
+          // Where the pause would outlast the validity, one more try comes half way, and then none.
+          if (pause >= left) {
+            pause = isLate ? left + 1 : left / 2;
+            isLate = true;
+          }
         } catch {
           return; // the user's backoff failed; nobody waits for this promise, and the alarm tells of the end
         }
