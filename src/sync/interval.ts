@@ -27,6 +27,8 @@ import type { Script } from "../scripts.ts";
  * run has the interval, or had it when the call was made; ms tells for how long; {0} to a renewal and to a drop: it is
  * not the value's.
  *
+ * As for locks, the fence of a client whose clock is ahead is remembered until it is the past.
+ *
  * A confirmation that is executed again changes nothing, so that no late request prolongs the interval. A run that is
  * dropped has not begun: the interval before it is the last one again.
  */
@@ -52,6 +54,7 @@ if op == "renew" then
     redis.call("SET", KEYS[1], "r" .. number .. ":" .. value, "PX", ttl)
     redis.call("SET", KEYS[2], ends, "PX", kept)
     local fence = math.max(tonumber(found[3] or 0), tonumber(ARGV[5]))
+    kept = string.format("%.0f", kept + math.max(0, fence - now))
     redis.call("SET", KEYS[3], string.format("%.0f", fence), "PX", kept)
   end
 elseif not own then
@@ -63,8 +66,8 @@ elseif not own then
 end
 return {value, found[3] or 0}`,
   sha: {
-    redis: "b7a3ee9bbc8c4baef6b93cb1e9a395b00f4506d8",
-    upstash: "58dc94c486585b41df2e79403c0ad6d627359cb1",
+    redis: "6073949db7e49196b8f969f0b7ef7f975e987d6e",
+    upstash: "93215a162b76b85b848d6e1da7d4a4f9f153a01c",
   },
 };
 

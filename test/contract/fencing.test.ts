@@ -2,6 +2,7 @@ import process from "node:process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { keyOf } from "../../src/grant.ts";
 import { type Lock, QuorumError, Redlock, type Runtime, systemRuntime } from "../../src/index.ts";
+import { once } from "../../src/sync/index.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { gated } from "../support/gated.ts";
 import { type Local, newResource, openLocal } from "../support/local-endpoints.ts";
@@ -332,6 +333,14 @@ describe("counters outlive what depends on them", () => {
     await settle(lock.release());
     await pass(50_000);
     expect((await settle(client(-10 * hour).acquire("r"))).fence).toBeGreaterThan(lock.fence!);
+  });
+
+  test("of the runs of once, too", async () => {
+    const { client, pass, settle } = world();
+    const run = (redlock: Redlock) => settle(once(redlock, "nightly", { every: hour }, ({ fence }) => fence));
+    const ahead = (await run(client(5 * day))) as { value: number };
+    await pass(4 * day);
+    expect(((await run(client(0))) as { value: number }).value).toBeGreaterThan(ahead.value);
   });
 
   test("they expire in the end", async () => {
