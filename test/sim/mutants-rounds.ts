@@ -60,6 +60,12 @@ export const roundMutants: readonly Mutant[] = [
         find: 'else if (answer.outcome !== "error") refused += 1;',
         replace: 'else if (answer.outcome !== "error") refused += 0;',
       },
+      // Else what is known at the end mends it.
+      {
+        file: "acquire.ts",
+        find: "if (held || isRefused(round)) return",
+        replace: "if (held) return",
+      },
     ],
     noticedBy: ["refusals are true"],
   },
@@ -71,6 +77,12 @@ export const roundMutants: readonly Mutant[] = [
         file: "quorum.ts",
         find: "return granted + pending < quorum && refused + pending < veto ?",
         replace: "return granted + pending < quorum ?",
+      },
+      // Else what is known at the end mends it.
+      {
+        file: "acquire.ts",
+        find: "if (held || isRefused(round)) return",
+        replace: "if (held) return",
       },
     ],
     noticedBy: ["refusals are true"],
@@ -262,6 +274,7 @@ export const roundMutants: readonly Mutant[] = [
       "owner state is shared: a second acquire that fails takes the first handle's lock (@upstash/lock)",
     patches: [
       { file: "grant.ts", find: "{ ...takenRegister(grant), from: 1 }", replace: "takenRegister(grant)" },
+      { file: "scripts.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
     noticedBy: twoHolders,
   },

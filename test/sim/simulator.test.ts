@@ -17,7 +17,10 @@ const regressions = new Map([
   [2554, "the same, of two that began at once"],
   [580, "a lock that was put back on an endpoint forgot a take that was still on its way there"],
   [736, "the same, of several resources"],
-  [1_324_700_631, "a clock that jumped behind a round that was cut short made contention look like an outage"],
+  [
+    1_324_700_631,
+    "a clock that jumped behind a round that was cut short made contention look like an outage",
+  ],
   [2_000_890, "two results of a key, each on a half of four endpoints, were both told"],
   [2_001_509, "the same, again"],
 ]);
