@@ -40,12 +40,6 @@ export const keepingMutants: readonly Mutant[] = [
     noticedBy: twoHolders,
   },
   {
-    name: "hand-over forgets unanswered takes",
-    breaks: "the receiver's release leaves no tombstone, and a take that is late holds the lock for nobody",
-    patches: [{ file: "lock.ts", find: "unsettled: [...this.#unsettled],", replace: "unsettled: []," }],
-    noticedBy: ["withdrawn stays withdrawn"],
-  },
-  {
     name: "what was put back is not remembered",
     breaks: "the release leaves no tombstone, and the request that puts the lock back is executed after it",
     patches: [

@@ -40,6 +40,11 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
     seenBy: "test/contract/lock-handoff.test.ts: the receiver does not rely on that endpoint",
   },
   {
+    defect:
+      "a hand-over forgets a take that is unanswered, and the receiver's release leaves no tombstone for it",
+    seenBy: "test/contract/lock-handoff.test.ts: its release leaves a tombstone",
+  },
+  {
     defect: "inspecting an unreachable Redis says that nobody holds the lock (redlock-universal: isLocked)",
     seenBy: "test/contract: inspect with too few endpoints is a QuorumError",
   },
