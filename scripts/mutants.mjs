@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { load, project } from "./load.mjs";
 import { bundleSimulator, simulateAll, startSimulator } from "./simulator.mjs";
 
-const usage = 'npm run mutants -- [--only "part of a name"]… [--seeds 2000] [--jobs 2] [--write]';
+const usage = 'npm run mutants -- [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]';
 
 process.exitCode = 1;
 const { mutants, elsewhere } = await load("test/sim/mutants.ts");
@@ -95,7 +95,7 @@ function readOptions() {
   const text = { type: "string" };
   const options = { only: { ...text, multiple: true }, seeds: text, jobs: text, write: { type: "boolean" } };
   const { values } = parseArgs({ options });
-  const [limit, jobs] = [Number(values.seeds ?? 2_000), Number(values.jobs ?? 2)];
+  const [limit, jobs] = [Number(values.seeds ?? 4_000), Number(values.jobs ?? 2)];
   if (!(limit >= 1 && jobs >= 1)) throw new RangeError(`usage: ${usage}`);
   return { ...values, limit, jobs };
 }

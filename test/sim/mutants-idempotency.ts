@@ -36,6 +36,7 @@ export const idempotencyMutants: readonly Mutant[] = [
         find: "withdraw(settings, round, (call) => drop(call, own)).done;",
         replace: "withdraw(settings, round, (call) => drop(call, { ...own, from: 2_048 })).done;",
       },
+      { file: "scripts.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
   },
