@@ -85,7 +85,9 @@ export class Wire {
     else if (request.operation === "take") {
       trail.takes += 1;
       // A good deal less than that: timers fire early, and clocks may be fast.
-      trail.heardUntil ??= this.#world.now + 0.8 * process.timeout - 5;
+      // Nor is an answer waited for that comes when what it grants is over.
+      const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
+      trail.heardUntil ??= this.#world.now + 0.8 * timeout - 5;
       const nonce = nonceOf(request.value);
       // A script's text may be sent long after its hash, when another round has begun.
       if (this.#rounds.has(nonce)) return;
