@@ -1,7 +1,8 @@
 import { pauses } from "../backoff.ts";
+import type { Endpoint } from "../endpoint.ts";
 import type { EndpointError } from "../errors.ts";
 import { handOver, type Settings } from "../options.ts";
-import { type Answer, ask, quorumOf, type Round, type Verdict } from "../quorum.ts";
+import { ask, quorumOf, type Verdict } from "../quorum.ts";
 import type { Register, Spent } from "../register.ts";
 import { sleep, stopwatch } from "../runtime.ts";
 import type { UnstoredReason } from "./record.ts";
@@ -41,13 +42,30 @@ export async function complete(run: Completion, result: StoredResult, lease: num
   const head = { token: run.token, fingerprint: run.fingerprint, completedAt };
   let record = recordOfResult(head, result, run.maxResult);
   let refused: string | undefined;
+  /** Endpoints that refused the result for its size: they would do so again. */
+  const tooSmall = new Map<Endpoint, EndpointError>();
   const attempt = async (): Promise<Completed> => {
     const { text, unstored } = record;
-    const write = ask(settings, timeout, (call) => completeOne(call, own, text, retention, refused), spent);
+    const write = ask(
+      settings,
+      timeout,
+      async (call) => {
+        const cause = unstored ? undefined : tooSmall.get(call.endpoint);
+        if (cause) throw cause;
+        return completeOne(call, own, text, retention, refused);
+      },
+      spent,
+    );
     const verdict = await write.verdict;
     // What a minority took of a refused result stays: somebody may have brought it to a quorum meanwhile.
     if (!handOver(settings, write.done)) await write.done;
-    if (verdict !== "no quorum" || unstored || !isTooLarge(write)) return { verdict, unstored };
+    settings.endpoints.forEach((endpoint, index) => {
+      const answer = write.answers[index];
+      if (answer?.outcome === "error" && isSizeError(answer.cause)) tooSmall.set(endpoint, answer.cause);
+    });
+    const { length: count } = settings.endpoints;
+    const isTooLarge = tooSmall.size > count - quorumOf(count);
+    if (verdict !== "no quorum" || unstored || !isTooLarge) return { verdict, unstored };
     // No retry mends that, and without a record the effect would be repeated when the lease ends.
     refused = text;
     record = recordOfResult(head, { unstored: "too-large" }, run.maxResult);
@@ -71,12 +89,6 @@ export async function complete(run: Completion, result: StoredResult, lease: num
 /** How long contenders may go on parting a key among themselves, or a result wait for its quorum, in ms. */
 export function patience({ timeout, wait }: Settings): number {
   return Math.max(wait, 2 * timeout);
-}
-
-/** Whether so many endpoints refused a request for its size that it cannot get a quorum. */
-function isTooLarge({ answers }: Round<Answer>): boolean {
-  const refusals = answers.filter((answer) => answer?.outcome === "error" && isSizeError(answer.cause));
-  return refusals.length > answers.length - quorumOf(answers.length);
 }
 
 /** Upstash says "max request size exceeded", Redis "exceeds maximum allowed size", a gateway 413. */

@@ -73,7 +73,8 @@ function wholeHolds(holds: readonly Hold[]): Hold[] {
   for (const hold of holds) {
     const first = whole.get(hold.nonce);
     const { ended, releaseInvoked, releaseReturned, released } = hold;
-    whole.set(hold.nonce, first ? { ...first, ended, releaseInvoked, releaseReturned, released } : hold);
+    const vague = hold.vague || first?.vague === true;
+    whole.set(hold.nonce, first ? { ...first, vague, ended, releaseInvoked, releaseReturned, released } : hold);
   }
   return [...whole.values()];
 }
