@@ -74,7 +74,10 @@ function wholeHolds(holds: readonly Hold[]): Hold[] {
     const first = whole.get(hold.nonce);
     const { ended, releaseInvoked, releaseReturned, released } = hold;
     const vague = hold.vague || first?.vague === true;
-    whole.set(hold.nonce, first ? { ...first, vague, ended, releaseInvoked, releaseReturned, released } : hold);
+    whole.set(
+      hold.nonce,
+      first ? { ...first, vague, ended, releaseInvoked, releaseReturned, released } : hold,
+    );
   }
   return [...whole.values()];
 }
