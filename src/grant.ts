@@ -46,11 +46,6 @@ export function heldRegister({ resources, prefix, nonce, owner, places }: Grant)
   return { keys: places ?? keys, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };
 }
 
-/** Remembers that what this round took was given back, so that a request which is executed later takes nothing. */
-export function tombstoneOf({ prefix, resources, nonce }: Grant): string {
-  return `${keyOf(prefix, "void", resources[0]!)}:${nonce}`;
-}
-
 /**
  * The grant as this very round takes it. Where plain commands cannot do it, it has a tombstone: then a request
  * that is executed after its withdrawal takes nothing.
@@ -64,8 +59,9 @@ export function takenRegister(grant: Grant): Register {
 
 /** The grant with its tombstone and its fence counters, also where plain commands took it. */
 export function guardedRegister(grant: Grant): Register {
-  const counters = grant.resources.map((resource) => keyOf(grant.prefix, "fence", resource));
-  return { ...heldRegister(grant), tombstone: tombstoneOf(grant), counters };
+  const { prefix, resources, nonce } = grant;
+  const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
+  return { ...heldRegister(grant), tombstone: `${keyOf(prefix, "void", resources[0]!)}:${nonce}`, counters };
 }
 
 /**
