@@ -17,7 +17,7 @@ process.on("uncaughtException", (error) => {
 process.exitCode = 1;
 try {
   const options = readOptions();
-  const { findRedisServer } = await load("src/dev/redis-process.ts");
+  const { findRedisServer } = await load("src/dev/redis/redis-process.ts");
   if (await findRedisServer()) await run(options);
   else refuse();
 } catch (error) {
@@ -27,7 +27,7 @@ try {
 
 /** One hold, through restarts of each server in turn. */
 async function hold(minutes) {
-  const { holdThroughRestarts } = await load("test/chaos/long-hold.ts");
+  const { holdThroughRestarts } = await load("test/robustness/chaos/long-hold.ts");
   const ttl = 10_000;
   console.log(`\none hold of ${minutes} min, ttl ${ttl} ms, a server killed and back empty every 15 s\n`);
   const { held, loss, restarts, asked, stolen, extensions, released } = await holdThroughRestarts({
@@ -46,8 +46,8 @@ async function hold(minutes) {
 
 async function run(options) {
   if (options.hold) return hold(options.hold);
-  const { runChaos } = await load("test/chaos/main.ts");
-  const { judgeRun } = await load("test/chaos/report.ts");
+  const { runChaos } = await load("test/robustness/chaos/main.ts");
+  const { judgeRun } = await load("test/robustness/chaos/report.ts");
   console.log(`\nchaos for ${options.seconds} s; a similar run: --seed ${options.seed}\n`);
   const { text, passed } = judgeRun(await runChaos({ ...options, project, signal: stop.signal }));
   console.log(`${text}\n\n${passed ? "All hold." : "SOMETHING DOES NOT HOLD."}`);

@@ -10,9 +10,9 @@ import { bundleSimulator, simulateAll, startSimulator } from "./simulator.mjs";
 const usage = 'npm run mutants -- [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]';
 
 process.exitCode = 1;
-const { mutants, elsewhere } = await load("test/sim/mutants.ts");
-const { concerns } = await load("test/sim/mutant.ts");
-const { themeOf } = await load("test/sim/scenario.ts");
+const { mutants, elsewhere } = await load("test/robustness/sim/mutants.ts");
+const { concerns } = await load("test/robustness/sim/mutant.ts");
+const { themeOf } = await load("test/robustness/sim/scenario.ts");
 const { only, limit, jobs, write } = readOptions();
 const chosen = mutants.filter(({ name }) => !only || only.some((part) => name.includes(part)));
 if (chosen.length === 0) throw new RangeError(`no mutant is called that; usage: ${usage}`);
@@ -82,7 +82,7 @@ async function record() {
   if (only || missed.length > 0) throw new Error("--write needs all mutants, and all of them noticed");
   const rows = mutants.map(({ name }) => [name, found.get(name)]);
   await writeFile(
-    join(project, "test/sim/caught.json"),
+    join(project, "test/robustness/sim/caught.json"),
     `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`,
   );
 }

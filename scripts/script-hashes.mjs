@@ -4,10 +4,11 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const source = new URL("../src/", import.meta.url);
 const read = (name) => readFileSync(new URL(name, source), "utf8");
-const flag = JSON.parse(/upstashFlag = (".*");/.exec(read("scripts.ts"))[1]);
+const flag = JSON.parse(/upstashFlag = (".*");/.exec(read("redis/register-script.ts"))[1]);
 const sha = (script) => createHash("sha1").update(script).digest("hex");
 
-for (const name of ["scripts.ts", ...readdirSync(new URL("sync", source)).map((file) => `sync/${file}`)]) {
+for (const name of readdirSync(source, { recursive: true })) {
+  if (!name.endsWith(".ts")) continue;
   const text = read(name);
   const written = text.replace(
     /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/g,

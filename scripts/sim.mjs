@@ -10,9 +10,9 @@ const usage =
   '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--jobs 2]';
 
 process.exitCode = 1;
-const { allowed, enoughSeeds, mustOccur } = await load("test/sim/occurrences.ts");
-const { assumptions } = await load("test/sim/assumptions.ts");
-const { themes } = await load("test/sim/scenario.ts");
+const { allowed, enoughSeeds, mustOccur } = await load("test/robustness/sim/occurrences.ts");
+const { assumptions } = await load("test/robustness/sim/assumptions.ts");
+const { themes } = await load("test/robustness/sim/scenario.ts");
 const { seed, seeds, minutes, from, without, work, traced, jobs } = readOptions();
 const flags =
   (work ? ` --work ${work}` : "") +

@@ -11,7 +11,7 @@ const directory = join(project, "node_modules", ".cache", "simulator");
 /**
  * Bundles the simulator and the library in it. A mutant's patches are applied on the way: no source knows of them.
  *
- * @param {{ mutant?: import("../test/sim/mutants.ts").Mutant }} [options]
+ * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant }} [options]
  * @returns {Promise<{ file: string, remove: () => Promise<void> }>}
  * @throws when one of the mutant's patches does not match exactly once
  */
@@ -21,7 +21,7 @@ export async function bundleSimulator({ mutant } = {}) {
   await mkdir(directory, { recursive: true });
   await build({
     absWorkingDir: project,
-    entryPoints: ["test/sim/main.ts"],
+    entryPoints: ["test/robustness/sim/main.ts"],
     outfile: file,
     bundle: true,
     format: "esm",
@@ -78,7 +78,7 @@ function mutation({ name, patches }) {
 export function startSimulator(file, patience = 60_000) {
   let child;
 
-  /** @returns {Promise<import("../test/sim/main.ts").Report>} */
+  /** @returns {Promise<import("../test/robustness/sim/main.ts").Report>} */
   function simulate(order) {
     child ??= fork(file, { execArgv: [], stdio: ["ignore", "inherit", "inherit", "ipc"] });
     const worker = child;
@@ -119,7 +119,7 @@ export function startSimulator(file, patience = 60_000) {
  * Runs simulations in several processes at once.
  *
  * @param {Iterable<object>} orders what to simulate, one after another; asked for only as fast as it is done
- * @param {(report: import("../test/sim/main.ts").Report) => void} hear
+ * @param {(report: import("../test/robustness/sim/main.ts").Report) => void} hear
  */
 export async function simulateAll(orders, hear, { jobs = 2, patience, bundle } = {}) {
   const { file, remove } = bundle ?? (await bundleSimulator());

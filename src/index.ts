@@ -1,11 +1,11 @@
-export type { Backoff, BackoffBounds } from "./backoff.ts";
 export {
   type Command,
   type Dialect,
   type Endpoint,
   type HttpEndpointOptions,
   httpEndpoint,
-} from "./endpoint.ts";
+} from "./endpoints/endpoint.ts";
+export { type UpstashClient, type UpstashEndpointOptions, upstashEndpoint } from "./endpoints/upstash.ts";
 export {
   EndpointError,
   type EndpointErrorKind,
@@ -18,10 +18,10 @@ export {
   type Vote,
 } from "./errors.ts";
 export type { EventHook, OperationEvent, RedlockEvent } from "./events.ts";
-export type { LockJSON } from "./handoff.ts";
-export type { Inspection, InspectionVote } from "./inspect.ts";
-export type { Lock } from "./lock.ts";
-export type { AcquireOptions, LockOptions, WaitUntil } from "./options.ts";
+export type { LockJSON } from "./lock/handoff.ts";
+export type { Inspection, InspectionVote } from "./lock/inspect.ts";
+export type { Lock } from "./lock/lock.ts";
+export type { AcquireOptions, LockOptions, WaitUntil } from "./lock/options.ts";
+export type { Backoff, BackoffBounds } from "./quorum/backoff.ts";
 export { Redlock, type RedlockOptions } from "./redlock.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";
-export { type UpstashClient, type UpstashEndpointOptions, upstashEndpoint } from "./upstash.ts";

@@ -1,11 +1,12 @@
-import { contend } from "./acquire.ts";
 import { checkInteger, checkNumber, checkType } from "./check.ts";
-import { checkDialect, type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoint.ts";
-import { endpointsFromEnv } from "./env.ts";
+import { checkDialect, type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoints/endpoint.ts";
+import { endpointsFromEnv } from "./endpoints/env.ts";
+import { isUpstashClient, type UpstashClient, upstashEndpoint } from "./endpoints/upstash.ts";
 import { LockHeldError, type RedlockError } from "./errors.ts";
-import { type LockJSON, openRequests } from "./handoff.ts";
-import { forceRelease, type Inspection, inspect } from "./inspect.ts";
-import { Lock } from "./lock.ts";
+import { contend } from "./lock/acquire.ts";
+import { type LockJSON, openRequests } from "./lock/handoff.ts";
+import { forceRelease, type Inspection, inspect } from "./lock/inspect.ts";
+import { Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
   checkAcquire,
@@ -13,9 +14,8 @@ import {
   type LockOptions,
   type Settings,
   settingsOf,
-} from "./options.ts";
+} from "./lock/options.ts";
 import { type Runtime, stopwatch, systemRuntime, tokenLength } from "./runtime.ts";
-import { isUpstashClient, type UpstashClient, upstashEndpoint } from "./upstash.ts";
 
 /** What a client is made of, and its defaults for every call. */
 export interface RedlockOptions extends LockOptions {

@@ -1,6 +1,6 @@
 import { type Reply, ReplyError } from "../testing/engine.ts";
 import type { Argument } from "./argument.ts";
-import { StatusReply, type WireReply } from "./resp.ts";
+import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /** What became of one command. */
 export interface Outcome {

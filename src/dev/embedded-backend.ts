@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
-import { toText } from "../testing/bytes.ts";
+import { toText } from "../testing/commands/bytes.ts";
+import { type ByteReply, Status } from "../testing/commands/reply.ts";
 import { type Engine, ReplyError } from "../testing/engine.ts";
-import { type ByteReply, Status } from "../testing/reply.ts";
 import type { Argument } from "./argument.ts";
 import type { Backend, Outcome } from "./backend.ts";
-import { StatusReply, type WireReply } from "./resp.ts";
+import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /** The embedded engine as a backend. Its commands are synchronous, so a transaction is a plain loop. */
 export class EmbeddedBackend implements Backend {

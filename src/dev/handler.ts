@@ -7,8 +7,8 @@ import { accessOf } from "./authorize.ts";
 import { type Backend, BackendGoneError, type Outcome } from "./backend.ts";
 import { isReading, refusal } from "./command-access.ts";
 import type { CommandLog } from "./command-log.ts";
+import { encodeReply, StatusReply, type WireReply } from "./redis/resp.ts";
 import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
-import { encodeReply, StatusReply, type WireReply } from "./resp.ts";
 
 /** What {@link upstashHandler} needs. */
 export interface UpstashHandlerOptions {

@@ -2,7 +2,7 @@ import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import { optionNames } from "../idempotency/idempotency.ts";
 import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../idempotency/index.ts";
-import { settled } from "../options.ts";
+import { settled } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { systemRuntime } from "../runtime.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";

@@ -7,7 +7,7 @@ import {
   type RunContext,
   type RunOptions,
 } from "../idempotency/index.ts";
-import { handOver, type WaitUntil } from "../options.ts";
+import { handOver, type WaitUntil } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { parseKey } from "./key.ts";

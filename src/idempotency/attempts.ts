@@ -1,8 +1,8 @@
 import type { Vote } from "../errors.ts";
-import type { Settings } from "../options.ts";
-import { type Answer, ask, type Round, unlessAborted, type Verdict } from "../quorum.ts";
-import { type Call, drop, type Register, renew, type Spent, takeOrRead } from "../register.ts";
-import { withdraw } from "../withdraw.ts";
+import type { Settings } from "../lock/options.ts";
+import { withdraw } from "../quorum/rollback.ts";
+import { type Answer, ask, type Round, unlessAborted, type Verdict } from "../quorum/round.ts";
+import { type Call, drop, type Register, renew, type Spent, takeOrRead } from "../redis/register.ts";
 import { countOf, countText } from "./record.ts";
 import type { Place } from "./store.ts";
 

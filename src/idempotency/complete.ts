@@ -1,9 +1,9 @@
-import { pauses } from "../backoff.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointError } from "../errors.ts";
-import { handOver, type Settings } from "../options.ts";
-import { ask, quorumOf, type Verdict } from "../quorum.ts";
-import type { Register, Spent } from "../register.ts";
+import { handOver, type Settings } from "../lock/options.ts";
+import { pauses } from "../quorum/backoff.ts";
+import { ask, quorumOf, type Verdict } from "../quorum/round.ts";
+import type { Register, Spent } from "../redis/register.ts";
 import { sleep, stopwatch } from "../runtime.ts";
 import type { UnstoredReason } from "./record.ts";
 import { recordOfResult, type StoredResult } from "./result.ts";

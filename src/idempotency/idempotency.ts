@@ -1,8 +1,8 @@
-import type { Backoff } from "../backoff.ts";
 import { checkInteger, checkNames, checkScope, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
-import { keyOf } from "../grant.ts";
-import { checkAcquire, type Settings, settingsOf, settled, type WaitUntil } from "../options.ts";
+import { keyOf } from "../lock/lock-request.ts";
+import { checkAcquire, type Settings, settingsOf, settled, type WaitUntil } from "../lock/options.ts";
+import type { Backoff } from "../quorum/backoff.ts";
 import type { Redlock } from "../redlock.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";

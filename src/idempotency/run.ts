@@ -1,13 +1,13 @@
-import { pauses } from "../backoff.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
-import { handOver, type Settings, timeUntil } from "../options.ts";
-import { type Answer, ask, type Round, unlessAborted } from "../quorum.ts";
-import { type Call, drop, type Register, renew, type Spent } from "../register.ts";
-import { renewOnQuorum } from "../renew.ts";
+import { renewOnQuorum } from "../lock/extend.ts";
+import { handOver, type Settings, timeUntil } from "../lock/options.ts";
+import { Validity } from "../lock/validity.ts";
+import { pauses } from "../quorum/backoff.ts";
+import { withdraw } from "../quorum/rollback.ts";
+import { type Answer, ask, type Round, unlessAborted } from "../quorum/round.ts";
+import { type Call, drop, type Register, renew, type Spent } from "../redis/register.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
-import { Validity } from "../validity.ts";
-import { withdraw } from "../withdraw.ts";
 import { type Attempt, countAttempt } from "./attempts.ts";
 import { complete, patience } from "./complete.ts";
 import {

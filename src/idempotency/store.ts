@@ -1,6 +1,6 @@
 import { type EndpointError, QuorumError } from "../errors.ts";
-import type { Settings } from "../options.ts";
-import { type Answer, ask, type Failure, quorumOf, type Round, type Verdict } from "../quorum.ts";
+import type { Settings } from "../lock/options.ts";
+import { type Answer, ask, type Failure, quorumOf, type Round, type Verdict } from "../quorum/round.ts";
 import {
   type Call,
   drop,
@@ -12,8 +12,8 @@ import {
   type Spent,
   send,
   takeOrRead,
-} from "../register.ts";
-import { registerScript, upstashFlag } from "../scripts.ts";
+} from "../redis/register.ts";
+import { registerScript, upstashFlag } from "../redis/register-script.ts";
 import { InProgressError } from "./errors.ts";
 import {
   countOf,

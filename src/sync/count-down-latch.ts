@@ -1,9 +1,9 @@
 import { checkInteger, checkText } from "../check.ts";
-import { keyOf } from "../grant.ts";
-import { checkAcquire } from "../options.ts";
+import { keyOf } from "../lock/lock-request.ts";
+import { checkAcquire } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
-import { type ArrivalOptions, consult, type Question, type Roll, usualTtl } from "./arrivals.ts";
-import { checkName, syncSettings } from "./hold.ts";
+import { type ArrivalOptions, consult, type Question, type Roll, usualTtl } from "./internal/arrivals.ts";
+import { checkName, syncSettings } from "./internal/hold.ts";
 
 /** How many have to arrive, and the defaults of every call. */
 export interface CountDownLatchOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {

@@ -1,16 +1,16 @@
-import { pauses } from "../backoff.ts";
 import { checkInteger, checkType } from "../check.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
-import { keyOf } from "../grant.ts";
-import { checkAcquire, handOver, type Settings } from "../options.ts";
-import { ask, type Round, unlessAborted } from "../quorum.ts";
+import { keyOf } from "../lock/lock-request.ts";
+import { checkAcquire, handOver, type Settings } from "../lock/options.ts";
+import { Validity } from "../lock/validity.ts";
+import { pauses } from "../quorum/backoff.ts";
+import { withdraw } from "../quorum/rollback.ts";
+import { ask, type Round, unlessAborted } from "../quorum/round.ts";
+import { type Call, drop, type RegisterAnswer, runScript } from "../redis/register.ts";
+import type { Script } from "../redis/register-script.ts";
 import type { Redlock } from "../redlock.ts";
-import { type Call, drop, type RegisterAnswer, runScript } from "../register.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
-import type { Script } from "../scripts.ts";
-import { Validity } from "../validity.ts";
-import { withdraw } from "../withdraw.ts";
-import { checkName, syncSettings, type WaitOptions } from "./hold.ts";
+import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
 
 /**
  * Announces a call on one endpoint, unless a later one stands there.

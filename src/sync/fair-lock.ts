@@ -1,7 +1,7 @@
-import { contend } from "../acquire.ts";
-import { Lock } from "../lock.ts";
-import { checkAcquire, handOver } from "../options.ts";
-import { ask } from "../quorum.ts";
+import { contend } from "../lock/acquire.ts";
+import { Lock } from "../lock/lock.ts";
+import { checkAcquire, handOver } from "../lock/options.ts";
+import { ask } from "../quorum/round.ts";
 import type { Redlock } from "../redlock.ts";
 import {
   checkName,
@@ -11,8 +11,8 @@ import {
   syncSettings,
   unlessHeld,
   type WaitOptions,
-} from "./hold.ts";
-import { contestQueue } from "./queue.ts";
+} from "./internal/hold.ts";
+import { contestQueue } from "./internal/queue.ts";
 
 /**
  * A lock that goes to whoever has waited for it longest, under a quorum of endpoints. It is as exclusive as a plain

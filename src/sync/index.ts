@@ -1,11 +1,11 @@
-export type { ArrivalOptions } from "./arrivals.ts";
 export { CountDownLatch, type CountDownLatchOptions, type LatchState } from "./count-down-latch.ts";
 export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";
 export { ArrivalsMissingError, LimitMismatchError } from "./errors.ts";
 export { FairLock } from "./fair-lock.ts";
-export { forceRelease, type SynchronizerKind } from "./force-release.ts";
-export type { Hold, SyncOptions, WaitOptions } from "./hold.ts";
+export type { ArrivalOptions } from "./internal/arrivals.ts";
+export { forceRelease, type SynchronizerKind } from "./internal/force-release.ts";
+export type { Hold, SyncOptions, WaitOptions } from "./internal/hold.ts";
 export { type OnceOptions, type OnceOutcome, once, type Turn } from "./once.ts";
 export { ReadWriteLock } from "./read-write-lock.ts";
 export { ReentrantLock, type ReentrantLockOptions } from "./reentrant-lock.ts";

@@ -1,13 +1,13 @@
-import { contend } from "../acquire.ts";
-import { pauses } from "../backoff.ts";
 import { checkInteger, checkType } from "../check.ts";
 import { isRedlockError, LockHeldError } from "../errors.ts";
-import { Lock } from "../lock.ts";
-import { checkAcquire, type Settings } from "../options.ts";
+import { contend } from "../lock/acquire.ts";
+import { Lock } from "../lock/lock.ts";
+import { checkAcquire, type Settings } from "../lock/options.ts";
+import { pauses } from "../quorum/backoff.ts";
 import type { Redlock } from "../redlock.ts";
 import { sleep } from "../runtime.ts";
-import { checkName, syncSettings, type WaitOptions } from "./hold.ts";
-import { contestInterval, type IntervalContest } from "./interval.ts";
+import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
+import { contestInterval, type IntervalContest } from "./internal/interval.ts";
 
 /** How often something may run. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold"> {

@@ -1,11 +1,11 @@
-import { type Contest, contend } from "../acquire.ts";
-import { pauses } from "../backoff.ts";
-import { keyOf, tombstoneRetention } from "../grant.ts";
-import { Lock } from "../lock.ts";
-import { checkAcquire, handOver, timeUntil } from "../options.ts";
+import { type Contest, contend } from "../lock/acquire.ts";
+import { Lock } from "../lock/lock.ts";
+import { keyOf, tombstoneRetention } from "../lock/lock-request.ts";
+import { checkAcquire, handOver, timeUntil } from "../lock/options.ts";
+import { pauses } from "../quorum/backoff.ts";
+import { withdraw } from "../quorum/rollback.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
-import { withdraw } from "../withdraw.ts";
 import {
   checkName,
   type Hold,
@@ -14,8 +14,8 @@ import {
   syncSettings,
   unlessHeld,
   type WaitOptions,
-} from "./hold.ts";
-import { contestMembers, dropMember, giveBackMember, membershipOf, takeMember } from "./members.ts";
+} from "./internal/hold.ts";
+import { contestMembers, dropMember, giveBackMember, membershipOf, takeMember } from "./internal/members.ts";
 
 /** The group of all readers. Writers' groups are random tokens, which have other letters and are longer. */
 const readers = "r";

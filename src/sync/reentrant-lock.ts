@@ -1,7 +1,7 @@
-import { contend } from "../acquire.ts";
 import { checkText } from "../check.ts";
-import { Lock } from "../lock.ts";
-import { checkAcquire } from "../options.ts";
+import { contend } from "../lock/acquire.ts";
+import { Lock } from "../lock/lock.ts";
+import { checkAcquire } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import {
@@ -12,8 +12,8 @@ import {
   syncSettings,
   unlessHeld,
   type WaitOptions,
-} from "./hold.ts";
-import { contestMembers, membershipOf } from "./members.ts";
+} from "./internal/hold.ts";
+import { contestMembers, membershipOf } from "./internal/members.ts";
 
 /** Whose the holds are, and the defaults of every acquire. */
 export interface ReentrantLockOptions extends SyncOptions {

@@ -1,7 +1,7 @@
-import { contend } from "../acquire.ts";
 import { checkInteger } from "../check.ts";
-import { Lock } from "../lock.ts";
-import { checkAcquire } from "../options.ts";
+import { contend } from "../lock/acquire.ts";
+import { Lock } from "../lock/lock.ts";
+import { checkAcquire } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import {
   checkName,
@@ -11,8 +11,8 @@ import {
   syncSettings,
   unlessHeld,
   type WaitOptions,
-} from "./hold.ts";
-import { contestSlots } from "./slots.ts";
+} from "./internal/hold.ts";
+import { contestSlots } from "./internal/slots.ts";
 
 /** How many may hold a permit at once, and the defaults of every acquire. */
 export interface SemaphoreOptions extends SyncOptions {

@@ -1,21 +1,21 @@
 import { checkNumber } from "../check.ts";
-import type { Dialect } from "../endpoint.ts";
+import type { Dialect } from "../endpoints/endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
-import { toBytes, toText } from "./bytes.ts";
-import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./command.ts";
-import { hashCommands } from "./commands-hash.ts";
-import { deleteIf, keyCommands } from "./commands-key.ts";
-import { listCommands } from "./commands-list.ts";
-import { serverCommands } from "./commands-server.ts";
-import { setCommands } from "./commands-set.ts";
-import { sortedSetCommands } from "./commands-sorted-set.ts";
-import { setIf, stringCommands } from "./commands-string.ts";
-import { Keyspace } from "./keyspace.ts";
-import { Lua } from "./lua.ts";
-import { type ByteReply, type Reply, ReplyError, Status } from "./reply.ts";
-import { Scripting } from "./scripting.ts";
+import { toBytes, toText } from "./commands/bytes.ts";
+import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./commands/command.ts";
+import { hashCommands } from "./commands/hash.ts";
+import { deleteIf, keyCommands } from "./commands/key.ts";
+import { Keyspace } from "./commands/keyspace.ts";
+import { listCommands } from "./commands/list.ts";
+import { type ByteReply, type Reply, ReplyError, Status } from "./commands/reply.ts";
+import { serverCommands } from "./commands/server.ts";
+import { setCommands } from "./commands/set.ts";
+import { sortedSetCommands } from "./commands/sorted-set.ts";
+import { setIf, stringCommands } from "./commands/string.ts";
+import { Lua } from "./lua/machine.ts";
+import { Scripting } from "./lua/scripting.ts";
 
-export { type Reply, ReplyError } from "./reply.ts";
+export { type Reply, ReplyError } from "./commands/reply.ts";
 
 /** How an {@link Engine} tells the time, and whose commands it knows. */
 export interface EngineOptions {

@@ -1,3 +1,4 @@
+export { type Reply, ReplyError } from "./commands/reply.ts";
 export { Engine, type EngineOptions } from "./engine.ts";
 export { type FaultKind, type FaultPlan, type FaultRule, Faults } from "./faults.ts";
 export {
@@ -6,4 +7,3 @@ export {
   type MemoryEndpointOptions,
   memoryEndpoint,
 } from "./memory-endpoint.ts";
-export { type Reply, ReplyError } from "./reply.ts";

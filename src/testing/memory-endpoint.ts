@@ -1,9 +1,9 @@
-import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoint.ts";
+import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
+import { type Reply, ReplyError } from "./commands/reply.ts";
 import { Engine } from "./engine.ts";
 import { type FaultPlan, type FaultRule, Faults } from "./faults.ts";
-import { type Reply, ReplyError } from "./reply.ts";
 
 /** How a {@link memoryEndpoint} begins. */
 export interface MemoryEndpointOptions {

@@ -1,4 +1,4 @@
-import type { Command, Endpoint } from "../../src/endpoint.ts";
+import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../src/errors.ts";
 
 /**

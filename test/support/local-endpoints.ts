@@ -1,7 +1,6 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
 import { afterAll, beforeAll, describe } from "vitest";
 import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
-import { keyOf } from "../../src/grant.ts";
 import {
   type Dialect,
   type Endpoint,
@@ -11,7 +10,8 @@ import {
   type RedlockOptions,
   upstashEndpoint,
 } from "../../src/index.ts";
-import { registerScript, upstashFlag } from "../../src/scripts.ts";
+import { keyOf } from "../../src/lock/lock-request.ts";
+import { registerScript, upstashFlag } from "../../src/redis/register-script.ts";
 
 /** What stands behind a test, and how the library talks to it. */
 export interface EndpointSet {

@@ -9,7 +9,7 @@ import {
 } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
 import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
-import { registerScript } from "../../src/scripts.ts";
+import { registerScript } from "../../src/redis/register-script.ts";
 import { redisServer } from "../support/redis-servers.ts";
 import { until } from "../support/until.ts";
 

@@ -1,0 +1,185 @@
+import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from "../check.ts";
+import { type EventHook, emit, type RedlockEvent } from "../events.ts";
+import { type Backoff, checkBackoff } from "../quorum/backoff.ts";
+import type { Assembly } from "../quorum/round.ts";
+import type { Runtime } from "../runtime.ts";
+
+/** Keeps work alive after the answer was sent: a function, or the platform's context that has it. */
+export type WaitUntil =
+  | ((promise: Promise<unknown>) => void)
+  | { waitUntil(promise: Promise<unknown>): void };
+
+/** What can be set on the client and overridden in each call. `undefined` leaves the default in place. */
+export interface LockOptions {
+  /** What Redis is asked for, in ms: an integer from 10 to 2 147 483 647. Default 10 000 (10 seconds). */
+  readonly ttl?: number | undefined;
+  /** How long `acquire` waits for a held lock, in ms; 0: one round. Default 5 000 (5 seconds). */
+  readonly wait?: number | undefined;
+  /** Limit of one HTTP request, in ms, at least 1. Default: 1 000 or a third of the ttl, if that is less. */
+  readonly timeout?: number | undefined;
+  /** Share of the ttl that is given away to clock drift, 0 … 0.5. Default 0.01. */
+  readonly driftFactor?: number | undefined;
+  /** Pause between two rounds: bounds in ms for decorrelated jitter, or a function. Default 25 … 1 000 ms. */
+  readonly backoff?: Backoff | undefined;
+  /** Draws a fencing token, guards against orphans, and learns when a held lock expires. Default false. */
+  readonly fencing?: boolean | undefined;
+  /**
+   * How long a resource keeps its fence counter, at least, after its last lock has ended, in ms; and as long after the
+   * moment that the fence names. An integer from `ttl` to 2^45. Default 86 400 000 (24 hours).
+   */
+  readonly fenceRetention?: number | undefined;
+  /** Begins every key; without braces. Default `redlock`. */
+  readonly prefix?: string | undefined;
+  /** Hands over late requests, e.g. the Worker's `ctx`. Default: none; then they are waited for. */
+  readonly waitUntil?: WaitUntil | undefined;
+  /** Extends the lock at half of its ttl until it is released. Default false; `using`: true. */
+  readonly autoExtend?: boolean | undefined;
+  /** Bound on auto-extension in ms, so that a stuck handler frees the lock. Default 300 000 (5 minutes). */
+  readonly maxHold?: number | undefined;
+  /** Hears what happens. What it throws changes nothing. Default: none. */
+  readonly onEvent?: EventHook<RedlockEvent> | undefined;
+}
+
+/** What belongs to one call only. */
+export interface AcquireOptions extends LockOptions {
+  /** Ends the waiting at once; the call rejects with its reason. Not used for cleaning up. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * The owner's own name, 1 … 255 characters. Acquiring with the token that holds the resource refreshes the lock
+   * instead of failing, and any handle of the owner releases it.
+   */
+  readonly token?: string | undefined;
+  /**
+   * Wall-clock time in ms since 1970 at which the platform stops the code; the lock is not relied on beyond
+   * it, nor waited for. One that is over is a RangeError.
+   */
+  readonly deadline?: number | undefined;
+}
+
+/** {@link LockOptions} with every default filled in, and what rounds are held with. */
+export interface Settings extends Assembly {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly timeout: number;
+  readonly driftFactor: number;
+  readonly backoff: Backoff;
+  readonly fencing: boolean;
+  readonly fenceRetention: number;
+  readonly prefix: string;
+  readonly waitUntil: WaitUntil | undefined;
+  readonly autoExtend: boolean;
+  readonly maxHold: number;
+  readonly onEvent: EventHook<RedlockEvent> | undefined;
+}
+
+/** The longest delay that a timer of any platform keeps: 2^31 − 1 ms, about 24 days. */
+const longest = 2_147_483_647;
+
+/** Layers of options as one: later layers win, except where they say `undefined`. */
+export function settled<Options extends object>(...layers: (Options | undefined)[]): Options {
+  const given: Record<string, unknown> = {};
+  for (const layer of layers) {
+    for (const [name, value] of Object.entries(layer ?? {})) if (value !== undefined) given[name] = value;
+  }
+  return given as Options;
+}
+
+/** Settles a call's options, fills in the defaults and checks everything. */
+export function settingsOf(
+  { endpoints, runtime, pace = new Map() }: Assembly,
+  ...layers: (LockOptions | undefined)[]
+): Settings {
+  const given = settled(...layers);
+  const { backoff = {}, waitUntil, onEvent } = given;
+  // First, because other defaults are computed from it.
+  const ttl = checkInteger("ttl", given.ttl ?? 10_000, 10, longest);
+  const settings: Settings = {
+    wait: 5_000,
+    timeout: Math.min(1_000, ttl / 3),
+    driftFactor: 0.01,
+    fencing: false,
+    fenceRetention: Math.max(86_400_000, ttl),
+    prefix: "redlock",
+    autoExtend: false,
+    maxHold: 300_000,
+    ...(given as object),
+    ttl,
+    backoff: checkBackoff(backoff),
+    waitUntil,
+    onEvent,
+    endpoints,
+    runtime,
+    pace,
+    onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
+  };
+  checkNumber("wait", settings.wait, 0, Infinity);
+  checkNumber("timeout", settings.timeout, 1, longest);
+  checkNumber("driftFactor", settings.driftFactor, 0, 0.5);
+  checkInteger("fenceRetention", settings.fenceRetention, ttl, 2 ** 45);
+  checkNumber("maxHold", settings.maxHold, 0, Infinity);
+  checkType("fencing", settings.fencing, "boolean");
+  checkType("autoExtend", settings.autoExtend, "boolean");
+  if (onEvent) checkType("onEvent", onEvent, "function");
+  if (waitUntil && typeof waitUntil !== "function") checkType("waitUntil", waitUntil.waitUntil, "function");
+  if (!/^[^{}]+$/.test(checkType("prefix", settings.prefix, "string"))) {
+    throw new RangeError(`prefix must have no braces and at least one character, got "${settings.prefix}"`);
+  }
+  checkWellFormed("prefix", settings.prefix);
+  return settings;
+}
+
+/** What {@link settingsOf} does not carry: the options of one acquire. */
+export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOptions>>(
+  options: Options,
+): Options {
+  const { signal, token, deadline } = options;
+  if (signal) {
+    checkType("signal.addEventListener", signal.addEventListener, "function");
+    checkType("signal.removeEventListener", signal.removeEventListener, "function");
+  }
+  if (token !== undefined) checkText("token", token);
+  if (deadline !== undefined) checkNumber("deadline", deadline, 0, Infinity);
+  return options;
+}
+
+/**
+ * ms until a deadline.
+ *
+ * @throws RangeError when it is over: what is asked for could not be used
+ */
+export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): number {
+  const left = deadline - runtime.now();
+  if (left > 0) return left;
+  throw new RangeError(
+    `deadline is over since ${Math.ceil(-left)} ms; it is a wall-clock time in ms since 1970, say Date.now() + 5_000`,
+  );
+}
+
+/** One or several resources as a list, each once, in the order given. */
+export function checkResources(resource: string | readonly string[]): string[] {
+  const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
+  for (const name of resources) checkText("resource", name, 1_024);
+  if (resources.length < 1 || resources.length > 100) {
+    throw new RangeError(`1 … 100 resources can be locked together, got ${resources.length}`);
+  }
+  return resources;
+}
+
+/**
+ * Hands `work` over to the platform, if it can take it. A failure of the work, or of a `waitUntil` that is
+ * asynchronous, is ignored: it must not end the process as an unhandled rejection.
+ */
+export function handOver({ waitUntil }: Settings, work: Promise<unknown>): boolean {
+  if (!waitUntil) return false;
+  const ignore = (): void => undefined;
+  const kept = work.then(ignore, ignore);
+  try {
+    // Called on its owner: a platform's context refuses to be called unbound.
+    const returned: unknown = typeof waitUntil === "function" ? waitUntil(kept) : waitUntil.waitUntil(kept);
+    Promise.resolve(returned).catch(ignore);
+    return true;
+  } catch {
+    // The context is over, or will not be called like this: a lock must not be lost for that. We wait ourselves.
+    return false;
+  }
+}

@@ -1,0 +1,368 @@
+import type { Table } from "fengari/src/ltable.js";
+import { fromOctets, toOctets } from "../commands/bytes.ts";
+import { type ByteReply, ReplyError } from "../commands/reply.ts";
+import {
+  greatest,
+  least,
+  missingGlobal,
+  protectedCall,
+  raise,
+  refuseReadOnly,
+  toStringFunction,
+} from "./base.ts";
+import {
+  applyLua51,
+  fengari,
+  type LuaFunction,
+  type LuaState,
+  lua51Message,
+  newerSyntax,
+  printArgument,
+} from "./dialect.ts";
+import { stringFormat } from "./format.ts";
+import { decodeJson, encodeJson } from "./json.ts";
+import { prelude } from "./prelude.ts";
+import { LuaRandom } from "./random.ts";
+import { sha1 } from "./sha1.ts";
+import { name, pushBytes, pushField, pushReply, readBytes, readField, readReply } from "./values.ts";
+
+const { lua, lauxlib, lualib } = fengari;
+
+/** After how many instructions the time is looked at. Most scripts have ended by then. */
+const checkEvery = 10_000;
+
+/** A compiled script. Valid for the {@link Lua} that compiled it. */
+export interface Chunk {
+  readonly reference: number;
+}
+
+/** What a script can reach while it runs. */
+export interface ScriptCall {
+  readonly sha: string;
+  readonly keys: readonly string[];
+  readonly values: readonly string[];
+  /** Executes one command for redis.call or redis.pcall. @throws ReplyError */
+  readonly command: (words: readonly string[]) => ByteReply;
+}
+
+/**
+ * A Lua 5.1 as scripts in Redis 7 see it: KEYS, ARGV, `redis`, `cjson`, the safe part of the standard library,
+ * globals that cannot be made or changed. One machine runs all scripts of an engine, one after another.
+ */
+export class Lua {
+  readonly #state: LuaState;
+  readonly #timeLimit: number;
+  readonly #clock: () => number;
+  #deadline = 0;
+  readonly #globals: number;
+  readonly #random = new LuaRandom();
+  #running: ScriptCall | undefined;
+  #failure: unknown;
+
+  /**
+   * @param timeLimit how long a script may run, in ms
+   * @param clock in ms; it must go on while a script runs
+   */
+  constructor(timeLimit: number, clock: () => number) {
+    applyLua51();
+    const state = lauxlib.luaL_newstate();
+    this.#state = state;
+    this.#timeLimit = timeLimit;
+    this.#clock = clock;
+    lua.lua_atnativeerror(state, () => {
+      const error = lua.lua_touserdata(state, 1);
+      // A string too long or a stack too deep is the script's fault; anything else is a defect of the engine,
+      // and must not pass for an answer of Redis.
+      if (!(error instanceof RangeError)) this.#failure = error;
+      pushBytes(state, String(error));
+      return 1;
+    });
+    for (const [library, open] of [
+      ["_G", lualib.luaopen_base],
+      ["coroutine", lualib.luaopen_coroutine],
+      ["table", lualib.luaopen_table],
+      ["string", lualib.luaopen_string],
+      ["math", lualib.luaopen_math],
+    ] as const) {
+      lauxlib.luaL_requiref(state, name(library), open, 1);
+      lua.lua_settop(state, 0);
+    }
+    this.#addFunctions();
+    this.#globals = this.#lockGlobals();
+  }
+
+  /**
+   * Compiles a script, without running it.
+   *
+   * @throws ReplyError `ERR Error compiling script …`
+   */
+  compile(source: string): Chunk {
+    const newer = newerSyntax(source);
+    if (newer) {
+      throw compileError(`user_script:${newer.line}: unexpected symbol near '${newer.operator}'`);
+    }
+    const status = this.#load(source, "@user_script");
+    if (status !== lua.LUA_OK) {
+      const message = readBytes(this.#state, -1);
+      lua.lua_settop(this.#state, 0);
+      throw compileError(message);
+    }
+    return { reference: lauxlib.luaL_ref(this.#state, lua.LUA_REGISTRYINDEX) };
+  }
+
+  /** Forgets a compiled script. */
+  release(chunk: Chunk): void {
+    lauxlib.luaL_unref(this.#state, lua.LUA_REGISTRYINDEX, chunk.reference);
+  }
+
+  /**
+   * Runs a compiled script.
+   *
+   * @throws ReplyError when the script fails or returns an error
+   */
+  run(chunk: Chunk, call: ScriptCall): ByteReply {
+    const state = this.#state;
+    this.#running = call;
+    try {
+      lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, this.#globals);
+      this.#setGlobalList("KEYS", call.keys);
+      this.#setGlobalList("ARGV", call.values);
+      lua.lua_settop(state, 0);
+
+      lua.lua_pushcfunction(state, this.#describeError);
+      lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, chunk.reference);
+      this.#deadline = this.#clock() + this.#timeLimit;
+      // Coroutines inherit it.
+      lua.lua_sethook(state, this.#checkTime, lua.LUA_MASKCOUNT, checkEvery);
+      const status = lua.lua_pcall(state, 0, 1, 1);
+      if (this.#failure !== undefined) throw this.#failure;
+      if (status !== lua.LUA_OK) throw new ReplyError(this.#errorText(call.sha));
+      const reply = readReply(state);
+      if (reply instanceof ReplyError) throw reply;
+      return reply;
+    } finally {
+      lua.lua_settop(state, 0);
+      this.#running = undefined;
+      this.#failure = undefined;
+    }
+  }
+
+  /** Count hook: ends a script that has run for too long, as SCRIPT KILL does in Redis. */
+  readonly #checkTime = (state: LuaState): void => {
+    if (this.#clock() < this.#deadline) return;
+    // From now on before each instruction: a pcall that catches the error gets no further. Nor does the handler of
+    // an xpcall, which is called from here, and would be left alone like a hook.
+    state.allowhook = 1;
+    lua.lua_sethook(state, this.#checkTime, lua.LUA_MASKCOUNT, 1);
+    pushField(state, "err", `ERR Script killed after lua-time-limit (${this.#timeLimit} ms).`);
+    lua.lua_error(state);
+  };
+
+  /** Message handler: notes where an error happened, and words it as Redis does. */
+  readonly #describeError: LuaFunction = (state) => {
+    const debug = new lua.lua_Debug();
+    let known = lua.lua_getstack(state, 1, debug) === 1;
+    if (known) {
+      lua.lua_getinfo(state, name("nSl"), debug);
+      // "J": a function of this file, called by the script.
+      if (debug.what !== null && fromOctets(debug.what) === "J" && lua.lua_getstack(state, 2, debug) === 1) {
+        lua.lua_getinfo(state, name("nSl"), debug);
+      }
+      known = debug.source !== null;
+    }
+    if (lua.lua_type(state, 1) !== lua.LUA_TTABLE) {
+      const message = lua51Message(fromOctets(lauxlib.luaL_tolstring(state, 1)));
+      lua.lua_settop(state, 0);
+      pushField(this.#state, "err", `ERR ${message}`);
+    }
+    if (known) {
+      pushBytes(this.#state, fromOctets(debug.source!).replace("=[JS]", "=[C]"));
+      lua.lua_setfield(state, 1, name("source"));
+      lua.lua_pushnumber(state, debug.currentline);
+      lua.lua_setfield(state, 1, name("line"));
+    }
+    return 1;
+  };
+
+  /** What Redis answers when a script failed; the error is on top of the stack. */
+  #errorText(sha: string): string {
+    const state = this.#state;
+    // Out of memory or stack, the message handler has not run.
+    if (lua.lua_type(state, -1) !== lua.LUA_TTABLE) {
+      return `ERR Error running script ${sha}, ${fromOctets(lauxlib.luaL_tolstring(state, -1))}`;
+    }
+    const [message, source, line] = ["err", "source", "line"].map((field) => readField(state, field));
+    // Upstash's own refusals come without the place.
+    const placed =
+      source !== undefined && line !== undefined && !message?.includes("'allow-key-locking' flag");
+    return `${message ?? "ERR unknown error"}${placed ? ` script: ${sha}, on ${source}:${line}.` : ""}`;
+  }
+
+  #addFunctions(): void {
+    const state = this.#state;
+    lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, lua.LUA_RIDX_GLOBALS);
+    lua.lua_getfield(state, 1, name("setmetatable"));
+    const setMetatable = lua.lua_tocfunction(state, -1);
+    lua.lua_settop(state, 1);
+    this.#setFunctions({
+      error: raise,
+      missing_global: missingGlobal,
+      loadstring: (own) => this.#loadString(own),
+      pcall: protectedCall,
+      setmetatable: (own) => {
+        refuseReadOnly(own);
+        return setMetatable(own);
+      },
+      tostring: toStringFunction,
+    });
+    lua.lua_getfield(state, 1, name("string"));
+    this.#setFunctions({ format: stringFormat });
+    lua.lua_settop(state, 1);
+    lua.lua_getfield(state, 1, name("math"));
+    this.#setFunctions({
+      max: greatest,
+      min: least,
+      random: (own) => this.#random.next(own),
+      randomseed: (own) => {
+        this.#random.seed(lauxlib.luaL_checknumber(own, 1));
+        return 0;
+      },
+    });
+    lua.lua_settop(state, 1);
+
+    lua.lua_createtable(state, 0, 16);
+    this.#setFunctions({
+      call: (own) => this.#call(own, true),
+      pcall: (own) => this.#call(own, false),
+      error_reply: (own) => this.#singleField(own, "err"),
+      status_reply: (own) => this.#singleField(own, "ok"),
+      sha1hex: (own) => this.#sha1hex(own),
+      log: () => 0,
+    });
+    for (const [level, text] of ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"].entries()) {
+      lua.lua_pushnumber(state, level);
+      lua.lua_setfield(state, -2, name(text));
+    }
+    lua.lua_setfield(state, 1, name("redis"));
+
+    lua.lua_createtable(state, 0, 3);
+    this.#setFunctions({ decode: decodeJson, encode: encodeJson });
+    lua.lua_pushlightuserdata(state, null);
+    lua.lua_setfield(state, -2, name("null"));
+    lua.lua_setfield(state, 1, name("cjson"));
+    lua.lua_settop(state, 0);
+  }
+
+  /** Brings the libraries to 5.1 and makes them unchangeable. Returns a reference to the globals. */
+  #lockGlobals(): number {
+    const state = this.#state;
+    const status = this.#load(prelude, "=prelude");
+    if (status !== lua.LUA_OK || lua.lua_pcall(state, 0, lua.LUA_MULTRET, 0) !== lua.LUA_OK) {
+      throw new Error(`the Lua prelude failed: ${readBytes(this.#state, -1)}`);
+    }
+    for (let index = lua.lua_gettop(state); index > 0; index--) {
+      (lua.lua_topointer(state, index) as Table).readOnly = true;
+    }
+    lua.lua_settop(state, 1);
+    return lauxlib.luaL_ref(state, lua.LUA_REGISTRYINDEX);
+  }
+
+  #setFunctions(functions: Readonly<Record<string, LuaFunction>>): void {
+    for (const [key, value] of Object.entries(functions)) {
+      lua.lua_pushcfunction(this.#state, value);
+      lua.lua_setfield(this.#state, -2, name(key));
+    }
+  }
+
+  /** Sets a global of the table on top of the stack, which scripts themselves cannot change. */
+  #setGlobalList(key: string, items: readonly string[]): void {
+    const state = this.#state;
+    const globals = lua.lua_topointer(state, 1) as Table;
+    globals.readOnly = false;
+    lua.lua_pushstring(state, name(key));
+    lua.lua_createtable(state, items.length, 0);
+    for (const [position, item] of items.entries()) {
+      pushBytes(this.#state, item);
+      lua.lua_rawseti(state, -2, position + 1);
+    }
+    lua.lua_rawset(state, 1);
+    globals.readOnly = true;
+  }
+
+  #load(source: string, chunk: string): number {
+    const text = toOctets(source);
+    // Text only: bytecode could break out of the machine.
+    return lauxlib.luaL_loadbufferx(this.#state, text, text.length, name(chunk), name("t"));
+  }
+
+  #loadString(state: LuaState): number {
+    const text = lauxlib.luaL_checkstring(state, 1);
+    const chunk = lua.lua_gettop(state) > 1 ? lauxlib.luaL_checkstring(state, 2) : text;
+    if (lauxlib.luaL_loadbufferx(state, text, text.length, chunk, name("t")) === lua.LUA_OK) return 1;
+    lua.lua_pushnil(state);
+    lua.lua_insert(state, -2);
+    return 2;
+  }
+
+  /** redis.call (`raises`) and redis.pcall. */
+  #call(state: LuaState, raises: boolean): number {
+    const reply = this.#execute(state);
+    pushReply(state, reply);
+    if (reply instanceof ReplyError && raises) lua.lua_error(state);
+    return 1;
+  }
+
+  #execute(state: LuaState): ByteReply {
+    const count = lua.lua_gettop(state);
+    if (count === 0)
+      return new ReplyError("ERR Please specify at least one argument for this redis lib call");
+    const words: string[] = [];
+    for (let index = 1; index <= count; index++) {
+      const type = lua.lua_type(state, index);
+      if (type === lua.LUA_TSTRING) {
+        words.push(fromOctets(lua.lua_tostring(state, index)!));
+      } else if (type === lua.LUA_TNUMBER) {
+        words.push(printArgument(lua.lua_tonumber(state, index)));
+      } else {
+        return new ReplyError("ERR Lua redis lib command arguments must be strings or integers");
+      }
+    }
+    try {
+      return this.#running!.command(words);
+    } catch (error) {
+      if (error instanceof ReplyError) return error;
+      this.#failure = error;
+      return new ReplyError("ERR the engine failed");
+    }
+  }
+
+  #singleField(state: LuaState, field: "err" | "ok"): number {
+    if (lua.lua_gettop(state) !== 1 || lua.lua_type(state, 1) !== lua.LUA_TSTRING) {
+      pushField(this.#state, "err", "ERR wrong number or type of arguments");
+      return 1;
+    }
+    const text = readBytes(this.#state, 1);
+    pushField(this.#state, field, field === "err" ? withErrorCode(text) : text);
+    return 1;
+  }
+
+  #sha1hex(state: LuaState): number {
+    if (lua.lua_gettop(state) !== 1) {
+      pushField(this.#state, "err", "ERR wrong number of arguments");
+      lua.lua_error(state);
+    }
+    const text = lua.lua_tostring(state, 1);
+    pushBytes(this.#state, sha1(text === null ? "" : fromOctets(text)));
+    return 1;
+  }
+}
+
+/** An error reply begins with a code: its first word, unless it has only one. */
+function withErrorCode(text: string): string {
+  const message = text.startsWith("-") ? text.slice(1) : text;
+  return message.includes(" ") ? message : `ERR ${message}`;
+}
+
+function compileError(message: string): ReplyError {
+  return new ReplyError(`ERR Error compiling script (new function): ${message}`);
+}

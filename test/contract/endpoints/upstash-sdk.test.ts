@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { isRedlockError, QuorumError, Redlock, upstashEndpoint } from "../../../src/index.ts";
+import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
+import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
+import { startRawServer } from "../../support/raw-server.ts";
+import { engines } from "../../support/redis-servers.ts";
+import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { rejection, until } from "../../support/until.ts";
+
+type SdkOptions = Parameters<typeof sdkClient>[1];
+
+const kinds = [
+  ["plain", {}],
+  ["fenced", { fencing: true }],
+  ["with an own token", { token: "the-owner" }],
+] as const;
+
+describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
+  forbidUnhandledRejections();
+  let local: Local;
+  let gateway: Gateway;
+  beforeAll(async () => {
+    local = await openLocal({ engine, count: 1 });
+  });
+  beforeEach(async () => {
+    await gateway?.close();
+    gateway = await startGateway(local.endpoints[0]!);
+    await local.reset();
+  });
+  afterAll(async () => {
+    await gateway?.close();
+    await local.close();
+  });
+
+  /** A lock client over an SDK client with these options, through the gateway. */
+  function clientOf(options: SdkOptions = {}): Redlock {
+    const { token } = local.endpoints[0]!;
+    const redis = sdkClient({ url: gateway.url, token }, options);
+    return new Redlock({ endpoints: [redis], wait: 0, timeout: 5_000, ttl: 30_000 });
+  }
+  const retrying: SdkOptions = { retry: { retries: 3, backoff: () => 3 } };
+
+  describe.each(kinds)("%s", (_, options) => {
+    test("a lost reply and the client's retry still give the lock to its holder", async () => {
+      const resource = newResource();
+      let lost = 0;
+      gateway.after = () => (lost++ < 2 ? "lost" : undefined);
+      const lock = await clientOf(retrying).acquire(resource, options);
+      expect(gateway.executed).toHaveLength(3);
+      expect(await lock.verify()).toBe(true);
+      lost = 0;
+      expect(await lock.extend(60_000)).toBeGreaterThan(50_000);
+      expect(await clientOf().tryAcquire(resource)).toBeNull();
+      lost = 1;
+      await lock.release();
+      expect(await local.holders(resource)).toBe(0);
+    });
+
+    test("a retry that is executed late changes nothing", async () => {
+      const resource = newResource();
+      const lock = await clientOf(retrying).acquire(resource, options);
+      const [take] = gateway.executed;
+      expect(await lock.extend(60_000)).toBeGreaterThan(50_000);
+      await local.endpoints[0]!.execute(take!);
+      expect((await local.expiries(resource))[0]).toBeGreaterThan(50_000);
+      expect(await lock.verify()).toBe(true);
+    });
+
+    test.each<[string, unknown]>([
+      ["OK", "OK"],
+      ["1", 1],
+      ["0", 0],
+      ["null", null],
+      ["undefined", undefined],
+      ["true", true],
+      ["an error", new Error("the caller's own")],
+      ["a list", ["OK", "1"]],
+      ["a list like a refusal", [0]],
+      ["an object", { result: "OK" }],
+    ])("a client whose static signal is aborted with %s takes nothing", async (__, reason) => {
+      const resource = newResource();
+      const controller = new AbortController();
+      const redlock = clientOf({ signal: controller.signal });
+      const lock = await redlock.acquire(resource, options);
+      controller.abort(reason);
+      const before = gateway.requests.length;
+      for (const call of [
+        () => redlock.acquire(newResource(), options),
+        () => redlock.acquire([newResource(), newResource()], options),
+        () => redlock.inspect(resource),
+        () => redlock.forceRelease(resource),
+        () => lock.verify(),
+        () => lock.extend(),
+        () => lock.release(),
+      ]) {
+        const error = await rejection(call());
+        // A list can say no, as a script does, but never yes: the echo of a token is not to be guessed.
+        const refused = Array.isArray(reason) && isRedlockError(error) && error.code !== "NO_QUORUM";
+        if (!refused) expect(error).toBeInstanceOf(QuorumError);
+      }
+      expect(gateway.requests.length).toBe(before);
+      expect(await local.holders(resource)).toBe(1);
+    });
+
+    test("a client whose signal is a function that has aborted takes nothing", async () => {
+      for (const reason of ["OK", 1, null, undefined, new Error("the caller's own")]) {
+        const redlock = clientOf({ signal: () => AbortSignal.abort(reason) });
+        const error = await rejection(redlock.acquire(newResource(), options));
+        expect(error).toBeInstanceOf(QuorumError);
+      }
+      expect(gateway.requests).toEqual([]);
+    });
+
+    test("an answer that comes after the timeout is taken back", async () => {
+      const resource = newResource();
+      const late = latch();
+      gateway.before = () => {
+        gateway.before = () => undefined;
+        return late.opened;
+      };
+      const redlock = clientOf();
+      const error = await rejection(redlock.acquire(resource, { ...options, timeout: 150 }));
+      expect(error).toBeInstanceOf(QuorumError);
+      expect((error as QuorumError).votes[0]!.cause!.kind).toBe("timeout");
+      late.open();
+      await until(() => gateway.executed.length >= 2, "the take");
+      await until(async () => (await local.holders(resource)) === 0, "an empty database");
+    });
+  });
+
+  test.each<[string, SdkOptions]>([
+    ["enableAutoPipelining", { enableAutoPipelining: true }],
+    ["enableAutoPipelining false", { enableAutoPipelining: false }],
+    ["responseEncoding false", { responseEncoding: false }],
+    ["automaticDeserialization false", { automaticDeserialization: false }],
+    ["latencyLogging", { latencyLogging: false, readYourWrites: false, keepAlive: false }],
+    ["the default retry", { retry: { retries: 5, backoff: () => 1 }, enableTelemetry: true }],
+  ])("%s: many locks at once, each with its own answer", async (_, options) => {
+    const redlock = clientOf(options);
+    await local.endpoints[0]!.execute(["SCRIPT", "FLUSH"]);
+    const resources = Array.from({ length: 25 }, (_, index) => newResource(`${index}`));
+    const [held] = resources;
+    await local.put(held!, [0]);
+    const locks = await Promise.all(
+      resources.map((resource, index) =>
+        redlock.tryAcquire(resource, {
+          fencing: index % 2 === 0,
+          ...(index % 3 === 0 && { token: `own ${index}` }),
+        }),
+      ),
+    );
+    expect(locks[0]).toBeNull();
+    for (const [index, lock] of locks.entries()) {
+      if (!lock) continue;
+      expect(lock.resources).toEqual([resources[index]]);
+      expect(lock.fence === undefined).toBe(index % 2 === 1);
+      expect((await local.values(resources[index]!))[0]).toContain(lock.token);
+    }
+    const rest = locks.slice(1).map((lock) => lock!);
+    expect(new Set(await Promise.all(rest.map((lock) => lock.verify())))).toEqual(new Set([true]));
+    await Promise.all(rest.map((lock) => lock.extend()));
+    // One of them is lost: the others' answers in the same pipeline do not change.
+    await local.remove(resources[5]!);
+    const released = await Promise.all(rest.map((lock) => lock.release()));
+    expect(released.map((freed, index) => (freed ? -1 : index)).filter((index) => index >= 0)).toEqual([4]);
+  });
+
+  test("with pipelines, one failing command fails no other", async () => {
+    const redlock = clientOf({ enableAutoPipelining: true });
+    const [odd, even] = [newResource(), newResource()];
+    await local.endpoints[0]!.execute(["RPUSH", `redlock:fence:{${odd}}`, "not a counter"]);
+    const outcomes = await Promise.allSettled([
+      redlock.acquire(odd, { fencing: true }),
+      redlock.acquire(even, { fencing: true }),
+    ]);
+    // MGET takes a list for nothing, the SET after it replaces it: whichever way, each has its own answer.
+    expect(outcomes[1]!.status).toBe("fulfilled");
+    expect(await local.holders(even)).toBe(1);
+  });
+
+  test("is recognised in `endpoints`, named by its host, and refused twice", async () => {
+    const { url, token } = local.endpoints[0]!;
+    const redis = sdkClient({ url, token });
+    expect(new Redlock({ endpoints: [redis] }).settings.endpoints).toMatchObject([
+      { name: new URL(url).host, dialect: "redis" },
+    ]);
+    expect(() => new Redlock({ endpoints: [redis, sdkClient({ url, token })] })).toThrow(RangeError);
+    const upstash = sdkClient({ url: "https://eu1-some-name.upstash.io", token });
+    expect(upstashEndpoint(upstash)).toMatchObject({ name: "eu1-some-name.upstash.io", dialect: "upstash" });
+    expect(upstashEndpoint(upstash, { name: "eu", dialect: "redis" })).toMatchObject({
+      name: "eu",
+      dialect: "redis",
+    });
+    expect(upstashEndpoint(sdkClient({ url, token }, { enableAutoPipelining: true })).name).toBe(
+      new URL(url).host,
+    );
+    expect(() => upstashEndpoint(upstash, { dialect: "valkey" as never })).toThrow(TypeError);
+  });
+
+  test("counts in one quorum with endpoints of our own", async () => {
+    const three = await openLocal({ engine, count: 3 });
+    try {
+      const [a, b, c] = three.endpoints;
+      const redlock = new Redlock({
+        endpoints: [
+          sdkClient(a!),
+          { url: b!.url, token: b!.token },
+          upstashEndpoint(sdkClient(c!), { name: "c" }),
+        ],
+        fencing: true,
+      });
+      const resource = newResource();
+      b!.faults.add({ fault: "down" });
+      const lock = await redlock.acquire(resource);
+      expect(await lock.verify()).toBe(true);
+      b!.faults.clear();
+      a!.faults.add({ fault: "down" });
+      expect(await redlock.tryAcquire(resource, { ttl: 500 }).catch(() => null)).toBeNull();
+      a!.faults.clear();
+      expect(await lock.release()).toBe(true);
+      expect(await three.holders(resource)).toBe(0);
+    } finally {
+      await three.close();
+    }
+  });
+
+  test("an error of the client's own is typed by what it was", async () => {
+    const replies = [
+      [{ status: 401, body: '{"error":"WRONGPASS"}' }, "redis"],
+      [{ body: "<html>" }, "malformed"],
+      [{ status: 502, body: "<html>" }, "malformed"],
+      [{ body: '{"result":"OK"}' }, "malformed"],
+      ["reset", "network"],
+    ] as const;
+    for (const [reply, kind] of replies) {
+      const server = await startRawServer(() => reply);
+      // Its pipelines stumble over what is no list, and that looks like a failed request.
+      const client = sdkClient({ url: server.url, token: "token" }, { enableAutoPipelining: false });
+      const redlock = new Redlock({ endpoints: [client], wait: 0 });
+      const error = (await rejection(redlock.acquire("a"))) as QuorumError;
+      expect(error).toBeInstanceOf(QuorumError);
+      expect(error.votes[0]!.cause!.kind).toBe(kind);
+      // The client's own error quotes the command, so it is not kept.
+      expect(String(error.votes[0]!.cause!.cause)).not.toContain("Upstash");
+      await server.close();
+    }
+  });
+});

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { RedlockEvent } from "../../../src/index.ts";
+import {
+  describeSet,
+  type EndpointSet,
+  type Local,
+  newResource,
+  openLocal,
+} from "../../support/local-endpoints.ts";
+import { engines } from "../../support/redis-servers.ts";
+import { until } from "../../support/until.ts";
+
+const sets: EndpointSet[] = engines.flatMap((engine) =>
+  (["redis", "upstash"] as const).flatMap((dialect) =>
+    [1, 3].map((count) => ({ engine, count, dialect, via: "fetch" }) as const),
+  ),
+);
+
+// What a delivery costs is part of the contract: counted where it arrives, not where it is sent.
+describe.each(sets.map((set) => [describeSet(set), set] as const))("the command budget: %s", (_, set) => {
+  const { count, dialect } = set;
+  const scripted = dialect === "upstash" ? 1 : 3;
+  let local: Local;
+  beforeAll(async () => {
+    local = await openLocal(set);
+  });
+  beforeEach(() => local.reset());
+  afterAll(() => local.close());
+
+  /** What `call` costs, by endpoint: requests and billed commands. */
+  async function costOf(requests: number, call: () => Promise<unknown>): Promise<number[][]> {
+    for (const { log } of local.endpoints) log.reset();
+    await call();
+    await until(() => local.commands().length >= requests, "all requests");
+    return local.endpoints.map(({ log }) => [log.requests, log.billed]);
+  }
+  const each = (requests: number, billed: number) => local.endpoints.map(() => [requests, billed]);
+
+  test("acquire 1, extend and release 1 or 3, each in one request an endpoint", async () => {
+    const redlock = local.redlock();
+    const resource = newResource();
+    const lock = await redlock.acquire(newResource());
+    await lock.release();
+    expect(await costOf(count, () => redlock.acquire(resource))).toEqual(each(1, 1));
+    const held = await redlock.acquire(newResource());
+    await until(() => local.commands().length === 2 * count, "all requests");
+    expect(await costOf(count, () => held.extend())).toEqual(each(1, scripted));
+    expect(await costOf(count, () => held.verify())).toEqual(each(1, 2));
+    expect(await costOf(count, () => held.release())).toEqual(each(1, scripted));
+  });
+
+  test("contention costs n requests a round, and no withdrawal", async () => {
+    const resource = newResource();
+    const { redlock, events } = local.observed({ backoff: { min: 2, max: 5 } });
+    await redlock.acquire(resource);
+    await until(async () => (await local.holders(resource)) === count, "all endpoints");
+    expect(await costOf(count, () => redlock.tryAcquire(resource))).toEqual(each(1, 1));
+    for (const { log } of local.endpoints) log.reset();
+    await redlock.acquire(resource, { wait: 30 }).catch(() => undefined);
+    const last = events.at(-1) as Extract<RedlockEvent, { type: "contended" }>;
+    await until(() => local.commands().length >= last.attempts * count, "all requests");
+    expect(local.requests()).toBe(last.attempts * count);
+    expect(new Set(local.commands())).toEqual(new Set(["SET"]));
+    expect(last.requests).toBe(last.attempts * count);
+  });
+
+  test("fencing costs no request more", async () => {
+    const redlock = local.redlock({ fencing: true });
+    const resource = newResource();
+    // The script itself, the read of all its keys, the clock, the key and the counter.
+    expect(await costOf(count, () => redlock.acquire(resource))).toEqual(each(1, 5));
+    // The script, the read, and the obstacle's expiry.
+    expect(await costOf(count, () => redlock.tryAcquire(resource))).toEqual(each(1, 3));
+  });
+
+  test("several resources cost one request", async () => {
+    const redlock = local.redlock();
+    const [a, b, c] = [newResource(), newResource(), newResource()];
+    expect(await costOf(count, () => redlock.acquire([a, b, c]))).toEqual(each(1, 5));
+  });
+
+  test("a script that an endpoint does not know costs a second request, once", async () => {
+    const redlock = local.redlock({ fencing: true });
+    for (const endpoint of local.endpoints) await endpoint.execute(["SCRIPT", "FLUSH"]);
+    const requests = await costOf(2 * count, () => redlock.acquire(newResource()));
+    expect(requests.map(([sent]) => sent)).toEqual(local.endpoints.map(() => 2));
+    expect(local.commands().sort()).toEqual([
+      ...local.endpoints.map(() => "EVAL"),
+      ...local.endpoints.map(() => "EVALSHA"),
+    ]);
+    expect((await costOf(count, () => redlock.acquire(newResource()))).map(([sent]) => sent)).toEqual(
+      local.endpoints.map(() => 1),
+    );
+  });
+
+  test("events report what the endpoints count", async () => {
+    for (const options of [{}, { fencing: true }, { token: "the-owner" }]) {
+      const { redlock, events } = local.observed();
+      const resource = newResource();
+      /** The event of `call` beside what arrived for it. */
+      const compare = async (type: RedlockEvent["type"], call: () => Promise<unknown>) => {
+        const cost = await costOf(count, call);
+        const event = events.at(-1)!;
+        expect(event.type).toBe(type);
+        const { requests, commands } = event as Extract<RedlockEvent, { type: "released" }>;
+        const billed = cost.reduce((sum, [, commands = 0]) => sum + commands, 0);
+        expect(requests).toBe(local.requests());
+        // An early verdict is reported with the answers that are in by then.
+        const least = type === "released" ? billed : (billed / count) * local.quorum;
+        expect(commands, `${type} ${JSON.stringify(options)}`).toBeGreaterThanOrEqual(least);
+        expect(commands, `${type} ${JSON.stringify(options)}`).toBeLessThanOrEqual(billed);
+      };
+      let lock: { extend(): Promise<unknown>; release(): Promise<unknown> } | undefined;
+      await compare("acquired", async () => {
+        lock = await redlock.acquire(resource, options);
+      });
+      await compare("extended", () => lock!.extend());
+      await compare("contended", () => redlock.tryAcquire(resource, { ...options, token: "other" }));
+      await compare("released", () => lock!.release());
+    }
+  });
+});

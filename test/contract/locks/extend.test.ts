@@ -1,0 +1,165 @@
+import { describe, expect, test } from "vitest";
+import { type Lock, LockLostError, QuorumError } from "../../../src/index.ts";
+import { gated } from "../../support/gated.ts";
+import { latch } from "../../support/gateway.ts";
+import { newResource } from "../../support/local-endpoints.ts";
+import { engines } from "../../support/redis-servers.ts";
+import { rejection, until } from "../../support/until.ts";
+
+const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const];
+
+describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engine, dialect) => {
+  const at = gated(engine, 3, dialect);
+  const renewal = dialect === "upstash" ? "SET" : "EVALSHA";
+
+  /** What a holder believes must be true on a quorum. */
+  async function expectBacked(lock: Lock, resource: string): Promise<void> {
+    const left = lock.remaining();
+    const expiries = await at.local.expiries(resource);
+    expect(expiries.filter((ms) => ms > left).length, `${left} ms, of ${expiries}`).toBeGreaterThanOrEqual(2);
+  }
+
+  test("a shorter one without an answer leaves no more validity than it asked for", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000 });
+    const lock = await redlock.acquire(resource);
+    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
+    for (const gateway of at.gateways) gateway.after = () => "lost";
+    expect(await rejection(lock.extend(1_000))).toBeInstanceOf(QuorumError);
+    expect(lock.remaining()).toBeLessThan(1_000);
+    await expectBacked(lock, resource);
+  });
+
+  test("a shorter one is counted from its sending while it is unanswered", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000, driftFactor: 0.5, timeout: 60_000 });
+    const lock = await redlock.acquire(resource);
+    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
+    const answers = latch();
+    for (const gateway of at.gateways) gateway.after = () => answers.opened;
+    const extension = rejection(lock.extend(1_600));
+    await until(() => at.gateways.every(({ executed }) => executed.length === 2), "its execution");
+    await expectBacked(lock, resource);
+    await until(() => lock.signal.aborted, "the loss");
+    expect(await at.local.holders(resource)).toBeGreaterThan(0);
+    // Its requests have hung for as long as the validity lasted, and no longer.
+    expect(await extension).toBeInstanceOf(LockLostError);
+    answers.open();
+  });
+
+  test("a shorter one that is executed late cannot cut a longer one", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000, timeout: 300 });
+    const lock = await redlock.acquire(resource);
+    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
+    const late = latch();
+    let shorter = 0;
+    for (const gateway of at.gateways.slice(1)) {
+      gateway.before = (command) => {
+        if (command[0] !== renewal || shorter === 2) return;
+        shorter += 1;
+        return late.opened;
+      };
+    }
+    expect(await rejection(lock.extend(2_000))).toBeInstanceOf(QuorumError);
+    const longer = lock.extend(60_000).catch((error: unknown) => error);
+    expect(await longer).toBeInstanceOf(QuorumError);
+    late.open();
+    await until(
+      async () => (await at.local.expiries(resource)).slice(1).every((ms) => ms <= 2_000),
+      "the late executions",
+    );
+    await expectBacked(lock, resource);
+  });
+
+  test("an endpoint that owes an answer to a shorter one does not stand in the way of the others", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000, timeout: 1_000 });
+    const lock = await redlock.acquire(resource);
+    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
+    const late = latch();
+    at.gateways[2]!.before = () => late.opened;
+    expect(await lock.extend(5_000)).toBeLessThan(5_000);
+    expect(await lock.extend(60_000)).toBeGreaterThan(50_000);
+    late.open();
+    await until(async () => (await at.local.expiries(resource))[2]! <= 5_000, "the late execution");
+    await expectBacked(lock, resource);
+    // Once it has answered, it counts again.
+    await until(() => at.gateways[2]!.executed.length === 2, "its answer");
+    await until(async () => {
+      await lock.extend(60_000);
+      return (await at.local.expiries(resource))[2]! > 50_000;
+    }, "its vote");
+  });
+
+  test("of two at once, the later one is sent when the first is answered", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000 });
+    const lock = await redlock.acquire(resource);
+    await until(() => at.requests() === 3, "the acquire");
+    const answers = latch();
+    for (const gateway of at.gateways) gateway.after = () => answers.opened;
+    const [first, second] = [lock.extend(5_000), lock.extend(50_000)];
+    await until(() => at.requests() === 6, "the first extension");
+    // A whole exchange with another server later it is still alone.
+    expect(await at.local.holders(resource)).toBe(3);
+    await fetch(at.local.endpoints[0]!.url);
+    expect(at.requests()).toBe(6);
+    answers.open();
+    expect(await first).toBeLessThan(5_000);
+    expect(await second).toBeGreaterThan(40_000);
+    // Not everywhere, where an endpoint's answer to the first came after its verdict.
+    await until(() => at.requests() >= 8, "the second extension");
+    await expectBacked(lock, resource);
+  });
+
+  test("of two at once, the later one counts", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000 });
+    const lock = await redlock.acquire(resource);
+    const [first, second] = await Promise.all([lock.extend(5_000), lock.extend(50_000)]);
+    expect(first).toBeLessThan(5_000);
+    expect(second).toBeGreaterThan(40_000);
+    await expectBacked(lock, resource);
+  });
+
+  test("without a quorum the old validity stands, and the next may succeed", async () => {
+    const resource = newResource();
+    const { redlock, events } = at.client({ ttl: 30_000, timeout: 1_000 });
+    const lock = await redlock.acquire(resource);
+    for (const { faults } of at.local.endpoints.slice(1)) faults.add({ fault: "status", status: 503 });
+    const before = lock.remaining();
+    const error = (await rejection(lock.extend())) as QuorumError;
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(error.votes.map(({ outcome }) => outcome)).toContain("error");
+    expect(lock.remaining()).toBeGreaterThan(before - 5_000);
+    expect(lock.signal.aborted).toBe(false);
+    for (const { faults } of at.local.endpoints) faults.clear();
+    expect(await lock.extend()).toBeGreaterThan(29_000);
+    expect(events.filter(({ type }) => type === "extended")).toHaveLength(1);
+  });
+
+  test("auto-extension goes on after failures, with pauses, while validity is left", async () => {
+    const resource = newResource();
+    const { redlock, events } = at.client({ ttl: 3_000, backoff: { min: 20, max: 60 } });
+    await redlock.using(resource, async (lock) => {
+      for (const { faults } of at.local.endpoints) faults.add({ fault: "status", times: 2 });
+      await until(() => events.some(({ type }) => type === "extended"), "an extension");
+      expect(events.filter(({ type }) => type === "endpointError").length).toBeGreaterThanOrEqual(6);
+      expect(await lock.verify()).toBe(true);
+    });
+    // Not in a tight loop: the acquire, two failures, the extension, its verification and the release.
+    expect(at.requests()).toBeLessThanOrEqual(3 * 8);
+  });
+
+  test("a duplicate of the take that is executed late cuts no extension", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 5_000, fencing: true });
+    const lock = await redlock.acquire(resource);
+    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
+    const takes = at.gateways.map(({ requests }) => requests[0]!.command);
+    await lock.extend(60_000);
+    for (const [index, take] of takes.entries()) await at.local.endpoints[index]!.execute(take);
+    await expectBacked(lock, resource);
+  });
+});

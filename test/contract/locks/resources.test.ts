@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describeSet, type EndpointSet, type Local, openLocal } from "../../support/local-endpoints.ts";
+import { seededRandom } from "../../support/random.ts";
+import { engines } from "../../support/redis-servers.ts";
+
+const sets: EndpointSet[] = [
+  ...engines.map((engine) => ({ engine, count: 1, dialect: "redis", via: "fetch" }) as const),
+  { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
+];
+
+// Whatever could be taken for another name once it is quoted, encoded, tagged or prefixed.
+const alike = [
+  ["a", "{a}", "{{a}}", "a}", "a%7D", "a%257D", "%7Ba%7D", "{a", "a{", "{}a", "a{}", "}a{"],
+  ["a:fence", "fence:a", "a:void", "lock:a", "a:lock", ":a", "a:", "::a", "{a}:fence", "fence:{a}"],
+  ["x{a}", "{x}{a}", "x{a}{b}", ":x{a}", "::x{a}", "{x{a}}", "x{a}}", "x{{a}"],
+  ['"', '\\"', "'", "\\", "\\\\", "`", "\n", "\r\n", "\\n", "\t", "\u0000", " ", "  ", "\u2028"],
+  ["é", "e\u0301", "É", "ß", "ss", "🔒", "\u{1f512}\ufe0f", "你", "\ufeff", "\ufeffa"],
+  ["1", "1.0", "01", "1e0", "null", "true", "undefined", "NaN", "OK", "[]", '["a"]', "[object Object]"],
+  ["A", "a ", " a", "a\u0000", "a/b", "a%2Fb", "a?b", "a&b", "a#b", "a+b", "a b", "a%20b", "*", "?", "[a]"],
+];
+
+const shapes = ['"', "'", "\\", "{", "}", "{}", "}{", "%7D", "%", ":", "\n", "\r", "\t", " ", "\u0000"];
+const letters = ["a", "Z", "0", "ü", "你", "🔒", "\u2028", "\ufeff", "é", "-", "/", "?", "&", "#", "=", ","];
+
+/** A string of `length` UTF-16 units that is well-formed and as odd as can be. */
+function oddString(random: () => number, length: number): string {
+  let text = "";
+  while (text.length < length) {
+    const piece = [...shapes, ...letters][Math.floor(random() * (shapes.length + letters.length))]!;
+    if (text.length + piece.length <= length) text += piece;
+  }
+  return text;
+}
+
+describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %s", (_, set) => {
+  let local: Local;
+  beforeAll(async () => {
+    local = await openLocal(set);
+  });
+  beforeEach(() => local.reset());
+  afterAll(() => local.close());
+
+  test.each(alike)("names that look alike are different: %s …", async (...names) => {
+    const redlock = local.redlock({ wait: 0, fencing: true });
+    const locks = await Promise.all(names.map((name) => redlock.acquire(name)));
+    for (const name of names) expect(await redlock.tryAcquire(name)).toBeNull();
+    // The release of one frees that one and no other.
+    for (const [position, lock] of locks.entries()) {
+      expect(await lock.release()).toBe(true);
+      const next = locks[position + 1];
+      if (next) expect(await next.verify()).toBe(true);
+    }
+  });
+
+  test("each is taken, read and freed as it is", async () => {
+    const names = alike.flat();
+    const redlock = local.redlock({ wait: 0, fencing: true });
+    const locks = await Promise.all(names.map((name) => redlock.acquire(name)));
+    // A lock and a counter for each.
+    expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(2 * new Set(names).size);
+    for (const [index, name] of names.entries()) {
+      expect((await redlock.inspect(name)).fence).toBe(locks[index]!.fence);
+      expect(locks[index]!.resources).toEqual([name]);
+    }
+    for (const name of names) expect(await redlock.forceRelease(name)).toBe(true);
+    expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(new Set(names).size);
+  });
+
+  test("255 odd characters, as a resource and as an own token", async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    const random = seededRandom(seed);
+    const redlock = local.redlock({ wait: 0 });
+    for (let run = 0; run < 15; run += 1) {
+      const hint = `seed ${seed}, run ${run}`;
+      const resource = oddString(random, 255);
+      const token = oddString(random, 255);
+      const lock = await redlock.acquire(resource, { token, fencing: run % 2 === 0 });
+      expect(lock.token, hint).toBe(token);
+      expect(await redlock.tryAcquire(resource), hint).toBeNull();
+      expect(await redlock.tryAcquire(resource, { token: oddString(random, 255) }), hint).toBeNull();
+      expect(await redlock.tryAcquire(resource, { token }), hint).not.toBeNull();
+      expect(await lock.extend(20_000), hint).toBeGreaterThan(15_000);
+      const resumed = redlock.resume(JSON.parse(JSON.stringify(await lock.handoff())));
+      expect(await resumed.verify(), hint).toBe(true);
+      expect((await redlock.inspect(resource)).held, hint).toBe(true);
+      expect(await resumed.release(), hint).toBe(true);
+      expect(await lock.verify(), hint).toBe(false);
+    }
+  });
+
+  test("names of 1 and of 1 024 characters, 100 of them together", async () => {
+    const redlock = local.redlock({ wait: 0 });
+    const names = Array.from({ length: 100 }, (_, index) => String(index).padStart(1 + index * 10, "ü"));
+    const lock = await redlock.acquire([...names, "🔒".repeat(512)].slice(1));
+    expect(await redlock.tryAcquire(names[50]!)).toBeNull();
+    expect(await lock.extend()).toBeGreaterThan(0);
+    expect(await lock.release()).toBe(true);
+    expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(0);
+  });
+
+  test("prefixes keep clients apart", async () => {
+    const prefixes = ["redlock", "redlock:lock", "other", 'odd "prefix" ü\n', "%7D"];
+    const clients = prefixes.map((prefix) => local.redlock({ prefix, wait: 0 }));
+    const locks = await Promise.all(clients.map((client) => client.acquire("a", { fencing: true })));
+    expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(2 * prefixes.length);
+    for (const client of clients) expect(await client.tryAcquire("a")).toBeNull();
+    for (const lock of locks) expect(await lock.release()).toBe(true);
+  });
+});

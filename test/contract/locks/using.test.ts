@@ -1,0 +1,110 @@
+import { describe, expect, test } from "vitest";
+import { LockLostError } from "../../../src/index.ts";
+import { gated } from "../../support/gated.ts";
+import { latch } from "../../support/gateway.ts";
+import { newResource } from "../../support/local-endpoints.ts";
+import { engines } from "../../support/redis-servers.ts";
+import { rejection, settled, until } from "../../support/until.ts";
+
+describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
+  const at = gated(engine, 3, "redis");
+
+  test("extensions that hang cannot hide the end: the signal aborts while the keys still stand", async () => {
+    const resource = newResource();
+    const { redlock, events } = at.client({ ttl: 1_600, driftFactor: 0.4 });
+    const hanging = latch();
+    let standing = 0;
+    const call = redlock.using(resource, async (lock) => {
+      for (const gateway of at.gateways) gateway.before = () => hanging.opened;
+      await new Promise((resolve) => lock.signal.addEventListener("abort", resolve));
+      standing = await at.local.holders(resource);
+      hanging.open();
+      return "too late";
+    });
+    const error = await rejection(call);
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(standing).toBeGreaterThanOrEqual(2);
+    expect(events.map(({ type }) => type)).not.toContain("extended");
+    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
+  });
+
+  test("a failed release hides neither the result nor the error of the routine", async () => {
+    const { redlock } = at.client();
+    const breaks = () => {
+      for (const { faults } of at.local.endpoints) faults.add({ fault: "status", status: 500 });
+    };
+    const mends = () => {
+      for (const { faults } of at.local.endpoints) faults.clear();
+    };
+    expect(
+      await redlock.using(newResource(), () => {
+        breaks();
+        return "the result";
+      }),
+    ).toBe("the result");
+    mends();
+    const failure = new Error("the routine's own");
+    const call = redlock.using(newResource(), () => {
+      breaks();
+      throw failure;
+    });
+    expect(await rejection(call)).toBe(failure);
+    mends();
+    await expect(
+      (async () => {
+        await using lock = await redlock.acquire(newResource());
+        breaks();
+        return lock.ttl;
+      })(),
+    ).resolves.toBe(10_000);
+  });
+
+  test("what cannot be acquired is not run", async () => {
+    let runs = 0;
+    const { redlock } = at.client();
+    const resource = newResource();
+    await at.local.put(resource, [0, 1, 2]);
+    const call = redlock.using(resource, { wait: 0 }, () => runs++);
+    expect(await rejection(call)).toHaveProperty("code", "LOCK_HELD");
+    for (const { faults } of at.local.endpoints) faults.add({ fault: "down" });
+    const other = redlock.using(newResource(), { wait: 0 }, () => runs++);
+    expect(await rejection(other)).toHaveProperty("code", "NO_QUORUM");
+    expect(runs).toBe(0);
+  });
+
+  test("a lock that another took meanwhile stays the other's", async () => {
+    const resource = newResource();
+    const { redlock } = at.client({ ttl: 60_000 });
+    const call = redlock.using(resource, async (lock) => {
+      await at.local.remove(resource);
+      await at.local.put(resource, [0, 1, 2]);
+      expect(await lock.verify()).toBe(false);
+    });
+    expect(await rejection(call)).toBeInstanceOf(LockLostError);
+    expect(await at.local.values(resource)).toEqual(Array(3).fill("somebody-else"));
+  });
+
+  test("a backoff that throws does not end the process", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    try {
+      const failure = new Error("the backoff's own");
+      const backoff = () => {
+        throw failure;
+      };
+      const { redlock, events } = at.client({ ttl: 600, backoff });
+      const call = redlock.using(newResource(), async (lock) => {
+        for (const { faults } of at.local.endpoints) faults.add({ fault: "down" });
+        await until(() => lock.signal.aborted, "the loss");
+      });
+      expect(await rejection(call)).toBeInstanceOf(LockLostError);
+      expect(events.some(({ type }) => type === "endpointError")).toBe(true);
+      expect(await rejection(redlock.acquire(newResource()))).toBe(failure);
+      await settled(Promise.resolve());
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", note);
+    }
+  });
+});

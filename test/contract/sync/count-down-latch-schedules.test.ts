@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import { CountDownLatch } from "../../../src/sync/index.ts";
+import { type Schedule, schedule, type Way } from "./schedule.ts";
+
+const first = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+const schedules = Number(process.env.SCHEDULES ?? 60);
+const count = 3;
+
+const open: readonly Way[] = ["open", "open", "open"];
+
+/** All ways are open but one. */
+function without(index: number, way: Way): Way[] {
+  return open.map((other, place) => (place === index ? way : other));
+}
+
+function latchOf({ client }: Schedule, ways: readonly Way[], wait = 60_000): CountDownLatch {
+  return new CountDownLatch(client({ timeout: 300, wait, backoff: { min: 10, max: 100 } }, ways), "n", {
+    count,
+  });
+}
+
+/** Three clients, each cut off from another endpoint, arrive at the same moment; how many were told that it is open. */
+async function openings(seed: number): Promise<number> {
+  const stage = schedule(seed, 3);
+  const { random, run } = stage;
+  const arrivals = open.map(async (_, index) => {
+    const ways = without(index, random() < 0.8 ? "cut" : "deaf");
+    return (await latchOf(stage, ways).arrive(`part-${index}`)).open;
+  });
+  const told = await run(Promise.all(arrivals));
+  await run(latchOf(stage, open).wait());
+  return told.filter(Boolean).length;
+}
+
+/**
+ * One of three arrives at a single endpoint only, and nobody repeats it; others ask, each cut off from some endpoint.
+ * What they were told, in the order of their asking.
+ */
+async function sights(seed: number): Promise<boolean[]> {
+  const stage = schedule(seed, 3);
+  const { random, run } = stage;
+  const any = () => without(Math.floor(random() * 3), random() < 0.5 ? "cut" : "deaf");
+  const lone: Way[] = ["open", "cut", "cut"];
+  await run(Promise.all(["a", "b"].map((id) => latchOf(stage, any()).arrive(id))));
+  await run(
+    latchOf(stage, lone, 0)
+      .arrive("c")
+      .catch(() => undefined),
+  );
+  const told: boolean[] = [];
+  for (let asked = 0; asked < 6; asked += 1) told.push((await run(latchOf(stage, any()).inspect())).open);
+  return told;
+}
+
+test(`whoever arrives last is told that it is open, in ${schedules} schedules`, async () => {
+  console.info(`SEED=${first}`);
+  const seen = new Map<number, number>();
+  for (let seed = first; seed < first + schedules; seed += 1) {
+    const told = await openings(seed).catch((error: Error) => {
+      throw new Error(`again with SEED=${seed} SCHEDULES=1: ${error.message}`, { cause: error });
+    });
+    expect(told, `told that it is open; again with SEED=${seed} SCHEDULES=1`).toBeGreaterThan(0);
+    seen.set(told, (seen.get(told) ?? 0) + 1);
+  }
+  console.info(`schedules by how many were told: ${JSON.stringify(Object.fromEntries(seen))}`);
+  if (schedules >= 60) expect([seen.get(1), seen.get(2)]).not.toContain(undefined);
+}, 120_000);
+
+test(`once it is open for one it is open for all, in ${schedules} schedules`, async () => {
+  console.info(`SEED=${first}`);
+  const seen = new Set<number>();
+  for (let seed = first; seed < first + schedules; seed += 1) {
+    const told = await sights(seed);
+    const since = told.indexOf(true);
+    seen.add(since);
+    if (since < 0) continue;
+    expect(told.slice(since), `again with SEED=${seed} SCHEDULES=1`).not.toContain(false);
+  }
+  // For the first who asked, and for a later one.
+  if (schedules >= 60) expect([seen.has(0), seen.has(1)]).toEqual([true, true]);
+}, 120_000);

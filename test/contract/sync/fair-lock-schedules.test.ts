@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { FairLock, type Hold } from "../../../src/sync/index.ts";
+import { schedule, type Way } from "./schedule.ts";
+
+const first = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+const schedules = Number(process.env.SCHEDULES ?? 300);
+
+interface Seen {
+  /** The most that held it at the same moment. */
+  readonly most: number;
+  readonly grants: number;
+  readonly aborted: number;
+}
+
+/** Four clients that want the lock, three of them each cut off from one of three endpoints, and one that gives up. */
+async function contention(seed: number): Promise<Seen> {
+  const { random, client, sleep, run } = schedule(seed, 3, { haste: 0.02 });
+  const holds = new Set<Hold>();
+  const seen = { most: 0, grants: 0, aborted: 0 };
+  const clients = Array.from({ length: 4 }, async (_, index) => {
+    const ways: Way[] = ["open", "open", "open"];
+    if (index > 0) ways[Math.floor(random() * 3)] = random() < 0.5 ? "cut" : "deaf";
+    const options = { ttl: 4_000, timeout: 300, wait: 60_000, backoff: { min: 40 } };
+    const controller = new AbortController();
+    if (index === 3 && random() < 0.5) void sleep(random() * 400).then(() => controller.abort("enough"));
+    try {
+      const hold = await new FairLock(client(options, ways), "f").acquire({ signal: controller.signal });
+      holds.add(hold);
+      seen.grants += 1;
+      seen.most = Math.max(seen.most, [...holds].filter((other) => other.remaining() > 0).length);
+      await sleep(random() * 60);
+      holds.delete(hold);
+      // Whether it can tell does not matter here: what is left is freed by its ttl.
+      await hold.release().catch(() => undefined);
+    } catch (error) {
+      if (error !== "enough") throw error;
+      seen.aborted += 1;
+    }
+  });
+  await run(Promise.all(clients));
+  return seen;
+}
+
+test(`a fair lock never has 2 holders, and everybody gets it, in ${schedules} schedules`, async () => {
+  console.info(`SEED=${first}`);
+  let aborted = 0;
+  for (let seed = first; seed < first + schedules; seed += 1) {
+    const again = `again with SEED=${seed} SCHEDULES=1`;
+    const seen = await contention(seed);
+    expect(seen.most, `holders at once; ${again}`).toBe(1);
+    expect(seen.grants + seen.aborted, again).toBe(4);
+    aborted += seen.aborted;
+  }
+  console.info(`${aborted} of ${4 * schedules} gave up`);
+  if (schedules >= 100) expect(aborted).toBeGreaterThan(schedules / 20);
+}, 300_000);

@@ -1,0 +1,400 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { keyOf } from "../../../src/lock/lock-request.ts";
+import { FairLock } from "../../../src/sync/index.ts";
+import { gate } from "../../support/link.ts";
+import { newResource } from "../../support/local-endpoints.ts";
+import { allArrived, type OpenStore } from "../../support/stores.ts";
+import { rejection, settled, until } from "../../support/until.ts";
+import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
+
+const seen = ({ events }: Visitor, type: string) => events.filter((event) => event.type === type);
+
+describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) => {
+  const quorum = Math.floor(count / 2) + 1;
+  let store: OpenStore;
+  let first: Visitor;
+  let second: Visitor;
+
+  beforeAll(async () => {
+    store = await open();
+    first = visit({ ttl: 20_000 });
+    second = visit({ ttl: 20_000 });
+  });
+  afterEach(() => {
+    // Requests that were lost stay pending; they are no other test's business.
+    opened.splice(2);
+  });
+  afterAll(() => store.close());
+
+  const lockOf = async (name: string) =>
+    (await standing(store, "fair", name)).filter((value) => value !== null);
+  const queueOf = async (name: string) =>
+    (await standing(store, "queue", name)).filter((value) => value !== null);
+  const opened: Visitor[] = [];
+  const visit = (options: Parameters<typeof visitor>[1] = {}) => {
+    const visiting = visitor(store, options);
+    opened.push(visiting);
+    return visiting;
+  };
+  /** Nothing is left, and not only once it has expired. */
+  const nothing = async (name: string) => {
+    await allArrived(opened.flatMap(({ links }) => links));
+    expect([await lockOf(name), await queueOf(name)]).toEqual([[], []]);
+  };
+  /** One that waits: a refusal by so many that it cannot be passed has been told. */
+  const waiter = async (name: string, options = {}, signal?: AbortSignal) => {
+    const visiting = visit({ wait: 60_000, ...options });
+    const turn = new FairLock(visiting.redlock, name).acquire({ signal });
+    turn.catch(() => undefined);
+    await until(() => seen(visiting, "contended").length > 0, "contention");
+    return { ...visiting, turn };
+  };
+
+  test("is held by one at a time, and freed by its release", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    await allArrived(first.links);
+    expect(await lockOf(name)).toHaveLength(count);
+    expect(new Set(await lockOf(name)).size).toBe(1);
+    expect([hold.ttl, hold.signal.aborted, hold.remaining() > 0]).toEqual([20_000, false, true]);
+    expect(await new FairLock(second.redlock, name).tryAcquire()).toBeNull();
+    expect(await hold.verify()).toBe(true);
+    expect(await hold.release()).toBe(true);
+    expect([hold.remaining(), hold.signal.aborted, await hold.release()]).toEqual([0, false, false]);
+    await nothing(name);
+    expect(await new FairLock(second.redlock, name).tryAcquire()).not.toBeNull();
+  });
+
+  test("goes to those who wait in the order in which they came", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    const order: number[] = [];
+    const turns: Promise<unknown>[] = [];
+    for (let index = 0; index < 4; index += 1) {
+      const came = Date.now();
+      const { turn } = await waiter(name);
+      turns.push(
+        turn.then((held) => {
+          order.push(index);
+          return held.release();
+        }),
+      );
+      // Of tickets of one millisecond either may be the earlier.
+      await until(() => Date.now() > came);
+    }
+    expect(order).toEqual([]);
+    await hold.release();
+    expect(await Promise.all(turns)).toEqual([true, true, true, true]);
+    expect(order).toEqual([0, 1, 2, 3]);
+    await nothing(name);
+  });
+
+  test("tryAcquire does not overtake who waits, and is not waited for", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    const fair = new FairLock(second.redlock, name);
+    expect(await fair.tryAcquire()).toBeNull();
+    expect(await queueOf(name)).toEqual([]);
+    const controller = new AbortController();
+    const { turn, links } = await waiter(name, { backoff: () => 60_000 }, controller.signal);
+    await allArrived(links);
+    await hold.release();
+    expect(await lockOf(name)).toEqual([]);
+    expect(await fair.tryAcquire()).toBeNull();
+    controller.abort();
+    await rejection(turn);
+    await allArrived(links);
+    expect(await fair.tryAcquire()).not.toBeNull();
+  });
+
+  test("a dead holder's lock goes to the first after its ttl", async () => {
+    const name = newResource("fair");
+    const dead = await new FairLock(first.redlock, name).acquire({ ttl: 300 });
+    const next = await new FairLock(second.redlock, name).acquire({ wait: 60_000 });
+    expect(dead.remaining()).toBeLessThanOrEqual(0);
+    expect(dead.signal.reason).toBeInstanceOf(LockLostError);
+    expect(await next.verify()).toBe(true);
+    expect(await dead.release()).toBe(false);
+    expect(await next.verify()).toBe(true);
+  });
+
+  test("a first that stops asking is passed when its ticket lapses", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    const dead = new AbortController();
+    const { links } = await waiter(name, { timeout: 300 }, dead.signal);
+    for (const link of links) link.fate = () => "lost";
+    const { turn } = await waiter(name);
+    expect(await hold.release()).toBe(true);
+    expect((await turn).remaining()).toBeGreaterThan(0);
+    dead.abort();
+  });
+
+  test("whoever gives up leaves the queue", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    const controller = new AbortController();
+    const aborted = await waiter(name, {}, controller.signal);
+    expect((await queueOf(name)).length).toBeGreaterThanOrEqual(count - quorum + 1);
+    const { turn } = await waiter(name);
+    controller.abort(new Error("enough"));
+    expect(await rejection(aborted.turn)).toEqual(new Error("enough"));
+    const error = await rejection(new FairLock(second.redlock, name).acquire({ wait: 30 }));
+    expect(error).toBeInstanceOf(LockHeldError);
+    expect((error as LockHeldError).resources).toEqual([name]);
+    expect((error as LockHeldError).waited).toBeGreaterThanOrEqual(30);
+    await allArrived(aborted.links);
+    for (const queue of await queueOf(name)) expect(String(queue)).toMatch(/^\w+:\d+$/);
+    expect(await hold.release()).toBe(true);
+    expect(await (await turn).release()).toBe(true);
+    await nothing(name);
+  });
+
+  test("a request that arrives after its sender has left neither takes the lock nor waits for it", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    const controller = new AbortController();
+    const late = await waiter(name, {}, controller.signal);
+    const held = gate();
+    let stopped = 0;
+    for (const link of late.links) {
+      // From now on what would take it is under way.
+      link.fate = ([, , keys]) => {
+        if (keys !== 4) return "delivered";
+        stopped += 1;
+        return { before: () => held.passed };
+      };
+    }
+    await until(() => stopped === count, "requests under way");
+    controller.abort();
+    await rejection(late.turn);
+    await until(() => late.links.every(({ pending }) => pending === 1), "the leave to arrive");
+    await hold.release();
+    held.open();
+    await allArrived(late.links);
+    expect([await lockOf(name), await queueOf(name)]).toEqual([[], []]);
+  });
+
+  test("a request that arrives after its round was given up takes nothing", async () => {
+    const name = newResource("fair");
+    // The endpoints know the script.
+    await (await new FairLock(first.redlock, name).acquire()).release();
+    const late = visit({ timeout: 50 });
+    const held = gate();
+    for (const link of late.links) {
+      link.fate = ([, , keys]) => (keys === 4 ? { before: () => held.passed } : "delivered");
+    }
+    expect(await rejection(new FairLock(late.redlock, name).tryAcquire())).toBeInstanceOf(QuorumError);
+    await until(() => late.links.every(({ pending }) => pending === 1), "the withdrawal to arrive");
+    for (const link of late.links) link.fate = () => "refused";
+    held.open();
+    await nothing(name);
+  });
+
+  test("a holder whose ticket is in the queue of an endpoint takes it along", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    const { turn } = await waiter(name);
+    await allArrived(first.links);
+    // At one endpoint the release comes late, where the others make a quorum without it.
+    const held = gate();
+    const slow = first.links[count - 1]!;
+    if (count > 2) slow.fate = () => ({ before: () => held.passed });
+    const released = hold.release();
+    const next = await turn;
+    if (count > 2) expect(await queueOf(name)).toHaveLength(1);
+    held.open();
+    expect(await released).toBe(true);
+    slow.fate = () => "delivered";
+    expect(await next.release()).toBe(true);
+    await nothing(name);
+  });
+
+  test("every key expires", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire({ ttl: 5_000 });
+    await allArrived(first.links);
+    for (const ms of await onEach(store, "PTTL", keyOf("redlock", "fair", name))) {
+      expect(ms as number).toBeGreaterThan(hold.remaining() - 100);
+      expect(ms as number).toBeLessThanOrEqual(5_000);
+    }
+    const { turn, links } = await waiter(name, { timeout: 200 });
+    for (const link of links) link.fate = () => "lost";
+    for (const ms of (await onEach(store, "PTTL", keyOf("redlock", "queue", name))) as number[]) {
+      expect(ms === -2 || (ms > 0 && ms <= 300)).toBe(true);
+    }
+    await until(async () => (await queueOf(name)).length === 0, "the queue to expire");
+    for (const link of links) link.fate = () => "delivered";
+    await hold.release();
+    await turn;
+  });
+
+  test("extend prolongs it, and never creates it again", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire({ ttl: 3_000 });
+    await allArrived(first.links);
+    expect(await hold.extend(40_000)).toBeGreaterThan(30_000);
+    await allArrived(first.links);
+    const ttls = (await onEach(store, "PTTL", keyOf("redlock", "fair", name))) as number[];
+    expect(Math.min(...ttls)).toBeGreaterThan(30_000);
+    await onEach(store, "DEL", keyOf("redlock", "fair", name));
+    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    expect(hold.signal.reason).toBeInstanceOf(LockLostError);
+    await nothing(name);
+  });
+
+  test("`await using` gives it back, and autoExtend keeps it as long", async () => {
+    const name = newResource("fair");
+    const auto = visit();
+    {
+      await using hold = await new FairLock(auto.redlock, name, { ttl: 400, autoExtend: true }).acquire();
+      await until(() => seen(auto, "extended").length >= 3, "extensions");
+      expect([hold.signal.aborted, await hold.verify()]).toEqual([false, true]);
+    }
+    await nothing(name);
+  });
+
+  test("names, prefixes and plain locks are apart", async () => {
+    const name = newResource("fair");
+    const make = (other: string, options = {}) => new FairLock(first.redlock, other, options).tryAcquire();
+    expect(await make(name)).not.toBeNull();
+    expect(await make(`{${name}}`)).not.toBeNull();
+    expect(await make(name, { prefix: "other" })).not.toBeNull();
+    expect(await first.redlock.tryAcquire(name)).not.toBeNull();
+    expect(await make(name)).toBeNull();
+  });
+
+  test("a request that is executed twice does no more than once", async () => {
+    const name = newResource("fair");
+    const twice = visit({ ttl: 20_000 });
+    for (const link of twice.links) link.fate = () => "twice";
+    const hold = await new FairLock(twice.redlock, name).acquire();
+    await allArrived(twice.links);
+    expect(await lockOf(name)).toHaveLength(count);
+    const { turn } = await waiter(name);
+    for (const queue of await queueOf(name)) expect(String(queue)).toMatch(/^\w+:\d+$/);
+    // The plain drop says of its second execution that nothing was there.
+    for (const link of twice.links) link.fate = () => "delivered";
+    expect(await hold.release()).toBe(true);
+    await (await turn).release();
+    await nothing(name);
+  });
+
+  test("an outage is a QuorumError, and what a lost reply took is given back", async () => {
+    const name = newResource("fair");
+    const cut = visit();
+    for (const link of cut.links) link.fate = ([, , keys]) => (keys === 4 ? "reply lost" : "delivered");
+    const error = await rejection(new FairLock(cut.redlock, name).acquire({ wait: 0 }));
+    expect(error).toBeInstanceOf(QuorumError);
+    await allArrived(cut.links);
+    await nothing(name);
+    for (const link of cut.links) link.fate = () => "refused";
+    expect(await rejection(new FairLock(cut.redlock, name).tryAcquire())).toBeInstanceOf(QuorumError);
+  });
+
+  test.runIf(count > 2)("goes on in order with an endpoint down", async () => {
+    const name = newResource("fair");
+    const down = { down: true };
+    const visiting = Array.from({ length: 3 }, () => visit({ wait: 60_000, timeout: 1_000 }));
+    for (const { links } of visiting) links[0]!.fate = () => (down.down ? "refused" : "delivered");
+    const others = visiting.slice(1);
+    const hold = await new FairLock(visiting[0]!.redlock, name).acquire();
+    const order: number[] = [];
+    const turns: Promise<boolean>[] = [];
+    for (const [index, other] of others.entries()) {
+      const came = Date.now();
+      turns.push(
+        new FairLock(other.redlock, name).acquire().then((turn) => {
+          order.push(index);
+          return turn.release();
+        }),
+      );
+      await until(() => seen(other, "contended").length > 0, "contention");
+      await until(() => Date.now() > came);
+    }
+    expect(await hold.release()).toBe(true);
+    expect(await Promise.all(turns)).toEqual([true, true]);
+    expect(order).toEqual([0, 1]);
+  });
+
+  test("costs as much as it says", async () => {
+    const name = newResource("fair");
+    const { redlock, links } = visit();
+    const { dialect, verbatim } = store.endpoints[0]!;
+    const isNative = dialect === "upstash" && verbatim;
+    const costOf = async (call: () => Promise<unknown>) => {
+      const cost = () => store.endpoints.map((_, index) => store.cost(index));
+      const sum = (costs: ReturnType<typeof cost>, what: "requests" | "billed") =>
+        costs.reduce((total, each) => total + each[what], 0);
+      const before = cost();
+      await call();
+      await allArrived(links);
+      const after = cost();
+      return [sum(after, "requests") - sum(before, "requests"), sum(after, "billed") - sum(before, "billed")];
+    };
+    const fair = new FairLock(redlock, name);
+    const warm = await fair.acquire();
+    await warm.release();
+    let hold = warm;
+    const acquired = await costOf(async () => {
+      hold = await fair.acquire();
+    });
+    expect(acquired).toEqual([count, 3 * count]);
+    expect(await costOf(() => hold.extend())).toEqual([count, (isNative ? 1 : 3) * count]);
+    expect(await costOf(() => fair.tryAcquire())).toEqual([count, 3 * count]);
+    // Asked once, put into the queue, and out of it again.
+    const gaveUp = await costOf(async () => {
+      const controller = new AbortController();
+      const { turn, links: others } = await waiter(name, { backoff: () => 60_000 }, controller.signal);
+      await allArrived(others);
+      controller.abort();
+      await rejection(turn);
+      await allArrived(others);
+    });
+    expect(gaveUp).toEqual([2 * count, (4 + 5) * count]);
+    expect(await costOf(() => hold.release())).toEqual([count, (isNative ? 1 : 3) * count]);
+  });
+});
+
+describe("arguments", async () => {
+  const store = await stores([1], [])[0]!.open();
+  const { redlock, links } = visitor(store);
+  const wrong = (value: unknown) => value as never;
+  const fair = new FairLock(redlock, "f");
+
+  test.each<[string, () => unknown, typeof RangeError | typeof TypeError, RegExp]>([
+    ["no name", () => new FairLock(redlock, ""), RangeError, /0/],
+    ["several names", () => new FairLock(redlock, wrong(["a", "b"])), TypeError, /resource/],
+    ["ttl 9 in a call", () => fair.acquire({ ttl: 9 }), RangeError, /ttl.*9/],
+    ["wait −1", () => fair.acquire({ wait: -1 }), RangeError, /wait.*-1/],
+    ["backoff.min 0", () => fair.acquire({ backoff: { min: 0 } }), RangeError, /backoff/],
+    ["signal {}", () => fair.tryAcquire({ signal: wrong({}) }), TypeError, /signal/],
+    ["deadline NaN", () => fair.acquire({ deadline: Number.NaN }), RangeError, /deadline/],
+  ])("%s is refused before anything is sent", async (_what, call, type, message) => {
+    const error = await rejection((async () => call())());
+    expect(error).toBeInstanceOf(type);
+    expect((error as Error).message).toMatch(message);
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+
+  test("a signal that has aborted before is its reason, without a request", async () => {
+    const error = await rejection(fair.acquire({ signal: AbortSignal.abort("before") }));
+    expect([error, links.flatMap(({ sent }) => sent)]).toEqual(["before", []]);
+  });
+
+  test("a pending acquire settles with the pause that a function chose", async () => {
+    const asked: number[] = [];
+    const hold = await fair.acquire();
+    const backoff = (attempt: number) => {
+      asked.push(attempt);
+      return 1;
+    };
+    const turn = fair.acquire({ wait: 60_000, backoff });
+    await until(() => asked.length > 5, "pauses");
+    expect(await settled(turn)).toBe(false);
+    await hold.release();
+    expect((await turn).remaining()).toBeGreaterThan(0);
+    expect(asked).toEqual(asked.map((_, index) => index + 1));
+  });
+});

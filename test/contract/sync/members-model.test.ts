@@ -1,0 +1,205 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { LockHeldError } from "../../../src/index.ts";
+import { type Hold, ReadWriteLock, ReentrantLock } from "../../../src/sync/index.ts";
+import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { type Schedule, schedule } from "./schedule.ts";
+
+// A reentrant lock and a read-write lock against one plain model of both: a list of who holds it until when, and all
+// of one group. One call at a time, so that what each must come to is known exactly.
+
+interface Held {
+  readonly hold: Hold;
+  readonly group: string;
+  /** When it ends if its holder does nothing. */
+  freeAt: number;
+}
+
+interface Model {
+  held: Held[];
+}
+
+interface World extends Schedule {
+  /** Takes it for a group, without waiting. */
+  take(group: string, ttl: number): Promise<Hold | null>;
+  /** A writer that waits; not for a lock that has none. */
+  readonly lock: ReadWriteLock | undefined;
+  /** ms since the beginning. */
+  now(): number;
+}
+
+type Step = fc.AsyncCommand<Model, World>;
+
+const ttls = fc.integer({ min: 100, max: 900 });
+/** Whose holds do not exclude each other; what else begins with `w` is a writer. */
+const groups = ["reader", "a", "b"] as const;
+
+function live({ held }: Model, now: number): Held[] {
+  return held.filter(({ freeAt }) => freeAt > now);
+}
+
+class Take implements Step {
+  constructor(
+    readonly group: string,
+    readonly ttl: number,
+  ) {}
+  check = () => true;
+  async run(model: Model, { run, take, now }: World): Promise<void> {
+    const { group, ttl } = this;
+    const isFree = live(model, now()).every((other) => other.group === group && group !== "writer");
+    const hold = await run(take(group, ttl));
+    expect(hold !== null).toBe(isFree);
+    if (!hold) return;
+    expect(hold.remaining()).toBeGreaterThan(0);
+    expect(hold.remaining()).toBeLessThanOrEqual(ttl * 0.99);
+    model.held.push({ hold, group, freeAt: now() + ttl });
+  }
+  toString = () => `take(${this.group}, ${this.ttl})`;
+}
+
+/** A step with one of those that are held. */
+abstract class Handle implements Step {
+  constructor(readonly place: number) {}
+  check = (model: Readonly<Model>) => model.held.length > 0;
+  run(model: Model, world: World): Promise<void> {
+    return this.handle(model.held[this.place % model.held.length]!, world, model);
+  }
+  abstract handle(held: Held, world: World, model: Model): Promise<void>;
+}
+
+class Extend extends Handle {
+  constructor(
+    place: number,
+    readonly ttl: number,
+  ) {
+    super(place);
+  }
+  async handle(held: Held, { run, now }: World): Promise<void> {
+    const valid = held.hold.remaining() > 0;
+    const outcome = await run(held.hold.extend(this.ttl).catch((error: Error) => error.name));
+    if (!valid) return void expect(outcome).toBe("LockLostError");
+    expect(typeof outcome, String(outcome)).toBe("number");
+    held.freeAt = now() + this.ttl;
+  }
+  override toString = () => `extend(${this.place}, ${this.ttl})`;
+}
+
+class Release extends Handle {
+  async handle(held: Held, { run, now }: World, model: Model): Promise<void> {
+    expect(await run(held.hold.release())).toBe(held.freeAt > now());
+    expect(held.hold.remaining()).toBe(0);
+    model.held = model.held.filter((other) => other !== held);
+  }
+  override toString = () => `release(${this.place})`;
+}
+
+class Verify extends Handle {
+  async handle({ hold }: Held, { run }: World): Promise<void> {
+    const valid = hold.remaining() > 0;
+    expect(await run(hold.verify())).toBe(valid);
+    expect(hold.signal.aborted).toBe(!valid);
+  }
+  override toString = () => `verify(${this.place})`;
+}
+
+class Pass implements Step {
+  constructor(readonly ms: number) {}
+  check = () => true;
+  async run(_: Model, { run, sleep }: World): Promise<void> {
+    await run(sleep(this.ms));
+  }
+  toString = () => `pass(${this.ms})`;
+}
+
+/** Waits to write; meanwhile nobody begins to read, and afterwards they may as if it had not waited. */
+class WaitToWrite implements Step {
+  constructor(
+    readonly wait: number,
+    readonly ttl: number,
+  ) {}
+  check = () => true;
+  async run(model: Model, { run, lock, take, now, sleep }: World): Promise<void> {
+    const { wait, ttl } = this;
+    const freeFrom = Math.max(now(), ...live(model, now()).map(({ freeAt }) => freeAt));
+    const inTime = freeFrom <= now() + wait;
+    const waiting = lock!.acquireWrite({ wait, ttl }).catch((error: Error) => error);
+    // It is refused, or has it, before the reader comes.
+    await run(sleep(1));
+    expect(await run(take("reader", ttl))).toBeNull();
+    const outcome = await run(waiting);
+    if (outcome instanceof Error) {
+      expect(outcome).toBeInstanceOf(LockHeldError);
+      expect(inTime).toBe(false);
+      return;
+    }
+    expect(inTime).toBe(true);
+    model.held.push({ hold: outcome, group: "writer", freeAt: Math.max(freeFrom, now() - 1) + ttl });
+  }
+  toString = () => `waitToWrite(${this.wait}, ${this.ttl})`;
+}
+
+const places = fc.nat({ max: 5 });
+const handles: fc.Arbitrary<Step>[] = [
+  fc.tuple(places, ttls).map(([place, ttl]) => new Extend(place, ttl)),
+  places.map((place) => new Release(place)),
+  places.map((place) => new Release(place)),
+  places.map((place) => new Verify(place)),
+  fc.integer({ min: 1, max: 600 }).map((ms) => new Pass(ms)),
+];
+const takes = (...among: readonly string[]): fc.Arbitrary<Step> =>
+  fc.tuple(fc.constantFrom(...among), ttls).map(([group, ttl]) => new Take(group, ttl));
+
+async function compare(
+  count: number,
+  steps: fc.Arbitrary<Step>[],
+  make: (world: Schedule) => Partial<World>,
+) {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 0, max: 2 ** 31 }),
+      fc.commands(steps, { maxCommands: 25 }),
+      async (seed, commands) => {
+        const world = schedule(seed, count, { haste: 0 });
+        const begin = world.runtime.now();
+        const run = async <Value>(work: Promise<Value>): Promise<Value> => {
+          // What a quorum did not wait for arrives before the next call: an extension that may yet be executed
+          // would be held against a longer one.
+          return world.run(work).finally(() => world.run(world.sleep(0)));
+        };
+        const real = { ...world, run, now: () => world.runtime.now() - begin, ...make(world) } as World;
+        await fc.asyncModelRun(() => ({ model: { held: [] }, real }), commands);
+      },
+    ),
+    seeded(30),
+  );
+}
+
+test.each([1, 2, 3, 5])(
+  "a reentrant lock on %i endpoints is like its model",
+  async (count) => {
+    await compare(count, [takes(...groups), takes(...groups), ...handles], ({ client }) => ({
+      // Each call is another process of its owner.
+      take: (owner, ttl) => new ReentrantLock(client({ timeout: 50 }), "s", { owner, ttl }).tryAcquire(),
+    }));
+  },
+  60_000,
+);
+
+test.each([1, 2, 3, 5])(
+  "a read-write lock on %i endpoints is like its model",
+  async (count) => {
+    const waits = fc
+      .tuple(fc.integer({ min: 2, max: 500 }), ttls)
+      .map(([wait, ttl]) => new WaitToWrite(wait, ttl));
+    const steps = [takes("reader"), takes("reader", "writer"), waits, ...handles];
+    await compare(count, steps, ({ client }) => {
+      const lock = new ReadWriteLock(client({ timeout: 50, backoff: () => 20 }), "s");
+      return {
+        lock,
+        take: (group, ttl) =>
+          group === "reader" ? lock.tryAcquireRead({ ttl }) : lock.tryAcquireWrite({ ttl }),
+      };
+    });
+  },
+  60_000,
+);

@@ -1,0 +1,400 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { keyOf } from "../../../src/lock/lock-request.ts";
+import { type Hold, ReadWriteLock, type SyncOptions } from "../../../src/sync/index.ts";
+import { gate } from "../../support/link.ts";
+import { newResource } from "../../support/local-endpoints.ts";
+import { allArrived, type OpenStore } from "../../support/stores.ts";
+import { rejection, settled, until } from "../../support/until.ts";
+import { onEach, stores, type Visitor, visitor } from "./stand.ts";
+
+describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, count }) => {
+  const quorum = Math.floor(count / 2) + 1;
+  let store: OpenStore;
+  let first: Visitor;
+  let second: Visitor;
+
+  beforeAll(async () => {
+    store = await open();
+    first = visitor(store, { ttl: 20_000 });
+    second = visitor(store, { ttl: 20_000 });
+  });
+  afterAll(() => store.close());
+
+  const countsOf = async (kind: string, name: string) =>
+    (await onEach(store, "ZCARD", keyOf("redlock", kind, name))) as number[];
+  const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+  const holds = async (name: string) => sumOf(await countsOf("read-write", name));
+  const announcements = async (name: string) => sumOf(await countsOf("writers", name));
+  const make = ({ redlock }: Visitor, name: string, options: SyncOptions = {}) =>
+    new ReadWriteLock(redlock, name, options);
+
+  /** A writer that waits, and has been told so. */
+  async function writerAt(name: string, signal?: AbortSignal) {
+    const waiting = visitor(store, { ttl: 20_000 });
+    const writing = make(waiting, name).acquireWrite({ wait: 60_000, signal });
+    writing.catch(() => undefined);
+    await until(() => waiting.events.some(({ type }) => type === "contended"), "contention");
+    return { ...waiting, writing };
+  }
+
+  test("readers read together, a writer writes alone", async () => {
+    const name = newResource("read-write");
+    const [mine, theirs] = [make(first, name), make(second, name)];
+    const reading = [await mine.acquireRead({ wait: 0 }), await theirs.acquireRead({ wait: 0 })];
+    await allArrived([...first.links, ...second.links]);
+    expect(await holds(name)).toBe(2 * count);
+    for (const hold of reading) {
+      expect(await theirs.tryAcquireWrite()).toBeNull();
+      expect([hold.ttl, hold.remaining() > 0, hold.remaining() < 20_000]).toEqual([20_000, true, true]);
+      expect(await hold.verify()).toBe(true);
+      expect(await hold.release()).toBe(true);
+      expect([await hold.release(), await hold.verify(), hold.signal.aborted]).toEqual([false, false, false]);
+    }
+    const writing = await theirs.acquireWrite({ wait: 0 });
+    expect([await mine.tryAcquireRead(), await mine.tryAcquireWrite()]).toEqual([null, null]);
+    expect([await theirs.tryAcquireRead(), await theirs.tryAcquireWrite()]).toEqual([null, null]);
+    expect(await writing.extend(30_000)).toBeGreaterThan(20_000);
+    expect(await writing.release()).toBe(true);
+    await allArrived(second.links);
+    expect([await holds(name), await announcements(name)]).toEqual([0, 0]);
+    expect(await mine.tryAcquireRead()).not.toBeNull();
+  });
+
+  test("a writer that waits lets nobody begin to read, whoever reads may extend", async () => {
+    const name = newResource("read-write");
+    const reading = await make(first, name).acquireRead();
+    await allArrived(first.links);
+    const { writing, links } = await writerAt(name);
+    await until(async () => (await announcements(name)) === count, "announcements");
+    expect(await make(second, name).tryAcquireRead()).toBeNull();
+    expect(await reading.extend(30_000)).toBeGreaterThan(20_000);
+    expect(await settled(writing)).toBe(false);
+    const later = visitor(store);
+    const next = make(later, name).acquireRead({ wait: 60_000 });
+    await until(() => later.events.some(({ type }) => type === "contended"), "contention");
+    await reading.release();
+    const hold = await writing;
+    expect(await settled(next)).toBe(false);
+    expect(await hold.verify()).toBe(true);
+    await hold.release();
+    await allArrived(links);
+    expect(await announcements(name)).toBe(0);
+    expect(await (await next).verify()).toBe(true);
+  });
+
+  test("a writer is served although readers keep coming", async () => {
+    const name = newResource("read-write");
+    const readers = [visitor(store, { ttl: 20_000 }), visitor(store, { ttl: 20_000 })];
+    // One does not go before the other is in or has been refused: without a writer there always is a reader.
+    let begun = 0;
+    let served = false;
+    const refusals = () =>
+      readers.flatMap(({ events }) => events).filter(({ type }) => type === "contended").length;
+    const stream = readers.map(async ({ redlock }) => {
+      const lock = new ReadWriteLock(redlock, name, { wait: 60_000 });
+      while (!served) {
+        const hold = await lock.acquireRead();
+        const mine = ++begun;
+        const before = refusals();
+        await until(() => served || begun > mine || refusals() > before, "the next reader or a writer");
+        await hold.release();
+      }
+    });
+    await until(() => begun > 4, "readers");
+    const writing = await make(second, name).acquireWrite({ wait: 60_000 });
+    served = true;
+    expect(await writing.verify()).toBe(true);
+    await writing.release();
+    await Promise.all(stream);
+  });
+
+  test("a writer that gives up or is aborted takes its announcement back", async () => {
+    const name = newResource("read-write");
+    await make(first, name).acquireRead();
+    await allArrived(first.links);
+    const error = (await rejection(make(second, name).acquireWrite({ wait: 30 }))) as LockHeldError;
+    expect(error).toBeInstanceOf(LockHeldError);
+    expect([error.resources, error.waited >= 30, error.retryAfter! > 1_000]).toEqual([[name], true, true]);
+    await allArrived(second.links);
+    expect(await announcements(name)).toBe(0);
+    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
+
+    const controller = new AbortController();
+    const { writing, links } = await writerAt(name, controller.signal);
+    controller.abort(new Error("enough"));
+    expect(await rejection(writing)).toEqual(new Error("enough"));
+    await allArrived(links);
+    await until(async () => (await announcements(name)) === 0, "no announcement");
+    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
+  });
+
+  test.runIf(count > 1)("a writer that waits is announced also where it is not refused", async () => {
+    const name = newResource("read-write");
+    const reading = await make(first, name).acquireRead();
+    await allArrived(first.links);
+    await store.execute(0, ["DEL", keyOf("redlock", "read-write", name)]);
+    const controller = new AbortController();
+    const { writing, links } = await writerAt(name, controller.signal);
+    const failed = rejection(writing);
+    await until(async () => (await announcements(name)) === count, "announcements everywhere");
+    expect(await settled(failed)).toBe(false);
+    controller.abort(new Error("enough"));
+    await failed;
+    await allArrived(links);
+    await reading.release();
+  });
+
+  test("a writer that does not wait is not announced", async () => {
+    const name = newResource("read-write");
+    await make(first, name).acquireRead();
+    expect(await make(second, name).tryAcquireWrite()).toBeNull();
+    await allArrived(second.links);
+    expect(await announcements(name)).toBe(0);
+    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
+  });
+
+  test("a writer that died waiting keeps readers off for a pause and its timeouts only", async () => {
+    const name = newResource("read-write");
+    const reading = await make(first, name).acquireRead();
+    await allArrived(first.links);
+    const dead = visitor(store, { ttl: 600_000, timeout: 2_000, backoff: () => 4_000 });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waiting = rejection(make(dead, name).acquireWrite({ wait: 60_000, signal }));
+    await until(() => dead.events.some(({ type }) => type === "contended"), "contention");
+    for (const link of dead.links) link.fate = () => "lost";
+    // An abort is all that is seen of its end; what it would take back gets lost.
+    await allArrived(dead.links);
+    controller.abort();
+    await waiting;
+    const key = keyOf("redlock", "writers", name);
+    for (const left of (await onEach(store, "PTTL", key)) as number[]) {
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(10_000);
+    }
+    expect(await make(second, name).tryAcquireRead()).toBeNull();
+    await onEach(store, "PEXPIRE", key, "1");
+    await until(async () => (await make(second, name).tryAcquireRead()) !== null, "the end of it");
+    expect(await reading.verify()).toBe(true);
+  });
+
+  test("one dead reader frees by itself while another goes on, and so does a dead writer", async () => {
+    const name = newResource("read-write");
+    const [mine, theirs] = [make(first, name), make(second, name)];
+    const key = keyOf("redlock", "read-write", name);
+    const dead = await mine.acquireRead({ ttl: 120 });
+    const alive = await mine.acquireRead();
+    await allArrived(first.links);
+    await until(() => dead.signal.aborted, "its end");
+    expect(dead.signal.reason).toBeInstanceOf(LockLostError);
+    // Its holder stops relying on it a little earlier.
+    const standing = async () =>
+      sumOf((await onEach(store, "ZCOUNT", key, String(Date.now()), "+inf")) as number[]);
+    await until(async () => (await standing()) === count, "its end there");
+    expect([await dead.release(), await alive.verify()]).toEqual([false, true]);
+    expect(await theirs.tryAcquireWrite()).toBeNull();
+    expect(await alive.extend()).toBeGreaterThan(0);
+    await alive.release();
+    const deadWriter = await theirs.acquireWrite({ ttl: 120, wait: 60_000 });
+    const next = await mine.acquireRead({ wait: 60_000 });
+    expect(deadWriter.remaining()).toBeLessThanOrEqual(0);
+    expect([await deadWriter.release(), await next.verify()]).toEqual([false, true]);
+  });
+
+  test("every key expires", async () => {
+    const name = newResource("read-write");
+    const hold = await make(first, name).acquireRead({ ttl: 5_000 });
+    await allArrived(first.links);
+    for (const ms of (await onEach(store, "PTTL", keyOf("redlock", "read-write", name))) as number[]) {
+      expect(ms).toBeGreaterThan(hold.remaining() - 100);
+      expect(ms).toBeLessThanOrEqual(5_000);
+    }
+  });
+
+  test("a hold that is gone is lost at its next extension, and is not created again", async () => {
+    const name = newResource("read-write");
+    const reading = await make(first, name).acquireRead();
+    await allArrived(first.links);
+    await onEach(store, "DEL", keyOf("redlock", "read-write", name));
+    const writing = await make(second, name).acquireWrite({ wait: 0 });
+    expect(await rejection(reading.extend())).toBeInstanceOf(LockLostError);
+    expect([await reading.release(), await writing.verify()]).toEqual([false, true]);
+  });
+
+  test("requests that are executed twice make one hold each, and release it whole", async () => {
+    const name = newResource("read-write");
+    const twice = visitor(store, { ttl: 20_000 });
+    for (const link of twice.links) link.fate = () => "twice";
+    const lock = make(twice, name);
+    const reading = [await lock.acquireRead({ wait: 0 }), await lock.acquireRead({ wait: 0 })];
+    await allArrived(twice.links);
+    expect(await holds(name)).toBe(2 * count);
+    expect(await reading[0]!.extend(5_000)).toBeGreaterThan(0);
+    for (const hold of reading) {
+      expect(await lock.tryAcquireWrite()).toBeNull();
+      // The second execution is the one that is answered.
+      expect(await hold.release()).toBe(true);
+    }
+    await allArrived(twice.links);
+    expect(await holds(name)).toBe(0);
+    for (const wait of [0, 60_000]) {
+      const writing = await lock.acquireWrite({ wait });
+      expect(await make(second, name).tryAcquireRead()).toBeNull();
+      expect(await writing.release()).toBe(true);
+    }
+    await allArrived(twice.links);
+    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
+  });
+
+  test("a reader's request that is repeated after a writer was announced is no refusal", async () => {
+    const name = newResource("read-write");
+    await make(second, name).acquireRead();
+    const late = visitor(store, { ttl: 20_000 });
+    const announced = gate();
+    const controller = new AbortController();
+    late.links.forEach((link, index) => {
+      link.fate = () =>
+        link.sent.length > 1
+          ? "delivered"
+          : {
+              // As a client that repeats a request whose answer was lost: the first execution is this one.
+              before: async () => {
+                await store.endpoints[index]!.send(link.sent[0]!, new AbortController().signal);
+                await announced.passed;
+              },
+            };
+    });
+    // So that the endpoints know the script by its hash.
+    await make(first, name).tryAcquireRead();
+    await allArrived([...first.links, ...second.links]);
+    const before = await holds(name);
+    const reading = make(late, name).acquireRead({ wait: 0 });
+    await until(async () => (await holds(name)) === before + count, "the first execution");
+    const { writing } = await writerAt(name, controller.signal);
+    await until(async () => (await announcements(name)) === count, "announcements");
+    announced.open();
+    const hold = await reading;
+    expect(await hold.release()).toBe(true);
+    await allArrived(late.links);
+    expect(await holds(name)).toBe(before);
+    expect(await settled(writing)).toBe(false);
+    controller.abort();
+  });
+
+  test("a round in vain leaves neither a hold nor an announcement", async () => {
+    const name = newResource("read-write");
+    for (const operation of ["acquireRead", "acquireWrite"] as const) {
+      const cut = visitor(store, { ttl: 20_000 });
+      for (const link of cut.links) {
+        link.fate = () => (link.sent.length < 3 ? "reply lost" : "delivered");
+      }
+      expect(await rejection(make(cut, name)[operation]({ wait: 0 }))).toBeInstanceOf(QuorumError);
+      await allArrived(cut.links);
+      await until(async () => (await holds(name)) + (await announcements(name)) === 0, operation);
+    }
+  });
+
+  test("a take that comes after its writer gave up makes neither a hold nor an announcement", async () => {
+    const name = newResource("read-write");
+    const slow = visitor(store, { timeout: 60, backoff: () => 10 });
+    const late = gate();
+    for (const link of slow.links) {
+      link.fate = () => (link.sent.length === 1 ? { before: () => late.passed } : "delivered");
+    }
+    const reading = await make(first, name).acquireRead();
+    const error = await rejection(make(slow, name).acquireWrite({ wait: 20 }));
+    expect([LockHeldError, QuorumError].some((type) => error instanceof type)).toBe(true);
+    await until(() => slow.links.every(({ pending }) => pending === 1), "all but the late ones");
+    late.open();
+    await allArrived(slow.links);
+    expect(await announcements(name)).toBe(0);
+    await reading.release();
+    await allArrived(first.links);
+    expect(await holds(name)).toBe(0);
+  });
+
+  test.runIf(count > 2)("a minority of endpoints may be down, or talk nonsense", async () => {
+    const name = newResource("read-write");
+    const lame = visitor(store, { ttl: 20_000 });
+    lame.links.slice(quorum).forEach((link, index) => {
+      if (index % 2 === 0) link.fate = () => "refused";
+      else Object.assign(link, { send: async () => ["t", 1] });
+    });
+    const lock = make(lame, name);
+    const reading = await lock.acquireRead({ wait: 0 });
+    expect(await make(second, name).tryAcquireWrite()).toBeNull();
+    expect(await reading.release()).toBe(true);
+    const writing = await lock.acquireWrite({ wait: 60_000 });
+    expect(await make(second, name).tryAcquireRead()).toBeNull();
+    expect(await writing.release()).toBe(true);
+    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
+  });
+
+  test("costs as much as it says", async () => {
+    const name = newResource("read-write");
+    const { redlock, links, events } = visitor(store);
+    const lock = new ReadWriteLock(redlock, name);
+    const cost = () => {
+      const costs = store.endpoints.map((_, index) => store.cost(index));
+      return [sumOf(costs.map(({ requests }) => requests)), sumOf(costs.map(({ billed }) => billed))];
+    };
+    const costOf = async (work: () => Promise<unknown>) => {
+      const [requests, billed] = cost() as [number, number];
+      await work();
+      await allArrived(links);
+      return cost().map((sum, index) => (sum - [requests, billed][index]!) / count);
+    };
+    await costOf(() => new ReadWriteLock(redlock, newResource("read-write")).acquireRead());
+    let hold!: Hold;
+    const taking = (work: () => Promise<Hold>) =>
+      costOf(async () => {
+        hold = await work();
+      });
+    expect(await taking(() => lock.acquireWrite())).toEqual([1, 7]);
+    expect(await costOf(() => lock.tryAcquireRead())).toEqual([1, 6]);
+    expect(await costOf(() => lock.tryAcquireWrite())).toEqual([1, 4]);
+    expect(await costOf(() => hold.extend())).toEqual([1, 7]);
+    expect(await costOf(() => hold.release())).toEqual([1, 6]);
+    expect(await taking(() => lock.acquireRead())).toEqual([1, 8]);
+    // A round, and the announcement taken back, with a tombstone.
+    expect(await costOf(() => rejection(lock.acquireWrite({ wait: 0.001 })))).toEqual([2, 8 + 7]);
+    expect(await costOf(() => hold.extend())).toEqual([1, 7]);
+    expect(await costOf(() => hold.release())).toEqual([1, 5]);
+    // What the events say is what was known when the verdict fell: with one endpoint everything.
+    if (count > 1) return;
+    const told = events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
+    expect(told.slice(1)).toEqual([
+      ["acquired", 7],
+      ["contended", 6],
+      ["contended", 4],
+      ["extended", 7],
+      ["released", 6],
+      ["acquired", 8],
+      ["contended", 8],
+      ["extended", 7],
+      ["released", 5],
+    ]);
+  });
+
+  test("`await using` gives it back, and autoExtend keeps it as long", async () => {
+    const name = newResource("read-write");
+    const auto = visitor(store);
+    const lock = make(auto, name, { ttl: 500, autoExtend: true });
+    {
+      await using hold = await lock.acquireRead();
+      await until(() => auto.events.some(({ type }) => type === "extended"), "an extension");
+      expect([hold.signal.aborted, await hold.verify()]).toEqual([false, true]);
+    }
+    expect(await holds(name)).toBe(0);
+  });
+
+  test("names, prefixes and locks are apart", async () => {
+    const name = newResource("read-write");
+    const names = [name, `${name}:0`, `{${name}}`];
+    for (const other of names) expect(await make(first, other).tryAcquireWrite()).not.toBeNull();
+    expect(await make(first, name, { prefix: "other" }).tryAcquireWrite()).not.toBeNull();
+    expect(await first.redlock.tryAcquire(name)).not.toBeNull();
+    for (const other of names) expect(await make(first, other).tryAcquireRead()).toBeNull();
+  });
+});

@@ -1,0 +1,335 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LockHeldError, LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
+import { keyOf } from "../../../src/lock/lock-request.ts";
+import { type Hold, ReentrantLock, type ReentrantLockOptions } from "../../../src/sync/index.ts";
+import { gate } from "../../support/link.ts";
+import { newResource } from "../../support/local-endpoints.ts";
+import { allArrived, type OpenStore } from "../../support/stores.ts";
+import { rejection, settled, until } from "../../support/until.ts";
+import { onEach, stores, type Visitor, visitor } from "./stand.ts";
+
+describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count }) => {
+  const quorum = Math.floor(count / 2) + 1;
+  let store: OpenStore;
+  let first: Visitor;
+  let second: Visitor;
+
+  beforeAll(async () => {
+    store = await open();
+    first = visitor(store, { ttl: 20_000 });
+    second = visitor(store, { ttl: 20_000 });
+  });
+  afterAll(() => store.close());
+
+  /** Holds by endpoint. */
+  const holds = async (name: string) =>
+    (await onEach(store, "ZCARD", keyOf("redlock", "reentrant", name))) as number[];
+  const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+  const make = ({ redlock }: Visitor, name: string, options: ReentrantLockOptions = {}) =>
+    new ReentrantLock(redlock, name, options);
+
+  test("its owner takes it again and again, another one when the last hold is given back", async () => {
+    const name = newResource("reentrant");
+    const mine = make(first, name);
+    const theirs = make(second, name);
+    const kept: Hold[] = [];
+    for (let index = 0; index < 3; index += 1) kept.push(await mine.acquire({ wait: 0 }));
+    await allArrived(first.links);
+    expect(await holds(name)).toEqual(new Array(count).fill(3));
+    for (const hold of kept) {
+      expect(await theirs.tryAcquire()).toBeNull();
+      expect([hold.ttl, hold.remaining() > 0, hold.remaining() < 20_000]).toEqual([20_000, true, true]);
+      expect(await hold.verify()).toBe(true);
+      expect(await hold.release()).toBe(true);
+      expect([await hold.release(), await hold.verify(), hold.signal.aborted]).toEqual([false, false, false]);
+    }
+    expect(await holds(name)).toEqual(new Array(count).fill(0));
+    expect(await (await theirs.tryAcquire())!.verify()).toBe(true);
+    expect(await mine.tryAcquire()).toBeNull();
+  });
+
+  test("an object is an owner of its own; another process is the same one by its name", async () => {
+    const name = newResource("reentrant");
+    const mine = make(first, name);
+    await mine.acquire();
+    expect(await make(first, name).tryAcquire()).toBeNull();
+    expect(await make(second, name, { owner: `${mine.owner}1` }).tryAcquire()).toBeNull();
+    expect(await make(second, name, { owner: mine.owner.slice(1) }).tryAcquire()).toBeNull();
+    expect(await make(second, name, { owner: mine.owner }).tryAcquire()).not.toBeNull();
+  });
+
+  test.runIf(count === 1)("any text may be an owner", async () => {
+    for (const owner of ["1", "null", "{}", '"quoted"', "t:ü 🔒", " ", "x".repeat(255)]) {
+      const name = newResource("reentrant");
+      const hold = await make(first, name, { owner }).acquire({ wait: 0 });
+      expect(await make(second, name).tryAcquire()).toBeNull();
+      const again = await make(second, name, { owner }).acquire({ wait: 0 });
+      expect(await hold.extend()).toBeGreaterThan(0);
+      expect([await again.release(), await hold.release()]).toEqual([true, true]);
+    }
+  });
+
+  test("each hold has a ttl of its own, and extending one leaves the other", async () => {
+    const name = newResource("reentrant");
+    const mine = make(first, name);
+    const dying = await mine.acquire({ ttl: 150 });
+    const kept = await mine.acquire({ ttl: 15_000 });
+    expect(await kept.extend(30_000)).toBeGreaterThan(15_000);
+    await until(() => dying.signal.aborted, "its end");
+    expect(dying.signal.reason).toBeInstanceOf(LockLostError);
+    await until(async () => (await dying.release()) === false || (await holds(name))[0] === 1, "one hold");
+    expect(await kept.verify()).toBe(true);
+    expect(await make(second, name).tryAcquire()).toBeNull();
+    await allArrived(first.links);
+    for (const ms of await onEach(store, "PTTL", keyOf("redlock", "reentrant", name))) {
+      expect(ms as number).toBeGreaterThan(20_000);
+      expect(ms as number).toBeLessThanOrEqual(30_000);
+    }
+  });
+
+  test("a dead owner's holds end after their ttl", async () => {
+    const name = newResource("reentrant");
+    const mine = make(first, name);
+    const dead = [await mine.acquire({ ttl: 120 }), await mine.acquire({ ttl: 150 })];
+    const next = await make(second, name).acquire({ wait: 60_000 });
+    for (const hold of dead) {
+      expect(hold.remaining()).toBeLessThanOrEqual(0);
+      expect(await hold.release()).toBe(false);
+      expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    }
+    expect(await next.verify()).toBe(true);
+  });
+
+  test("a hold that is gone is lost at its next extension, and is not created again", async () => {
+    const name = newResource("reentrant");
+    const hold = await make(first, name).acquire();
+    await allArrived(first.links);
+    await onEach(store, "DEL", keyOf("redlock", "reentrant", name));
+    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    expect(await holds(name)).toEqual(new Array(count).fill(0));
+  });
+
+  test("no hold within the waiting is a LockHeldError that says when it may be free", async () => {
+    const name = newResource("reentrant");
+    await make(first, name).acquire();
+    await allArrived(first.links);
+    const error = (await rejection(make(second, name).acquire({ wait: 30 }))) as LockHeldError;
+    expect(error).toBeInstanceOf(LockHeldError);
+    expect(error.resources).toEqual([name]);
+    expect(error.waited).toBeGreaterThanOrEqual(30);
+    expect(error.retryAfter).toBeGreaterThan(1_000);
+    expect(error.retryAfter).toBeLessThanOrEqual(20_000);
+  });
+
+  test("waits until the other owner has gone; an abort ends it and leaves nothing behind", async () => {
+    const name = newResource("reentrant");
+    const hold = await make(first, name).acquire();
+    const waiting = visitor(store);
+    const other = make(waiting, name);
+    const controller = new AbortController();
+    const aborted = rejection(other.acquire({ wait: 60_000, signal: controller.signal }));
+    await until(() => waiting.events.some(({ type }) => type === "contended"), "contention");
+    controller.abort(new Error("enough"));
+    expect(await aborted).toEqual(new Error("enough"));
+    const next = other.acquire({ wait: 60_000 });
+    await until(() => waiting.events.filter(({ type }) => type === "contended").length > 1, "contention");
+    expect(await settled(next)).toBe(false);
+    await hold.release();
+    expect(await (await next).release()).toBe(true);
+    await allArrived(waiting.links);
+    await until(async () => sumOf(await holds(name)) === 0, "nothing left");
+  });
+
+  test("requests that are executed twice make one hold each, and release it whole", async () => {
+    const name = newResource("reentrant");
+    const twice = visitor(store, { ttl: 20_000 });
+    for (const link of twice.links) link.fate = () => "twice";
+    const mine = make(twice, name);
+    const outer = await mine.acquire({ wait: 0 });
+    const inner = await mine.acquire({ wait: 0 });
+    await allArrived(twice.links);
+    expect(await holds(name)).toEqual(new Array(count).fill(2));
+    expect(await inner.extend(5_000)).toBeGreaterThan(0);
+    expect(await make(second, name).tryAcquire()).toBeNull();
+    // The second execution is the one that is answered.
+    expect(await inner.release()).toBe(true);
+    await allArrived(twice.links);
+    expect(await holds(name)).toEqual(new Array(count).fill(1));
+    expect(await outer.verify()).toBe(true);
+    expect(await make(second, name).tryAcquire()).toBeNull();
+    expect(await outer.release()).toBe(true);
+    await allArrived(twice.links);
+    expect(await holds(name)).toEqual(new Array(count).fill(0));
+    expect(await make(second, name).tryAcquire()).not.toBeNull();
+  });
+
+  test("a take that is executed once more, late, shortens no extension and adds no hold", async () => {
+    const name = newResource("reentrant");
+    const late = visitor(store, { ttl: 5_000 });
+    const hold = await make(late, name).acquire({ wait: 0 });
+    await allArrived(late.links);
+    const takes = late.links.map(({ sent }) => sent.at(-1)!);
+    await hold.extend(60_000);
+    await allArrived(late.links);
+    await Promise.all(
+      store.endpoints.map((endpoint, index) => endpoint.send(takes[index]!, new AbortController().signal)),
+    );
+    expect(await holds(name)).toEqual(new Array(count).fill(1));
+    const key = keyOf("redlock", "reentrant", name);
+    for (const left of (await onEach(store, "PTTL", key)) as number[]) expect(left).toBeGreaterThan(50_000);
+    for (const found of (await onEach(store, "ZRANGE", key, "0", "-1", "WITHSCORES")) as string[][]) {
+      expect(Number(found[1]) - Date.now()).toBeGreaterThan(50_000);
+    }
+    expect(await hold.release()).toBe(true);
+    expect(await holds(name)).toEqual(new Array(count).fill(0));
+  });
+
+  test("a round in vain leaves no hold, and takes none of its owner's others", async () => {
+    const name = newResource("reentrant");
+    const cut = visitor(store, { ttl: 20_000 });
+    const mine = make(cut, name);
+    const outer = await mine.acquire({ wait: 0 });
+    await allArrived(cut.links);
+    const before = cut.links.map(({ sent }) => sent.length);
+    cut.links.forEach((link, index) => {
+      const isTake = () => link.sent.length === before[index]! + 1;
+      link.fate = () => (isTake() ? "reply lost" : "delivered");
+    });
+    expect(await rejection(mine.acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
+    await allArrived(cut.links);
+    await until(async () => sumOf(await holds(name)) === count, "what is left");
+    expect(await outer.verify()).toBe(true);
+    expect(await outer.release()).toBe(true);
+    expect(sumOf(await holds(name))).toBe(0);
+  });
+
+  test("a take that comes after it was given up makes no hold", async () => {
+    const name = newResource("reentrant");
+    const slow = visitor(store, { timeout: 60 });
+    const late = gate();
+    for (const link of slow.links) {
+      link.fate = () => (link.sent.length === 1 ? { before: () => late.passed } : "delivered");
+    }
+    // An SDK's client needs no script text; the others are told it with the second request.
+    expect(await rejection(make(slow, name).acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
+    await until(
+      () => slow.links.every(({ sent, pending }) => sent.length > 1 && pending === 1),
+      "withdrawals",
+    );
+    late.open();
+    await allArrived(slow.links);
+    expect(sumOf(await holds(name))).toBe(0);
+    expect(await make(second, name).tryAcquire()).not.toBeNull();
+  });
+
+  test.runIf(count > 2)("a minority of endpoints may be down, or talk nonsense", async () => {
+    const name = newResource("reentrant");
+    const lame = visitor(store, { ttl: 20_000 });
+    lame.links.slice(quorum).forEach((link, index) => {
+      if (index % 2 === 0) link.fate = () => "refused";
+      else Object.assign(link, { send: async () => ["t", 1] });
+    });
+    const mine = make(lame, name);
+    const holdsOfMine = [await mine.acquire({ wait: 0 }), await mine.acquire({ wait: 0 })];
+    expect(await make(second, name).tryAcquire()).toBeNull();
+    expect(await holdsOfMine[0]!.extend()).toBeGreaterThan(0);
+    for (const hold of holdsOfMine) expect(await hold.release()).toBe(true);
+    expect(await make(second, name).tryAcquire()).not.toBeNull();
+  });
+
+  test("nonsense from all is no grant", async () => {
+    const endpoints = store.endpoints.map(({ name, dialect }) => ({ name, dialect, send: async () => "OK" }));
+    const redlock = new Redlock({ endpoints, wait: 0 });
+    const error = await rejection(new ReentrantLock(redlock, newResource("reentrant")).tryAcquire());
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.map(({ cause }) => cause?.kind)).toContain("malformed");
+  });
+
+  test("costs as much as it says", async () => {
+    const name = newResource("reentrant");
+    const { redlock, links, events } = visitor(store, { wait: 0 });
+    const lock = new ReentrantLock(redlock, name);
+    const cost = () => {
+      const costs = store.endpoints.map((_, index) => store.cost(index));
+      return [sumOf(costs.map(({ requests }) => requests)), sumOf(costs.map(({ billed }) => billed))];
+    };
+    const costOf = async (work: () => Promise<unknown>) => {
+      const [requests, billed] = cost() as [number, number];
+      await work();
+      await allArrived(links);
+      return cost().map((sum, index) => (sum - [requests, billed][index]!) / count);
+    };
+    await costOf(() => new ReentrantLock(redlock, newResource("reentrant")).acquire());
+    let hold!: Hold;
+    const taken = await costOf(async () => {
+      hold = await lock.acquire();
+    });
+    expect(taken).toEqual([1, 7]);
+    expect(await costOf(() => hold.extend())).toEqual([1, 7]);
+    expect(await costOf(() => hold.verify())).toEqual([1, 3]);
+    expect(await costOf(() => new ReentrantLock(redlock, name).tryAcquire())).toEqual([1, 4]);
+    expect(await costOf(() => hold.release())).toEqual([1, 5]);
+    // What the events say is what was known when the verdict fell: with one endpoint everything.
+    if (count > 1) return;
+    for (const [type, commands] of Object.entries({ acquired: 7, extended: 7, contended: 4, released: 5 })) {
+      expect(events.filter((event) => event.type === type).at(-1)).toMatchObject({ requests: 1, commands });
+    }
+  });
+
+  test("`await using` gives it back, and autoExtend keeps it as long", async () => {
+    const name = newResource("reentrant");
+    const auto = visitor(store);
+    const lock = make(auto, name, { ttl: 500, autoExtend: true });
+    {
+      await using hold = await lock.acquire();
+      await until(() => auto.events.some(({ type }) => type === "extended"), "an extension");
+      expect([hold.signal.aborted, await hold.verify()]).toEqual([false, true]);
+    }
+    expect(sumOf(await holds(name))).toBe(0);
+  });
+
+  test("names, prefixes and locks are apart", async () => {
+    const name = newResource("reentrant");
+    const names = [name, `${name}:0`, `{${name}}`];
+    for (const other of names) expect(await make(first, other).tryAcquire()).not.toBeNull();
+    expect(await make(first, name, { prefix: "other" }).tryAcquire()).not.toBeNull();
+    expect(await first.redlock.tryAcquire(name)).not.toBeNull();
+    for (const other of names) expect(await make(first, other).tryAcquire()).toBeNull();
+  });
+});
+
+describe("arguments", async () => {
+  const store = await stores([1], [])[0]!.open();
+  const { redlock, links } = visitor(store);
+  const wrong = (value: unknown) => value as never;
+  const lock = new ReentrantLock(redlock, "r");
+
+  test.each<[string, () => unknown, typeof RangeError | typeof TypeError, RegExp]>([
+    ["owner ''", () => new ReentrantLock(redlock, "r", { owner: "" }), RangeError, /owner.*0/],
+    ["owner 1", () => new ReentrantLock(redlock, "r", { owner: wrong(1) }), TypeError, /owner.*number/],
+    ["owner null", () => new ReentrantLock(redlock, "r", { owner: wrong(null) }), TypeError, /owner.*null/],
+    ["a long owner", () => new ReentrantLock(redlock, "r", { owner: "x".repeat(256) }), RangeError, /256/],
+    ["half a pair", () => new ReentrantLock(redlock, "r", { owner: "\ud83d" }), RangeError, /owner.*pair/],
+    ["no name", () => new ReentrantLock(redlock, ""), RangeError, /0/],
+    ["several names", () => new ReentrantLock(redlock, wrong(["a", "b"])), TypeError, /resource/],
+    ["ttl 9", () => new ReentrantLock(redlock, "r", { ttl: 9 }), RangeError, /ttl.*9/],
+    ["ttl 9 in a call", () => lock.acquire({ ttl: 9 }), RangeError, /ttl.*9/],
+    ["wait −1", () => lock.acquire({ wait: -1 }), RangeError, /wait.*-1/],
+    ["signal {}", () => lock.tryAcquire({ signal: wrong({}) }), TypeError, /signal/],
+    ["deadline NaN", () => lock.acquire({ deadline: Number.NaN }), RangeError, /deadline/],
+  ])("%s is refused before anything is sent", async (_what, call, type, message) => {
+    const error = await rejection((async () => call())());
+    expect(error).toBeInstanceOf(type);
+    expect((error as Error).message).toMatch(message);
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+
+  test("a deadline bounds a hold, and no waiting goes beyond it", async () => {
+    const hold = await lock.acquire({ ttl: 20_000, deadline: Date.now() + 5_000 });
+    expect(hold.remaining()).toBeLessThanOrEqual(5_000);
+    const other = new ReentrantLock(redlock, "r");
+    expect(await rejection(other.acquire({ wait: 60_000, deadline: Date.now() + 20 }))).toBeInstanceOf(
+      LockHeldError,
+    );
+  });
+});

@@ -1,0 +1,123 @@
+import { setImmediate } from "node:timers/promises";
+import { EndpointError } from "../../../src/errors.ts";
+import {
+  type Command,
+  type Endpoint,
+  Redlock,
+  type RedlockOptions,
+  type Runtime,
+} from "../../../src/index.ts";
+import { type MemoryEndpoint, memoryEndpoint } from "../../../src/testing/index.ts";
+import { seededRandom } from "../../support/random.ts";
+
+/** What a client's way to one endpoint is like: `cut`: nothing arrives. `deaf`: all is executed, nothing is answered. */
+export type Way = "open" | "cut" | "deaf";
+
+/** Endpoints in virtual time, with a network that delivers requests and replies in an order drawn from a seed. */
+export interface Schedule {
+  readonly random: () => number;
+  readonly runtime: Runtime;
+  readonly endpoints: readonly MemoryEndpoint[];
+  /** A client; `ways` by endpoint, open where nothing is said. */
+  client(options: Omit<RedlockOptions, "endpoints" | "runtime">, ways?: readonly Way[]): Redlock;
+  /** Waits in virtual time. */
+  sleep(ms: number): Promise<void>;
+  /** Lets things happen until `work` has settled. */
+  run<Value>(work: Promise<Value>): Promise<Value>;
+}
+
+/**
+ * A schedule of so many endpoints.
+ *
+ * @param haste how likely time passes although something is still on its way, so that requests time out and arrive
+ * late; with 0 nothing takes any time
+ */
+export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Schedule {
+  const random = seededRandom(seed);
+  let time = 0;
+  let timers: { readonly at: number; readonly callback: () => void }[] = [];
+  const network: (() => void)[] = [];
+  const runtime: Runtime = {
+    now: () => 1_763_714_567_890 + time,
+    monotonic: () => time,
+    timer(ms, callback) {
+      const timer = { at: time + ms, callback };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((other) => other !== timer);
+      };
+    },
+    random,
+    randomBytes: (bytes) => {
+      for (let index = 0; index < bytes.length; index += 1) bytes[index] = Math.floor(random() * 256);
+    },
+  };
+  const endpoints = Array.from({ length: count }, (_, index) =>
+    memoryEndpoint({ name: `endpoint-${index}`, dialect: random() < 0.5 ? "upstash" : "redis", runtime }),
+  );
+
+  function reach(endpoint: MemoryEndpoint, way: Way): Endpoint {
+    const { name, dialect } = endpoint;
+    return {
+      name,
+      dialect,
+      verbatim: true,
+      send: (command: Command, signal: AbortSignal) =>
+        new Promise((resolve, reject) => {
+          signal.addEventListener("abort", () => reject(new EndpointError(name, "timeout", "no answer")));
+          if (way === "cut") return;
+          network.push(() => {
+            // It is on its way: it is executed, whether or not anybody still waits.
+            const reply = endpoint.send(command, new AbortController().signal);
+            const answer = () => void reply.then(resolve, reject);
+            reply.catch(() => undefined);
+            if (way === "open") network.push(answer);
+          });
+        }),
+    };
+  }
+
+  function passTime(): boolean {
+    const next = timers.reduce<(typeof timers)[0] | undefined>(
+      (first, timer) => (first && first.at <= timer.at ? first : timer),
+      undefined,
+    );
+    if (!next) return false;
+    timers = timers.filter((timer) => timer !== next);
+    time = Math.max(time, next.at);
+    next.callback();
+    return true;
+  }
+
+  return {
+    random,
+    runtime,
+    endpoints,
+    client: (options, ways = []) =>
+      new Redlock({
+        ...options,
+        runtime,
+        endpoints: endpoints.map((endpoint, index) => reach(endpoint, ways[index] ?? "open")),
+      }),
+    sleep: (ms) => new Promise((resolve) => void runtime.timer(ms, resolve)),
+    async run(work) {
+      let settled = false;
+      work.then(
+        () => {
+          settled = true;
+        },
+        () => {
+          settled = true;
+        },
+      );
+      for (let idle = 0; ; ) {
+        await setImmediate();
+        if (settled) return work;
+        const waits = network.length > 0 && random() >= haste;
+        if (waits) network.splice(Math.floor(random() * network.length), 1)[0]!();
+        else idle = passTime() || network.length > 0 ? 0 : idle + 1;
+        if (idle > 100) throw new Error(`nothing happens any more, at ${time} ms`);
+      }
+    },
+  };
+}

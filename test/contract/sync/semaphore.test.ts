@@ -1,0 +1,313 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isRedlockError, LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { keyOf } from "../../../src/lock/lock-request.ts";
+import { upstashFlag } from "../../../src/redis/register-script.ts";
+import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { newResource } from "../../support/local-endpoints.ts";
+import { allArrived, type OpenStore } from "../../support/stores.ts";
+import { rejection, settled, until } from "../../support/until.ts";
+import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
+
+test("slotScript has the hash of the text that each dialect sends", () => {
+  const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
+  const { source } = slotScript;
+  expect(slotScript.sha).toEqual({ redis: sha1(source), upstash: sha1(upstashFlag + source) });
+});
+
+describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, count }) => {
+  const quorum = Math.floor(count / 2) + 1;
+  let store: OpenStore;
+  let first: Visitor;
+  let second: Visitor;
+
+  beforeAll(async () => {
+    store = await open();
+    first = visitor(store, { ttl: 20_000 });
+    second = visitor(store, { ttl: 20_000 });
+  });
+  afterAll(() => store.close());
+
+  const taken = async (name: string, slot: number) =>
+    (await standing(store, `slot:${slot}`, name)).filter((value) => value !== null).length;
+
+  test("gives out as many permits as its limit says, each once", async () => {
+    const name = newResource("semaphore");
+    const semaphore = new Semaphore(first.redlock, name, { limit: 3 });
+    const permits: Permit[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const permit = await semaphore.tryAcquire();
+      expect(permit, `permit ${round + 1} of 3`).not.toBeNull();
+      permits.push(permit!);
+    }
+    expect(permits.map(({ slot }) => slot).sort()).toEqual([0, 1, 2]);
+    for (const { slot, ttl, remaining, signal } of permits) {
+      expect(await taken(name, slot)).toBeGreaterThanOrEqual(quorum);
+      expect([ttl, signal.aborted, remaining() > 0, remaining() < 20_000]).toEqual([
+        20_000,
+        false,
+        true,
+        true,
+      ]);
+    }
+    expect(await new Semaphore(second.redlock, name, { limit: 3 }).tryAcquire()).toBeNull();
+
+    const [given, ...kept] = permits;
+    expect(await given!.release()).toBe(true);
+    expect(await taken(name, given!.slot)).toBe(0);
+    expect([given!.remaining(), given!.signal.aborted, await given!.release()]).toEqual([0, false, false]);
+    expect(await Promise.all(kept.map((permit) => permit.verify()))).toEqual([true, true]);
+    const next = await new Semaphore(second.redlock, name, { limit: 3 }).tryAcquire();
+    expect(next?.slot).toBe(given!.slot);
+  });
+
+  test("waits until a permit is given back", async () => {
+    const name = newResource("semaphore");
+    const semaphore = new Semaphore(first.redlock, name, { limit: 1 });
+    const permit = await semaphore.acquire();
+    const waiting = visitor(store);
+    const other = new Semaphore(waiting.redlock, name, { limit: 1 }).acquire({ wait: 60_000 });
+    await until(() => waiting.events.some(({ type }) => type === "contended"), "contention");
+    expect(await settled(other)).toBe(false);
+    await permit.release();
+    expect((await other).remaining()).toBeGreaterThan(0);
+  });
+
+  test("a dead holder's permit returns after its ttl", async () => {
+    const name = newResource("semaphore");
+    const dead = await new Semaphore(first.redlock, name, { limit: 1 }).acquire({ ttl: 300 });
+    const next = await new Semaphore(second.redlock, name, { limit: 1 }).acquire({ wait: 60_000 });
+    expect(dead.remaining()).toBeLessThanOrEqual(0);
+    expect(dead.signal.reason).toBeInstanceOf(LockLostError);
+    expect(await next.verify()).toBe(true);
+    expect(await dead.release()).toBe(false);
+    expect(await next.verify()).toBe(true);
+  });
+
+  test("every key expires", async () => {
+    const name = newResource("semaphore");
+    const permit = await new Semaphore(first.redlock, name, { limit: 2 }).acquire({ ttl: 5_000 });
+    await allArrived(first.links);
+    for (const kind of ["limit", `slot:${permit.slot}`]) {
+      for (const ms of await onEach(store, "PTTL", keyOf("redlock", kind, name))) {
+        expect(ms as number).toBeGreaterThan(permit.remaining() - 100);
+        expect(ms as number).toBeLessThanOrEqual(5_000);
+      }
+    }
+  });
+
+  test("no permit within the waiting is a LockHeldError", async () => {
+    const name = newResource("semaphore");
+    const semaphore = new Semaphore(first.redlock, name, { limit: 1 });
+    await semaphore.acquire();
+    const error = await rejection(semaphore.acquire({ wait: 30 }));
+    expect(error).toBeInstanceOf(LockHeldError);
+    expect((error as LockHeldError).resources).toEqual([name]);
+    expect((error as LockHeldError).waited).toBeGreaterThanOrEqual(30);
+  });
+
+  test("extend prolongs the permit and the memory of its limit, release forgets neither for others", async () => {
+    const name = newResource("semaphore");
+    const semaphore = new Semaphore(first.redlock, name, { limit: 2 });
+    const permit = await semaphore.acquire({ ttl: 3_000 });
+    await allArrived(first.links);
+    expect(await permit.extend(40_000)).toBeGreaterThan(30_000);
+    await allArrived(first.links);
+    for (const kind of ["limit", `slot:${permit.slot}`]) {
+      const ttls = (await onEach(store, "PTTL", keyOf("redlock", kind, name))) as number[];
+      expect(Math.min(...ttls)).toBeGreaterThan(30_000);
+    }
+    expect(await permit.extend(15_000)).toBeLessThan(15_000);
+    await allArrived(first.links);
+    const [slots, limits] = await Promise.all(
+      [`slot:${permit.slot}`, "limit"].map((kind) => onEach(store, "PTTL", keyOf("redlock", kind, name))),
+    );
+    expect(Math.max(...(slots as number[]))).toBeLessThanOrEqual(15_000);
+    // Of another holder's, perhaps.
+    expect(Math.min(...(limits as number[]))).toBeGreaterThan(30_000);
+  });
+
+  test("a permit that is gone is lost at its next extension, and is not created again", async () => {
+    const name = newResource("semaphore");
+    const permit = await new Semaphore(first.redlock, name, { limit: 2 }).acquire();
+    await allArrived(first.links);
+    await onEach(store, "DEL", keyOf("redlock", `slot:${permit.slot}`, name));
+    expect(await rejection(permit.extend())).toBeInstanceOf(LockLostError);
+    expect(permit.signal.reason).toBeInstanceOf(LockLostError);
+    expect(await taken(name, permit.slot)).toBe(0);
+  });
+
+  test("another limit is an error while a permit is held, and for its ttl", async () => {
+    const name = newResource("semaphore");
+    const permit = await new Semaphore(first.redlock, name, { limit: 2 }).acquire();
+    const other = new Semaphore(second.redlock, name, { limit: 3 });
+    for (const call of [() => other.acquire(), () => other.tryAcquire()]) {
+      const error = await rejection(call());
+      expect(error).toBeInstanceOf(LimitMismatchError);
+      expect(isRedlockError(error)).toBe(true);
+      expect(error).toMatchObject({ code: "LIMIT_MISMATCH", resource: name, limit: 3, inUse: 2 });
+    }
+    expect(await permit.verify()).toBe(true);
+    await allArrived(second.links);
+    for (const slot of [0, 1, 2]) expect(await taken(name, slot)).toBe(slot === permit.slot ? count : 0);
+    // Once it has lapsed, the limit may change.
+    await permit.extend(200);
+    await permit.release();
+    await onEach(store, "PEXPIRE", keyOf("redlock", "limit", name), "1");
+    await until(async () => (await standing(store, "limit", name)).every((value) => value === null));
+    expect(await other.tryAcquire()).not.toBeNull();
+  });
+
+  test("a wrong limit that a minority heard first costs its endpoints, and is nobody else's error", async () => {
+    const name = newResource("semaphore");
+    const semaphore = new Semaphore(first.redlock, name, { limit: 2 });
+    await store.execute(count - 1, ["SET", keyOf("redlock", "limit", name), "7", "PX", "60000"]);
+    if (count < 3) {
+      expect(await rejection(semaphore.tryAcquire())).toMatchObject({ code: "LIMIT_MISMATCH", inUse: 7 });
+      return;
+    }
+    const permits = [await semaphore.tryAcquire(), await semaphore.tryAcquire()];
+    expect(new Set(permits.map((permit) => permit?.slot))).toEqual(new Set([0, 1]));
+    expect(await semaphore.tryAcquire()).toBeNull();
+  });
+
+  test("costs as much as it says", async () => {
+    const name = newResource("semaphore");
+    const { redlock, links, events } = visitor(store);
+    const semaphore = new Semaphore(redlock, name, { limit: 1 });
+    const cost = () => {
+      const costs = store.endpoints.map((_, index) => store.cost(index));
+      return {
+        requests: costs.reduce((sum, { requests }) => sum + requests, 0),
+        commands: costs.reduce((sum, { billed }) => sum + billed, 0),
+      };
+    };
+    const costOf = async (call: () => Promise<unknown>) => {
+      const before = cost();
+      await call();
+      await allArrived(links);
+      const after = cost();
+      return { requests: after.requests - before.requests, commands: after.commands - before.commands };
+    };
+    let permit!: Permit;
+    const acquired = await costOf(async () => {
+      permit = await semaphore.acquire({ wait: 0 });
+    });
+    expect(acquired).toEqual({ requests: count, commands: 5 * count });
+    expect(await costOf(() => permit.extend())).toEqual({ requests: count, commands: 5 * count });
+    expect(await costOf(() => semaphore.tryAcquire())).toEqual({ requests: count, commands: 2 * count });
+    // What the events say is what was known when the verdict fell: with one endpoint everything.
+    if (count > 1) return;
+    for (const [type, commands] of Object.entries({ acquired: 5, extended: 5, contended: 2 })) {
+      expect(events.find((event) => event.type === type)).toMatchObject({ requests: 1, commands });
+    }
+  });
+
+  test("`await using` gives the permit back, and autoExtend keeps it as long", async () => {
+    const name = newResource("semaphore");
+    const auto = visitor(store);
+    const semaphore = new Semaphore(auto.redlock, name, { limit: 1, ttl: 400, autoExtend: true });
+    {
+      await using permit = await semaphore.acquire();
+      await until(() => auto.events.filter(({ type }) => type === "extended").length >= 3, "extensions");
+      expect(permit.signal.aborted).toBe(false);
+      expect(await permit.verify()).toBe(true);
+    }
+    expect(await taken(name, 0)).toBe(0);
+  });
+
+  test("an abort ends the waiting with its reason and leaves nothing behind", async () => {
+    const name = newResource("semaphore");
+    const permit = await new Semaphore(first.redlock, name, { limit: 1 }).acquire();
+    const waiting = visitor(store);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const other = new Semaphore(waiting.redlock, name, { limit: 1 }).acquire({ wait: 60_000, signal });
+    const failed = rejection(other);
+    await until(() => waiting.events.some(({ type }) => type === "contended"), "contention");
+    controller.abort(new Error("enough"));
+    expect(await failed).toEqual(new Error("enough"));
+    await permit.release();
+    await allArrived(waiting.links);
+    await until(async () => (await taken(name, 0)) === 0, "nothing left");
+  });
+
+  test("names, prefixes and locks are apart", async () => {
+    const name = newResource("semaphore");
+    const make = (other: string, options = {}) =>
+      new Semaphore(first.redlock, other, { limit: 1, ...options }).tryAcquire();
+    expect(await make(name)).not.toBeNull();
+    expect(await make(`${name}:0`)).not.toBeNull();
+    expect(await make(`{${name}}`)).not.toBeNull();
+    expect(await make(name, { prefix: "other" })).not.toBeNull();
+    expect(await first.redlock.tryAcquire(name)).not.toBeNull();
+    expect(await make(name)).toBeNull();
+  });
+
+  test("a request that is executed twice takes one permit", async () => {
+    const name = newResource("semaphore");
+    const twice = visitor(store);
+    for (const link of twice.links) link.fate = () => "twice";
+    const semaphore = new Semaphore(twice.redlock, name, { limit: 3 });
+    const permits = [
+      await semaphore.tryAcquire(),
+      await semaphore.tryAcquire(),
+      await semaphore.tryAcquire(),
+    ];
+    expect(new Set(permits.map((permit) => permit?.slot))).toEqual(new Set([0, 1, 2]));
+    expect(await permits[0]!.extend(5_000)).toBeGreaterThan(0);
+  });
+
+  test("an outage is a QuorumError, and what a lost reply took is given back", async () => {
+    const name = newResource("semaphore");
+    const cut = visitor(store);
+    for (const link of cut.links) {
+      link.fate = ([operation]) =>
+        link.sent.length < 3 && operation !== "DELEX" ? "reply lost" : "delivered";
+    }
+    const error = await rejection(new Semaphore(cut.redlock, name, { limit: 2 }).acquire({ wait: 0 }));
+    expect(error).toBeInstanceOf(QuorumError);
+    await allArrived(cut.links);
+    expect([await taken(name, 0), await taken(name, 1)]).toEqual([0, 0]);
+  });
+
+  test("with one endpoint the script picks; with more a refusal leads to a free slot", async () => {
+    const name = newResource("semaphore");
+    const limit = 6;
+    for (let index = 0; index < limit; index += 1) {
+      const { redlock, links, events } = visitor(store);
+      await new Semaphore(redlock, name, { limit }).acquire({ wait: 0 });
+      await allArrived(links);
+      const { attempts } = events.find((event) => event.type === "acquired")!;
+      // A refusal by fewer than all may leave it open whether the slot proposed next is free everywhere.
+      expect(attempts).toBeLessThanOrEqual(count === 1 ? 1 : count === 3 ? 2 : limit);
+    }
+  });
+});
+
+describe("arguments", async () => {
+  const store = await stores([1], [])[0]!.open();
+  const { redlock, links } = visitor(store);
+  const wrong = (value: unknown) => value as never;
+  const semaphore = new Semaphore(redlock, "s", { limit: 1 });
+
+  test.each<[string, () => unknown, typeof RangeError | typeof TypeError, RegExp]>([
+    ["limit 0", () => new Semaphore(redlock, "s", { limit: 0 }), RangeError, /limit.*0/],
+    ["limit 1.5", () => new Semaphore(redlock, "s", { limit: 1.5 }), RangeError, /limit.*1\.5/],
+    ["limit 1 001", () => new Semaphore(redlock, "s", { limit: 1_001 }), RangeError, /limit.*1001/],
+    ["limit '2'", () => new Semaphore(redlock, "s", { limit: wrong("2") }), TypeError, /limit.*"2"/],
+    ["no name", () => new Semaphore(redlock, "", { limit: 1 }), RangeError, /0/],
+    ["several names", () => new Semaphore(redlock, wrong(["a", "b"]), { limit: 1 }), TypeError, /resource/],
+    ["ttl 9", () => new Semaphore(redlock, "s", { limit: 1, ttl: 9 }), RangeError, /ttl.*9/],
+    ["ttl 9 in a call", () => semaphore.acquire({ ttl: 9 }), RangeError, /ttl.*9/],
+    ["wait −1", () => semaphore.acquire({ wait: -1 }), RangeError, /wait.*-1/],
+    ["signal {}", () => semaphore.tryAcquire({ signal: wrong({}) }), TypeError, /signal/],
+    ["deadline NaN", () => semaphore.acquire({ deadline: Number.NaN }), RangeError, /deadline/],
+  ])("%s is refused before anything is sent", async (_what, call, type, message) => {
+    const error = await rejection((async () => call())());
+    expect(error).toBeInstanceOf(type);
+    expect((error as Error).message).toMatch(message);
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+import { startEndpoints } from "../../../src/dev/index.ts";
+import {
+  type Dialect,
+  Redlock,
+  type RedlockEvent,
+  type RedlockOptions,
+  upstashEndpoint,
+} from "../../../src/index.ts";
+import { keyOf } from "../../../src/lock/lock-request.ts";
+import { type Link, link } from "../../support/link.ts";
+import { patience, sdkClient } from "../../support/local-endpoints.ts";
+import { type OpenStore, type Store, storesOf } from "../../support/stores.ts";
+
+/** One client of a store, with links of its own. */
+export interface Visitor {
+  readonly redlock: Redlock;
+  readonly links: readonly Link[];
+  readonly events: RedlockEvent[];
+}
+
+/** A client that is patient with a busy machine. */
+export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoints"> = {}): Visitor {
+  const links = store.endpoints.map(link);
+  const events: RedlockEvent[] = [];
+  const redlock = new Redlock({
+    timeout: patience,
+    backoff: { min: 2, max: 20 },
+    onEvent: (event) => events.push(event),
+    ...options,
+    endpoints: links,
+  });
+  return { redlock, links, events };
+}
+
+/** The embedded engine and real servers, and `@upstash/redis` clients in front of an engine. */
+export function stores(
+  counts: readonly number[],
+  real: readonly number[],
+): Pick<Store, "title" | "open" | "count">[] {
+  return [
+    ...storesOf(counts, real),
+    ...(
+      [
+        [1, "redis"],
+        [3, "upstash"],
+      ] as const
+    ).map(([count, dialect]) => ({
+      title: `@upstash/redis, ${count} × ${dialect}`,
+      count,
+      open: () => openSdk(count, dialect),
+    })),
+  ];
+}
+
+async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
+  const local = await startEndpoints({ count, engine: "embedded" });
+  return {
+    endpoints: local.endpoints.map(({ url, token, name }) =>
+      upstashEndpoint(sdkClient({ url, token }), { name, dialect }),
+    ),
+    execute: (index, command) => local.endpoints[index]!.execute(command),
+    cost(index) {
+      const { requests, billed } = local.endpoints[index]!.log;
+      return { requests, billed };
+    },
+    close: local.close,
+  };
+}
+
+/** What stands at a key of a synchronizer, by endpoint; null where nothing does. */
+export function standing(store: OpenStore, kind: string, name: string): Promise<unknown[]> {
+  return onEach(store, "GET", keyOf("redlock", kind, name));
+}
+
+/** Sends one command about a key to every endpoint. */
+export function onEach(store: OpenStore, ...command: [string, string, ...string[]]): Promise<unknown[]> {
+  return Promise.all(store.endpoints.map((_, index) => store.execute(index, command)));
+}

@@ -1,0 +1,45 @@
+import process from "node:process";
+import { describe, expect, test } from "vitest";
+import { redisServer } from "../../support/redis-servers.ts";
+import { holdThroughRestarts } from "./long-hold.ts";
+import { runChaos } from "./main.ts";
+import { judgeRun } from "./report.ts";
+
+// A short run on every change; `npm run chaos -- --minutes 5` is the long one.
+const seed = Number(process.env.SEED ?? 20_260_101);
+
+describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
+  test("breaks no promise", { timeout: 240_000 }, async () => {
+    const run = await runChaos({
+      seconds: 20,
+      seed,
+      endpoints: 3,
+      clients: 4,
+      project: process.cwd(),
+      signal: new AbortController().signal,
+    });
+    const { text, checks } = judgeRun(run);
+    console.log(text);
+    expect(checks.filter(({ holds }) => !holds)).toEqual([]);
+    // It was no idle run.
+    const { times } = run.deeds;
+    expect(times["server killed, memory kept"] + times["server killed, memory lost"]).toBeGreaterThan(0);
+    expect(times["client killed"]).toBeGreaterThan(0);
+    expect(run.holds.filter(({ granted }) => granted !== undefined).length).toBeGreaterThan(0);
+    expect(run.last.size).toBeGreaterThan(0);
+  });
+
+  test("a long hold survives a restart of each endpoint in turn", { timeout: 60_000 }, async () => {
+    const { signal } = new AbortController();
+    const { loss, restarts, stolen, asked, released } = await holdThroughRestarts({
+      seconds: 12,
+      ttl: 2_000,
+      signal,
+    });
+    expect(loss).toBeUndefined();
+    expect(released).toBe(true);
+    expect(Math.min(...restarts)).toBeGreaterThanOrEqual(1);
+    expect(asked).toBeGreaterThan(10);
+    expect(stolen).toBe(0);
+  });
+});

@@ -1,0 +1,106 @@
+import { expect } from "vitest";
+import { Engine, ReplyError } from "../../../src/testing/engine.ts";
+import type { Answer, RedisServer } from "./redis-server.ts";
+
+/** Runs the same commands on both, one after another, and expects equal answers. */
+export async function expectSameAnswers(
+  redis: RedisServer,
+  commands: readonly (readonly (string | number)[])[],
+  engine: Engine = new Engine({ dialect: "redis" }),
+): Promise<void> {
+  await redis.ask(["FLUSHALL"]);
+  const trace: string[] = [];
+  for (const command of commands) {
+    const [theirs, ours] = [await redis.ask(command), ask(engine, command)];
+    trace.push(`${JSON.stringify(command)} -> ${JSON.stringify(theirs)}`);
+    if (isNear(ours, theirs, command)) continue;
+    expect(comparable(ours, command, redis.version), trace.join("\n")).toEqual(
+      comparable(theirs, command, redis.version),
+    );
+  }
+}
+
+export function ask(engine: Engine, command: readonly (string | number)[]): Answer {
+  try {
+    return { reply: engine.execute(command) };
+  } catch (error) {
+    if (!(error instanceof ReplyError)) throw error;
+    return { error: error.message };
+  }
+}
+
+const unordered = /^(?:KEYS|SMEMBERS|HKEYS|HVALS|SCAN)$/;
+// The two servers answer one after the other: that much may pass between them.
+const slack: Readonly<Record<string, number>> = { TTL: 3, EXPIRETIME: 3, PTTL: 3000, PEXPIRETIME: 3000 };
+
+/** The library's script answers {…, ms until it expires, …}. */
+function remainingIn(reply: unknown): number | undefined {
+  const ms = Array.isArray(reply) && reply.length === 3 ? reply[1] : undefined;
+  return typeof ms === "number" && ms >= 0 ? ms : undefined;
+}
+
+function isNear(ours: Answer, theirs: Answer, [name]: readonly (string | number)[]): boolean {
+  if ("error" in ours || "error" in theirs) return false;
+  const [ourTime, theirTime] = [remainingIn(ours.reply), remainingIn(theirs.reply)];
+  if (ourTime !== undefined && theirTime !== undefined) {
+    const [us, them] = [ours.reply, theirs.reply] as [unknown[], unknown[]];
+    return Math.abs(ourTime - theirTime) <= slack.PTTL! && us[0] === them[0] && us[2] === them[2];
+  }
+  const [our, their] = [ours.reply, theirs.reply];
+  if (typeof our === "number" && typeof their === "number" && Math.abs(our) > Number.MAX_SAFE_INTEGER) {
+    // The client adds digit to digit, and rounds each time.
+    return Math.abs(our - their) <= 2 ** 13;
+  }
+  const distance = slack[String(name).toUpperCase()];
+  if (distance === undefined) return false;
+  const [left, right] = [Number(ours.reply), Number(theirs.reply)];
+  // Negative replies say that there is no key or no deadline: those must be exact.
+  return left >= 0 && right >= 0 && Math.abs(left - right) <= distance;
+}
+
+/** An answer without what may differ: the order of sets, ms of the clock, the wording of other versions. */
+function comparable(answer: Answer, command: readonly (string | number)[], version: string): unknown {
+  const name = String(command[0]).toUpperCase();
+  if ("error" in answer) {
+    // The engine has the texts of 7.0; other versions word some of them differently.
+    return { error: version.startsWith("7.0.") ? answer.error : answer.error.split(" ")[0] };
+  }
+  const { reply } = answer;
+  if (name === "HGETALL") return pairs(reply as string[]).sort();
+  if (unordered.test(name)) return flatten(reply).sort();
+  if (name === "TIME") return (reply as string[]).length;
+  return name.startsWith("Z") ? scores(reply) : normal(reply);
+}
+
+function pairs(flat: readonly string[]): string[] {
+  return flat.flatMap((field, position) => (position % 2 === 0 ? [`${field}=${flat[position + 1]}`] : []));
+}
+
+function flatten(reply: unknown): string[] {
+  return Array.isArray(reply) ? reply.flatMap(flatten) : [JSON.stringify(reply)];
+}
+
+/** Scores as numbers: 7.0 prints 0.1 with 17 digits, 7.2 with one. */
+function scores(reply: unknown): unknown {
+  if (Array.isArray(reply)) return reply.map(scores);
+  return typeof reply === "string" && reply.trim() !== "" && !Number.isNaN(Number(reply))
+    ? Number(reply)
+    : reply;
+}
+
+function normal(reply: unknown): unknown {
+  if (Array.isArray(reply)) return reply.map(normal);
+  // An error inside a list is an object in one client and its text in the engine.
+  if (reply instanceof Error) return reply.message;
+  // The client rounds the digits of large integers one by one, and comes out a little beside the nearest double.
+  if (typeof reply === "number" && Math.abs(reply) > 2 ** 52) return Number(reply.toPrecision(15));
+  // JavaScript does not show the sign of NaN, and C prints it.
+  return typeof reply === "string" ? reply.replaceAll("-nan", "nan") : reply;
+}
+
+/** What fast-check needs: a seed that is printed, and that `SEED=…` gives again; `RUNS=…` for more runs. */
+export function seeded(runs: number): { readonly seed: number; readonly numRuns: number } {
+  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+  console.info(`SEED=${seed}`);
+  return { seed, numRuns: Number(process.env.RUNS ?? runs) };
+}

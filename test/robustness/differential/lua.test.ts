@@ -1,0 +1,26 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { Engine } from "../../../src/testing/engine.ts";
+import { expectSameAnswers, seeded } from "./compare.ts";
+import { program } from "./lua-arbitrary.ts";
+import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
+
+describe.runIf(redisServerIsThere("Lua of the embedded engine"))("Lua, engine and redis-server", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedisServer();
+  });
+  afterAll(() => redis?.stop());
+
+  it("runs random programs the same", { timeout: 120_000 }, async () => {
+    const engine = new Engine({ dialect: "redis" });
+    const left = ["k", "l", "h"].map((key) => ["TYPE", key]);
+    await fc.assert(
+      fc.asyncProperty(fc.array(program, { minLength: 1, maxLength: 5 }), async (programs) => {
+        engine.flush();
+        await expectSameAnswers(redis, [...programs, ...left, ["GET", "k"], ["GET", "l"]], engine);
+      }),
+      seeded(1000),
+    );
+  });
+});

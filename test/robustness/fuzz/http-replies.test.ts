@@ -1,0 +1,118 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Redlock } from "../../../src/index.ts";
+import { Engine } from "../../../src/testing/engine.ts";
+import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { claimOf, questionOf } from "./claims.ts";
+import { type Distortion, distortion, filled } from "./garbage.ts";
+import { everythingOf, expectNoSecret, expectTyped } from "./messages.ts";
+import { execute } from "./network.ts";
+import { startOddServer } from "./odd-server.ts";
+import { seeded } from "./seeded.ts";
+
+const token = "rest-token-5ecret5ecret5ecret";
+
+/** Everything that a real connection can carry, beside what a stub can. */
+const odd = fc.oneof(
+  { weight: 6, arbitrary: distortion },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<Distortion>(
+      { execute: true, kind: "truth", headers: { "content-length": "4" } },
+      { execute: true, kind: "truth", headers: { "content-length": "4000" } },
+      { execute: true, kind: "truth", headers: { "content-length": "-1" } },
+      { execute: true, kind: "truth", headers: { "content-encoding": "gzip" } },
+      { execute: true, kind: "truth", headers: { "content-encoding": "br" } },
+      { execute: true, kind: "truth", headers: { "transfer-encoding": "chunked" } },
+      { execute: true, kind: "truth", headers: { "content-type": "\u00ff" } },
+      { execute: true, kind: "endless" },
+    ),
+  },
+);
+
+describe.each(["redis", "upstash"] as const)("over real HTTP, in the %s dialect", (dialect) => {
+  forbidUnhandledRejections();
+  const engine = new Engine({ dialect });
+  let reply: readonly Distortion[] = [];
+  /** What was said to the takes of this run, whatever the connection made of it. */
+  let granted = 0;
+  const secrets = new Set([token]);
+  let server: Awaited<ReturnType<typeof startOddServer>>;
+
+  beforeAll(async () => {
+    let asked = 0;
+    server = await startOddServer((command) => {
+      const odd = reply[asked++ % reply.length]!;
+      for (const nonce of command.join(" ").match(/t[0-9a-f]{32}/g) ?? []) secrets.add(nonce);
+      const truth = odd.execute ? execute(engine, command) : { status: 200, body: "" };
+      const body = odd.kind === "body" ? filled(odd.body ?? "", command, token) : truth.body;
+      const question = questionOf(command);
+      if (["take", "extend", "drop"].includes(question.op) && says(body, question)) granted += 1;
+      return { ...odd, status: odd.status ?? truth.status, body };
+    });
+  });
+  afterAll(() => server.close());
+
+  function says(body: string, question: ReturnType<typeof questionOf>): boolean {
+    try {
+      return claimOf(question, JSON.parse(body).result).said === "yes";
+    } catch {
+      return false;
+    }
+  }
+
+  test("nothing is granted that was not said, and nothing hangs", { timeout: 60_000 }, async () => {
+    const endpoints = [{ url: server.url, token, dialect, name: "odd" }];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(odd, { minLength: 1, maxLength: 4 }),
+        fc.boolean(),
+        async (answers, fencing) => {
+          engine.flush();
+          reply = answers;
+          granted = 0;
+          const told: unknown[] = [];
+          const redlock = new Redlock({
+            endpoints,
+            fencing,
+            // For those that never answer; an answer that comes too late on a busy machine is none, too.
+            timeout: 60,
+            wait: 0,
+            onEvent: (event) => told.push(event),
+          });
+          const lock = await redlock.tryAcquire("a").catch((error: unknown) => {
+            expectTyped(error, "NO_QUORUM");
+            told.push(error);
+            return null;
+          });
+          if (lock) expect(granted, "granted, and nobody said so").toBeGreaterThan(0);
+          for (const step of lock ? (["extend", "release"] as const) : []) {
+            const before = granted;
+            const done = await lock![step]().catch((error: unknown) => {
+              expectTyped(error, "NO_QUORUM", "LOCK_LOST");
+              told.push(error);
+              return false;
+            });
+            if (done) expect(granted, `${step}: ${everythingOf(done)}`).toBeGreaterThan(before);
+          }
+          expectNoSecret(told, secrets);
+        },
+      ),
+      seeded<[Distortion[], boolean]>(25, [
+        // Node's parser keeps what it could not read in its error.
+        [
+          [
+            {
+              execute: true,
+              kind: "body",
+              status: 200,
+              body: '{"result":["<value>","<secret>"]}',
+              headers: { "content-length": "1e9" },
+            },
+          ],
+          false,
+        ],
+      ]),
+    );
+  });
+});

@@ -1,0 +1,283 @@
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { fingerprintOf, hashKey } from "../../../src/idempotency/digest.ts";
+import { Idempotency, type IdempotencyEvent, type Outcome as Ran } from "../../../src/idempotency/index.ts";
+import { completeText, noFingerprint, parseRecord, pendingText } from "../../../src/idempotency/record.ts";
+import { Redlock, type RedlockError } from "../../../src/index.ts";
+import { keyOf } from "../../../src/lock/lock-request.ts";
+import { quorumOf } from "../../../src/quorum/round.ts";
+import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { answers } from "./garbage.ts";
+import { expectNoSecret, expectTyped } from "./messages.ts";
+import { type Exchange, type NetworkOptions, openNetwork } from "./network.ts";
+import { seeded } from "./seeded.ts";
+
+const native = globalThis.fetch;
+afterAll(() => {
+  globalThis.fetch = native;
+});
+
+const token = `t${"0123456789abcdef".repeat(2)}`;
+const at = 1_763_714_000_000;
+const prints = {
+  none: noFingerprint,
+  mine: await fingerprintOf("mine"),
+  other: await fingerprintOf("other"),
+};
+const recordKey = keyOf("redlock", "idem", await hashKey([], "key"));
+const print = fc.constantFrom<keyof typeof prints>("none", "mine", "other");
+
+/** What stands at the key on every endpoint when the run begins. */
+const stored = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(undefined) },
+  {
+    weight: 2,
+    arbitrary: print.map((name) => pendingText({ token, startedAt: at, fingerprint: prints[name] })),
+  },
+  {
+    weight: 2,
+    arbitrary: print.map((name) =>
+      completeText({ token, completedAt: at, fingerprint: prints[name], result: '{"n":1}' }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: print.map((name) =>
+      completeText({ token, completedAt: at, fingerprint: prints[name], unstored: "too-large" }),
+    ),
+  },
+  { weight: 1, arbitrary: fc.constantFrom("", "null", "C1", "P1 t 1", `C1 ${token} 5 - {"n`, "{}", "5") },
+);
+
+interface Scenario extends NetworkOptions {
+  readonly stored: string | undefined;
+  readonly fingerprint: keyof typeof prints;
+  readonly handler: "returns" | "throws" | "is slow" | "has no JSON";
+  readonly wait: number;
+}
+
+const scenario: fc.Arbitrary<Scenario> = fc.record({
+  dialect: fc.constantFrom("upstash", "redis"),
+  transport: fc.constantFrom("http", "http", "sdk"),
+  liars: fc.oneof(fc.tuple(answers), fc.tuple(answers, answers, answers)),
+  stored,
+  fingerprint: print,
+  handler: fc.constantFrom("returns", "throws", "is slow", "has no JSON"),
+  wait: fc.constantFrom(0, 0, 1_500),
+});
+
+const thrown = new Error("the handler's own");
+const seen: Record<string, number> = {};
+
+function countOf(said: readonly Exchange[], fits: (exchange: Exchange) => boolean): number {
+  return new Set(said.filter(fits).map(({ endpoint }) => endpoint)).size;
+}
+
+async function play(given: Scenario): Promise<void> {
+  const network = openNetwork(given);
+  const { runtime, endpoints, engines, exchanges, secrets } = network;
+  const quorum = quorumOf(endpoints.length);
+  if (given.stored !== undefined) {
+    for (const engine of engines) engine.execute(["SET", recordKey, given.stored, "PX", 30_000]);
+  }
+  const told: unknown[] = [];
+  const events: IdempotencyEvent[] = [];
+  const idempotency = new Idempotency(new Redlock({ endpoints, runtime }), {
+    wait: given.wait,
+    onEvent: (event) => events.push(event),
+  });
+  const began: string[] = [];
+  const fingerprint = given.fingerprint === "none" ? undefined : given.fingerprint;
+  network.lying = true;
+  const outcome = await runtime.settle(() =>
+    idempotency.run<unknown>("key", { fingerprint }, async (context) => {
+      began.push(context.token);
+      if (given.handler === "is slow") {
+        await new Promise<void>((resolve) => runtime.timer(20_000, resolve));
+      }
+      if (given.handler === "throws") throw thrown;
+      return given.handler === "has no JSON" ? () => 1 : { n: 2 };
+    }),
+  );
+
+  expect(began.length).toBeLessThanOrEqual(1);
+  // The handler runs only on the word of a quorum.
+  for (const run of began) {
+    const begun = countOf(
+      exchanges,
+      ({ op, said, value }) =>
+        (op === "read" || op === "take") && said === "yes" && value.startsWith(`P1 ${run} `),
+    );
+    expect(begun, "the handler ran without a quorum").toBeGreaterThanOrEqual(quorum);
+  }
+  // What endpoints showed of others.
+  const shown = exchanges.flatMap(({ said, other }) => (said === "no" && other !== undefined ? [other] : []));
+  const others = shown.map((text) => parseRecord(text));
+  let result: string;
+  if ("value" in outcome) {
+    const { status, value, unstored } = outcome.value as Ran<unknown>;
+    result = status;
+    if (status === "executed") {
+      expect(began).toHaveLength(1);
+      // The effect has happened: what has no JSON ends its key, too.
+      if (given.handler === "has no JSON") expect(["unserializable", "no-quorum"]).toContain(unstored);
+      else expect(value).toEqual({ n: 2 });
+    } else {
+      expect(began).toHaveLength(0);
+      // A result of a run, on so many endpoints that no other can ever reach a quorum.
+      const decided = shown.filter(
+        (text) =>
+          isDeepStrictEqual(resultIn(text), { value }) &&
+          countOf(exchanges, ({ said, other, left }) =>
+            said === "no" ? other === text : said === "yes" && left === text,
+          ) >
+            endpoints.length - quorum,
+      );
+      expect(decided.length, "a replay that nobody showed").toBeGreaterThan(0);
+    }
+  } else if (outcome.error === thrown) {
+    result = "failed";
+    expect(began).toHaveLength(1);
+    expect(given.handler).toBe("throws");
+  } else {
+    const { error } = outcome;
+    expectTyped(
+      error,
+      "IN_PROGRESS",
+      "FINGERPRINT_MISMATCH",
+      "LEASE_LOST",
+      "RECORD_CORRUPT",
+      "NO_QUORUM",
+      "RESULT_UNAVAILABLE",
+    );
+    told.push(error);
+    result = (error as { code: string }).code;
+    expect(began).toHaveLength(result === "LEASE_LOST" ? 1 : 0);
+    if (result === "FINGERPRINT_MISMATCH") {
+      const differs = others.some((record) => record && record.fingerprint !== prints[given.fingerprint]);
+      expect(differs, "a mismatch that nobody showed").toBe(true);
+    }
+    if (result === "IN_PROGRESS") expect(others.some((record) => record)).toBe(true);
+    if (result === "RECORD_CORRUPT") expect(shown.length).toBeGreaterThan(0);
+  }
+  seen[result] = (seen[result] ?? 0) + 1;
+  for (const { type } of events) {
+    if (type !== "executed") continue;
+    const complete = ({ said, left }: Exchange) => said === "yes" && left.startsWith(`C1 ${began[0]} `);
+    expect(countOf(exchanges, complete), "stored, and no quorum said so").toBeGreaterThanOrEqual(quorum);
+  }
+  await runtime.drain(40_000);
+  expectNoSecret([...told, events], secrets);
+}
+
+describe("idempotency over endpoints that answer anything", () => {
+  forbidUnhandledRejections();
+
+  test("runs nothing unless a quorum said so, replays only what was shown, and fails with typed errors", async () => {
+    await fc.assert(fc.asyncProperty(scenario, play), seeded(140));
+    for (const what of [
+      "executed",
+      "replayed",
+      "failed",
+      "IN_PROGRESS",
+      "FINGERPRINT_MISMATCH",
+      "NO_QUORUM",
+    ]) {
+      expect(seen[what], what).toBeGreaterThan(0);
+    }
+    expect(seen.RECORD_CORRUPT).toBeGreaterThan(0);
+  });
+
+  /** What comes of a run where something else stands at the key, at `where` of the endpoints. */
+  async function runOver(text: string, where: readonly boolean[], fingerprint?: string) {
+    const liars = where.map(() => undefined);
+    const { runtime, endpoints, engines } = openNetwork({ dialect: "upstash", transport: "http", liars });
+    engines.forEach((engine, index) => {
+      if (where[index]) engine.execute(["SET", recordKey, text, "PX", 30_000]);
+    });
+    let runs = 0;
+    const idempotency = new Idempotency(new Redlock({ endpoints, runtime }));
+    const outcome = await runtime.settle(() => idempotency.run("key", { fingerprint }, () => ++runs));
+    const stands = () => engines.map((engine) => engine.execute(["GET", recordKey]));
+    await runtime.drain(5_000);
+    return { outcome, runs: () => runs, stands };
+  }
+
+  const { mine } = prints;
+  const whole = [
+    pendingText({ token, startedAt: at, fingerprint: noFingerprint }),
+    pendingText({ token, startedAt: at, fingerprint: mine }),
+    completeText({ token, completedAt: at, fingerprint: noFingerprint, result: '{"n":1}' }),
+    completeText({ token, completedAt: at, fingerprint: mine, result: '{"n":1}' }),
+    completeText({ token, completedAt: at, fingerprint: mine, unstored: "unserializable" }),
+  ];
+
+  test.each(whole)("no truncation of %s runs the handler again", async (text) => {
+    for (const where of [[true], [true, true, false]]) {
+      for (let length = 0; length < text.length; length++) {
+        const cut = text.slice(0, length);
+        const { outcome, runs, stands } = await runOver(cut, where, "mine");
+        expect(runs(), cut).toBe(0);
+        // The record of a run without a value is one with no text: only that can be cut out of another.
+        if (/ $/.test(cut) && parseRecord(cut)) continue;
+        expect(stands(), cut).toEqual(where.map((there) => (there ? cut : null)));
+        expect(outcome, cut).toHaveProperty("error");
+        expectTyped(
+          (outcome as { error: unknown }).error,
+          "RECORD_CORRUPT",
+          "FINGERPRINT_MISMATCH",
+          "IN_PROGRESS",
+        );
+      }
+    }
+  });
+
+  test("nothing else that stands there is run over, or spread", async () => {
+    const near = fc
+      .tuple(fc.constantFrom(...whole), fc.nat(120), fc.string({ unit: "binary", maxLength: 3 }))
+      .map(([text, place, more]) => text.slice(0, place) + more + text.slice(place + 1));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(near, fc.string({ unit: "binary" })),
+        fc.boolean(),
+        async (text, minority) => {
+          const where = minority ? [false, true, false] : [true, true, true];
+          const { outcome, runs, stands } = await runOver(text, where);
+          if (resultIn(text)) {
+            expect(outcome).toHaveProperty("value.status", "replayed");
+            return;
+          }
+          // A minority keeps nobody from running, and is overruled by what ran.
+          if (minority && runs() === 1) {
+            expect(outcome).toEqual({ value: { status: "executed", value: 1 } });
+            return;
+          }
+          expect(runs()).toBe(0);
+          const { error } = outcome as { error: unknown };
+          expectTyped(error, "RECORD_CORRUPT", "IN_PROGRESS", "RESULT_UNAVAILABLE");
+          if ((error as RedlockError).code === "RESULT_UNAVAILABLE") {
+            expect(parseRecord(text)).toHaveProperty("unstored");
+            return;
+          }
+          expect(stands()).toEqual(where.map((there) => (there ? text : null)));
+        },
+      ),
+      seeded<[string, boolean]>(60, [
+        [`C1 ${token} ${at} - {"n"`, true],
+        [`C1 ${token} ${at} - {"n"`, false],
+      ]),
+    );
+  });
+});
+
+/** What a record of the default codec gives back. */
+function resultIn(text: string): { readonly value: unknown } | undefined {
+  const record = parseRecord(text);
+  if (record?.state !== "complete" || record.result === undefined) return undefined;
+  try {
+    return { value: record.result === "" ? undefined : JSON.parse(record.result) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,250 @@
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../support/random.ts";
+import { explains } from "./brute-force.ts";
+import { explain, linearizable, linearizableEach, type Operation, partition } from "./checker.ts";
+import { looseCounterModel, type RegisterInput, registerModel, span } from "./operations.ts";
+
+type Access = Operation<RegisterInput, number | true>;
+
+const write = (invoked: number, returned: number, value: number): Access =>
+  span(invoked, returned, { input: { kind: "write", value }, output: true });
+const read = (invoked: number, returned: number, value: number): Access =>
+  span(invoked, returned, { input: { kind: "read" }, output: value });
+const unknownWrite = (invoked: number, returned: number, value: number): Access =>
+  span(invoked, returned, { input: { kind: "write", value } });
+const unknownRead = (invoked: number, returned: number): Access =>
+  span(invoked, returned, { input: { kind: "read" } });
+
+const good: Record<string, Access[]> = {
+  "nothing at all": [],
+  "a read of what was written": [write(0, 1, 7), read(2, 3, 7)],
+  "a read beside a write sees the old value": [write(0, 5, 7), read(1, 2, 0)],
+  "a read beside a write sees the new value": [write(0, 5, 7), read(1, 2, 7)],
+  "writes side by side, in either order": [write(0, 5, 1), write(0, 5, 2), read(6, 7, 1)],
+  "a read that ends when a write begins is beside it": [write(3, 4, 7), read(1, 3, 7)],
+  "a write that ends when a read begins is beside it": [write(0, 2, 7), read(2, 3, 0)],
+  "operations at one instant": [write(1, 1, 7), read(1, 1, 0), read(1, 1, 7)],
+  "an unknown write that is never seen": [unknownWrite(0, Infinity, 7), read(1, 2, 0), read(8, 9, 0)],
+  "an unknown write that is seen at once": [unknownWrite(0, Infinity, 7), read(1, 2, 7)],
+  "an unknown write that is seen late": [unknownWrite(0, Infinity, 7), read(1, 2, 0), read(8, 9, 7)],
+  "a late unknown write over an acknowledged one": [
+    unknownWrite(0, Infinity, 7),
+    write(1, 2, 8),
+    read(3, 4, 8),
+    read(5, 6, 7),
+  ],
+  // The order first tried uses it up before the state is reached from which it is needed.
+  "an unknown write that must be saved for later": [
+    write(0, 10, 7),
+    write(0, 10, 5),
+    read(0, 10, 7),
+    unknownWrite(0, Infinity, 7),
+    read(11, 12, 7),
+    write(13, 14, 8),
+    read(15, 16, 8),
+    read(17, 18, 7),
+  ],
+  "an unknown write with an end that happened": [unknownWrite(0, 2, 7), read(3, 4, 7)],
+  "an unknown write with an end that did not happen": [unknownWrite(0, 2, 7), read(3, 4, 0)],
+  "an unknown read": [unknownRead(0, 1), write(2, 3, 7), unknownRead(4, Infinity)],
+  "a known outcome that may come any time": [write(0, Infinity, 7), read(1, 2, 0), read(3, 4, 7)],
+};
+
+const bad: Record<string, Access[]> = {
+  "a stale read": [write(0, 1, 7), read(2, 3, 0)],
+  "a lost update": [write(0, 1, 1), write(2, 3, 2), read(4, 5, 1)],
+  "a value from nowhere": [write(0, 1, 1), read(2, 3, 9)],
+  "a value from the future": [read(0, 1, 7), write(2, 3, 7)],
+  "new, then old": [write(0, 9, 7), read(1, 2, 7), read(3, 4, 0)],
+  "two readers that disagree about the order": [
+    write(0, 9, 1),
+    write(0, 9, 2),
+    read(1, 2, 1),
+    read(3, 4, 2),
+    read(5, 6, 1),
+  ],
+  "an unknown write that is seen twice": [
+    unknownWrite(0, Infinity, 7),
+    read(1, 2, 7),
+    write(3, 4, 8),
+    read(5, 6, 8),
+    read(7, 8, 7),
+  ],
+  "an unknown write that is seen before it was invoked": [read(0, 1, 7), unknownWrite(2, Infinity, 7)],
+  "an unknown write that is seen and taken back": [
+    unknownWrite(0, Infinity, 7),
+    read(1, 2, 7),
+    read(3, 4, 0),
+  ],
+  "an unknown write with an end that happens after it": [unknownWrite(0, 2, 7), read(3, 4, 0), read(5, 6, 7)],
+  "a known outcome that never shows": [write(0, Infinity, 7), read(1, 2, 0), unknownRead(3, 4)].concat(
+    write(5, 6, 8),
+    read(7, 8, 8),
+    read(9, Infinity, 0),
+  ),
+};
+
+describe("linearizable", () => {
+  for (const [title, history] of Object.entries(good)) {
+    it(`accepts ${title}`, () => {
+      const result = linearizable(registerModel, history);
+      expect(result.verdict).toBe("yes");
+      if (result.verdict !== "yes") return;
+      expect(explains(registerModel, result.order)).toBe(true);
+      const known = history.filter(({ output }) => output !== undefined);
+      expect(result.order).toEqual(expect.arrayContaining(known));
+      expect(new Set(result.order).size).toBe(result.order.length);
+    });
+  }
+  for (const [title, history] of Object.entries(bad)) {
+    it(`refuses ${title}`, () => {
+      expect(linearizable(registerModel, history).verdict).toBe("no");
+    });
+  }
+
+  it("does not depend on how the operations are listed", () => {
+    for (const history of Object.values(good)) {
+      expect(linearizable(registerModel, [...history].reverse()).verdict).toBe("yes");
+    }
+    for (const history of Object.values(bad)) {
+      expect(linearizable(registerModel, [...history].reverse()).verdict).toBe("no");
+    }
+  });
+
+  it("follows every state that an outcome may lead to", () => {
+    const draw = (at: number) => span(at, at + 1, { input: "draw" as const, output: true as const });
+    const look = (at: number, output: number) => span(at, at + 1, { input: "look" as const, output });
+    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 3), look(6, 3)]).verdict).toBe("yes");
+    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 2), look(6, 4)]).verdict).toBe("no");
+    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 5)]).verdict).toBe("no");
+  });
+
+  it("refuses times that are none", () => {
+    expect(() => linearizable(registerModel, [write(2, 1, 7)])).toThrow(RangeError);
+    expect(() => linearizable(registerModel, [write(Number.NaN, 1, 7)])).toThrow(RangeError);
+  });
+
+  it("says undecided, and never yes, when the bound is reached", () => {
+    const writes = Array.from({ length: 12 }, (_, value) => write(0, 10, value + 1));
+    const impossible = [...writes, read(11, 12, 99)];
+    const cut = linearizable(registerModel, impossible, { limit: 1_000 });
+    expect(cut).toEqual({ verdict: "undecided", explored: 1_000 });
+    expect(explain(cut)).toBe("undecided: gave up after 1000 configurations");
+    // The same search with room decides; 12 · 2¹¹ + 1 sets and last writes can be told apart.
+    expect(linearizable(registerModel, impossible)).toMatchObject({
+      verdict: "no",
+      explored: 12 * 2 ** 11 + 1,
+    });
+    expect(linearizable(registerModel, [...writes, read(11, 12, 5)], { limit: 5 }).verdict).toBe("undecided");
+    expect(linearizable(registerModel, writes, { limit: 13 }).verdict).toBe("yes");
+    expect(linearizable(registerModel, writes, { limit: 12 }).verdict).toBe("undecided");
+  });
+
+  it("grows with the history, not exponentially, at low concurrency", () => {
+    const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+    const history = registerRun(seededRandom(seed), 1_500);
+    const result = linearizable(registerModel, history);
+    expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe("yes");
+    expect(result.explored, `SEED=${seed}`).toBeLessThan(100 * history.length);
+    // A read of what nobody wrote, late in the run: everything before it is searched.
+    const late = history.filter(({ input }) => input.kind === "read").at(-1);
+    const broken = history.map((access) => (access === late ? { ...access, output: -1 } : access));
+    const refused = linearizable(registerModel, broken);
+    expect(refused.verdict, `SEED=${seed}`).toBe("no");
+    expect(refused.explored, `SEED=${seed}`).toBeLessThan(100 * history.length);
+  });
+
+  it("decides a run with a hundred unknown writes", () => {
+    const unknown = Array.from({ length: 100 }, (_, value) => unknownWrite(value, Infinity, value + 1));
+    const reads = Array.from({ length: 100 }, (_, value) => read(200 + value, 200 + value, 100 - value));
+    expect(linearizable(registerModel, [...unknown, ...reads]).verdict).toBe("yes");
+    const twice = [...unknown, ...reads, read(400, 401, 50)];
+    expect(linearizable(registerModel, twice).verdict).toBe("no");
+  });
+});
+
+describe("linearizableEach", () => {
+  it("checks every resource on its own", () => {
+    const histories = new Map([
+      ["a", [write(0, 1, 7), read(2, 3, 7)]],
+      ["b", [read(2, 3, 0)]],
+    ]);
+    expect(linearizableEach(registerModel, histories).verdict).toBe("yes");
+    expect(linearizableEach(registerModel, histories, { limit: 2 }).verdict).toBe("undecided");
+    histories.set("c", [read(2, 3, 7)]);
+    const { verdict, results } = linearizableEach(registerModel, histories, { limit: 2 });
+    expect(verdict).toBe("no");
+    expect([...results].map(([resource, result]) => [resource, result.verdict])).toEqual([
+      ["a", "undecided"],
+      ["b", "yes"],
+      ["c", "no"],
+    ]);
+  });
+});
+
+describe("partition", () => {
+  it("keeps every item, in order, under its name", () => {
+    const parts = partition(["a1", "b1", "a2"], (item) => item[0]!);
+    expect([...parts]).toEqual([
+      ["a", ["a1", "a2"]],
+      ["b", ["b1"]],
+    ]);
+  });
+});
+
+describe("explain", () => {
+  it("tells how far it came and what could not come next", () => {
+    const history = [
+      ...Array.from({ length: 10 }, (_, at) => write(at, at + 0.5, at)),
+      read(20, 21, 9),
+      read(22, 25, 3),
+      read(23, 24, 4),
+      read(26, 27, 5),
+    ];
+    const text = explain(linearizable(registerModel, history));
+    expect(text.split("\n")).toEqual([
+      "not linearizable (12 configurations); the best order explains 11 operations:",
+      "  … 3 before",
+      ...[3, 4, 5, 6, 7, 8, 9].map((at) => `  p: {"kind":"write","value":${at}} → true, ${at} … ${at}.5`),
+      '  p: {"kind":"read"} → 9, 20 … 21',
+      "then the state is 9, and none of these can come next:",
+      '  p: {"kind":"read"} → 3, 22 … 25',
+      '  p: {"kind":"read"} → 4, 23 … 24',
+    ]);
+  });
+
+  it("is short about what is right", () => {
+    const text = explain(linearizable(registerModel, [write(0, 1, 7), unknownWrite(0, Infinity, 8)]));
+    expect(text).toBe("linearizable (2 configurations): 1 operations");
+  });
+});
+
+/** What four processes may see of a correct register; some writes are of unknown outcome. */
+function registerRun(random: () => number, length: number): Access[] {
+  const free = [0, 0, 0, 0];
+  const history: { access: Access; effectAt: number }[] = [];
+  for (let count = 0; count < length; count += 1) {
+    const process = free.indexOf(Math.min(...free));
+    const invoked = free[process]! + random();
+    const returned = invoked + random();
+    free[process] = returned;
+    const effectAt = invoked + random() * (returned - invoked);
+    const kind = random();
+    const access =
+      kind < 0.5
+        ? read(invoked, returned, 0)
+        : kind < 0.99
+          ? write(invoked, returned, count)
+          : unknownWrite(invoked, Infinity, count);
+    // An unknown write may take effect long after its process gave it up, or never.
+    history.push({ access, effectAt: kind < 0.99 ? effectAt : invoked + random() * 2 * length });
+  }
+  let value = 0;
+  return history
+    .sort((a, b) => a.effectAt - b.effectAt)
+    .map(({ access }) => {
+      if (access.input.kind === "read") return { ...access, output: value };
+      value = access.input.value;
+      return access;
+    });
+}

@@ -1,0 +1,278 @@
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../support/random.ts";
+import { explain, linearizable, linearizableEach } from "./checker.ts";
+import {
+  type AccessRecord,
+  type Delivery,
+  fencedHistory,
+  type GrantRecord,
+  grantHistory,
+} from "./history.ts";
+import { fencedRegisterModel, lockModel } from "./models.ts";
+
+/** Granted at 1, valid until 100. */
+const first: GrantRecord = { resource: "r", holder: "a", invoked: 0, acquired: 1, validUntil: 100 };
+const freed = (invoked: number, returned: number, released?: boolean) => ({
+  releaseInvoked: invoked,
+  releaseReturned: returned,
+  released,
+});
+const second = (invoked: number, acquired: number): GrantRecord => ({
+  ...first,
+  holder: "b",
+  invoked,
+  acquired,
+  validUntil: acquired + 100,
+});
+const verdictOf = (records: readonly GrantRecord[], delivery?: Delivery) =>
+  linearizableEach(lockModel, grantHistory(records, delivery)).verdict;
+
+describe("grantHistory", () => {
+  const good: Record<string, GrantRecord[]> = {
+    "a second holder after the release": [{ ...first, ...freed(2, 3, true) }, second(4, 5)],
+    "a second holder after the validity": [first, second(2, 100)],
+    "a second holder on another resource": [first, { ...second(2, 3), resource: "s" }],
+    "a second holder after a release of unknown outcome": [{ ...first, ...freed(2, 3) }, second(2, 4)],
+    "a second holder after a release that never returned": [{ ...first, releaseInvoked: 2 }, second(3, 4)],
+    "a late release that freed it": [{ ...first, ...freed(150, 160, true) }, second(2, 155)],
+    "a late release that found nothing": [{ ...first, ...freed(150, 160, false) }, second(2, 101)],
+    "a late release of unknown outcome": [{ ...first, ...freed(150, 160) }, second(2, 101)],
+    "a client that comes again": [
+      { ...first, ...freed(2, 3, true) },
+      { ...second(4, 5), holder: "a" },
+    ],
+    "an acquire of unknown outcome": [{ resource: "r", holder: "b", invoked: 0 }, first],
+    "an extension": [
+      { ...first, extensions: [{ invoked: 50, returned: 51, extended: true }] },
+      second(2, 100),
+    ],
+    "an extension of unknown outcome": [{ ...first, extensions: [{ invoked: 50 }] }, second(2, 100)],
+    "an extension lost after the validity": [
+      { ...first, extensions: [{ invoked: 99, returned: 120, extended: false }] },
+      second(2, 110),
+    ],
+    "two grants of one owner": [
+      { ...first, owner: "o", ...freed(50, 51, true) },
+      { ...second(10, 11), owner: "o", ...freed(60, 61, false) },
+      { ...second(40, 52), holder: "c" },
+    ],
+    "an owner's acquire of unknown outcome that brought its hold back": [
+      { ...first, owner: "o", ...freed(250, 251, true) },
+      { resource: "r", holder: "b", owner: "o", invoked: 5 },
+      { ...second(100, 101), holder: "c", validUntil: 200 },
+    ],
+  };
+  const bad: Record<string, GrantRecord[]> = {
+    "a second holder within the validity": [first, second(2, 99)],
+    "a second holder before the release": [{ ...first, ...freed(5, 6, true) }, second(2, 4)],
+    "a second holder before a release of unknown outcome": [{ ...first, ...freed(5, 6) }, second(2, 4)],
+    "a second holder before a late release that freed it": [
+      { ...first, ...freed(150, 160, true) },
+      second(2, 149),
+    ],
+    "a second holder before the validity, the release late and unknown": [
+      { ...first, ...freed(150, 160) },
+      second(2, 99),
+    ],
+    "a release within the validity that found nothing": [{ ...first, ...freed(2, 3, false) }],
+    "an extension lost within the validity": [
+      { ...first, extensions: [{ invoked: 50, returned: 51, extended: false }] },
+    ],
+    "an extension while another holds": [
+      { ...first, extensions: [{ invoked: 150, returned: 151, extended: true }] },
+      second(2, 120),
+    ],
+    "two grants of one client": [first, { ...second(2, 3), holder: "a" }],
+    "two owners": [
+      { ...first, owner: "o" },
+      { ...second(2, 3), owner: "p" },
+    ],
+    "another holder while one of an owner's grants is valid": [
+      { ...first, owner: "o" },
+      { ...second(10, 11), owner: "o" },
+      { ...second(40, 105), holder: "c" },
+    ],
+  };
+  for (const [title, records] of Object.entries(good)) {
+    it(`explains ${title}`, () => {
+      for (const history of grantHistory(records).values()) {
+        const result = linearizable(lockModel, history);
+        expect(result.verdict, explain(result)).toBe("yes");
+      }
+    });
+  }
+  for (const [title, records] of Object.entries(bad)) {
+    it(`does not explain ${title}`, () => {
+      expect(verdictOf(records)).toBe("no");
+      expect(verdictOf([...records].reverse())).toBe("no");
+    });
+  }
+
+  it("lets a duplicated release free what it then finds gone, but nothing before and nothing after it", () => {
+    const released = { ...first, ...freed(10, 20, false) };
+    expect(verdictOf([released])).toBe("no");
+    expect(verdictOf([released], { duplicates: true })).toBe("yes");
+    expect(verdictOf([released, second(2, 11)], { duplicates: true })).toBe("yes");
+    expect(verdictOf([released, second(2, 9)], { duplicates: true })).toBe("no");
+    expect(verdictOf([{ ...first, ...freed(10, 20) }, second(2, 9)], { duplicates: true })).toBe("no");
+  });
+
+  it("insists on the end of a grant", () => {
+    const { validUntil: _, ...endless } = first;
+    expect(() => grantHistory([endless])).toThrow(/without validUntil/);
+  });
+
+  it("is checked in a number of steps near its length", () => {
+    // The same unless asked otherwise: how many steps it takes depends on the history.
+    const seed = Number(process.env.SEED ?? 2_026);
+    const records = lockRun(seededRandom(seed), 1_500);
+    const history = grantHistory(records).get("r")!;
+    const result = linearizable(lockModel, history);
+    expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe("yes");
+    expect(result.explored, `SEED=${seed}`).toBeLessThan(20 * history.length);
+    // The last two hold at once.
+    const { validUntil, acquired } = records.at(-1)!;
+    const intruder = {
+      ...records.at(-1)!,
+      holder: "intruder",
+      invoked: acquired!,
+      acquired: validUntil! - 1,
+    };
+    const refused = linearizable(lockModel, grantHistory([...records, intruder]).get("r")!);
+    expect(refused.verdict, `SEED=${seed}`).toBe("no");
+    expect(refused.explored, `SEED=${seed}`).toBeLessThan(20 * history.length);
+  });
+});
+
+describe("fencedHistory", () => {
+  const grants = [
+    { ...first, fence: 5, ...freed(40, 41, true) },
+    { ...second(50, 51), fence: 6 },
+  ];
+  const access = (
+    at: number,
+    record: Partial<AccessRecord> & Pick<AccessRecord, "access">,
+  ): AccessRecord => ({
+    resource: "r",
+    holder: "a",
+    invoked: at,
+    returned: at + 1,
+    ...record,
+  });
+  const verdict = (records: readonly GrantRecord[], accesses: readonly AccessRecord[]) =>
+    linearizableEach(fencedRegisterModel(0), fencedHistory(records, accesses)).verdict;
+
+  it("explains a read, a change and a write under each fence", () => {
+    const accesses = [
+      access(10, { access: { kind: "open", fence: 5 }, accepted: true, value: 0 }),
+      access(20, { access: { kind: "write", fence: 5, value: 1 }, accepted: true }),
+      access(60, { access: { kind: "open", fence: 6 }, accepted: true, value: 1 }),
+      access(70, { access: { kind: "write", fence: 5, value: 2 }, accepted: false }),
+      access(80, { access: { kind: "read" }, accepted: true, value: 1 }),
+    ];
+    expect(verdict(grants, accesses)).toBe("yes");
+    expect(verdict(grants, accesses.slice(1, 3).reverse())).toBe("yes");
+    expect(verdict(grants, accesses.slice(2, 3))).toBe("no");
+    expect(
+      verdict([], [...accesses, access(90, { ...accesses[3]!, invoked: 90, returned: 91, accepted: true })]),
+    ).toBe("no");
+  });
+
+  it("lets an access of unknown outcome happen late, although its call returned", () => {
+    const lost = access(10, { access: { kind: "write", fence: 5, value: 1 } });
+    const read = (at: number, value: number) =>
+      access(at, { access: { kind: "read" }, accepted: true, value });
+    expect(verdict(grants, [lost, read(20, 0), read(30, 1)])).toBe("yes");
+    expect(verdict(grants, [lost, read(20, 1), read(30, 0)])).toBe("no");
+    expect(verdict(grants, [lost, read(5, 1)])).toBe("no");
+  });
+
+  it("refuses fences that do not increase, and says nothing about grants without one", () => {
+    expect(
+      verdict(
+        [
+          { ...first, fence: 6 },
+          { ...second(50, 51), fence: 6 },
+        ],
+        [],
+      ),
+    ).toBe("no");
+    expect(
+      verdict(
+        [
+          { ...first, fence: 7 },
+          { ...second(50, 51), fence: 6 },
+        ],
+        [],
+      ),
+    ).toBe("no");
+    expect(
+      verdict(
+        [
+          { ...first, fence: 7 },
+          { ...second(0, 51), fence: 6 },
+        ],
+        [],
+      ),
+    ).toBe("yes");
+    expect(verdict([first, second(50, 51)], [])).toBe("yes");
+    expect(
+      verdict(
+        [
+          { ...first, fence: 7 },
+          { resource: "r", holder: "c", invoked: 20, fence: 6 },
+        ],
+        [],
+      ),
+    ).toBe("yes");
+    expect(
+      verdict(
+        [
+          { ...first, fence: 7 },
+          { ...second(50, 51), resource: "s", fence: 6 },
+        ],
+        [],
+      ),
+    ).toBe("yes");
+  });
+});
+
+/** What four clients may see of a correct lock: released, lapsed, extended, of unknown outcome. */
+function lockRun(random: () => number, grants: number): GrantRecord[] {
+  const records: GrantRecord[] = [];
+  let now = 0;
+  const later = (most: number) => {
+    now += random() * most;
+    return now;
+  };
+  for (let count = 0; count < grants; count += 1) {
+    const holder = `client ${Math.floor(random() * 4)}`;
+    const waited = random() * 20;
+    const acquired = later(5);
+    const record: GrantRecord = {
+      resource: "r",
+      holder,
+      invoked: acquired - waited,
+      acquired,
+      validUntil: acquired + 50,
+      extensions: [{ invoked: acquired, returned: acquired + 1, extended: true }],
+    };
+    const fate = random();
+    if (fate < 0.7) {
+      const releaseInvoked = acquired + 1 + random() * 40;
+      now = releaseInvoked;
+      records.push({ ...record, ...freed(releaseInvoked, releaseInvoked + random() * 5, true) });
+      now = releaseInvoked + 5;
+    } else if (fate < 0.8) {
+      now = acquired + 20;
+      records.push({ ...record, ...freed(now, now + 3) });
+    } else if (fate < 0.9) {
+      now = acquired + 60;
+      records.push({ ...record, ...freed(now, now + 3, false) });
+    } else {
+      now = acquired + 50;
+      records.push(record, { resource: "r", holder: "client 9", invoked: now });
+    }
+  }
+  return records;
+}

@@ -1,0 +1,239 @@
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../support/random.ts";
+import { explain, linearizable, type Operation } from "./checker.ts";
+import { countingSemaphoreRun, slotSemaphoreRun } from "./counting-semaphore.ts";
+import { grantHistory } from "./history.ts";
+import {
+  type FencedInput,
+  type FencedOutput,
+  fencedRegisterModel,
+  type HoldInput,
+  lockModel,
+  semaphoreModel,
+} from "./models.ts";
+import { span } from "./operations.ts";
+
+type Holding = Operation<HoldInput, boolean>;
+
+const acquire = (
+  holder: string,
+  invoked: number,
+  returned: number,
+  output: boolean | undefined = true,
+): Holding => span(invoked, returned, { input: { kind: "acquire", holder, grant: holder }, output });
+const unknownAcquire = (holder: string, invoked: number): Holding =>
+  span(invoked, Infinity, { input: { kind: "acquire", holder, grant: holder } });
+const joined = (holder: string, grant: string, invoked: number, returned: number): Holding =>
+  span(invoked, returned, { input: { kind: "acquire", holder, grant }, output: true });
+const end = (holder: string, from: number, grant: string = holder): Holding =>
+  span(from, Infinity, { input: { kind: "end", holder, grant } });
+const extend = (holder: string, invoked: number, returned: number, output: boolean): Holding =>
+  span(invoked, returned, { input: { kind: "extend", holder }, output });
+const release = (holder: string, invoked: number, returned: number, output?: boolean): Holding =>
+  span(invoked, returned, { input: { kind: "release", holder }, output });
+
+describe("lockModel", () => {
+  const good: Record<string, Holding[]> = {
+    "one holder after the other": [acquire("a", 0, 1), release("a", 2, 3, true), acquire("b", 4, 5)],
+    "an acquire beside the release": [acquire("a", 0, 1), release("a", 2, 9, true), acquire("b", 3, 4)],
+    "an acquire that waits for the end": [acquire("a", 0, 1), end("a", 10), acquire("b", 2, 11)],
+    "a refusal, which has no effect": [
+      acquire("b", 0, 1, false),
+      acquire("a", 0, 1),
+      acquire("b", 2, 3, false),
+    ],
+    "a late release that finds its hold": [acquire("a", 0, 1), end("a", 5), release("a", 50, 51, true)],
+    "a late release that finds nothing": [acquire("a", 0, 1), end("a", 5), release("a", 6, 7, false)],
+    "a release of unknown outcome that freed it": [
+      acquire("a", 0, 1),
+      release("a", 2, Infinity),
+      acquire("b", 3, 4),
+    ],
+    "an acquire of unknown outcome that took nothing": [unknownAcquire("a", 0), acquire("b", 1, 2)],
+    "an acquire of unknown outcome that was seen": [unknownAcquire("a", 0), release("a", 5, 6, true)],
+    "an acquire of unknown outcome that ended": [
+      unknownAcquire("a", 0),
+      end("a", 0),
+      extend("a", 1, 2, true),
+      acquire("b", 3, 4),
+    ],
+    "an extension while it holds": [acquire("a", 0, 1), extend("a", 2, 3, true), end("a", 20)],
+    "an extension lost after the end": [acquire("a", 0, 1), end("a", 10), extend("a", 9, 12, false)],
+    "an owner that joins its own hold": [
+      joined("o", "1", 0, 1),
+      joined("o", "2", 2, 3),
+      release("o", 4, 5, true),
+      release("o", 6, 7, false),
+      acquire("b", 8, 9),
+    ],
+    "an owner's hold that lasts as long as its last grant": [
+      joined("o", "1", 0, 1),
+      joined("o", "2", 2, 3),
+      end("o", 10, "1"),
+      end("o", 20, "2"),
+      extend("o", 15, 16, true),
+      acquire("b", 17, 21),
+    ],
+  };
+  const bad: Record<string, Holding[]> = {
+    "two holders at once": [acquire("a", 0, 1), acquire("b", 2, 3)],
+    "a holder before the other's validity is over": [acquire("a", 0, 1), end("a", 10), acquire("b", 2, 9)],
+    "a holder before the other's release": [acquire("a", 0, 1), acquire("b", 2, 3), release("a", 4, 5, true)],
+    "a release that freed what another had taken over": [
+      acquire("a", 0, 1),
+      end("a", 5),
+      acquire("b", 6, 7),
+      release("a", 8, 9, true),
+    ],
+    "a hold that was gone within its validity": [acquire("a", 0, 1), end("a", 10), release("a", 2, 3, false)],
+    "an extension lost within the validity": [acquire("a", 0, 1), end("a", 10), extend("a", 2, 3, false)],
+    "an extension of what another has": [
+      acquire("a", 0, 1),
+      end("a", 5),
+      acquire("b", 6, 7),
+      extend("a", 8, 9, true),
+    ],
+    "two releases that both freed it": [
+      acquire("a", 0, 1),
+      release("a", 2, 3, true),
+      release("a", 4, 5, true),
+    ],
+    "an owner's hold that ended with the first of its grants": [
+      joined("o", "1", 0, 1),
+      joined("o", "2", 2, 3),
+      end("o", 10, "1"),
+      end("o", 20, "2"),
+      acquire("b", 11, 19),
+    ],
+  };
+  table(lockModel, good, bad);
+});
+
+describe("semaphoreModel", () => {
+  const good = {
+    "as many holders as permits": [
+      acquire("a", 0, 1),
+      acquire("b", 0, 1),
+      release("a", 2, 3, true),
+      acquire("c", 4, 5),
+    ],
+    "a holder after another's end": [acquire("a", 0, 1), acquire("b", 0, 1), end("b", 5), acquire("c", 4, 6)],
+  };
+  const bad = {
+    "one holder more than permits": [
+      acquire("a", 0, 1),
+      acquire("b", 0, 1),
+      acquire("c", 2, 3),
+      release("a", 4, 5, true),
+    ],
+    "two new holders for one release": [
+      acquire("a", 0, 1),
+      acquire("b", 0, 1),
+      release("a", 2, 3, true),
+      acquire("c", 4, 5),
+      acquire("d", 4, 5),
+    ],
+  };
+  table(semaphoreModel(2), good, bad);
+
+  it("refuses runs in which endpoints count holders, exactly when they admit too many", () => {
+    const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+    const random = seededRandom(seed);
+    const seen = { 1: 0, 2: 0, 3: 0 };
+    for (let count = 0; count < 300; count += 1) {
+      const { records, most } = countingSemaphoreRun(random, 2);
+      const result = linearizable(semaphoreModel(2), grantHistory(records).get("s") ?? []);
+      expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe(most > 2 ? "no" : "yes");
+      seen[most as keyof typeof seen] += 1;
+    }
+    expect(seen[3], `SEED=${seed}`).toBeGreaterThan(20);
+    expect(seen[2], `SEED=${seed}`).toBeGreaterThan(20);
+  });
+
+  it("accepts runs in which every permit is a lock", () => {
+    const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+    const random = seededRandom(seed);
+    let full = 0;
+    for (let count = 0; count < 300; count += 1) {
+      const { records, most } = slotSemaphoreRun(random, 2);
+      const result = linearizable(semaphoreModel(2), grantHistory(records).get("s") ?? []);
+      expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe("yes");
+      full += Number(most === 2);
+    }
+    expect(full, `SEED=${seed}`).toBeGreaterThan(20);
+  });
+});
+
+describe("fencedRegisterModel", () => {
+  type Guarded = Operation<FencedInput, FencedOutput>;
+  const grant = (fence: number, invoked: number, returned: number): Guarded =>
+    span(invoked, returned, { input: { kind: "grant", fence }, output: { accepted: true } });
+  const open = (fence: number, at: number, output?: FencedOutput): Guarded =>
+    span(at, output ? at + 1 : Infinity, { input: { kind: "open", fence }, output });
+  const write = (fence: number, value: number, at: number, accepted?: boolean): Guarded => {
+    const output = accepted === undefined ? undefined : { accepted };
+    return span(at, output ? at + 1 : Infinity, { input: { kind: "write", fence, value }, output });
+  };
+  const read = (value: number, at: number): Guarded =>
+    span(at, at + 1, { input: { kind: "read" }, output: { accepted: true, value } });
+  const told = (value: number): FencedOutput => ({ accepted: true, value });
+
+  const good: Record<string, Guarded[]> = {
+    "fences that increase": [grant(5, 0, 1), grant(9, 2, 3)],
+    "concurrent grants in either order": [grant(9, 0, 3), grant(5, 1, 2)],
+    "a holder that opens, reads and writes": [
+      open(1, 0, told(0)),
+      write(1, 7, 2, true),
+      open(2, 4, told(7)),
+      read(7, 6),
+    ],
+    "several writes with one fence": [write(1, 7, 0, true), write(1, 8, 2, true), read(8, 4)],
+    "an old fence refused": [
+      open(2, 0, told(0)),
+      write(1, 7, 2, false),
+      open(1, 4, { accepted: false }),
+      read(0, 6),
+    ],
+    "an open of unknown outcome that refuses an old fence": [open(2, 0), write(1, 7, 2, false)],
+    "an open of unknown outcome that did not": [open(2, 0), write(1, 7, 2, true)],
+    "a write of unknown outcome that came late": [write(1, 7, 0), read(0, 2), open(1, 4, told(7))],
+    "a write of unknown outcome that an open shut out": [write(1, 7, 0), open(2, 2, told(0)), read(0, 4)],
+    "an open whose value was not looked at": [write(1, 7, 0, true), open(2, 2, { accepted: true })],
+  };
+  const bad: Record<string, Guarded[]> = {
+    "a fence drawn twice": [grant(5, 0, 1), grant(5, 2, 3)],
+    "a fence drawn twice at once": [grant(5, 0, 3), grant(5, 0, 3)],
+    "a fence smaller than an earlier one": [grant(9, 0, 1), grant(5, 2, 3)],
+    "an old fence accepted by a write": [open(2, 0, told(0)), write(1, 7, 2, true)],
+    "an old fence accepted by an open": [write(2, 7, 0, true), open(1, 2, told(7))],
+    "a good fence refused": [open(1, 0, told(0)), write(2, 7, 2, false)],
+    "the fence in use refused": [open(1, 0, told(0)), write(1, 7, 2, false)],
+    "a refused write that shows": [open(2, 0, told(0)), write(1, 7, 2, false), read(7, 4)],
+    "a lost update": [open(1, 0, told(0)), open(2, 2, told(0)), write(1, 1, 4, true), write(2, 1, 6, true)],
+    "an acknowledged write that was lost": [write(1, 7, 0, true), open(2, 2, told(0))],
+    "a write of unknown outcome that came in spite of an open": [
+      write(1, 7, 0),
+      open(2, 2, told(0)),
+      read(7, 4),
+    ],
+  };
+  table(fencedRegisterModel(0), good, bad);
+});
+
+function table<State, Input, Output>(
+  model: Parameters<typeof linearizable<State, Input, Output>>[0],
+  good: Record<string, Operation<Input, Output>[]>,
+  bad: Record<string, Operation<Input, Output>[]>,
+): void {
+  for (const [title, history] of Object.entries(good)) {
+    it(`accepts ${title}`, () => {
+      const result = linearizable(model, history);
+      expect(result.verdict, explain(result)).toBe("yes");
+    });
+  }
+  for (const [title, history] of Object.entries(bad)) {
+    it(`refuses ${title}`, () => {
+      expect(linearizable(model, history).verdict).toBe("no");
+    });
+  }
+}

@@ -1,0 +1,92 @@
+import { Redlock, type RedlockEvent } from "../../../src/index.ts";
+import type { AcquireOptions, WaitUntil } from "../../../src/lock/options.ts";
+import { sleep } from "../../../src/runtime.ts";
+import type { Calls } from "./calls.ts";
+import type { Draw } from "./draw.ts";
+import type { Holds } from "./holds.ts";
+import type { Ledger } from "./ledger.ts";
+import { link } from "./network.ts";
+import type { Process } from "./process.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Wire } from "./wire.ts";
+import type { World } from "./world.ts";
+
+/** One client process with the library in it, and what it needs to be observed. */
+export interface Actor {
+  readonly world: World;
+  readonly scenario: Scenario;
+  readonly process: Process;
+  readonly draw: Draw;
+  readonly redlock: Redlock;
+  readonly wire: Wire;
+  readonly calls: Calls;
+  readonly locks: Holds;
+  readonly claims: Holds;
+  readonly ledger: Ledger;
+  /** Nonces of grants that their holders never meant to give back. */
+  readonly kept: Set<string>;
+  /** All of its world, itself included. */
+  readonly actors: Actor[];
+  sleep(ms: number): Promise<void>;
+}
+
+/** What all actors of a world share. */
+export type Stage = Pick<
+  Actor,
+  "world" | "scenario" | "wire" | "calls" | "locks" | "claims" | "ledger" | "kept" | "actors"
+>;
+
+export function enter(stage: Stage, process: Process): Actor {
+  const { world, scenario, wire } = stage;
+  const endpoints = world.servers.map((server, index) =>
+    link(world, wire, process, server, scenario.verbatim[index]!),
+  );
+  const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
+  const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);
+  const redlock = new Redlock({ endpoints, runtime: process, waitUntil, onEvent });
+  return {
+    ...stage,
+    process,
+    draw: world.draw.fork(),
+    redlock,
+    sleep: (ms) => sleep(process, ms),
+  };
+}
+
+function watchEvent(world: World, process: Process, event: RedlockEvent): void {
+  world.count(`event ${event.type}`);
+  if (event.type !== "acquired") return;
+  // Four requests to an endpoint at most: the script's hash and its text, for the take and for the fence.
+  const most = event.attempts * world.servers.length * 4;
+  if (event.requests <= most) return;
+  world.violate(
+    "requests are bounded",
+    `${process.name} sent ${event.requests} requests in ${event.attempts} attempts`,
+  );
+}
+
+/** Draws how a lock is asked for. */
+export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions & {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly timeout: number;
+  readonly backoff: { readonly min: number; readonly max: number };
+} {
+  const ttl = Math.max(10, Math.floor(scenario.ttl * draw.between(0.5, 2)));
+  // Who holds for longer is asked less often: a simulation of polling shows nothing after the first few rounds.
+  const min = draw.pick([5, 25, 100]) * Math.max(1, scenario.ttl / 300);
+  const wait = scenario.lingering ? 2 * ttl : draw.pick([0, 0, 0, ttl / 2, ttl]);
+  const timeout = scenario.lingering
+    ? ttl / 4
+    : draw.pick([Math.min(1_000, ttl / 3), Math.min(1_000, ttl / 3), ttl, draw.between(5, ttl)]);
+  process.timeout = timeout;
+  return {
+    ttl,
+    wait,
+    timeout,
+    backoff: { min, max: draw.pick([min, 4 * min, 10 * min]) },
+    fencing: scenario.fencing,
+    fenceRetention: scenario.retention?.ms,
+    deadline: draw.chance(0.06) ? process.now() + draw.between(0, 2 * ttl) : undefined,
+  };
+}

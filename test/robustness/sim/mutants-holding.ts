@@ -1,0 +1,347 @@
+import { type Mutant, twoAtOnce, twoHolders } from "./mutant.ts";
+
+/** In how long something may be relied on, how it is renewed, and the fence that comes with it. */
+export const holdingMutants: readonly Mutant[] = [
+  {
+    name: "validity counted from the answers",
+    breaks: "the ttl began when the endpoint executed the request, not when its answer came",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "      elapsed: round.elapsed,\n",
+        replace: "      elapsed: stopwatch(runtime),\n",
+      },
+    ],
+    noticedBy: twoHolders,
+  },
+  {
+    name: "extension counted from the answers",
+    breaks: "the same, at a renewal",
+    patches: [
+      {
+        file: "lock/extend.ts",
+        find: "  validity.renew(ttl, round.elapsed);",
+        replace: "  validity.renew(ttl, stopwatch(settings.runtime));",
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "drift is not subtracted",
+    breaks: "the endpoints' clocks may run faster than the holder's",
+    patches: [
+      {
+        file: "lock/validity.ts",
+        find: "return ttl - (ttl * this.#driftFactor + expiryPrecision);",
+        replace: "return ttl;",
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "wall clock only",
+    breaks: "a wall clock that is set back makes a validity longer",
+    patches: [
+      {
+        file: "runtime.ts",
+        find: "Math.max(runtime.now() - wall, steadyTime(runtime) - start)",
+        replace: "runtime.now() - wall",
+      },
+    ],
+    noticedBy: [...twoAtOnce, "calls end"],
+  },
+  {
+    name: "monotonic clock only",
+    breaks: "a clock that stands still while the process is frozen makes a validity longer",
+    patches: [
+      {
+        file: "runtime.ts",
+        find: "Math.max(runtime.now() - wall, steadyTime(runtime) - start)",
+        replace: "runtime.monotonic() - monotonic",
+      },
+      {
+        file: "runtime.ts",
+        find: "const start = steadyTime(runtime);",
+        replace: "const monotonic = runtime.monotonic(), start = steadyTime(runtime); void [wall, start];",
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "larger total of two clocks",
+    breaks:
+      "one clock is set back, then the other stands still: each total is too small, and so is the larger",
+    patches: [{ file: "runtime.ts", find: "clocks.stoodStill += Math.max(0, step);", replace: "" }],
+    noticedBy: [...twoAtOnce, "holds survive", "a writer is alone", "one owner at a time"],
+  },
+  {
+    name: "no alarm",
+    breaks: "nothing tells the holder of the end while requests hang (node-redlock: quiet after 3 s)",
+    patches: [
+      {
+        file: "lock/validity.ts",
+        find: "this.#cancelAlarm = this.#runtime.timer(Math.min(Math.ceil(left), glance), () => this.#watch());",
+        replace: "this.#cancelAlarm = undefined;",
+      },
+    ],
+    noticedBy: ["validity is honest"],
+  },
+  {
+    name: "alarm without its look once a second",
+    breaks: "a timer stands still while the process is frozen, and comes late by as much",
+    patches: [
+      { file: "lock/validity.ts", find: "Math.min(Math.ceil(left), glance)", replace: "Math.ceil(left)" },
+    ],
+    noticedBy: ["validity is honest"],
+  },
+  {
+    name: "alarm is not brought forward",
+    breaks: "an extension that shortens the validity leaves the alarm where it was",
+    patches: [{ file: "lock/validity.ts", find: "    if (this.#controller) this.#watch();\n", replace: "" }],
+    noticedBy: ["validity is honest"],
+  },
+  {
+    name: "renewal outlasts the validity",
+    breaks: "a request may take longer than the rest of the lease, and counts then (redlock-universal)",
+    patches: [
+      {
+        file: "lock/extend.ts",
+        find: "Math.min(settings.timeout, validity.remaining())",
+        replace: "settings.timeout",
+      },
+      {
+        file: "lock/extend.ts",
+        find: "  done?.(round);\n  if (validity.loss) throw validity.loss;\n",
+        replace: "  done?.(round);\n",
+      },
+    ],
+    noticedBy: ["validity is honest", ...twoAtOnce],
+  },
+  {
+    name: "validity bounded by the new deadline",
+    breaks:
+      "an extension is believed while it hangs, and its failure noticed after the real end (rueidislock)",
+    patches: [
+      {
+        file: "lock/extend.ts",
+        find: "if (validity.budgetOf(ttl) < validity.remaining()) validity.renew(",
+        replace: "validity.renew(",
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "unanswered shorter extension is not believed",
+    breaks: "an extension that shortens the ttl may have been executed although nobody answered",
+    patches: [
+      {
+        file: "lock/extend.ts",
+        find: "if (validity.budgetOf(ttl) < validity.remaining()) validity.renew(",
+        replace: "if (settings.ttl < 0) validity.renew(",
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "shorter extensions are forgotten",
+    breaks: "a shorter extension that is executed late cuts a longer one that was granted",
+    patches: [
+      {
+        file: "lock/lock.ts",
+        find: "if ((this.#shorter.get(name) ?? ttl) < ttl) {",
+        replace: "if (ttl < 0) {",
+      },
+    ],
+    noticedBy: twoHolders,
+  },
+  {
+    name: "extensions overtake each other",
+    breaks: "two are sent at once, and the shorter one may be executed last",
+    patches: [
+      {
+        file: "lock/lock.ts",
+        find: "this.#extension.then(() => this.#extend(ttl))",
+        replace: "this.#extend(ttl)",
+      },
+    ],
+    noticedBy: twoHolders,
+  },
+  {
+    name: "extension creates the key again",
+    breaks: "what another held in between is extended, or nobody's key stands (redsync: WithSetNXOnExtend)",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: 'if found[n + 1] or other or (op == "renew" and own < n) then',
+        replace: "if found[n + 1] or other then",
+      },
+    ],
+    noticedBy: [...twoHolders, "withdrawn stays withdrawn"],
+  },
+  {
+    name: "extension takes another's key",
+    breaks: "a renewal that does not compare, and is executed late",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
+        replace:
+          'if found[i] and (op == "renew" or string.sub(found[i], from) == string.sub(value, from)) then',
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "short of validity, extension refuses",
+    breaks: "a held lock with less than 500 ms left cannot be extended (@upstash/lock)",
+    patches: [
+      {
+        file: "lock/extend.ts",
+        find: "  if (validity.loss) throw validity.loss;\n  // Of a shorter",
+        replace: '  if (validity.remaining() < 500) throw validity.lose("too short");\n  // Of a shorter',
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "failed renewal is an unhandled rejection",
+    breaks: "nobody listens to the renewal in the background (redis-semaphore)",
+    patches: [
+      {
+        file: "lock/validity.ts",
+        find: 'if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;',
+        replace: 'if (!isRedlockError(error) || error.code !== "NO_QUORUM") throw error;',
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "stolen lock is extended without a pause",
+    breaks: "a refusal is no loss, and is asked about again at once (node-redlock: 9 900 times)",
+    patches: [
+      {
+        file: "lock/extend.ts",
+        find: '  if (verdict === "refused") throw validity.lose("its token is gone from a quorum");\n',
+        replace: "",
+      },
+      { file: "lock/validity.ts", find: "pause = next();", replace: "pause = 0;" },
+    ],
+    noticedBy: ["requests are bounded", "calls end"],
+  },
+  {
+    name: "failed extension is repeated without a pause",
+    breaks: "while no quorum answers, one request follows the other",
+    patches: [{ file: "lock/validity.ts", find: "pause = next();", replace: "pause = 0;" }],
+    noticedBy: ["requests are bounded", "calls end"],
+  },
+  {
+    name: "short ttl is extended all the time",
+    breaks: "renewal is due a second before the end, also of ttls below a second (redlock-universal)",
+    patches: [
+      {
+        file: "lock/validity.ts",
+        find: "Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1)",
+        replace: "Math.max(this.remaining() - 1_000, 1)",
+      },
+    ],
+    noticedBy: ["requests are bounded", "calls end"],
+  },
+  {
+    name: "held for longer than maxHold",
+    breaks: "who forgets a lock, or hangs, keeps it for ever",
+    patches: [
+      {
+        file: "lock/validity.ts",
+        find: "Math.floor(Math.min(whole, Math.min(options.maxHold, this.#limit) - this.#age()))",
+        replace: "whole",
+      },
+    ],
+    noticedBy: ["waiters are served", "calls end"],
+  },
+  {
+    name: "failed release replaces the outcome",
+    breaks: "using rejects although its routine has returned (node-redlock)",
+    patches: [
+      { file: "redlock.ts", find: "await lock[Symbol.asyncDispose]();", replace: "await lock.release();" },
+    ],
+    noticedBy: ["the routine's outcome wins"],
+  },
+  {
+    name: "using hides the loss",
+    breaks: "using resolves although the lock was lost while its routine ran",
+    patches: [
+      {
+        file: "redlock.ts",
+        find: "      if (signal.aborted) throw signal.reason;\n      return result;",
+        replace: "      void signal;\n      return result;",
+      },
+    ],
+    noticedBy: ["the routine's outcome wins"],
+  },
+  {
+    name: "fence without the raising round",
+    breaks: "a fence that only a minority has seen is handed out",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "if (fences.filter((drawn) => drawn === highest).length < quorumOf(endpoints.length)) {",
+        replace: "if (fences.length < quorumOf(endpoints.length)) {",
+      },
+    ],
+    noticedBy: ["fences increase"],
+  },
+  {
+    name: "smallest fence of the quorum",
+    breaks: "the fence must be no less than any of the quorum's counters",
+    patches: [{ file: "lock/acquire.ts", find: "Math.max(...fences)", replace: "Math.min(...fences)" }],
+    noticedBy: ["fences increase"],
+  },
+  {
+    name: "fence is the client's clock",
+    breaks: "the counter counts for nothing, and clients' clocks differ",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: 'fence = math.max(fence, tonumber(found[i] or 0) + (op == "take" and 1 or 0))',
+        replace: "fence = math.max(fence, 1)",
+      },
+    ],
+    noticedBy: ["fences increase"],
+  },
+  {
+    name: "counter lives as long as the lock",
+    breaks: "an idle resource forgets its fence, and the next clock may be behind",
+    patches: [
+      {
+        file: "lock/options.ts",
+        find: "fenceRetention: Math.max(86_400_000, ttl)",
+        replace: "fenceRetention: ttl",
+      },
+    ],
+    noticedBy: ["fences increase"],
+  },
+  {
+    name: "counter without a ttl",
+    breaks: "the key of every resource that ever was stands for ever",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: 'redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept))',
+        replace: 'redis.call("SET", KEYS[i], fence)',
+      },
+    ],
+    noticedBy: ["every key expires"],
+  },
+  {
+    name: "fence begins again after a loss of memory",
+    breaks: "without the clock nothing keeps fences rising when an endpoint forgets its counter",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "take(call, register, ttl, { least, retention })",
+        replace: "take(call, register, ttl, { least: 1, retention })",
+      },
+    ],
+    noticedBy: ["fences outlive memory"],
+  },
+];

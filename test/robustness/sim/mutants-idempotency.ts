@@ -1,0 +1,199 @@
+import { type Mutant, twoAtOnce } from "./mutant.ts";
+
+/** In the record of a key, and in the run that owns it. */
+export const idempotencyMutants: readonly Mutant[] = [
+  {
+    name: "lost reply to a begin is busy",
+    breaks: "the own record is taken for another's: nobody runs until the lease ends (Powertools)",
+    patches: [
+      {
+        file: "redis/register.ts",
+        find: "if (other === null || other === value) return granted;",
+        replace: "if (other === null) return granted;",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "completes without comparing",
+    breaks: "a late first handler overwrites what the second one did (Powertools, hono-idempotency)",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
+        replace:
+          'if found[i] and (op == "renew" and string.find(ARGV[6], "^[CN]1 ") or string.sub(found[i], from) == string.sub(value, from)) then',
+      },
+    ],
+    noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
+  },
+  {
+    name: "failure deletes whatever stands",
+    breaks: "a late first handler that throws deletes the second's record (node-idempotency)",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: "withdraw(settings, round, (call) => drop(call, own)).done;",
+        replace: "withdraw(settings, round, (call) => drop(call, { ...own, from: 2_048 })).done;",
+      },
+      { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
+    ],
+    noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
+  },
+  {
+    name: "failed handler keeps its key",
+    breaks: "nobody can try again before the lease ends",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: "const free = () => withdraw(settings, round, (call) => drop(call, own)).done;",
+        replace: "const free = () => Promise.resolve();",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "begin keeps what it took",
+    breaks: "contenders that got a part each keep the key from each other",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: "if (!replay) return drop(call, own);",
+        replace: 'if (!replay) return Promise.resolve({ outcome: "lost" });',
+      },
+    ],
+    noticedBy: ["nothing is abandoned", "waiters are served"],
+  },
+  {
+    name: "one expiry for lease and result",
+    breaks: "a crash blocks the key for 24 hours (Powertools)",
+    patches: [
+      {
+        file: "idempotency/store.ts",
+        find: "takeOrRead(call, own, lease)",
+        replace: "takeOrRead(call, own, 86_400_000)",
+      },
+    ],
+    noticedBy: ["waiters are served", "calls end"],
+  },
+  {
+    name: "record without a ttl",
+    breaks: "an option that the client ignores, and records for ever (hono-idempotency on @upstash/redis)",
+    patches: [
+      {
+        file: "redis/register.ts",
+        find: '["SET", keys[0]!, value, "NX", "GET", "PX", ttl]',
+        replace: '["SET", keys[0]!, value, "NX", "GET"]',
+      },
+    ],
+    noticedBy: ["every key expires"],
+  },
+  {
+    name: "told before it is decided",
+    breaks: "a result that a minority has is replayed, while another run may still store another",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: 'else if (!begin.decided && !(await decide(begin))) begin = { kind: "split" };',
+        replace: "",
+      },
+    ],
+    noticedBy: ["replays agree", "a stored result stands"],
+  },
+  {
+    name: "one endpoint decides a result",
+    breaks: "what a single endpoint shows counts as decided",
+    patches: [
+      {
+        file: "idempotency/record.ts",
+        find: "complete.times >= quorum",
+        replace: "complete.times > 0",
+      },
+    ],
+    noticedBy: ["replays agree", "a stored result stands"],
+  },
+  {
+    name: "lease is not checked after the begin",
+    breaks: "a handler begins with nothing left of its lease",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: "if (run.validity.remaining() > 0) return run.execute(handler, attempt);",
+        replace: "return run.execute(handler, attempt);",
+      },
+    ],
+    noticedBy: ["validity is honest", ...twoAtOnce],
+  },
+  {
+    name: "lease counted from the answers",
+    breaks: "the lease began when the endpoint executed the begin, not when its answer came",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: "elapsed: claim.round.elapsed,",
+        replace: "elapsed: stopwatch(settings.runtime),",
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "refused completion counts as stored",
+    breaks: "the first handler is told that its result stands although the second one's does",
+    patches: [
+      {
+        file: "idempotency/store.ts",
+        find: 'return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };',
+        replace: 'return { ...taken, outcome: "granted" };',
+      },
+    ],
+    noticedBy: ["a stored result stands", "replays agree"],
+  },
+  {
+    name: "unstored result is called stored",
+    breaks: "no quorum has the result, and nobody goes on trying",
+    patches: [
+      {
+        file: "idempotency/complete.ts",
+        find: 'if (first.verdict !== "no quorum") return first;',
+        replace: 'return { ...first, verdict: first.verdict === "refused" ? "refused" : "granted" };',
+      },
+    ],
+    noticedBy: ["a stored result stands", "replays agree"],
+  },
+  {
+    name: "result without JSON fails its run",
+    breaks: "the effect has happened, and is repeated by every retry",
+    patches: [
+      {
+        file: "idempotency/result.ts",
+        find: 'return { unstored: "unserializable", error };',
+        replace: "throw error;",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "result too large for the store is sent again and again",
+    breaks: "it is never stored, and the effect is repeated after every lease",
+    patches: [
+      {
+        file: "idempotency/complete.ts",
+        find: 'if (answer?.outcome === "error" && isSizeError(answer.cause)) tooSmall.set(endpoint, answer.cause);',
+        replace: "",
+      },
+    ],
+    noticedBy: ["requests are bounded", "waiters are served"],
+  },
+  {
+    name: "claim outlives the deadline",
+    breaks: "a run that its platform stopped keeps its key for the rest of the lease",
+    patches: [
+      {
+        file: "idempotency/run.ts",
+        find: "Math.ceil(Math.min(ttl, left + timeout))",
+        replace: "Math.ceil(Math.min(ttl, left + 30_000))",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+];

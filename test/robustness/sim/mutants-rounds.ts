@@ -1,0 +1,387 @@
+import { type Mutant, twoAtOnce, twoHolders } from "./mutant.ts";
+
+/** In what a round asks, counts and takes back. */
+export const roundMutants: readonly Mutant[] = [
+  {
+    name: "even split never settles",
+    breaks: "failure needs as many votes as success, so 1 to 1 is neither (node-redlock)",
+    patches: [
+      {
+        file: "quorum/round.ts",
+        find: "  const veto = count - quorum + 1;\n",
+        replace: "  const veto = quorum;\n",
+      },
+      {
+        file: "quorum/round.ts",
+        find: 'return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;',
+        replace: 'return count - granted - pending >= quorum ? "no quorum" : undefined;',
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "no request ends by itself",
+    breaks: "a request without an answer is waited for without a limit (node-redlock: extend hung)",
+    patches: [
+      {
+        file: "quorum/round.ts",
+        find: "runtime.timer(timeout, expire)",
+        replace: "runtime.timer(1e9, expire)",
+      },
+    ],
+    noticedBy: ["calls end", "validity is honest", "waiters are served"],
+  },
+  {
+    name: "quorum of one",
+    breaks: "a quorum that may be set to 1 of 3 (redlock-universal)",
+    patches: [{ file: "quorum/round.ts", find: "return (count >> 1) + 1;", replace: "return 1;" }],
+    noticedBy: [...twoAtOnce, "fences increase"],
+  },
+  {
+    name: "half is a quorum",
+    breaks: "rounding: 2 of 4 endpoints are no majority",
+    patches: [
+      { file: "quorum/round.ts", find: "return (count >> 1) + 1;", replace: "return (count + 1) >> 1;" },
+    ],
+    noticedBy: [...twoAtOnce, "fences increase"],
+  },
+  {
+    name: "outage looks like contention",
+    breaks: "an endpoint that fails counts as one that refuses (redis-semaphore: catch → 0)",
+    patches: [
+      {
+        file: "quorum/round.ts",
+        find: 'else if (answer.outcome !== "error") refused += 1;\n    else onFailure',
+        replace: 'else refused += 1;\n    if (answer.outcome === "error") onFailure',
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "contention looks like an outage",
+    breaks: "a refusal counts as an endpoint that failed",
+    patches: [
+      {
+        file: "quorum/round.ts",
+        find: 'else if (answer.outcome !== "error") refused += 1;',
+        replace: 'else if (answer.outcome !== "error") refused += 0;',
+      },
+      // Else what is known at the end mends it.
+      {
+        file: "lock/acquire.ts",
+        find: "if (held || isRefused(round)) return",
+        replace: "if (held) return",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "failure is called too early",
+    breaks: "the order of answers decides whether the caller is told of contention or of an outage",
+    patches: [
+      {
+        file: "quorum/round.ts",
+        find: "return granted + pending < quorum && refused + pending < veto ?",
+        replace: "return granted + pending < quorum ?",
+      },
+      // Else what is known at the end mends it.
+      {
+        file: "lock/acquire.ts",
+        find: "if (held || isRefused(round)) return",
+        replace: "if (held) return",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "refusal is a grant",
+    breaks: "null, which says that somebody else holds it, counts as done",
+    patches: [
+      {
+        file: "redis/register.ts",
+        find: "if (reply === no) return { outcome: refusal };",
+        replace: "if (reply === no) return granted;",
+      },
+    ],
+    noticedBy: ["a quorum decides", ...twoAtOnce],
+  },
+  {
+    name: "validity is not checked after acquire",
+    breaks: "replies come after the ttl, and it is a lock all the same (node-redlock, redis-semaphore)",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "if (lock.remaining() > 0) return { lock,",
+        replace: "if (lock) return { lock,",
+      },
+    ],
+    noticedBy: ["validity is honest"],
+  },
+  {
+    name: "partial grants are kept",
+    breaks: "a failed round keeps what it took, and the next one fails because of it (node-redlock)",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "const withdrawal = withdraw(withdrawing, round, (call) =>\n      giveBack(call, register, tombstoneRetention),\n    ).done;",
+        replace: "const withdrawal = Promise.resolve();",
+      },
+    ],
+    noticedBy: ["nothing is abandoned", "waiters are served"],
+  },
+  {
+    name: "one nonce for all rounds",
+    breaks: "the withdrawal of one round deletes, late, what the next one took",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "  for (let attempts = 1; ; attempts += 1) {",
+        replace: "  let grant: Grant | undefined;\n  for (let attempts = 1; ; attempts += 1) {",
+      },
+      { file: "lock/acquire.ts", find: "const grant = newGrant(", replace: "grant ??= newGrant(" },
+    ],
+    noticedBy: [...twoHolders, "a quorum decides", "requests are bounded", "waiters are served"],
+  },
+  {
+    name: "timed-out take is not withdrawn",
+    breaks: "an endpoint that did not answer keeps the key (redlock-universal)",
+    patches: [
+      {
+        file: "quorum/rollback.ts",
+        find: "if (refused && !everywhere) return",
+        replace: 'if ((refused || outcome === "error") && !everywhere) return',
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "overtaken withdrawal is not repeated",
+    breaks: "a take that is answered after its withdrawal stands until its ttl",
+    patches: [
+      {
+        file: "quorum/rollback.ts",
+        find: 'if (late.outcome === "held" || late.outcome === "lost") return;',
+        replace: "if (late) return;",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "abort ends the requests",
+    breaks: "an aborted take is executed after its withdrawal, and nobody hears of it",
+    patches: [
+      {
+        file: "quorum/round.ts",
+        find: "    elapsed,\n    votes",
+        replace: "    elapsed,\n    expire,\n    votes",
+      },
+      {
+        file: "quorum/round.ts",
+        find: "const giveUp = () => resolve(undefined);",
+        replace: 'const giveUp = () => resolve(Reflect.get(round, "expire")());',
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "round that is cut short ends its requests",
+    breaks: "a take that is executed a little late stands until its ttl, in its own client's way",
+    patches: [
+      { file: "quorum/round.ts", find: '    decide("no quorum");\n    finish();', replace: "    expire();" },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "contenders wait for a silent endpoint",
+    breaks:
+      "each keeps what it was granted for a whole timeout, meets the others again, and nobody is served",
+    patches: [
+      {
+        file: "quorum/round.ts",
+        find: "return longest && Math.min(timeout, Math.max(scatter, 1.5 * longest));",
+        replace: "return timeout;",
+      },
+    ],
+    noticedBy: ["waiters are served"],
+  },
+  {
+    name: "withdrawal on the caller's signal",
+    breaks: "a cancelled acquire leaves its partial grants (redsync, syncguard)",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "    const register = withdrawnRegister(grant);",
+        replace:
+          "    if (signal?.aborted) throw signal.reason;\n    const register = withdrawnRegister(grant);",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "waits for ever",
+    breaks: "the caller's bound on the waiting is not looked at",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "const left = Math.min(settings.wait, limit) - elapsed();",
+        replace: "const left = limit - elapsed();",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "pause outlasts the waiting",
+    breaks: "the pause between two rounds ends after the time that the caller waits",
+    patches: [
+      {
+        file: "lock/acquire.ts",
+        find: "Math.min(own ?? next(round.elapsed()), most)",
+        replace: "Math.max(own ?? next(round.elapsed()), retryAfter ?? 0)",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "only the first of several resources",
+    breaks: "a lock of two resources takes one",
+    patches: [
+      {
+        file: "lock/lock-request.ts",
+        find: 'const keys = resources.map((resource) => keyOf(prefix, "lock", resource));',
+        replace: 'const keys = [keyOf(prefix, "lock", resources[0]!)];',
+      },
+    ],
+    noticedBy: twoHolders,
+  },
+  {
+    name: "plain commands through a client that repeats",
+    breaks: "a lost reply and a retry: refused while our own key stands (@upstash/lock on @upstash/redis)",
+    patches: [
+      {
+        file: "redis/register.ts",
+        find: "if (call.endpoint.verbatim && isPlain(register)) {\n    return plainly(",
+        replace: "if (isPlain(register)) {\n    return plainly(",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "own value is not recognised",
+    breaks: "a take that is executed twice is refused because of itself (@upstash/lock)",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
+        replace:
+          'if op ~= "take" and found[i] and string.sub(found[i], from) == string.sub(value, from) then',
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "failed acquire withdraws the owner's lock",
+    breaks:
+      "owner state is shared: a second acquire that fails takes the first handle's lock (@upstash/lock)",
+    patches: [
+      {
+        file: "lock/lock-request.ts",
+        find: "{ ...takenRegister(grant), from: 1 }",
+        replace: "takenRegister(grant)",
+      },
+      { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
+    ],
+    noticedBy: twoHolders,
+  },
+  {
+    name: "refresh keeps the first handle's nonce",
+    breaks: "two handles of an owner count on it, and the first one's failed acquire withdraws it",
+    patches: [
+      { file: "redis/register-script.ts", find: "if text ~= value and not", replace: "if false and not" },
+    ],
+    noticedBy: [...twoHolders, "holds survive"],
+  },
+  {
+    name: "release ends whatever its owner holds",
+    breaks: "executed late or twice, it ends the owner's next hold, and a stranger enters",
+    patches: [{ file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" }],
+    noticedBy: [...twoHolders, "holds survive"],
+  },
+  {
+    name: "release deletes whatever stands",
+    breaks: "nobody compares before deleting",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: "    other = found[i] and i or other\n",
+        replace:
+          '    other = found[i] and i or other\n    if op == "drop" then redis.call("DEL", KEYS[i]) end\n',
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "release reads, then deletes",
+    breaks: "between a look at the value and its deletion the lock may become another's",
+    patches: [
+      {
+        file: "redis/register.ts",
+        find: '  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
+        replace:
+          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, registerScript, [key!], ["free", register.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
+      },
+    ],
+    noticedBy: twoAtOnce,
+  },
+  {
+    name: "release always succeeds",
+    breaks: "the caller is told that it was freed, whatever the endpoints say",
+    patches: [
+      { file: "lock/lock.ts", find: 'const freed = verdict === "granted";', replace: "const freed = true;" },
+    ],
+    noticedBy: ["a quorum decides"],
+  },
+  {
+    name: "no tombstone",
+    breaks: "a take that is executed after its withdrawal holds a lock for nobody (the 180 s incident)",
+    patches: [
+      { file: "redis/register-script.ts", find: "if found[n + 1] or other or", replace: "if other or" },
+    ],
+    noticedBy: ["withdrawn stays withdrawn"],
+  },
+  {
+    name: "short-lived tombstone",
+    breaks: "the tombstone is gone before the request that it is for",
+    patches: [
+      {
+        file: "lock/lock-request.ts",
+        find: "export const tombstoneRetention = 60_000;",
+        replace: "export const tombstoneRetention = 50;",
+      },
+    ],
+    noticedBy: ["withdrawn stays withdrawn"],
+  },
+  {
+    name: "release leaves no tombstone",
+    breaks: "a take that is still on its way when the lock is released holds it for nobody",
+    patches: [
+      {
+        file: "lock/lock.ts",
+        find: "const isGuarded = this.#unsettled.includes(call.endpoint.name) ||",
+        replace: "const isGuarded =",
+      },
+    ],
+    noticedBy: ["withdrawn stays withdrawn"],
+  },
+  {
+    name: "late execution undoes an extension",
+    breaks: "a take that is executed a second time brings the end forward",
+    patches: [
+      {
+        file: "redis/register-script.ts",
+        find: 'math.max(redis.call("PTTL", KEYS[i]), ttl)',
+        replace: "ttl",
+      },
+    ],
+    noticedBy: ["validity is honest", ...twoHolders],
+  },
+];

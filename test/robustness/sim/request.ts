@@ -1,0 +1,125 @@
+import type { Command } from "../../../src/endpoints/endpoint.ts";
+import type { Script } from "../../../src/redis/register-script.ts";
+import { announceScript } from "../../../src/sync/debounce.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
+
+/** What a command of the library asks an endpoint for. */
+export interface Request {
+  readonly operation: "take" | "restore" | "renew" | "drop" | "free" | "look" | "announce";
+  readonly keys: readonly string[];
+  /** The whole value, or the pending record. */
+  readonly value: string;
+  /** Where the comparison of values begins. */
+  readonly from: number;
+  readonly tombstone: string | undefined;
+  /** Asks an owner's or a grant's value to stay, and raises counters only. */
+  readonly raises: boolean;
+  /** ms for which the value is to stand, of a register's. */
+  readonly ttl?: number;
+  /** The value is one of a set's. */
+  readonly isMember?: boolean;
+  /** Where a writer that waits is announced, and by what name, if this announces it. */
+  readonly announces?: { readonly key: string; readonly id: string } | undefined;
+  /** What it is about, where that is more than its keys. */
+  readonly about?: string;
+}
+
+/** Reads a command off the wire: simulations judge the library by what it sends, not by what it thinks. */
+export function readRequest(command: Command): Request {
+  const words = command.map(String);
+  const name = words[0]!;
+  if (name === "SET") {
+    const operation = words.includes("IFEQ") ? "renew" : "take";
+    // A take says its value itself; a renewal compares with the one that it replaces.
+    const value = operation === "take" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
+    const ttl = Number(words[words.indexOf("PX") + 1]);
+    return { operation, keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false, ttl };
+  }
+  if (name === "DELEX") {
+    const value = words[words.indexOf("IFEQ") + 1]!;
+    return { operation: "drop", keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false };
+  }
+  if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
+  const count = Number(words[2]);
+  const names = words.slice(3, 3 + count);
+  const args = words.slice(3 + count);
+  if (isScript(words[1]!, slotScript)) return readSlots(names, args);
+  if (isScript(words[1]!, memberScript)) return readMember(names, args);
+  if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
+  if (isScript(words[1]!, queueScript)) return readTicket(names, args);
+  if (isScript(words[1]!, intervalScript)) return readInterval(names, args);
+  if (isScript(words[1]!, announceScript)) return readAnnouncement(names, args);
+  const [operation, value = "", from, keyCount, ttl] = args;
+  return {
+    operation: operation as Request["operation"],
+    keys: names.slice(0, Number(keyCount)),
+    value,
+    from: Number(from),
+    tombstone: names[Number(keyCount)],
+    raises: operation === "renew" && ttl === "0" && count > Number(keyCount),
+    ttl: Number(ttl),
+  };
+}
+
+/** Whether a script is the one that is asked for, by its hash or by its text. */
+function isScript(text: string, { source, sha }: Script): boolean {
+  return text === sha.redis || text === sha.upstash || text.endsWith(source);
+}
+
+function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]): Request {
+  const operation = span === "0" ? "renew" : "take";
+  const keys = span === "0" ? slots : slots.slice(0, Number(span));
+  return { operation, keys, value, from: 1, tombstone: undefined, raises: false, about: limit! };
+}
+
+function readMember(names: string[], args: string[]): Request {
+  const [key, tombstone] = names;
+  const [operation, value = "", , , tombstones, id] = args;
+  return {
+    operation: operation as Request["operation"],
+    keys: [key!],
+    value,
+    // Of a member everything is compared, also where others of its group are welcome.
+    from: 1,
+    tombstone: tombstones === "0" ? undefined : tombstone,
+    raises: false,
+    isMember: true,
+    announces: operation === "take" && id ? { key: names.at(-1)!, id } : undefined,
+  };
+}
+
+function readTicket([lock, , , tombstone]: string[], [value = "", , , ttl]: string[]): Request {
+  const operation = ttl === "0" ? "drop" : "take";
+  return { operation, keys: [lock!], value, from: 1, tombstone, raises: false };
+}
+
+function readInterval([key, , , tombstone]: string[], [value = "", operation]: string[]): Request {
+  return {
+    operation: operation as Request["operation"],
+    keys: [key!],
+    value,
+    from: 1,
+    tombstone,
+    raises: false,
+  };
+}
+
+/** Nothing is taken: what has arrived stays. */
+function readArrival(keys: string[], [value = ""]: string[]): Request {
+  return { operation: "look", keys, value, from: 1, tombstone: undefined, raises: false };
+}
+
+/** Nothing is taken: a call only stands there until a later one comes. */
+function readAnnouncement(keys: string[], [value = ""]: string[]): Request {
+  return { operation: "announce", keys, value, from: 1, tombstone: undefined, raises: false };
+}
+
+/** The part of a value that is new in every round: a lock's nonce, or a run's token. */
+export function nonceOf(value: string): string {
+  const record = /^[PCN]1 (\S+) /.exec(value);
+  return record ? record[1]! : value.slice(0, 33);
+}

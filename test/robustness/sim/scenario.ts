@@ -1,0 +1,166 @@
+import type { Dialect } from "../../../src/endpoints/endpoint.ts";
+import type { Draw } from "./draw.ts";
+import { mixed, type Synchronizer, synchronizers } from "./synchronizers.ts";
+import { fairWeather, type Weather } from "./world.ts";
+
+/** Everything that can go wrong in a simulation, apart from what the weather does to single messages. */
+export const faultKinds = [
+  "link cut",
+  "endpoint cut off",
+  "endpoint slow",
+  "endpoint silent",
+  "endpoint crash",
+  "clock set",
+  "client paused",
+  "client frozen",
+  "client killed",
+] as const;
+
+export type FaultKind = (typeof faultKinds)[number];
+
+/** What a simulation is made of. Each draws a part of what is possible: all at once would hide one by another. */
+export interface Scenario {
+  readonly endpoints: number;
+  readonly dialects: readonly Dialect[];
+  /** By endpoint: whether nobody stands between. */
+  readonly verbatim: readonly boolean[];
+  readonly processes: number;
+  readonly resources: readonly string[];
+  /** ms about which ttls are drawn. */
+  readonly ttl: number;
+  readonly fencing: boolean;
+  /** How many of the calls are made for an owner of two, and not for the call alone. */
+  readonly owned: number;
+  /** What processes do, each as often as it stands here. */
+  readonly work: readonly Work[];
+  /** Whether holders hand what they hold over to other processes. */
+  readonly handing: boolean;
+  /**
+   * How long fences are remembered, in ms, where that is short enough to be seen; and whether clients' clocks are ahead
+   * of the endpoints', or behind.
+   */
+  readonly retention: { readonly ms: number; readonly clocks: "ahead" | "behind" } | undefined;
+  /** Whether holders shorten what they hold, then lengthen it, and rely on that to the end while others wait. */
+  readonly lingering: boolean;
+  /** How many calls each process makes while there are faults, roughly. */
+  readonly calls: number;
+  /** Whether a process ends as soon as it has its answer, or is kept by `waitUntil`. */
+  readonly lifetime: "server" | "waitUntil";
+  readonly faults: readonly FaultKind[];
+  /** ms between two faults, on average. */
+  readonly calm: number;
+  readonly storm: Weather;
+  /** Whether an endpoint is silent while progress is looked at. */
+  readonly silentMinority: boolean;
+}
+
+export type Work = "lock" | "using" | "idempotency" | Synchronizer;
+
+/** What a world is about: locks and idempotent runs, synchronizers, or one synchronizer only. */
+export type Theme = "locks" | "sync" | Synchronizer;
+
+export const themes: readonly Theme[] = ["locks", "sync", ...synchronizers];
+
+/** What the world of a seed is about, if nobody says. */
+export function themeOf(seed: number): Theme {
+  // Not one of those that are mixed, so that the other seeds show what they always did.
+  if (seed % 30 === 17) return "debounce";
+  return seed % 3 === 2 ? "sync" : "locks";
+}
+
+/** Draws a scenario. */
+export function drawScenario(draw: Draw): Scenario {
+  const scenario = drawUsual(draw);
+  const kind = draw.fraction();
+  if (kind < 0.05) {
+    const storm = { ...fairWeather, tail: 0.3, tailLength: 1.5 * scenario.ttl };
+    return { ...plain(scenario, storm), lingering: true };
+  }
+  // Two owners with several handles each, whose answers are lost.
+  if (kind < 0.1) return { ...plain(scenario, { ...fairWeather, loseReply: 0.3 }), owned: 1 };
+  const late = { ...fairWeather, tail: 0.3, tailLength: 3 * scenario.ttl };
+  // The same, with requests that come when their owner has released and acquired again.
+  if (kind > 0.96) return { ...plain(scenario, late), owned: 0.9 };
+  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handing: true, owned: 0 };
+  if (kind > 0.87) {
+    const clocks = draw.pick(["ahead", "behind"] as const);
+    const retention = { ms: 2 * scenario.ttl, clocks };
+    return { ...plain(scenario, fairWeather), fencing: true, owned: 0, calls: 30, retention };
+  }
+  return scenario;
+}
+
+/** Locks on one endpoint, with nothing wrong but this: anything else would end what is held too soon to show it. */
+function plain({ dialects, verbatim, ...scenario }: Scenario, storm: Weather): Scenario {
+  return {
+    ...scenario,
+    endpoints: 1,
+    dialects: dialects.slice(0, 1),
+    verbatim: verbatim.slice(0, 1),
+    work: ["lock"],
+    faults: [],
+    storm,
+    silentMinority: false,
+  };
+}
+
+function drawUsual(draw: Draw): Scenario {
+  // Much of what can go wrong takes several late requests in a row, and no majority that makes up for them.
+  const late = draw.chance(0.15);
+  const endpoints = late ? draw.pick([1, 1, 2]) : draw.pick([1, 1, 2, 3, 3, 3, 3, 4, 5]);
+  const each = <Item>(item: () => Item): Item[] => Array.from({ length: endpoints }, item);
+  const dialect = draw.pick(["redis", "upstash", "mixed"] as const);
+  const between = draw.chance(0.2);
+  const ttl = draw.pick([40, 150, 150, 600, 600, 3_000, 30_000]);
+  const some = (probability: number, amounts: readonly number[]) =>
+    draw.chance(probability) ? draw.pick(amounts) : 0;
+  const storm: Weather = {
+    latency: draw.pick([
+      [0, 0],
+      [1, 10],
+      [1, 10],
+      [1, 40],
+      [1, ttl / 2],
+    ] as const),
+    tail: late ? 0.3 : some(0.5, [0.01, 0.05, 0.2]),
+    tailLength: late ? 1.5 * ttl : draw.pick([ttl / 2, ttl, 3 * ttl, 5_000, 40_000]),
+    loseRequest: some(0.4, [0.01, 0.1, 0.3]),
+    loseReply: some(0.4, [0.01, 0.1, 0.3]),
+    duplicate: some(0.3, [0.02, 0.2]),
+    reset: some(0.3, [0.02, 0.1]),
+    httpError: some(0.3, [0.02, 0.1]),
+  };
+  const silentMinority = endpoints > 2 && draw.chance(0.4);
+  return {
+    endpoints,
+    dialects: each(() => (dialect === "mixed" ? draw.pick(["redis", "upstash"] as const) : dialect)),
+    verbatim: each(() => !between || draw.chance(0.4)),
+    processes: draw.integer(2, draw.chance(0.2) ? 8 : 4),
+    resources: draw.chance(0.6) ? ["a"] : ["a", "b{x}"],
+    ttl,
+    fencing: draw.chance(0.6),
+    owned: draw.pick([0, 0.05, 0.6]),
+    lingering: false,
+    handing: draw.chance(0.1),
+    retention: undefined,
+    work: draw.pick([
+      ["lock"],
+      ["lock", "using"],
+      ["using"],
+      ["idempotency"],
+      ["lock", "idempotency"],
+    ] as const),
+    calls: draw.integer(4, 24),
+    lifetime: draw.pick(["server", "waitUntil"] as const),
+    faults: faultKinds.filter(() => draw.chance(0.35)),
+    calm: draw.pick([0.3, 1, 3]) * ttl,
+    storm: draw.chance(0.15) && !late ? fairWeather : storm,
+    silentMinority,
+  };
+}
+
+/** The same, with one or two synchronizers in place of locks. */
+export function withSynchronizers(scenario: Scenario, draw: Draw, theme: Exclude<Theme, "locks">): Scenario {
+  const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
+  return { ...scenario, work: [...new Set(chosen)], retention: undefined };
+}

@@ -1,0 +1,33 @@
+import { describe, expect, test } from "vitest";
+import { accessOf } from "../../../src/dev/authorize.ts";
+
+const tokens = { token: "full", readOnlyToken: "reader" };
+const ask = (path: string, authorization?: string) =>
+  new Request(`http://localhost${path}`, {
+    ...(authorization !== undefined && { headers: { authorization } }),
+  });
+
+describe("accessOf", () => {
+  test.each([
+    ["/", "Bearer full", "full"],
+    ["/", "bearer  full ", "full"],
+    ["/", "full", "full"],
+    ["/", "Bearer reader", "read-only"],
+    ["/?_token=full", undefined, "full"],
+    ["/?_token=reader", "Bearer full", "read-only"],
+    ["/?_token=wrong", "Bearer full", undefined],
+    ["/?_token=", undefined, undefined],
+    ["/", "Bearer ful", undefined],
+    ["/", "Bearer fulll", undefined],
+    ["/", "Bearer Full", undefined],
+    ["/", "Bearer ", undefined],
+    ["/", undefined, undefined],
+  ])("of %s with %j is %s", (path, authorization, access) => {
+    expect(accessOf(ask(path, authorization), tokens)).toBe(access);
+  });
+
+  test("of a request without a token is none where there is no read-only token either", () => {
+    expect(accessOf(ask("/"), { token: "full" })).toBeUndefined();
+    expect(accessOf(ask("/", "Bearer "), { token: "full", readOnlyToken: undefined })).toBeUndefined();
+  });
+});

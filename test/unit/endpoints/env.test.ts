@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { endpointsFromEnv } from "../../../src/endpoints/env.ts";
+import { Redlock } from "../../../src/redlock.ts";
+
+const one = (name: string, suffix = "") => ({
+  [`UPSTASH_REDIS_REST_URL${suffix}`]: `https://${name}.upstash.io`,
+  [`UPSTASH_REDIS_REST_TOKEN${suffix}`]: `token-${name}`,
+});
+const vercel = { KV_REST_API_URL: "https://kv.upstash.io", KV_REST_API_TOKEN: "token-kv" };
+const read = (name: string) => ({ url: `https://${name}.upstash.io`, token: `token-${name}` });
+
+describe("endpointsFromEnv", () => {
+  test.each([
+    ["a single one", one("a"), ["a"]],
+    ["Vercel's", vercel, ["kv"]],
+    ["the single one before Vercel's", { ...vercel, ...one("a") }, ["a"]],
+    ["Vercel's where the other is empty", { ...vercel, UPSTASH_REDIS_REST_URL: "" }, ["kv"]],
+    ["numbered ones before all others", { ...one("a"), ...vercel, ...one("b", "_1") }, ["b"]],
+    [
+      "numbered ones by number, not by text",
+      { ...one("ten", "_10"), ...one("two", "_2"), ...one("one", "_1") },
+      ["one", "two", "ten"],
+    ],
+    ["numbered ones with gaps", { ...one("x", "_3"), ...one("y", "_7") }, ["x", "y"]],
+    ["nothing of other names", { ...one("a"), UPSTASH_REDIS_REST_URL_EU: "https://eu.upstash.io" }, ["a"]],
+  ])("reads %s", (_what, env, names) => {
+    expect(endpointsFromEnv(env)).toEqual(names.map(read));
+  });
+
+  test.each([
+    ["nothing", {}, "UPSTASH_REDIS_REST_URL"],
+    ["no token", { UPSTASH_REDIS_REST_URL: "https://a.upstash.io" }, "UPSTASH_REDIS_REST_TOKEN"],
+    ["an empty token", { ...one("a"), UPSTASH_REDIS_REST_TOKEN: "" }, "UPSTASH_REDIS_REST_TOKEN"],
+    ["no Vercel token", { KV_REST_API_URL: "https://kv.upstash.io" }, "KV_REST_API_TOKEN"],
+    [
+      "no token for a number",
+      { ...one("a", "_1"), UPSTASH_REDIS_REST_URL_2: "https://b.upstash.io" },
+      "UPSTASH_REDIS_REST_TOKEN_2",
+    ],
+    // With one endpoint fewer than its neighbours, a process would find quorums that theirs do not meet.
+    [
+      "no url for a number",
+      { ...one("a", "_1"), UPSTASH_REDIS_REST_TOKEN_2: "token-b" },
+      "UPSTASH_REDIS_REST_URL_2",
+    ],
+    [
+      "an empty url for a number",
+      { ...one("a", "_1"), UPSTASH_REDIS_REST_URL_1: "" },
+      "UPSTASH_REDIS_REST_URL_1",
+    ],
+    ["a url that is no text", { ...one("a"), UPSTASH_REDIS_REST_URL: 5 }, "UPSTASH_REDIS_REST_URL"],
+  ])("%s is a TypeError that names the variable", (_what, env, name) => {
+    expect(() => endpointsFromEnv(env)).toThrow(TypeError);
+    expect(() => endpointsFromEnv(env)).toThrow(new RegExp(`${name} `));
+    expect(() => endpointsFromEnv(env)).not.toThrow(/token-/);
+  });
+});
+
+describe("Redlock.fromEnv", () => {
+  test("makes a client of them, with options", () => {
+    const redlock = Redlock.fromEnv({ ...one("a", "_1"), ...one("b", "_2") }, { ttl: 3_000 });
+    expect(redlock.settings.endpoints.map(({ name, dialect }) => [name, dialect])).toEqual([
+      ["a.upstash.io", "upstash"],
+      ["b.upstash.io", "upstash"],
+    ]);
+    expect(redlock.settings.ttl).toBe(3_000);
+  });
+
+  test("refuses one database under two numbers", () => {
+    expect(() => Redlock.fromEnv({ ...one("a", "_1"), ...one("a", "_2") })).toThrow(RangeError);
+  });
+});

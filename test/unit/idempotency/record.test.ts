@@ -1,0 +1,255 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { fingerprintOf, hashKey } from "../../../src/idempotency/digest.ts";
+import {
+  completeText,
+  countOf,
+  countText,
+  judge,
+  noFingerprint,
+  parseRecord,
+  pendingText,
+} from "../../../src/idempotency/record.ts";
+import { json } from "../../../src/idempotency/result.ts";
+
+const seed = Date.now() % 2 ** 31;
+console.log(`record SEED=${seed}`);
+
+const token = fc.stringMatching(/^t[0-9a-f]{32}$/);
+const time = fc.nat({ max: Number.MAX_SAFE_INTEGER });
+const fingerprint = fc.oneof(fc.constant(noFingerprint), fc.stringMatching(/^[0-9a-f]{64}$/));
+const run = { token: `t${"0".repeat(32)}`, fingerprint: noFingerprint };
+const pending = (fields: object = {}) => pendingText({ ...run, startedAt: 1, ...fields });
+const complete = (fields: object = {}) => completeText({ ...run, completedAt: 2, result: "{}", ...fields });
+
+describe("records as text", () => {
+  test("read back as they were written, whatever the result", () => {
+    fc.assert(
+      fc.property(token, time, fingerprint, fc.string({ unit: "binary" }), (token, at, print, result) => {
+        const begun = { token, startedAt: at, fingerprint: print };
+        expect(parseRecord(pendingText(begun))).toEqual({ state: "pending", ...begun });
+        const done = { token, completedAt: at, fingerprint: print, result };
+        expect(parseRecord(completeText(done))).toEqual({ state: "complete", ...done });
+      }),
+      { seed, numRuns: 1_000 },
+    );
+  });
+
+  test("have the format that other versions rely on", () => {
+    expect(pending()).toBe(`P1 ${run.token} 1 -`);
+    expect(complete({ fingerprint: "ab", result: "a\nb c" })).toBe(`C1 ${run.token} 2 ab a\nb c`);
+    // No client in between may take one for JSON or a number.
+    for (const text of [pending(), complete()]) expect(text).toMatch(/^[PC]1 /);
+  });
+
+  test.each([
+    undefined,
+    null,
+    42,
+    {},
+    "",
+    "P1",
+    "C1",
+    "P",
+    "P1 t",
+    "P1 t 1",
+    "P1 t 1 ",
+    "P1 t 1 - ",
+    "P1 t 1 - x",
+    "P1 t x -",
+    "P1 t -1 -",
+    "P1 t 1.5 -",
+    "P1 t 1 XYZ",
+    "P1  1 -",
+    "C1 t 1 -",
+    "C1 t 1",
+    "p1 t 1 -",
+    "P2 t 1 -",
+    "C2 t 1 - {}",
+    "X1 t 1 - {}",
+    " P1 t 1 -",
+    "P1 t 1 -\n",
+    "null",
+    '"P1 t 1 -"',
+  ])("%j is none", (text) => {
+    expect(parseRecord(text)).toBe(undefined);
+  });
+
+  test("anything else is none, or is written the same again", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom("P", "C", "1", " ", "-", "a", "t", "\n", "0") }),
+        (text) => {
+          const record = parseRecord(text);
+          if (record?.state === "pending" && String(record.startedAt) === text.split(" ")[2]) {
+            expect(pendingText(record)).toBe(text);
+          }
+          if (record?.state === "complete" && String(record.completedAt) === text.split(" ")[2]) {
+            expect(completeText(record)).toBe(text);
+          }
+        },
+      ),
+      { seed, numRuns: 5_000 },
+    );
+  });
+});
+
+describe("counts as text", () => {
+  test("read back as they were written", () => {
+    expect(countText({ token: run.token, count: 3 })).toBe(`A1 ${run.token} 3`);
+    fc.assert(
+      fc.property(token, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (token, count) => {
+        expect(countOf(countText({ token, count }))).toBe(count);
+      }),
+      { seed },
+    );
+  });
+
+  test.each([
+    "",
+    "1",
+    "A1 t",
+    "A1 t 0",
+    "A1 t 01",
+    "A1 t -1",
+    "A1 t 1.5",
+    "A1 t 1e3",
+    "A1 t 9007199254740993",
+  ])("%j is none", (text) => {
+    expect(countOf(text)).toBe(undefined);
+  });
+
+  test.each(["A1  1", "A1 t 1 ", "A1 t 1\n", "A2 t 1", "a1 t 1", " A1 t 1", pending(), complete()])(
+    "nor is %j",
+    (text) => {
+      expect(countOf(text)).toBe(undefined);
+    },
+  );
+});
+
+describe("judge", () => {
+  const [mine, other] = ["aa", "bb"];
+  const p1 = pending({ token: "t1" });
+  const p2 = pending({ token: "t2" });
+  const pMine = pending({ token: "t1", fingerprint: mine });
+  const pOther = pending({ token: "t1", fingerprint: other });
+  const c1 = complete({ token: "t1", result: "1" });
+  const c2 = complete({ token: "t2", result: "2" });
+  const cMine = complete({ fingerprint: mine });
+  const cOther = complete({ fingerprint: other });
+  const busy = (text: string) => ({ kind: "busy", record: parseRecord(text) });
+  const replay = (text: string, decided: boolean) => ({
+    kind: "replay",
+    record: parseRecord(text),
+    text,
+    decided,
+  });
+  const split = { kind: "split" };
+  const corrupt = { kind: "corrupt" };
+  const mismatch = (complete: boolean) => ({ kind: "mismatch", complete });
+
+  test.each<[what: string, texts: string[], fingerprint: string, count: number, expected: object]>([
+    ["nobody", [], noFingerprint, 1, split],
+    ["the only one is pending", [p1], noFingerprint, 1, busy(p1)],
+    ["the only one is complete", [c1], noFingerprint, 1, replay(c1, true)],
+    ["a quorum shows one run", [p1, p1], noFingerprint, 3, busy(p1)],
+    ["a quorum of three shows one run", [p2, p1, p1], noFingerprint, 3, busy(p1)],
+    ["less than a quorum does", [p1], noFingerprint, 3, split],
+    ["each has a part", [p1, p2], noFingerprint, 3, split],
+    ["a quorum is complete", [p1, c1, c1], noFingerprint, 3, replay(c1, true)],
+    ["one of three is complete, another run is pending on two", [p1, c1, p1], noFingerprint, 3, busy(p1)],
+    ["one of three is complete", [p1, c1], noFingerprint, 3, replay(c1, false)],
+    ["one of two is complete: the other may have another", [c1], noFingerprint, 2, replay(c1, false)],
+    ["one of four is complete", [c1], noFingerprint, 4, replay(c1, false)],
+    ["two of four are complete: two may have another", [c1, c1], noFingerprint, 4, replay(c1, false)],
+    ["three of four are complete", [c1, c1, c2, c1], noFingerprint, 4, replay(c1, true)],
+    ["two are complete: the one that a quorum has", [c1, c2, c2], noFingerprint, 3, replay(c2, true)],
+    ["two are complete, none on a quorum", [c2, c1], noFingerprint, 3, replay(c1, false)],
+    ["the fingerprint fits a pending one", [pMine], mine, 1, busy(pMine)],
+    ["the fingerprint fits a complete one", [cMine], mine, 1, replay(cMine, true)],
+    ["mismatch before busy", [pOther], mine, 1, mismatch(false)],
+    ["mismatch against complete", [cOther], mine, 1, mismatch(true)],
+    ["mismatch before split", [pOther], mine, 3, mismatch(false)],
+    ["mismatch before a replay that fits", [cMine, pOther], mine, 3, mismatch(false)],
+    ["mismatch that includes a complete one", [pOther, cOther], mine, 3, mismatch(true)],
+    ["none was asked for then", [c1], mine, 1, replay(c1, true)],
+    ["none is asked for now", [cMine], noFingerprint, 1, replay(cMine, true)],
+    ["something else stands there", ["hello"], noFingerprint, 1, corrupt],
+    ["something empty stands there", [""], noFingerprint, 1, corrupt],
+    ["a complete one beside something else", ["hello", c1], noFingerprint, 3, replay(c1, false)],
+    ["a pending one beside something else", ["hello", p1], noFingerprint, 3, corrupt],
+    ["a mismatch beside something else", ["hello", cOther], mine, 3, mismatch(true)],
+  ])("%s", (_what, texts, print, count, expected) => {
+    expect(judge(texts, print, count)).toEqual(expected);
+  });
+
+  test("does not depend on the order of answers", () => {
+    const texts = fc.array(fc.constantFrom(p1, p2, pMine, pOther, c1, cOther, "hello"), { maxLength: 5 });
+    fc.assert(
+      fc.property(
+        texts,
+        fc.constantFrom(noFingerprint, mine),
+        fc.integer({ min: 1, max: 5 }),
+        (given, print, count) => {
+          fc.pre(count >= given.length);
+          expect(judge([...given].reverse(), print, count)).toEqual(judge(given, print, count));
+        },
+      ),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});
+
+describe("json", () => {
+  test("carries what JSON carries, and undefined", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.jsonValue(), fc.constant(undefined)), (value) => {
+        // JSON has no −0.
+        const expected = value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+        expect(json.decode(json.encode(value as never))).toEqual(expected);
+      }),
+      { seed },
+    );
+  });
+
+  test.each([
+    [() => 1, "function"],
+    [Symbol("s"), "symbol"],
+  ])("refuses %s", (value, type) => {
+    expect(() => json.encode(value as never)).toThrow(TypeError);
+    expect(() => json.encode(value as never)).toThrow(type);
+  });
+});
+
+describe("digests", () => {
+  test("hashKey is SHA-256 of scope and key as JSON", async () => {
+    // printf '[["a","b"],"k"]' | sha256sum
+    expect(await hashKey(["a", "b"], "k")).toBe(
+      "eddd7fec98387e1e9b7abc89e5cf55cdb59de77b4d694711bcef7e05fc881698",
+    );
+  });
+
+  test("hashKey keeps every two scopes and keys apart", async () => {
+    const text = fc.string({
+      unit: fc.constantFrom('"', ",", "[", "]", "\\", ":", "a", "\ud800"),
+      maxLength: 4,
+    });
+    const scope = fc.oneof(text, fc.array(text, { maxLength: 3 }));
+    await fc.assert(
+      fc.asyncProperty(scope, text, scope, text, async (s1, k1, s2, k2) => {
+        const same = k1 === k2 && JSON.stringify(s1) === JSON.stringify(s2);
+        expect((await hashKey(s1, k1)) === (await hashKey(s2, k2))).toBe(same);
+      }),
+      { seed, numRuns: 1_000 },
+    );
+  });
+
+  test("fingerprintOf is the same for a text and its bytes, and fits a record", async () => {
+    const text = "bödy\u0000";
+    const print = await fingerprintOf(text);
+    expect(print).toMatch(/^[0-9a-f]{64}$/);
+    expect(await fingerprintOf(new TextEncoder().encode(text))).toBe(print);
+    expect(await fingerprintOf("")).not.toBe(print);
+    expect(await fingerprintOf(undefined)).toBe(noFingerprint);
+  });
+});

@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Backoff, checkBackoff, nextPause, pauses } from "../../../src/quorum/backoff.ts";
+
+const seed = Date.now() % 2 ** 31;
+console.log(`backoff SEED=${seed}`);
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const longest = 2_147_483_647;
+
+describe("nextPause", () => {
+  test("lies between min and three times the last one, and within max", () => {
+    const ms = fc.double({ min: 0, max: 1e6, noNaN: true });
+    fc.assert(
+      fc.property(ms, ms, ms, random, (previous, min, more, drawn) => {
+        const max = min + more;
+        const pause = nextPause(previous, min, max, drawn);
+        expect(pause).toBeGreaterThanOrEqual(min);
+        expect(pause).toBeLessThanOrEqual(max);
+        expect(pause).toBeLessThanOrEqual(Math.max(min, 3 * previous) + 1e-9 * previous);
+      }),
+      { seed },
+    );
+  });
+
+  test.each([
+    [0, 25, 1_000, 0.9, 25],
+    [25, 25, 1_000, 0, 25],
+    [25, 25, 1_000, 0.5, 50],
+    [100, 25, 1_000, 0.999_999, 300],
+    [900, 25, 1_000, 0.9, 1_000],
+  ])("after %d within %d … %d by %d is %d", (previous, min, max, drawn, expected) => {
+    expect(nextPause(previous, min, max, drawn)).toBeCloseTo(expected, 2);
+  });
+});
+
+describe("pauses", () => {
+  const series = (backoff: Backoff, draw = () => 0.999, length = 12) => {
+    const next = pauses(backoff, { random: draw });
+    return Array.from({ length }, () => next());
+  };
+
+  test("begin at 25 ms and grow to at most a second", () => {
+    const drawn = series({});
+    expect(drawn[0]).toBe(25);
+    expect(drawn[1]).toBeCloseTo(75, 0);
+    expect(drawn.at(-1)).toBe(1_000);
+    expect(series({}, () => 0)).toEqual(new Array(12).fill(25));
+  });
+
+  test.each([
+    [{ min: 2_000 }, 2_000, 2_000],
+    [{ max: 10 }, 10, 10],
+    [{ min: 5, max: 5 }, 5, 5],
+    [{ min: 1, max: 100 }, 1, 100],
+  ])("keep within %j", (backoff, min, max) => {
+    const drawn = series(backoff);
+    expect(Math.min(...drawn)).toBe(min);
+    expect(Math.max(...drawn)).toBe(max);
+  });
+
+  test("are at least as long as the round before took, with room for jitter", () => {
+    const pauseAfter = (took: number, drawn: number, backoff: Backoff = {}) =>
+      pauses(backoff, { random: () => drawn })(took);
+    expect([pauseAfter(8, 0), pauseAfter(8, 0.999)]).toEqual([25, 25]);
+    expect([pauseAfter(100, 0), pauseAfter(100, 0.999)]).toEqual([100, expect.closeTo(300, 0)]);
+    // A timeout, or a clock that was set.
+    for (const took of [1_000, 3_600_000, Infinity]) {
+      expect(pauseAfter(took, 0)).toBeCloseTo(1_000 / 3);
+      expect(pauseAfter(took, 0.999)).toBe(1_000);
+    }
+    expect([pauseAfter(300, 0, { max: 60 }), pauseAfter(300, 0.999, { max: 60 })]).toEqual([25, 60]);
+    expect(pauseAfter(300, 0, { min: 500, max: 500 })).toBe(500);
+    expect(pauseAfter(300, 0, () => 7)).toBe(7);
+  });
+
+  test("each series is its own", () => {
+    const [first, second] = [pauses({}, { random: () => 0.5 }), pauses({}, { random: () => 0.5 })];
+    first();
+    first();
+    expect(second()).toBe(25);
+  });
+
+  test("a function is asked with the attempt", () => {
+    expect(series((attempt) => attempt * 10, undefined, 4)).toEqual([10, 20, 30, 40]);
+  });
+
+  test.each([
+    [NaN, 0],
+    [-5, 0],
+    [-Infinity, 0],
+    [undefined, 0],
+    [null, 0],
+    ["abc", 0],
+    ["40", 40],
+    [Infinity, longest],
+    [1e300, longest],
+    [2_147_483_648, longest],
+  ])("a function that answers %s makes a pause of %d that every timer keeps", (answer, expected) => {
+    expect(series(() => answer as number, undefined, 1)).toEqual([expected]);
+  });
+
+  test("every bound that is allowed makes pauses that every timer keeps", () => {
+    const bound = fc.option(fc.double({ min: 1, max: Infinity, noNaN: true }), { nil: undefined });
+    fc.assert(
+      fc.property(bound, bound, random, (min, max, drawn) => {
+        fc.pre(min === undefined || max === undefined || min <= max);
+        for (const pause of series(checkBackoff({ min, max }), () => drawn, 40)) {
+          expect(pause >= 1 && pause <= longest).toBe(true);
+        }
+      }),
+      { seed },
+    );
+  });
+});
+
+describe("checkBackoff", () => {
+  test.each([
+    [{ min: 0 }, RangeError, /backoff\.min.*0/],
+    [{ min: NaN }, RangeError, /backoff\.min.*NaN/],
+    [{ min: "5" }, TypeError, /backoff\.min.*"5"/],
+    [{ max: 0 }, RangeError, /backoff\.max.*0/],
+    [{ min: 50, max: 49 }, RangeError, /backoff\.max.*49/],
+    [100, TypeError, /backoff.*number/],
+    ["fast", TypeError, /backoff.*"fast"/],
+    [true, TypeError, /backoff.*boolean/],
+  ])("refuses %j", (backoff, type, message) => {
+    expect(() => checkBackoff(backoff as Backoff)).toThrow(type);
+    expect(() => checkBackoff(backoff as Backoff)).toThrow(message);
+  });
+
+  test("passes on what can be used", () => {
+    for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
+      expect(checkBackoff(backoff)).toBe(backoff);
+    }
+  });
+});

@@ -1,0 +1,422 @@
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
+import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
+import { EndpointError } from "../../../src/errors.ts";
+import { type Answer, ask, quorumOf, tally, unlessAborted, type Verdict } from "../../../src/quorum/round.ts";
+import type { Call } from "../../../src/redis/register.ts";
+import { gate } from "../../support/link.ts";
+import { steppingRuntime } from "../../support/stepping-runtime.ts";
+
+const seed = Date.now() % 2 ** 31;
+console.log(`quorum SEED=${seed}`);
+
+describe("quorumOf", () => {
+  test.each([
+    [1, 1],
+    [2, 2],
+    [3, 2],
+    [4, 3],
+    [5, 3],
+    [6, 4],
+    [7, 4],
+  ])("of %i is %i", (count, quorum) => {
+    expect(quorumOf(count)).toBe(quorum);
+  });
+
+  test("any two quorums share an endpoint, and a smaller one would not do", () => {
+    for (let count = 1; count < 100; count += 1) {
+      expect(2 * quorumOf(count)).toBeGreaterThan(count);
+      expect(2 * (quorumOf(count) - 1)).toBeLessThanOrEqual(count);
+    }
+  });
+});
+
+describe("tally", () => {
+  /** What all answers together mean, from the definition. */
+  function meaning(granted: number, refused: number, count: number): Verdict {
+    if (granted > count / 2) return "granted";
+    // Even if every endpoint that failed had granted, there would have been no quorum.
+    return count - refused <= count / 2 ? "refused" : "no quorum";
+  }
+
+  /** Every verdict that the pending answers can still lead to. */
+  function possible(granted: number, refused: number, pending: number, count: number): Set<Verdict> {
+    const verdicts = new Set<Verdict>();
+    for (let more = 0; more <= pending; more += 1) {
+      for (let less = 0; more + less <= pending; less += 1) {
+        verdicts.add(meaning(granted + more, refused + less, count));
+      }
+    }
+    return verdicts;
+  }
+
+  test.each([1, 2, 3, 4, 5, 6, 7])("of %i settles exactly when nothing else can come of it", (count) => {
+    let cases = 0;
+    for (let granted = 0; granted <= count; granted += 1) {
+      for (let refused = 0; granted + refused <= count; refused += 1) {
+        for (let pending = 0; granted + refused + pending <= count; pending += 1) {
+          const open = possible(granted, refused, pending, count);
+          const expected = open.size === 1 ? [...open][0] : undefined;
+          expect(tally(granted, refused, pending, count), `${granted} ${refused} ${pending}`).toBe(expected);
+          cases += 1;
+        }
+      }
+    }
+    expect(cases).toBe(((count + 1) * (count + 2) * (count + 3)) / 6);
+  });
+
+  test("never contradicts itself, in whatever order answers come", () => {
+    const answer = fc.constantFrom("granted", "refused", "error");
+    fc.assert(
+      fc.property(fc.array(answer, { minLength: 1, maxLength: 9 }), (answers) => {
+        const count = answers.length;
+        const said = new Set<Verdict>();
+        const of = (kind: string, until: number) => answers.slice(0, until).filter((a) => a === kind).length;
+        for (let arrived = 0; arrived <= count; arrived += 1) {
+          const verdict = tally(of("granted", arrived), of("refused", arrived), count - arrived, count);
+          expect(said.size === 0 || verdict !== undefined).toBe(true);
+          if (verdict) said.add(verdict);
+        }
+        expect(said.size).toBe(1);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});
+
+/** Endpoints whose answers the test gives. */
+function rig(count: number, { cutsShort = false, pace = new Map<string, number>(), timeout = 100 } = {}) {
+  const runtime = steppingRuntime();
+  const replies = Array.from({ length: count }, () => gate<Answer | Error>());
+  const signals: AbortSignal[] = [];
+  const endpoints: Endpoint[] = replies.map((_, index) => ({
+    name: `e${index}`,
+    dialect: "redis",
+    send: () => Promise.reject(new Error("not used")),
+  }));
+  const onFailure = vi.fn();
+  const perform = async ({ endpoint, signal }: Call): Promise<Answer> => {
+    const index = endpoints.indexOf(endpoint);
+    signals[index] = signal;
+    const reply = await replies[index]!.passed;
+    if (reply instanceof Error) throw reply;
+    return reply;
+  };
+  const spent = { requests: 0, commands: 0 };
+  const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, pace.get(endpoint.name)!] as const]));
+  for (const [endpoint, ms] of known) if (ms === undefined) known.delete(endpoint);
+  const assembly = { endpoints, runtime, onFailure, pace: known };
+  const round = ask(assembly, timeout, perform, spent, cutsShort);
+  const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
+  const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
+  const fail = (index: number, error: Error) => replies[index]!.open(error);
+  return { runtime, endpoints, round, onFailure, answer, fail, signals, learnt };
+}
+
+const down = new EndpointError("e0", "network", "down");
+
+describe("ask", () => {
+  test("asks all at once", () => {
+    expect(rig(5).signals).toHaveLength(5);
+  });
+
+  test("does not wait for an endpoint whose answer cannot change the verdict", async () => {
+    const { round, answer, runtime } = rig(3);
+    answer(2, "granted");
+    answer(0, "granted");
+    expect(await round.verdict).toBe("granted");
+    expect(round.votes()).toEqual([
+      { endpoint: "e0", outcome: "granted" },
+      { endpoint: "e1", outcome: "pending" },
+      { endpoint: "e2", outcome: "granted" },
+    ]);
+    let done = false;
+    void round.done.then(() => {
+      done = true;
+    });
+    await runtime.advance(0);
+    expect(done).toBe(false);
+    answer(1, "held");
+    await round.done;
+    expect(round.votes()[1]).toEqual({ endpoint: "e1", outcome: "held" });
+    expect(runtime.pending).toBe(0);
+  });
+
+  test.each([
+    [2, ["granted", "held"], "refused"],
+    [2, ["granted", "error"], "no quorum"],
+    [4, ["granted", "granted", "held", "held"], "refused"],
+    [4, ["granted", "granted", "held", "error"], "no quorum"],
+    [3, ["lost", "lost"], "refused"],
+    [3, ["held", "error", "error"], "no quorum"],
+    [3, ["error", "error", "granted"], "no quorum"],
+    [5, ["error", "error", "granted", "granted", "granted"], "granted"],
+  ] as const)("of %i that say %j is %s", async (count, outcomes, verdict) => {
+    const { round, answer, fail } = rig(count);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome === "error") fail(index, down);
+      else answer(index, outcome);
+    }
+    expect(await round.verdict).toBe(verdict);
+  });
+
+  test("times out endpoints that ignore their signal", async () => {
+    const { runtime, round, answer, onFailure, signals } = rig(3);
+    answer(0, "granted");
+    await runtime.advance(99);
+    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+    await runtime.advance(1);
+    expect(await round.verdict).toBe("no quorum");
+    await round.done;
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+    expect(round.votes()[1]!.cause).toMatchObject({ kind: "timeout", endpoint: "e1" });
+    expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e1", "e2"]);
+  });
+
+  test("an answer after the timeout changes nothing but is known to its request", async () => {
+    const { runtime, round, answer } = rig(1);
+    await runtime.advance(100);
+    expect(await round.verdict).toBe("no quorum");
+    answer(0, "granted");
+    expect(await round.requests[0]).toEqual({ outcome: "granted" });
+    expect(round.votes()[0]).toMatchObject({ outcome: "error" });
+    expect(await round.verdict).toBe("no quorum");
+  });
+
+  test("a round that is cut short hears the answers that come later", async () => {
+    const { round, answer, onFailure, signals, runtime } = rig(4, { cutsShort: true });
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(60);
+    expect(await round.verdict).toBe("no quorum");
+    await round.done;
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "held", "pending", "pending"]);
+    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+    answer(2, "granted");
+    expect(await round.requests[2]).toEqual({ outcome: "granted" });
+    expect(await round.verdict).toBe("no quorum");
+    expect(onFailure).not.toHaveBeenCalled();
+    await runtime.advance(40);
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    // That it did not answer in time is true, whether or not somebody waited for it.
+    expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e3"]);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test.each([
+    ["an error of its own", down, "network", "e0: down"],
+    ["another error", new Error("odd reply"), "malformed", "e0: odd reply"],
+  ])("%s becomes the vote's cause", async (_what, error, kind, message) => {
+    const { round, fail, onFailure } = rig(1);
+    fail(0, error);
+    await round.done;
+    const { cause } = round.votes()[0]!;
+    expect(cause).toBeInstanceOf(EndpointError);
+    expect(cause).toMatchObject({ kind, message, endpoint: "e0" });
+    expect(onFailure).toHaveBeenCalledExactlyOnceWith(cause);
+  });
+
+  test("what an endpoint throws may be anything", async () => {
+    const { endpoints, runtime } = rig(1);
+    const round = ask({ endpoints, runtime }, 100, () => Promise.reject("text"));
+    await round.done;
+    expect(round.votes()[0]!.cause).toMatchObject({ kind: "malformed", message: "e0: text" });
+  });
+
+  test("elapsed counts from before the first request", async () => {
+    const { round, runtime } = rig(1);
+    await runtime.advance(40);
+    expect(round.elapsed()).toBe(40);
+  });
+
+  test("adds what it spends to what was spent before", async () => {
+    const { endpoints, runtime } = rig(2);
+    const spent = { requests: 10, commands: 20 };
+    const round = ask(
+      { endpoints, runtime },
+      100,
+      async ({ spent: own }): Promise<Answer> => {
+        own.requests += 1;
+        own.commands += 3;
+        return { outcome: "granted" };
+      },
+      spent,
+    );
+    await round.done;
+    expect(round.spent).toBe(spent);
+    expect(spent).toEqual({ requests: 12, commands: 26 });
+  });
+
+  test("settles by the tally, in whatever order answers come and time out", async () => {
+    const behaviour = fc.record({
+      kind: fc.constantFrom("granted", "held", "lost", "error", "silent"),
+      at: fc.integer({ min: 0, max: 140 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(behaviour, { minLength: 1, maxLength: 7 }), async (behaviours) => {
+        const { round, answer, fail, runtime, onFailure } = rig(behaviours.length);
+        for (const [index, { kind, at }] of behaviours.entries()) {
+          if (kind === "silent") continue;
+          runtime.timer(at + 0.5, () => {
+            if (kind === "error") fail(index, new EndpointError(`e${index}`, "http", "500"));
+            else answer(index, kind as Answer["outcome"]);
+          });
+        }
+        await runtime.advance(200);
+        const counted = behaviours.map(({ kind, at }) => (at + 0.5 < 100 ? kind : "silent"));
+        const of = (...kinds: string[]) => counted.filter((kind) => kinds.includes(kind)).length;
+        expect(await round.verdict).toBe(tally(of("granted"), of("held", "lost"), 0, behaviours.length));
+        await round.done;
+        expect(onFailure).toHaveBeenCalledTimes(of("error", "silent"));
+        expect(round.votes().map(({ outcome }) => outcome)).toEqual(
+          counted.map((kind) => (kind === "silent" ? "error" : kind)),
+        );
+        expect(runtime.pending).toBe(0);
+      }),
+      { seed, numRuns: 100 },
+    );
+  });
+});
+
+describe("a round that may be cut short", () => {
+  /** ms after which the verdict falls, with a grant and a refusal in after 10 ms and the others silent. */
+  async function cutAfter(count: number, pace: Record<string, number>, timeout = 1_000): Promise<number> {
+    const { round, answer, runtime } = rig(count, {
+      cutsShort: true,
+      pace: new Map(Object.entries(pace)),
+      timeout,
+    });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "held");
+    let at: number | undefined;
+    void round.verdict.then(() => {
+      at = round.elapsed();
+    });
+    await runtime.advance(2 * timeout);
+    expect(await round.verdict).toBe("no quorum");
+    return at!;
+  }
+
+  test.each([
+    ["nothing is known: as far as the others", {}, 50],
+    ["the others are far: half as long again", { e0: 200 }, 270],
+    ["it is far", { e2: 200 }, 300],
+    ["it was not heard the last time", { e2: 0 }, 10],
+    ["it is near", { e2: 5 }, 50],
+    ["it is further than the timeout", { e2: 900 }, 1_000],
+  ])("waits for the others as long as their answers take: %s", async (_what, pace, ms) => {
+    expect(await cutAfter(3, pace)).toBeCloseTo(ms, 5);
+  });
+
+  test("waits for those that answer although another is silent", async () => {
+    expect(await cutAfter(4, { e2: 0, e3: 200 })).toBeCloseTo(300, 5);
+  });
+
+  test.each(["granted", "held"] as const)("does not end where all that answered %s", async (outcome) => {
+    const { round, answer, runtime } = rig(3, { cutsShort: true });
+    answer(0, outcome);
+    await runtime.advance(99);
+    answer(2, outcome);
+    expect(await round.verdict).toBe(outcome === "granted" ? "granted" : "refused");
+  });
+
+  test("hears everybody out where it is the last", async () => {
+    const { round, answer, runtime } = rig(3, { pace: new Map([["e2", 0]]) });
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(99);
+    answer(2, "held");
+    expect(await round.verdict).toBe("refused");
+  });
+});
+
+describe("what a round learns", () => {
+  test("is how long answers take, those after the verdict included", async () => {
+    const { round, answer, runtime, learnt } = rig(3, { cutsShort: true });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(60);
+    expect(await round.verdict).toBe("no quorum");
+    expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 0 });
+    answer(2, "granted");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 70 });
+  });
+
+  test("forgets a late answer after a few", async () => {
+    const { answer, learnt, runtime } = rig(2, { pace: new Map([["e0", 80]]) });
+    await runtime.advance(10);
+    answer(0, "granted");
+    answer(1, "granted");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e0: 72, e1: 10 });
+  });
+
+  test("is who was silent, and who failed is not", async () => {
+    const { fail, runtime, learnt } = rig(2, { pace: new Map([["e1", 5]]) });
+    fail(0, down);
+    await runtime.advance(100);
+    expect(learnt()).toEqual({ e1: 0 });
+  });
+
+  test("is nothing of a clock that jumps", async () => {
+    const { runtime, answer, learnt, round } = rig(3, { cutsShort: true, pace: new Map([["e1", 40]]) });
+    const timer = vi.spyOn(runtime, "timer");
+    runtime.wallOffset = 5_000 * 3_600_000;
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e1: 40, e2: 0 });
+    expect(await round.verdict).toBe("no quorum");
+    expect(timer.mock.calls.map(([ms]) => ms)).toEqual([0]);
+  });
+
+  test("no timer is longer than the timeout, and so than platforms keep", async () => {
+    const timeout = 2_147_483_647;
+    const { runtime, answer } = rig(3, { cutsShort: true, timeout, pace: new Map([["e2", timeout]]) });
+    const timer = vi.spyOn(runtime, "timer");
+    answer(0, "held");
+    answer(1, "granted");
+    await runtime.advance(0);
+    expect(timer).toHaveBeenCalledOnce();
+    expect(timer.mock.calls[0]![0]).toBeLessThanOrEqual(timeout);
+  });
+});
+
+describe("unlessAborted", () => {
+  test("is the verdict without a signal, and with one that does not abort", async () => {
+    for (const signal of [undefined, new AbortController().signal]) {
+      const { round, answer } = rig(1);
+      answer(0, "held");
+      expect(await unlessAborted(round, signal)).toBe("refused");
+    }
+  });
+
+  test.each(["before", "during"])("is undefined when aborted %s, and hears the answers", async (when) => {
+    const { round, signals, answer, onFailure } = rig(2);
+    const controller = new AbortController();
+    if (when === "before") controller.abort();
+    const verdict = unlessAborted(round, controller.signal);
+    controller.abort();
+    expect(await verdict).toBe(undefined);
+    expect(signals.some(({ aborted }) => aborted)).toBe(false);
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
+    answer(0, "held");
+    answer(1, "granted");
+    await round.done;
+    expect(round.answers).toEqual([{ outcome: "held" }, { outcome: "granted" }]);
+    expect(onFailure).not.toHaveBeenCalled();
+  });
+
+  test("leaves no listener behind", async () => {
+    const { round, answer } = rig(1);
+    const { signal } = new AbortController();
+    const removed = vi.spyOn(signal, "removeEventListener");
+    answer(0, "granted");
+    await unlessAborted(round, signal);
+    expect(removed).toHaveBeenCalledTimes(1);
+  });
+});

@@ -1,0 +1,26 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import * as scripts from "../../../src/redis/register-script.ts";
+
+const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
+const all = Object.entries(scripts).filter(
+  (entry): entry is [string, scripts.Script] => typeof entry[1] === "object",
+);
+
+test("upstashFlag is a line of its own", () => {
+  expect(scripts.upstashFlag).toBe("#!lua flags=allow-key-locking\n");
+});
+
+describe.each(all)("%s", (_name, { source, sha }) => {
+  test("has the hash of the text that each dialect sends", () => {
+    expect(sha.redis).toBe(sha1(source));
+    expect(sha.upstash).toBe(sha1(scripts.upstashFlag + source));
+  });
+
+  test("touches no key that is not declared, and prints no number by itself", () => {
+    const keys = [...source.matchAll(/redis\.call\("\w+", ([^,)]+)/g)].map(([, key]) => key);
+    expect(keys.length).toBeGreaterThan(0);
+    for (const key of keys) expect(key).toMatch(/^(unpack\(KEYS|KEYS\[)/);
+    expect(source).not.toMatch(/tostring|%d/);
+  });
+});

@@ -1,0 +1,211 @@
+import { describe, expect, test } from "vitest";
+import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import { EndpointError } from "../../../src/errors.ts";
+import {
+  type Call,
+  drop,
+  type Register,
+  type RegisterAnswer,
+  raise,
+  renew,
+  runScript,
+  send,
+  take,
+  takeOrRead,
+} from "../../../src/redis/register.ts";
+import { registerScript, upstashFlag } from "../../../src/redis/register-script.ts";
+
+const plain: Register = { keys: ["k"], value: "tv" };
+const full: Register = { keys: ["k1", "k2"], value: "tv", tombstone: "void", counters: ["f1", "f2"] };
+const redisError = (message: string) => new EndpointError("e", "redis", message);
+
+/** A call to an endpoint that gives `replies` in turn. */
+function rig(replies: unknown[], { dialect = "upstash" as Dialect, verbatim = true } = {}) {
+  const sent: Command[] = [];
+  const call: Call = {
+    endpoint: {
+      name: "e",
+      dialect,
+      verbatim,
+      async send(command) {
+        sent.push(command);
+        const reply = replies.shift();
+        if (reply instanceof Error) throw reply;
+        return reply;
+      },
+    },
+    signal: new AbortController().signal,
+    spent: { requests: 0, commands: 0 },
+  };
+  return { call, sent };
+}
+
+const evalsha = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
+  "EVALSHA",
+  registerScript.sha[dialect],
+  keys.length,
+  ...keys,
+  ...args,
+];
+
+describe("commands", () => {
+  type Operation = (call: Call) => Promise<RegisterAnswer>;
+  const compareAndSet = ["SET", "k", "tw", "IFEQ", "tv", "PX", 50];
+  const rows: [what: string, perform: Operation, command: Command, replies: [unknown, object][]][] = [
+    [
+      "take",
+      (call) => take(call, plain, 50),
+      ["SET", "k", "tv", "NX", "PX", 50],
+      [
+        ["OK", { outcome: "granted" }],
+        [null, { outcome: "held" }],
+      ],
+    ],
+    [
+      "takeOrRead",
+      (call) => takeOrRead(call, plain, 50),
+      ["SET", "k", "tv", "NX", "GET", "PX", 50],
+      [
+        [null, { outcome: "granted" }],
+        ["tv", { outcome: "granted" }],
+        ["tx", { outcome: "held", other: "tx" }],
+        ["", { outcome: "held", other: "" }],
+      ],
+    ],
+    [
+      "renew",
+      (call) => renew(call, plain, 50),
+      ["SET", "k", "tv", "IFEQ", "tv", "PX", 50],
+      [
+        ["OK", { outcome: "granted" }],
+        [null, { outcome: "lost" }],
+      ],
+    ],
+    [
+      "renew with a new value",
+      (call) => renew(call, plain, 50, "tw"),
+      compareAndSet,
+      [["OK", { outcome: "granted" }]],
+    ],
+    [
+      "drop",
+      (call) => drop(call, plain),
+      ["DELEX", "k", "IFEQ", "tv"],
+      [
+        [1, { outcome: "granted" }],
+        [0, { outcome: "lost" }],
+      ],
+    ],
+  ];
+
+  describe.each(rows)("%s", (_what, perform, command, replies) => {
+    test.each(replies)("where the reply is %j", async (reply, expected) => {
+      const { call, sent } = rig([reply]);
+      expect(await perform(call)).toEqual(expected);
+      expect(sent).toEqual([command]);
+      expect(call.spent).toEqual({ requests: 1, commands: 1 });
+    });
+
+    test("a reply that means nothing is no vote", async () => {
+      for (const reply of [{}, [], true, 7, undefined]) {
+        await expect(perform(rig([reply]).call)).rejects.toThrow(/unexpected reply/);
+      }
+    });
+  });
+
+  test("takeOrRead falls back to the script where Redis does not know NX with GET", async () => {
+    const { call, sent } = rig([redisError("ERR syntax error"), ["tv", "0"]], { dialect: "redis" });
+    expect(await takeOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+    expect(sent[1]).toEqual(evalsha("redis", ["k"], "take", "tv", 1, 1, 50, "tv", 0, 0));
+    const failing = rig([redisError("OOM command not allowed")]);
+    await expect(takeOrRead(failing.call, plain, 50)).rejects.toThrow("OOM");
+    expect(failing.sent).toHaveLength(1);
+  });
+});
+
+describe("scripts", () => {
+  const granted = { outcome: "granted" };
+
+  test.each<[what: string, perform: (call: Call) => Promise<RegisterAnswer>, keys: string[], args: Command]>([
+    ["renew", (call) => renew(call, plain, 50, "tw"), ["k"], ["renew", "tv", 1, 1, 50, "tw", 0, 0]],
+    ["drop", (call) => drop(call, plain), ["k"], ["drop", "tv", 1, 1, 0, "", 0, 0]],
+    ["look", (call) => renew(call, plain, 0), ["k"], ["renew", "tv", 1, 1, 0, "tv", 0, 0]],
+  ])("do %s in the redis dialect", async (_what, perform, keys, args) => {
+    const { call, sent } = rig([["tv", "0"]], { dialect: "redis" });
+    expect(await perform(call)).toEqual(granted);
+    expect(sent).toEqual([evalsha("redis", keys, ...args)]);
+  });
+
+  test("do everything where replies are not the server's own", async () => {
+    for (const perform of [take, takeOrRead, renew, drop]) {
+      const { call, sent } = rig([["tv", "0"]], { verbatim: false });
+      expect(await perform(call, plain, 50)).toEqual(granted);
+      expect(sent[0]![0]).toBe("EVALSHA");
+    }
+  });
+
+  test("name keys, tombstone and counters, in this order", async () => {
+    const { call, sent } = rig([["tv", "1700"]]);
+    const fencing = { least: 1_700, retention: 9_000 };
+    expect(await take(call, full, 50, fencing)).toEqual({ outcome: "granted", fence: 1_700 });
+    const keys = ["k1", "k2", "void", "f1", "f2"];
+    expect(sent).toEqual([evalsha("upstash", keys, "take", "tv", 1, 2, 50, "tv", 1_700, 9_000)]);
+    // The script, what it reads, the clock, and what it writes: two keys and two counters.
+    expect(call.spent).toEqual({ requests: 1, commands: 7 });
+  });
+
+  test("raise counters without touching the keys", async () => {
+    const { call, sent } = rig([["tv", "1800"]]);
+    const answer = await raise(call, full, { least: 1_800, retention: 9_000 });
+    expect(answer).toEqual({ outcome: "granted", fence: 1_800 });
+    expect(sent[0]!.slice(8)).toEqual(["renew", "tv", 1, 2, 0, "tv", 1_800, 9_000]);
+  });
+
+  test("tell what stands in the way", async () => {
+    const { call } = rig([[0, 320, "tother"]]);
+    expect(await take(call, full, 50)).toEqual({ outcome: "held", retryAfter: 320, other: "tother" });
+    const lost = rig([[0, -3, ""]], { dialect: "redis" });
+    expect(await renew(lost.call, plain, 50)).toEqual({ outcome: "lost" });
+  });
+
+  test.each([["OK"], [null], [1], [["someone else's", "0"]], [[]], [[1]], [["0", 5]]])(
+    "believe nobody who does not echo the value: %j",
+    async (reply) => {
+      const { call } = rig([reply], { dialect: "redis" });
+      await expect(renew(call, plain, 50)).rejects.toThrow(/unexpected reply/);
+    },
+  );
+
+  test.each(["0", "-1", "1.5", "nan", "9007199254740993", "1e400", undefined])(
+    "refuse %s as a fence",
+    async (fence) => {
+      const { call } = rig([["tv", fence]]);
+      await expect(take(call, full, 50, { least: 1, retention: 9_000 })).rejects.toThrow(/fence/);
+    },
+  );
+});
+
+describe("runScript", () => {
+  test.each(["redis", "upstash"] as const)("sends the text once NOSCRIPT says so: %s", async (dialect) => {
+    const { call, sent } = rig([redisError("HTTP 400, NOSCRIPT No matching script."), "reply"], { dialect });
+    expect(await runScript(call, registerScript, ["k"], [1])).toBe("reply");
+    const text = (dialect === "upstash" ? upstashFlag : "") + registerScript.source;
+    expect(sent).toEqual([
+      ["EVALSHA", registerScript.sha[dialect], 1, "k", 1],
+      ["EVAL", text, 1, "k", 1],
+    ]);
+    expect(call.spent).toEqual({ requests: 2, commands: 2 });
+  });
+
+  test("sends nothing again after any other failure: it may have been executed", async () => {
+    const { call, sent } = rig([new EndpointError("e", "timeout", "no answer")]);
+    await expect(runScript(call, registerScript, ["k"], [])).rejects.toThrow("no answer");
+    expect(sent).toHaveLength(1);
+  });
+});
+
+test("send counts what it sends, also when it fails", async () => {
+  const { call } = rig([new EndpointError("e", "network", "reset")]);
+  await expect(send(call, ["PING"])).rejects.toThrow("reset");
+  expect(call.spent).toEqual({ requests: 1, commands: 1 });
+});

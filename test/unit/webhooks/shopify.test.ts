@@ -1,0 +1,80 @@
+import { createHash, createHmac } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { type ShopifyOptions, shopify } from "../../../src/webhooks/index.ts";
+
+const secret = "hush";
+const body = new TextEncoder().encode('{"id":820982911946154508,"total_price":"398.00"}');
+
+function verify(headers: Record<string, string>, options: Partial<ShopifyOptions> = {}) {
+  const signature = createHmac("sha256", secret).update(body).digest("base64");
+  const request = new Request("https://example.com/shopify", {
+    method: "POST",
+    headers: {
+      "X-Shopify-Hmac-Sha256": signature,
+      "X-Shopify-Topic": "orders/create",
+      "X-Shopify-Shop-Domain": "one.myshopify.com",
+      ...headers,
+    },
+  });
+  return shopify({ secret, topics: ["orders/create", "orders/paid"], ...options }).verify(request, body);
+}
+
+const byHeader = { id: "header" } as const;
+
+describe("shopify", () => {
+  it("takes the delivery's id before the event's, and the event's where there is no other", async () => {
+    const both = { "X-Shopify-Webhook-Id": "w-1", "X-Shopify-Event-Id": "e-1" };
+    expect(await verify(both, byHeader)).toMatchObject({ id: "w-1", idSigned: false });
+    expect((await verify({ "X-Shopify-Event-Id": "e-1" }, byHeader)).id).toBe("e-1");
+    // For logs, the same where the body's hash is the id.
+    expect((await verify(both)).deliveryId).toBe("w-1");
+    expect((await verify({ "X-Shopify-Event-Id": "e-1" })).deliveryId).toBe("e-1");
+  });
+
+  it("does not pass over a delivery's id that is none", async () => {
+    const odd = { "X-Shopify-Webhook-Id": "a b", "X-Shopify-Event-Id": "e-1" };
+    await expect(verify(odd, byHeader)).rejects.toMatchObject({ reason: "malformed-header" });
+    const empty = { "X-Shopify-Webhook-Id": "", "X-Shopify-Event-Id": "e-1" };
+    await expect(verify(empty, byHeader)).rejects.toMatchObject({ reason: "missing-header" });
+  });
+
+  it("keeps shops and topics apart", async () => {
+    const id = { "X-Shopify-Event-Id": "e-1" };
+    const scopes = [
+      (await verify(id, byHeader)).scope,
+      (await verify({ ...id, "X-Shopify-Topic": "orders/paid" }, byHeader)).scope,
+      (await verify({ ...id, "X-Shopify-Shop-Domain": "two.myshopify.com" }, byHeader)).scope,
+    ];
+    expect(scopes).toEqual([
+      ["one.myshopify.com", "orders/create"],
+      ["one.myshopify.com", "orders/paid"],
+      ["two.myshopify.com", "orders/create"],
+    ]);
+  });
+
+  it("keeps topics apart by the body's hash, and no shop can make a captured body a new one", async () => {
+    const id = createHash("sha256").update(body).digest("hex");
+    const told = { id, scope: ["orders/create"], idSigned: true };
+    expect(await verify({}, { name: "shop" })).toEqual(told);
+    expect(await verify({ "X-Shopify-Shop-Domain": "two.myshopify.com" }, { name: "shop" })).toEqual(told);
+    const paid = await verify({ "X-Shopify-Topic": "orders/paid" }, { name: "shop" });
+    expect(paid).toEqual({ ...told, scope: ["orders/paid"] });
+  });
+
+  it("takes no topic but those that it is told of, so that none makes a captured body a new one", async () => {
+    const another = verify({ "X-Shopify-Topic": "orders/updated" });
+    await expect(another).rejects.toMatchObject({ reason: "malformed-header" });
+    const one = await verify({}, { topics: "orders/create" });
+    expect(one.scope).toEqual(["orders/create"]);
+    for (const topics of [undefined, [], "", ["a b"], [1]]) {
+      expect(() => shopify({ secret, topics: topics as string[] })).toThrow(TypeError);
+    }
+    expect(() => shopify({ secret })).toThrow(/topics/);
+  });
+
+  it.each(["", "orders paid", "x".repeat(256), "café"])("refuses the topic %o", async (topic) => {
+    await expect(verify({ "X-Shopify-Webhook-Id": "w-1", "X-Shopify-Topic": topic })).rejects.toMatchObject({
+      reason: topic === "" ? "missing-header" : "malformed-header",
+    });
+  });
+});

@@ -1,0 +1,398 @@
+import { createHmac, generateKeyPairSync, type KeyObject, sign as signBytes } from "node:crypto";
+import fc from "fast-check";
+import { Webhook } from "standardwebhooks";
+import { Webhook as SvixWebhook } from "svix";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type StandardWebhooksOptions,
+  standardWebhooks,
+  type WebhookProvider,
+  WebhookVerificationError,
+} from "../../../src/webhooks/index.ts";
+import { seeded } from "../../robustness/fuzz/seeded.ts";
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const vendor = new Webhook(secret);
+const svix = new SvixWebhook(secret);
+const id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+const seconds = 1_614_265_330;
+const at = seconds * 1_000;
+const body = '{"test": 2432232314}';
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+interface Parts {
+  readonly id?: string;
+  readonly timestamp?: string;
+  readonly signature?: string;
+}
+
+function request(parts: Parts, prefix = "webhook"): Request {
+  const headers = new Headers();
+  for (const [part, value] of Object.entries(parts)) headers.set(`${prefix}-${part}`, value);
+  return new Request("https://example.com/hooks", { method: "POST", headers });
+}
+
+/** A delivery of {@link body} as the vendor's package signs it, with some parts replaced. */
+function delivery(parts: Parts = {}, prefix?: string): Request {
+  const signature = vendor.sign(id, new Date(at), body);
+  return request({ id, timestamp: String(seconds), signature, ...parts }, prefix);
+}
+
+function hmac(key: string, content: string | Uint8Array): string {
+  const raw = Buffer.from(key.replace("whsec_", ""), "base64");
+  return `v1,${createHmac("sha256", raw).update(content).digest("base64")}`;
+}
+
+function provider(options: StandardWebhooksOptions = {}): WebhookProvider {
+  return standardWebhooks({ secret, now: () => at, ...options });
+}
+
+async function refusal(by: WebhookProvider, from: Request, content: Uint8Array<ArrayBuffer> = bytes(body)) {
+  const error = await by.verify(from, content).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(WebhookVerificationError);
+  return (error as WebhookVerificationError).reason;
+}
+
+describe("standardWebhooks", () => {
+  it("accepts what the vendor's package signs", async () => {
+    const verified = await provider().verify(delivery(), bytes(body));
+    expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
+  });
+
+  it("accepts the signature that the specification's own test data have", async () => {
+    const signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+    await expect(provider().verify(delivery({ signature }), bytes(body))).resolves.toBeDefined();
+  });
+
+  describe("beside the vendor's package, by one clock", () => {
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ["Date"], now: at });
+    });
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+
+    const accepts = (verifies: () => unknown) => {
+      try {
+        verifies();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const vendorAccepts = (from: Request, content: string) =>
+      accepts(() => vendor.verify(content, Object.fromEntries(from.headers), { jsonParse: false }));
+    const weAccept = (by: WebhookProvider, from: Request, content: string) =>
+      by.verify(from, bytes(content)).then(
+        () => true,
+        (error: unknown) => {
+          expect(error).toBeInstanceOf(WebhookVerificationError);
+          return false;
+        },
+      );
+
+    it("accepts and refuses the same, for changed bodies, ids, timestamps and signatures", async () => {
+      const by = standardWebhooks({ secret });
+      const seen = { accepted: 0, refused: 0, strict: 0 };
+      const changes = fc.record({
+        part: fc.constantFrom("none", "body", "id", "timestamp", "signature"),
+        from: fc.nat(100),
+        remove: fc.nat(2),
+        insert: fc.oneof(
+          fc.string({ unit: "binary-ascii", maxLength: 2 }),
+          fc.constantFrom(" ", ",", "=", ".", "0", "9"),
+        ),
+      });
+      const content = fc.string({ unit: "grapheme" });
+      const name = fc.string({ unit: fc.constantFrom(..."abcXYZ_-.089"), minLength: 1, maxLength: 12 });
+      // A few minutes to both sides, so that the edge of the tolerance is among them.
+      const shift = fc.oneof(fc.constant(0), fc.integer({ min: -303, max: 303 }));
+      await fc.assert(
+        fc.asyncProperty(content, name, shift, changes, async (text, msg, offset, change) => {
+          const signedAt = seconds + offset;
+          const parts = {
+            body: text,
+            id: msg,
+            timestamp: String(signedAt),
+            signature: vendor.sign(msg, new Date(signedAt * 1_000), text),
+          };
+          if (change.part !== "none") {
+            const part = change.part as keyof typeof parts;
+            const from = change.from % (parts[part].length + 1);
+            parts[part] =
+              parts[part].slice(0, from) + change.insert + parts[part].slice(from + change.remove);
+          }
+          const { body: sent, ...headers } = parts;
+          fc.pre(!/\p{Cs}/u.test(sent) && !/[\0\r\n]/.test(Object.values(headers).join("")));
+          const from = request(headers);
+          const theirs = vendorAccepts(from, sent);
+          const ours = await weAccept(by, from, sent);
+          seen[ours ? "accepted" : "refused"]++;
+          // Ours may be stricter, but only in what is documented: ids with a numeric part or beyond visible
+          // ASCII, times with something around the digits, signatures with a second comma.
+          const strict =
+            /\.\d+(\.|$)|[^!-~]/.test(from.headers.get("webhook-id") ?? "") ||
+            !/^[1-9]\d*$/.test(from.headers.get("webhook-timestamp") ?? "") ||
+            /,.*,/.test(from.headers.get("webhook-signature") ?? "");
+          if (strict) seen.strict++;
+          if (ours || !strict) expect(ours).toBe(theirs);
+        }),
+        seeded(2_000),
+      );
+      expect(seen.accepted).toBeGreaterThan(100);
+      expect(seen.refused).toBeGreaterThan(100);
+      expect(seen.strict).toBeLessThan(seen.accepted + seen.refused);
+    });
+
+    it("accepts what Svix signs, under either name of the headers, and refuses what Svix refuses", async () => {
+      const by = standardWebhooks({ secret });
+      // Svix parses what it verifies.
+      const content = fc.json().map((text) => text || "{}");
+      const wrong = fc.constantFrom("none", "body", "id", "timestamp", "signature", "prefix");
+      const seen = { accepted: 0, refused: 0 };
+      await fc.assert(
+        fc.asyncProperty(content, fc.constantFrom("svix", "webhook"), wrong, async (text, prefix, part) => {
+          const headers = {
+            id,
+            timestamp: String(seconds),
+            signature: svix.sign(id, new Date(at), text),
+          };
+          if (part === "id") headers.id += "x";
+          if (part === "timestamp") headers.timestamp = String(seconds + 1);
+          if (part === "signature") headers.signature = headers.signature.replace(/,./, ",?");
+          const from = request(headers, part === "prefix" ? "other" : prefix);
+          const sent = part === "body" ? `${text} ` : text;
+          const theirs = accepts(() => svix.verify(sent, Object.fromEntries(from.headers)));
+          const ours = await weAccept(by, from, sent);
+          expect(ours).toBe(part === "none");
+          expect(ours).toBe(theirs);
+          seen[ours ? "accepted" : "refused"]++;
+        }),
+        seeded(200),
+      );
+      expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(0);
+    });
+
+    it("accepts and refuses the same ages, also within a second", async () => {
+      const by = standardWebhooks({ secret });
+      for (const offset of [-301, -300, -299, 0, 299, 300, 301]) {
+        const signedAt = new Date((seconds + offset) * 1_000);
+        const signature = vendor.sign(id, signedAt, body);
+        const from = request({ id, timestamp: String(seconds + offset), signature });
+        for (const ms of [0, 1, 500, 999]) {
+          vi.setSystemTime(at + ms);
+          expect([offset, ms, await weAccept(by, from, body)]).toEqual([
+            offset,
+            ms,
+            vendorAccepts(from, body),
+          ]);
+        }
+      }
+    });
+  });
+
+  it("has a tolerance of 5 minutes when none is given, also when that is said with undefined", async () => {
+    for (const options of [{}, { tolerance: undefined }]) {
+      const by = (now: number) => provider({ ...options, now: () => now });
+      await expect(by(at + 300_000).verify(delivery(), bytes(body))).resolves.toBeDefined();
+      expect(await refusal(by(at + 301_000), delivery())).toBe("outside-tolerance");
+      expect(await refusal(by(at - 301_000), delivery())).toBe("outside-tolerance");
+    }
+  });
+
+  it.each([
+    ["empty", new Uint8Array()],
+    ["UTF-8", bytes('{"name":"Zażółć 🔒"}')],
+    ["binary", Uint8Array.from({ length: 256 }, (_, index) => index)],
+    ["not valid UTF-8", Uint8Array.of(0xff, 0xfe, 0x00, 0xc3)],
+  ])("checks a body byte for byte: %s", async (_, content) => {
+    const signature = hmac(secret, Buffer.concat([Buffer.from(`${id}.${seconds}.`), content]));
+    await expect(provider().verify(delivery({ signature }), content)).resolves.toBeDefined();
+    const longer = new Uint8Array(content.length + 1);
+    longer.set(content);
+    expect(await refusal(provider(), delivery({ signature }), longer)).toBe("bad-signature");
+  });
+
+  describe("rotation", () => {
+    const content = `${id}.${seconds}.${body}`;
+    const wrong = `v1,${Buffer.alloc(32).toString("base64")}`;
+
+    it("accepts one good signature among several, wherever it stands and whatever surrounds it", async () => {
+      const right = hmac(secret, content);
+      for (const signature of [
+        `${wrong} ${right}`,
+        `${right} ${wrong}`,
+        `v2,x v1 v1, ,  ${wrong} ${right} v1a,eA==`,
+      ]) {
+        await expect(provider().verify(delivery({ signature }), bytes(body))).resolves.toBeDefined();
+      }
+    });
+
+    it("refuses a header full of signatures without checking them", async () => {
+      const verify = vi.spyOn(crypto.subtle, "verify");
+      try {
+        const signature = [...Array<string>(16).fill(wrong), hmac(secret, content)].join(" ");
+        expect(await refusal(provider(), delivery({ signature }))).toBe("malformed-header");
+        expect(verify).not.toHaveBeenCalled();
+      } finally {
+        verify.mockRestore();
+      }
+    });
+  });
+
+  describe("Ed25519", () => {
+    const pair = generateKeyPairSync("ed25519");
+    const raw = (key: KeyObject) => Buffer.from(key.export({ format: "jwk" }).x ?? "", "base64url");
+    const publicKey = `whpk_${raw(pair.publicKey).toString("base64")}`;
+    const v1a = (content: string, by: KeyObject = pair.privateKey) =>
+      `v1a,${signBytes(null, Buffer.from(content), by).toString("base64")}`;
+    const content = `${id}.${seconds}.${body}`;
+
+    it("accepts a v1a signature of the public key's owner, without a secret", async () => {
+      const by = provider({ secret: undefined, publicKey });
+      const verified = await by.verify(delivery({ signature: v1a(content) }), bytes(body));
+      expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
+    });
+
+    it("refuses another key's signature, and one of other content", async () => {
+      const by = provider({ secret: undefined, publicKey });
+      const stranger = generateKeyPairSync("ed25519").privateKey;
+      expect(await refusal(by, delivery({ signature: v1a(content, stranger) }))).toBe("bad-signature");
+      expect(await refusal(by, delivery({ signature: v1a(`${content} `) }))).toBe("bad-signature");
+      const elsewhere = v1a(content).replace("v1a,", "v1,");
+      expect(await refusal(by, delivery({ signature: elsewhere }))).toBe("malformed-header");
+    });
+
+    it("checks each scheme by its own keys alone", async () => {
+      const both = provider({ publicKey: [publicKey] });
+      for (const signature of [v1a(content), hmac(secret, content)]) {
+        await expect(both.verify(delivery({ signature }), bytes(body))).resolves.toBeDefined();
+      }
+      expect(await refusal(provider(), delivery({ signature: v1a(content) }))).toBe("bad-signature");
+      const verify = vi.spyOn(crypto.subtle, "verify");
+      try {
+        const signature = `${v1a(content)} ${hmac(secret, `${content} `)}`;
+        await expect(both.verify(delivery({ signature }), bytes(body))).resolves.toBeDefined();
+        expect(verify).toHaveBeenCalledTimes(2);
+      } finally {
+        verify.mockRestore();
+      }
+      // The public key is public: signed with it as if it were a secret must not count.
+      const forged = hmac(publicKey.replace("whpk_", ""), content);
+      expect(await refusal(both, delivery({ signature: forged }))).toBe("bad-signature");
+    });
+  });
+
+  describe("headers", () => {
+    it("takes the prefix with all three headers, beside a stray header of another", async () => {
+      const from = delivery({}, "svix");
+      from.headers.set("webhook-id", "something-else");
+      await expect(provider().verify(from, bytes(body))).resolves.toMatchObject({ id });
+    });
+
+    it("takes a prefix of its own, and then no other", async () => {
+      const by = provider({ headerPrefix: "Acme-Webhook" });
+      await expect(by.verify(delivery({}, "acme-webhook"), bytes(body))).resolves.toMatchObject({ id });
+      expect(await refusal(by, delivery())).toBe("missing-header");
+    });
+
+    it("does not mix the headers of two prefixes", async () => {
+      const from = delivery();
+      from.headers.delete("webhook-id");
+      from.headers.set("svix-id", id);
+      expect(await refusal(provider(), from)).toBe("missing-header");
+    });
+
+    it.each(["id", "timestamp", "signature"])("refuses a delivery without %s", async (part) => {
+      const from = delivery();
+      from.headers.delete(`webhook-${part}`);
+      expect(await refusal(provider(), from)).toBe("missing-header");
+      from.headers.set(`webhook-${part}`, "");
+      expect(await refusal(provider(), from)).toBe("missing-header");
+    });
+
+    it.each([
+      ["an id of 256 characters", { id: "a".repeat(256) }],
+      ["an id that is not ASCII", { id: "msgé" }],
+      ["an id with a space", { id: "a, b" }],
+      ["a timestamp with something behind it", { timestamp: `${seconds}x` }],
+      ["a fraction", { timestamp: `${seconds}.5` }],
+      ["a sign", { timestamp: `-${seconds}` }],
+      ["an exponent", { timestamp: "1e9" }],
+      ["a timestamp beyond all bounds", { timestamp: "9".repeat(400) }],
+      ["a signature without a scheme", { signature: "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" }],
+      ["only unknown schemes", { signature: "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" }],
+      ["a short signature", { signature: "v1,g0hM9SsE" }],
+      ["no padding", { signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE" }],
+      // Decodes to the right bytes: the last two bits before the padding are not part of them.
+      ["another spelling of the bytes", { signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OF=" }],
+      ["base64 cut off within a byte", { signature: "v1,g0hM9" }],
+      ["padding in the middle", { signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1=E=" }],
+      ["a signature that is not ASCII", { signature: "v1,é0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" }],
+    ])("refuses as malformed: %s", async (_, parts) => {
+      expect(await refusal(provider(), delivery(parts))).toBe("malformed-header");
+    });
+
+    it("refuses a genuine delivery that is cut in other places", async () => {
+      // Signed as id, time and this body; read again with a later time out of the body.
+      const later = seconds + 86_400;
+      const genuine = `note.${later}.{"type":"paid"}`;
+      const signature = vendor.sign(id, new Date(at), genuine);
+      const forged = request({ id: `${id}.${seconds}.note`, timestamp: String(later), signature });
+      const by = provider({ now: () => later * 1_000 });
+      expect(await refusal(by, forged, bytes('{"type":"paid"}'))).toBe("malformed-header");
+    });
+
+    it("takes an id with dots between parts that are no numbers", async () => {
+      const dotted = "evt.a1.2b";
+      const signature = vendor.sign(dotted, new Date(at), body);
+      const verified = await provider().verify(delivery({ id: dotted, signature }), bytes(body));
+      expect(verified.id).toBe(dotted);
+    });
+  });
+
+  describe("at set-up", () => {
+    const key = (length: number) => `whsec_${Buffer.alloc(length, 1).toString("base64")}`;
+
+    it.each([24, 25, 26, 32, 64])(
+      "takes a secret of %i bytes, with and without prefix and padding",
+      (length) => {
+        for (const text of [key(length), key(length).slice(6), key(length).replace(/=+$/, "")]) {
+          expect(() => standardWebhooks({ secret: text })).not.toThrow();
+        }
+      },
+    );
+
+    it.each([
+      ["nothing", {}],
+      ["nothing behind whsec_", { secret: "whsec_" }],
+      ["what is not base64", { secret: "whsec_not*base64*not*base64*not*base64" }],
+      ["a line's end behind the secret", { secret: `${secret}\n` }],
+      ["a short secret", { secret: key(23) }],
+      ["a long secret", { secret: key(65) }],
+      ["a bad secret among good ones", { secret: [secret, "whsec_short"] }],
+      ["a private key", { secret: `whsk_${Buffer.alloc(64, 1).toString("base64")}` }],
+      ["a public key as secret", { secret: `whpk_${Buffer.alloc(32, 1).toString("base64")}` }],
+      ["a short public key", { publicKey: `whpk_${Buffer.alloc(31, 1).toString("base64")}` }],
+      ["a secret as public key", { publicKey: key(32) }],
+      ["an empty public key beside a secret", { secret, publicKey: "" }],
+      ["an empty prefix of headers", { secret, headerPrefix: "" }],
+      ["no prefixes of headers", { secret, headerPrefix: [] }],
+      ["a prefix with its dash", { secret, headerPrefix: "webhook-" }],
+    ])("throws a TypeError for %s", (_, options: StandardWebhooksOptions) => {
+      expect(() => standardWebhooks(options)).toThrow(TypeError);
+    });
+
+    it.each(["whsec_dG9vIHNob3J0", "whsec_dG9vIHNob3J0*"])(
+      "does not repeat a secret that it refuses",
+      (text) => {
+        const set = () => standardWebhooks({ secret: text });
+        expect(set).toThrow(/24 to 64 bytes|must be base64/);
+        expect(set).not.toThrow(/dG9vIHNob3J0/);
+      },
+    );
+  });
+});
