@@ -3,7 +3,7 @@ import { checkDialect, type Endpoint, type HttpEndpointOptions, httpEndpoint } f
 import { endpointsFromEnv } from "./endpoints/env.ts";
 import { isUpstashClient, type UpstashClient, upstashEndpoint } from "./endpoints/upstash.ts";
 import { LockHeldError, type RedlockError } from "./errors.ts";
-import { contend } from "./lock/acquire.ts";
+import { acquireWithRetry } from "./lock/acquire.ts";
 import { type LockJSON, openRequests } from "./lock/handoff.ts";
 import { forceRelease, type Inspection, inspect } from "./lock/inspect.ts";
 import { Lock } from "./lock/lock.ts";
@@ -12,8 +12,8 @@ import {
   checkAcquire,
   checkResources,
   type LockOptions,
+  resolveSettings,
   type Settings,
-  settingsOf,
 } from "./lock/options.ts";
 import { type Runtime, stopwatch, systemRuntime, tokenLength } from "./runtime.ts";
 
@@ -32,7 +32,7 @@ export interface RedlockOptions extends LockOptions {
  * A client for distributed locks on Redis databases that are reached over HTTP.
  *
  * The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) with an
- * early verdict, a fresh token in every round and fencing tokens; `docs/algorithm.md` has the reasons.
+ * early result, a fresh token in every round and fencing tokens; `docs/algorithm.md` has the reasons.
  *
  * @example
  * const redlock = new Redlock({ endpoints: [{ url, token }] });
@@ -58,7 +58,7 @@ export class Redlock {
     const twice = list.find(({ name }, index) => list.findIndex((other) => other.name === name) !== index);
     if (twice) throw new RangeError(`two endpoints are named ${twice.name}; each must be a Redis of its own`);
     this.options = options;
-    this.settings = settingsOf({ endpoints: list, runtime }, options);
+    this.settings = resolveSettings({ endpoints: list, runtime }, options);
   }
 
   /**
@@ -144,7 +144,7 @@ export class Redlock {
    */
   resume(json: LockJSON, options: LockOptions = {}): Lock {
     const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
-    const settings = settingsOf(this.settings, this.options, options, { prefix });
+    const settings = resolveSettings(this.settings, this.options, options, { prefix });
     const names = checkResources(resources);
     // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
     if (typeof nonce !== "string" || nonce.length !== tokenLength || typeof owner !== "string") {
@@ -188,11 +188,11 @@ export class Redlock {
   #settings(options: LockOptions): Settings {
     // The usual call overrides nothing, and need not be checked again.
     if (Object.keys(options).length === 0) return this.settings;
-    return settingsOf(this.settings, this.options, options);
+    return resolveSettings(this.settings, this.options, options);
   }
 
   #contend(resource: string | readonly string[], options: AcquireOptions): Promise<Lock | RedlockError> {
-    return contend(this.#settings(options), checkResources(resource), checkAcquire(options));
+    return acquireWithRetry(this.#settings(options), checkResources(resource), checkAcquire(options));
   }
 }
 

@@ -30,7 +30,7 @@ export interface Sender {
   /** What a genuine delivery is about. */
   readonly event: (request: Request, body: Uint8Array, id: string) => WebhookEvent;
   /** How long it waits for an answer, in ms; docs/webhooks.md has the sources. */
-  readonly patience: number;
+  readonly timeout: number;
 }
 
 /**
@@ -56,7 +56,7 @@ export const senders = {
     secret: "GITHUB_WEBHOOK_SECRET",
     provider: (secret) => github({ secret, name: "github" }),
     event: (request, body) => githubEvent(request, body),
-    patience: 10_000,
+    timeout: 10_000,
   },
   standardWebhooks: {
     name: "standard-webhooks",
@@ -65,7 +65,7 @@ export const senders = {
     provider: (secret) => standardWebhooks({ secret, name: "standard-webhooks" }),
     event: (_request, body, id) => standardWebhooksEvent(body, id),
     // Svix waits for 15 s; others may not.
-    patience: 10_000,
+    timeout: 10_000,
   },
   stripe: {
     name: "stripe",
@@ -74,7 +74,7 @@ export const senders = {
     provider: (secret) => stripe({ secret, name: "stripe" }),
     event: (_request, body, id) => stripeEvent(body, id),
     // Not published: what suits the most impatient of its kind.
-    patience: 5_000,
+    timeout: 5_000,
   },
   shopify: {
     name: "shopify",
@@ -82,7 +82,7 @@ export const senders = {
     secret: "SHOPIFY_CLIENT_SECRET",
     provider: (secret) => shopify({ secret, topics: shopifyTopics, name: "shopify" }),
     event: shopifyEvent,
-    patience: 5_000,
+    timeout: 5_000,
   },
   slack: {
     name: "slack",
@@ -90,7 +90,7 @@ export const senders = {
     secret: "SLACK_SIGNING_SECRET",
     provider: (secret) => slack({ secret, name: "slack" }),
     event: (_request, body) => slackEvent(body),
-    patience: 3_000,
+    timeout: 3_000,
   },
   linear: {
     name: "linear",
@@ -100,7 +100,7 @@ export const senders = {
     // event would be lost.
     provider: (secret) => linear({ secret, tolerance: 8 * 60 * 60 * 1_000, name: "linear" }),
     event: (_request, body, id) => linearEvent(body, id),
-    patience: 5_000,
+    timeout: 5_000,
   },
 } satisfies Record<string, Sender>;
 

@@ -114,7 +114,7 @@ function once(sender: Sender): Step {
       if (event.status === 500) console.error(event.error);
     }
     // Made for this request, because what it costs is this request's.
-    const guard = idempotent({ redlock, provider, wait: sender.patience * waitForRun, onEvent });
+    const guard = idempotent({ redlock, provider, wait: sender.timeout * waitForRun, onEvent });
     return (await guard(c as unknown as Parameters<typeof guard>[0], next)) ?? undefined;
   };
 }
@@ -139,12 +139,12 @@ function understood(c: Context<WorkerEnv>, sender: Sender): WebhookProvider {
 }
 
 /** Acts on a delivery, as the only one to do so. */
-function acting({ patience }: Sender): Step {
+function acting({ timeout }: Sender): Step {
   return async function act(c) {
     const { redlock, delivery, idempotency } = c.var;
     const { key, id, event } = delivery!;
     if (event.challenge !== undefined) return c.text(event.challenge);
-    const options = { wait: patience * waitForLock, run: idempotency! };
+    const options = { wait: timeout * waitForLock, run: idempotency! };
     const effect = await withFence(redlock, event.entity, options, (fence) =>
       writeEffect(database(c.env), {
         deliveryKey: key,

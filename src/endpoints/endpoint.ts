@@ -20,7 +20,7 @@ export interface Endpoint {
    * Whether a reply is exactly what the server said to this one attempt. Where a client in between may retry
    * or invent replies, leave it out: the library then uses only scripts whose success is an unguessable echo.
    */
-  readonly verbatim?: boolean;
+  readonly exactReplies?: boolean;
   /**
    * Sends one command, once, and resolves with Redis's reply. Rejects when there is none or it is an error;
    * must end soon after `signal` aborts.
@@ -86,7 +86,7 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
     throw new EndpointError(name, kind, `HTTP ${status}, ${said}`, { status });
   }
 
-  return { name, dialect, verbatim: true, send };
+  return { name, dialect, exactReplies: true, send };
 }
 
 /** The dialect that the server behind `host` is known to speak. */

@@ -6,7 +6,7 @@ import {
   checkProvider,
   type HttpOptions,
   type HttpRules,
-  settledRules,
+  resolveRules,
 } from "../http/options.ts";
 import { type Served, serve } from "../http/serve.ts";
 import type { RunContext } from "../idempotency/index.ts";
@@ -56,7 +56,7 @@ export function idempotent(
   options: IdempotentOptions,
 ): MiddlewareHandler<{ Variables: IdempotencyVariables }> {
   const { redlock, provider, scope, deadline } = checkType("options", options, "object");
-  const rules = settledRules("idempotent", options, provider !== undefined);
+  const rules = resolveRules("idempotent", options, provider !== undefined);
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
 

@@ -3,7 +3,7 @@ import { checkNames, checkType } from "../check.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import type { Lock } from "../lock/lock.ts";
-import { type LockOptions, settingsOf } from "../lock/options.ts";
+import { type LockOptions, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { systemRuntime } from "../runtime.ts";
 import { answered, type FromContext, resolved, waitUntilOf } from "./context.ts";
@@ -67,7 +67,7 @@ export function lock(options: LockRouteOptions): MiddlewareHandler<{ Variables: 
   if (typeof resource !== "string" && typeof resource !== "function")
     checkType("resource", resource, "object");
   if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
-  settingsOf({ endpoints: [], runtime: systemRuntime }, given);
+  resolveSettings({ endpoints: [], runtime: systemRuntime }, given);
 
   return async function lock(c, next) {
     const client = await resolved(redlock, c);

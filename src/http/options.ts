@@ -2,7 +2,7 @@ import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import { optionNames } from "../idempotency/idempotency.ts";
 import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../idempotency/index.ts";
-import { settled } from "../lock/options.ts";
+import { mergeOptions } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { systemRuntime } from "../runtime.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
@@ -102,7 +102,7 @@ export interface HttpOptions extends HttpRules {
 }
 
 /** Rules with every default filled in. */
-export interface SettledRules extends Keeping {
+export interface ResolvedRules extends Keeping {
   readonly webhook: boolean;
   readonly header: string;
   readonly required: boolean;
@@ -147,12 +147,12 @@ const names: Readonly<Record<keyof HttpOptions, 1>> = {
  * @param what the function whose options they are
  * @throws TypeError | RangeError naming the option
  */
-export function settledRules(what: string, options: HttpRules, webhook: boolean): SettledRules {
+export function resolveRules(what: string, options: HttpRules, webhook: boolean): ResolvedRules {
   checkNames(what, options, names);
-  const given = settled<HttpRules>(options);
+  const given = mergeOptions<HttpRules>(options);
   const { fingerprint = !webhook, headers = [], onEvent, store, maxResult = 1_000_000 } = given;
   const mostBody = Math.max(0, Math.floor(maxResult / 2) - 16_384);
-  const rules: SettledRules = {
+  const rules: ResolvedRules = {
     webhook,
     header: checkType("header", given.header ?? "idempotency-key", "string"),
     required: checkType("required", given.required ?? true, "boolean"),
@@ -169,7 +169,7 @@ export function settledRules(what: string, options: HttpRules, webhook: boolean)
       mostBody,
     ),
     streams: given.streams ?? "status",
-    runs: settled<IdempotencyOptions>(
+    runs: mergeOptions<IdempotencyOptions>(
       { wait: webhook ? 2_000 : 0, retention: (webhook ? 7 : 1) * 86_400_000 },
       Object.fromEntries(Object.entries(given).filter(([name]) => name !== "onEvent" && name in optionNames)),
     ),

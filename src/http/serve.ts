@@ -7,11 +7,11 @@ import {
   type RunContext,
   type RunOptions,
 } from "../idempotency/index.ts";
-import { handOver, type WaitUntil } from "../lock/options.ts";
+import { runInBackground, type WaitUntil } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { parseKey } from "./key.ts";
-import type { SettledRules } from "./options.ts";
+import type { ResolvedRules } from "./options.ts";
 import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import { keep, replayed, responseCodec, type StoredResponse } from "./stored.ts";
 
@@ -63,7 +63,7 @@ interface KeyedRequest {
 }
 
 /** Answers a request: once by the handler, and after that with what the handler answered. */
-export async function serve(rules: SettledRules, exchange: Exchange): Promise<Served> {
+export async function serve(rules: ResolvedRules, exchange: Exchange): Promise<Served> {
   const { request, provider, scope } = exchange;
   const { webhook } = rules;
   let key = "";
@@ -120,7 +120,7 @@ function webhookScopes(
 
 /** Runs the handler unless a request of the same key has been answered. */
 async function answerOnce(
-  rules: SettledRules,
+  rules: ResolvedRules,
   exchange: Exchange,
   { key, scopes, body, refuse }: KeyedRequest,
 ): Promise<Served> {
@@ -147,7 +147,7 @@ async function answerOnce(
     throw notStored;
   });
   // Where the platform stops the code when the client hangs up, this keeps it going.
-  handOver({ ...redlock.settings, waitUntil }, work);
+  runInBackground({ ...redlock.settings, waitUntil }, work);
   try {
     const { value } = await work;
     if (answer) return { status: "executed", response: answer };
@@ -183,7 +183,7 @@ async function answerOnce(
  * in any of them is not run again. One event is told, the innermost that there is.
  */
 function runInScopes(
-  rules: SettledRules,
+  rules: ResolvedRules,
   redlock: Redlock,
   run: Pick<KeyedRequest, "key" | "scopes"> & {
     readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };

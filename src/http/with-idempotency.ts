@@ -1,7 +1,7 @@
 import { checkScope, checkType } from "../check.ts";
 import type { RunContext } from "../idempotency/index.ts";
 import { bodyOf, unread } from "./body.ts";
-import { checkClient, checkProvider, type HttpOptions, settledRules } from "./options.ts";
+import { checkClient, checkProvider, type HttpOptions, resolveRules } from "./options.ts";
 import { serve } from "./serve.ts";
 
 /**
@@ -34,7 +34,7 @@ export async function withIdempotency(
   const { redlock, provider, scope, deadline } = checkType("options", options, "object");
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
-  const { response } = await serve(settledRules("withIdempotency", options, provider !== undefined), {
+  const { response } = await serve(resolveRules("withIdempotency", options, provider !== undefined), {
     request,
     redlock,
     provider,

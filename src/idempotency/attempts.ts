@@ -1,13 +1,20 @@
 import type { Vote } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
-import { withdraw } from "../quorum/rollback.ts";
-import { type Answer, ask, type Round, unlessAborted, type Verdict } from "../quorum/round.ts";
-import { type Call, drop, type Register, renew, type Spent, takeOrRead } from "../redis/register.ts";
+import { rollback } from "../quorum/rollback.ts";
+import { type Answer, type Round, type RoundResult, runRound, unlessAborted } from "../quorum/round.ts";
+import {
+  acquireOrRead,
+  type Call,
+  extend,
+  type Register,
+  type RequestCost,
+  release,
+} from "../redis/register.ts";
 import { countOf, countText } from "./record.ts";
-import type { Place } from "./store.ts";
+import type { RecordKeys } from "./store.ts";
 
 /** What counting a run needs of it. */
-interface Counting extends Place {
+interface Counting extends RecordKeys {
   readonly settings: Settings;
   readonly retention: number;
   readonly maxAttempts: number;
@@ -17,7 +24,7 @@ interface Counting extends Place {
 /** A run's place among those of its key that began and neither completed nor failed. */
 export interface Attempt {
   /** Whether a quorum has it, undefined when the caller's signal ended that; the handler may not begin before. */
-  readonly verdict: Verdict | undefined;
+  readonly result: RoundResult | undefined;
   /** How many they are, this one included. */
   readonly count: number;
   /** The handler has not begun: it does not count. */
@@ -37,50 +44,51 @@ export async function countAttempt(
   { settings, counter, retention, maxAttempts, signal }: Counting,
   token: string,
   within: number,
-  spent: Spent,
+  cost: RequestCost,
 ): Promise<Attempt> {
   const timeout = Math.min(settings.timeout, within);
   const at = (count: number): Register => ({ keys: [counter], value: countText({ count, token }) });
   type Sight = Answer & { readonly found: string; readonly before: number };
-  const sight = ask(
+  const snapshot = runRound(
     settings,
     timeout,
     async (call): Promise<Sight> => {
-      const { other } = await takeOrRead(call, at(1), retention);
+      const { other } = await acquireOrRead(call, at(1), retention);
       const before = other === undefined ? 0 : countOf(other);
       if (before === undefined) throw new Error("what is stored where runs are counted is no count");
       return { outcome: "granted", found: other ?? at(1).value, before };
     },
-    spent,
+    cost,
   );
-  let last: Round<Answer> = sight;
-  let verdict = await unlessAborted(sight, signal);
-  const count = 1 + Math.max(0, ...sight.answers.map((answer) => (answer as Sight | undefined)?.before ?? 0));
-  if (verdict === "granted" && count > 1 && count <= maxAttempts) {
-    last = ask(
+  let last: Round<Answer> = snapshot;
+  let result = await unlessAborted(snapshot, signal);
+  const count =
+    1 + Math.max(0, ...snapshot.answers.map((answer) => (answer as Sight | undefined)?.before ?? 0));
+  if (result === "granted" && count > 1 && count <= maxAttempts) {
+    last = runRound(
       settings,
       timeout,
       async (call): Promise<Answer> => {
-        const seen = await sight.requests[settings.endpoints.indexOf(call.endpoint)]!;
+        const seen = await snapshot.requests[settings.endpoints.indexOf(call.endpoint)]!;
         if (seen.outcome === "error") throw seen.cause;
-        return renew(call, { keys: [counter], value: seen.found }, retention, at(count).value);
+        return extend(call, { keys: [counter], value: seen.found }, retention, at(count).value);
       },
-      spent,
+      cost,
     );
-    verdict = await unlessAborted(last, signal);
+    result = await unlessAborted(last, signal);
   }
-  // The verdict may have fallen before every endpoint answered: what takes the count back must not overtake it.
-  const takeBack = (perform: (call: Call) => Promise<Answer>) => withdraw(settings, last, perform).done;
-  const clear = () => takeBack((call) => drop(call, at(count)));
+  // The result may have fallen before every endpoint answered: what takes the count back must not overtake it.
+  const takeBack = (perform: (call: Call) => Promise<Answer>) => rollback(settings, last, perform).done;
+  const clear = () => takeBack((call) => release(call, at(count)));
   return {
-    verdict,
+    result,
     count,
     clear,
     async undo() {
       if (count > maxAttempts) return;
       // Nothing but the first question has been written.
-      if (last === sight) return takeBack((call) => drop(call, at(1)));
-      await takeBack((call) => renew(call, at(count), retention, at(count - 1).value));
+      if (last === snapshot) return takeBack((call) => release(call, at(1)));
+      await takeBack((call) => extend(call, at(count), retention, at(count - 1).value));
     },
     votes: () => last.votes(),
   };

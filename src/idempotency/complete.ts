@@ -1,9 +1,9 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointError } from "../errors.ts";
-import { handOver, type Settings } from "../lock/options.ts";
+import { runInBackground, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
-import { ask, quorumOf, type Verdict } from "../quorum/round.ts";
-import type { Register, Spent } from "../redis/register.ts";
+import { quorumOf, type RoundResult, runRound } from "../quorum/round.ts";
+import type { Register, RequestCost } from "../redis/register.ts";
 import { sleep, stopwatch } from "../runtime.ts";
 import type { UnstoredReason } from "./record.ts";
 import { recordOfResult, type StoredResult } from "./result.ts";
@@ -19,13 +19,13 @@ export interface Completion {
   readonly fingerprint: string;
   readonly retention: number;
   readonly maxResult: number;
-  readonly spent: Spent;
+  readonly cost: RequestCost;
 }
 
 /** What storing a result came to. */
 export interface Completed {
   /** `refused`: another run took over. */
-  readonly verdict: Verdict;
+  readonly roundResult: RoundResult;
   /** Why the record has no result, where it has none. */
   readonly unstored: UnstoredReason | undefined;
 }
@@ -35,7 +35,7 @@ export interface Completed {
  * renewed. Resolves when that is decided, or goes on in the background.
  */
 export async function complete(run: Completion, result: StoredResult, lease: number): Promise<Completed> {
-  const { settings, spent, retention, own } = run;
+  const { settings, cost, retention, own } = run;
   const { runtime, timeout } = settings;
   const elapsed = stopwatch(runtime);
   const completedAt = Math.max(Math.floor(runtime.now()), run.startedAt);
@@ -46,7 +46,7 @@ export async function complete(run: Completion, result: StoredResult, lease: num
   const tooSmall = new Map<Endpoint, EndpointError>();
   const attempt = async (): Promise<Completed> => {
     const { text, unstored } = record;
-    const write = ask(
+    const write = runRound(
       settings,
       timeout,
       async (call) => {
@@ -54,40 +54,40 @@ export async function complete(run: Completion, result: StoredResult, lease: num
         if (cause) throw cause;
         return completeOne(call, own, text, retention, refused);
       },
-      spent,
+      cost,
     );
-    const verdict = await write.verdict;
+    const roundResult = await write.result;
     // What a minority took of a refused result stays: somebody may have brought it to a quorum meanwhile.
-    if (!handOver(settings, write.done)) await write.done;
+    if (!runInBackground(settings, write.done)) await write.done;
     settings.endpoints.forEach((endpoint, index) => {
       const answer = write.answers[index];
       if (answer?.outcome === "error" && isSizeError(answer.cause)) tooSmall.set(endpoint, answer.cause);
     });
     const { length: count } = settings.endpoints;
     const isTooLarge = tooSmall.size > count - quorumOf(count);
-    if (verdict !== "no quorum" || unstored || !isTooLarge) return { verdict, unstored };
+    if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };
     // No retry mends that, and without a record the effect would be repeated when the lease ends.
     refused = text;
     record = recordOfResult(head, { unstored: "too-large" }, run.maxResult);
     return attempt();
   };
   const first = await attempt();
-  if (first.verdict !== "no quorum") return first;
+  if (first.roundResult !== "unavailable") return first;
   const retry = async (): Promise<Completed> => {
     const next = pauses(settings.backoff, runtime);
     for (let last = first; ; last = await attempt()) {
-      if (last.verdict !== "no quorum" || elapsed() >= lease) return last;
+      if (last.roundResult !== "unavailable" || elapsed() >= lease) return last;
       await sleep(runtime, next());
     }
   };
   // A backoff of the user's that throws ends the retries, not the call: its effect has happened.
   const retries = retry().catch(() => first);
-  if (handOver(settings, retries)) return first;
-  return Promise.race([retries, sleep(runtime, patience(settings)).then(() => first)]);
+  if (runInBackground(settings, retries)) return first;
+  return Promise.race([retries, sleep(runtime, settleTimeout(settings)).then(() => first)]);
 }
 
 /** How long contenders may go on parting a key among themselves, or a result wait for its quorum, in ms. */
-export function patience({ timeout, wait }: Settings): number {
+export function settleTimeout({ timeout, wait }: Settings): number {
   return Math.max(wait, 2 * timeout);
 }
 

@@ -1,13 +1,19 @@
 import { checkInteger, checkNames, checkScope, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import { keyOf } from "../lock/lock-request.ts";
-import { checkAcquire, type Settings, settingsOf, settled, type WaitUntil } from "../lock/options.ts";
+import {
+  checkAcquire,
+  mergeOptions,
+  resolveSettings,
+  type Settings,
+  type WaitUntil,
+} from "../lock/options.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import type { Redlock } from "../redlock.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
 import { type IdempotencyEvent, type Outcome, type RunContext, runOnce } from "./run.ts";
-import { forget, inspect, type KeyInspection, type Place } from "./store.ts";
+import { forget, inspect, type KeyInspection, type RecordKeys } from "./store.ts";
 
 /** What can be set for all runs and overridden in each. `undefined` leaves the default in place. */
 export interface IdempotencyOptions {
@@ -160,7 +166,7 @@ export class Idempotency {
     checkType("codec.decode", Object(codec).decode, "function");
     const { settings, ...rules } = this.#settings(options);
     // Computed before the handler can touch what they are made of.
-    const place = await placeOf(settings, key, options);
+    const place = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
     return runOnce({ settings, ...place, fingerprint, codec, signal, deadline, ...rules }, handler);
   }
@@ -173,7 +179,7 @@ export class Idempotency {
   async inspect(key: string, options: KeyOptions = {}): Promise<KeyInspection> {
     checkNames("inspect", options, keyNames);
     const { settings } = this.#settings({ timeout: options.timeout });
-    return inspect(settings, await placeOf(settings, key, options));
+    return inspect(settings, await recordKeysOf(settings, key, options));
   }
 
   /**
@@ -188,7 +194,7 @@ export class Idempotency {
   async forget(key: string, options: KeyOptions = {}): Promise<boolean> {
     checkNames("forget", options, keyNames);
     const { settings } = this.#settings({ timeout: options.timeout });
-    return forget(settings, await placeOf(settings, key, options));
+    return forget(settings, await recordKeysOf(settings, key, options));
   }
 
   #settings(options: IdempotencyOptions): {
@@ -206,12 +212,12 @@ export class Idempotency {
       maxResult = 1_000_000,
       onEvent,
       ...shared
-    } = settled(this.#options, options);
+    } = mergeOptions(this.#options, options);
     const { timeout, backoff, maxHold, waitUntil } = shared;
     const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
     // Records have no fence: how long the client's locks keep theirs does not bound the lease.
     const defaults = { ...this.#redlock.options, fenceRetention: undefined };
-    const settings = settingsOf(this.#redlock.settings, defaults, overrides);
+    const settings = resolveSettings(this.#redlock.settings, defaults, overrides);
     return {
       settings,
       retention: checkInteger("retention", retention ?? 86_400_000, settings.ttl, 2 ** 45),
@@ -226,11 +232,11 @@ export class Idempotency {
 }
 
 /** Where a key is in Redis. */
-async function placeOf(
+async function recordKeysOf(
   { prefix }: Settings,
   key: string,
   { scope, kind = "run" }: Pick<KeyOptions, "scope" | "kind">,
-): Promise<Place> {
+): Promise<RecordKeys> {
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
   if (kind !== "run" && kind !== "http") throw new RangeError('kind must be "run" or "http"');
   const hash = await hashKey(scope === undefined ? [] : checkScope(scope), key, kind);

@@ -85,7 +85,7 @@ export function isComplete(text: string): boolean {
 }
 
 /** What a begin comes to. */
-export type Judgement =
+export type RecordState =
   /** `decided`: a quorum has it. Fewer keep others from a quorum, but of an even number two halves do so. */
   | {
       readonly kind: "replay";
@@ -105,7 +105,7 @@ export type Judgement =
  * all give way to each other. A complete record that too few endpoints show has happened nevertheless, but another
  * run may be storing another result: it must be brought to a quorum before anybody is told of it.
  */
-export function judge(texts: readonly string[], fingerprint: string, count: number): Judgement {
+export function classifyRecords(texts: readonly string[], fingerprint: string, count: number): RecordState {
   const quorum = quorumOf(count);
   const records = texts.map((text) => ({
     text,

@@ -1,15 +1,15 @@
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
 import { renewOnQuorum } from "../lock/extend.ts";
-import { handOver, type Settings, timeUntil } from "../lock/options.ts";
+import { runInBackground, type Settings, timeUntil } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
-import { withdraw } from "../quorum/rollback.ts";
-import { type Answer, ask, type Round, unlessAborted } from "../quorum/round.ts";
-import { type Call, drop, type Register, renew, type Spent } from "../redis/register.ts";
+import { rollback } from "../quorum/rollback.ts";
+import { type Answer, type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Call, extend, type Register, type RequestCost, release } from "../redis/register.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
 import { type Attempt, countAttempt } from "./attempts.ts";
-import { complete, patience } from "./complete.ts";
+import { complete, settleTimeout } from "./complete.ts";
 import {
   DeadKeyError,
   FingerprintMismatchError,
@@ -26,7 +26,7 @@ import {
   type UnstoredReason,
 } from "./record.ts";
 import { type Codec, encodeResult } from "./result.ts";
-import { askBegin, completeOne, judgeBegin, type Place } from "./store.ts";
+import { classifyBegin, completeOne, type RecordKeys, runBeginRound } from "./store.ts";
 
 /** What the handler is told. */
 export interface RunContext {
@@ -86,7 +86,7 @@ export interface IdempotencyEvent {
 }
 
 /** Everything that one run needs. */
-export interface RunRequest<Value> extends Place {
+export interface RunRequest<Value> extends RecordKeys {
   /** `ttl` is the lease. */
   readonly settings: Settings;
   readonly fingerprint: string;
@@ -129,10 +129,10 @@ export async function runOnce<Value>(
   const elapsed = stopwatch(runtime);
   const limit = timeUntil(request.deadline, runtime);
   const next = pauses(settings.backoff, runtime);
-  const spent: Spent = { requests: 0, commands: 0 };
+  const cost: RequestCost = { requests: 0, commands: 0 };
   const report: Report = (type, more) =>
-    emit(request.onEvent, { type, key, ...more, elapsed: elapsed(), ...spent });
-  const withdrawals = new Set<Promise<void>>();
+    emit(request.onEvent, { type, key, ...more, elapsed: elapsed(), ...cost });
+  const rollbacks = new Set<Promise<void>>();
 
   for (;;) {
     if (signal?.aborted) throw signal.reason;
@@ -143,15 +143,15 @@ export async function runOnce<Value>(
     // The last round hears every endpoint out.
     const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
     const lease = leaseWithin(settings, allowed);
-    const round = askBegin({ ...settings, ttl: lease }, own, spent, !isLast);
+    const round = runBeginRound({ ...settings, ttl: lease }, own, cost, !isLast);
     const verdict = await unlessAborted(round, signal);
     /** Brings a result to a quorum. */
     const decide = async ({ text, record }: { text: string; record: CompleteRecord }): Promise<boolean> => {
       const left = retentionLeft(request, record);
-      const spread = ask(settings, settings.timeout, (call) => completeOne(call, own, text, left), spent);
+      const spread = runRound(settings, settings.timeout, (call) => completeOne(call, own, text, left), cost);
       return (await unlessAborted(spread, signal)) === "granted";
     };
-    let begin = verdict && (await judgeBegin(round, verdict, fingerprint));
+    let begin = verdict && (await classifyBegin(round, verdict, fingerprint));
     let result: Decoded<Value> | undefined;
     let attempt: Attempt | undefined;
     if (begin?.kind === "replay") {
@@ -164,11 +164,11 @@ export async function runOnce<Value>(
     }
 
     if (begin?.kind === "run") {
-      const run = new Run(request, { token, own, startedAt, lease, round }, allowed, spent, report);
+      const run = new Run(request, { token, own, startedAt, lease, round }, allowed, cost, report);
       // Behind the claim, so that contenders do not count; before the handler, so that every crash of it does.
       const within = run.validity.remaining();
-      if (maxAttempts < Infinity && within > 0) attempt = await countAttempt(request, token, within, spent);
-      if (attempt && attempt.verdict !== "granted") begin = attempt.verdict && { kind: "unclear" };
+      if (maxAttempts < Infinity && within > 0) attempt = await countAttempt(request, token, within, cost);
+      if (attempt && attempt.result !== "granted") begin = attempt.result && { kind: "unclear" };
       else if (attempt && attempt.count > maxAttempts) begin = { kind: "dead", attempts: attempt.count - 1 };
       else if (run.validity.remaining() > 0) return run.execute(handler, attempt);
     }
@@ -177,30 +177,31 @@ export async function runOnce<Value>(
     // place of results that only a minority ever had.
     const replay = begin?.kind === "replay" ? begin : undefined;
     const giveWay = (call: Call): Promise<Answer> => {
-      if (!replay) return drop(call, own);
+      if (!replay) return release(call, own);
       const answer = round.answers[settings.endpoints.indexOf(call.endpoint)];
       const found = (answer?.outcome === "held" && answer.other) || own.value;
       const stays = found === replay.text || (found !== own.value && !isComplete(found));
       if (stays) return Promise.resolve({ outcome: "lost" });
-      return renew(call, { ...own, value: found }, retentionLeft(request, replay.record), replay.text);
+      return extend(call, { ...own, value: found }, retentionLeft(request, replay.record), replay.text);
     };
-    const { done } = withdraw(settings, round, giveWay, replay !== undefined);
-    const withdrawal: Promise<void> = (attempt ? attempt.undo().then(() => done) : done).finally(() =>
-      withdrawals.delete(withdrawal),
+    const { done } = rollback(settings, round, giveWay, replay !== undefined);
+    const rolledBack: Promise<void> = (attempt ? attempt.undo().then(() => done) : done).finally(() =>
+      rollbacks.delete(rolledBack),
     );
-    withdrawals.add(withdrawal);
-    const handedOver = handOver(settings, withdrawal);
+    rollbacks.add(rolledBack);
+    const inBackground = runInBackground(settings, rolledBack);
     if (!begin) throw signal?.reason;
 
-    const left = Math.min(begin.kind === "split" ? patience(settings) : settings.wait, limit) - elapsed();
+    const left =
+      Math.min(begin.kind === "split" ? settleTimeout(settings) : settings.wait, limit) - elapsed();
     const waits =
       begin.kind === "busy" || begin.kind === "split" || begin.kind === "unclear" || begin.kind === "run";
     if (waits && left > 0) {
       await sleep(runtime, Math.min(next(round.elapsed()), left), signal);
       continue;
     }
-    // Nothing else keeps the withdrawals alive once the caller has its answer.
-    if (!handedOver) await Promise.all(withdrawals);
+    // Nothing else keeps the rollbacks alive once the caller has its answer.
+    if (!inBackground) await Promise.all(rollbacks);
     switch (begin.kind) {
       case "replay":
         if (begin.record.unstored) {
@@ -223,7 +224,7 @@ export async function runOnce<Value>(
         throw new InProgressError(key, retryAfter(request, begin.record));
       case "split":
         // Where endpoints failed, they may be the reason rather than the others.
-        if (verdict === "no quorum") break;
+        if (verdict === "unavailable") break;
         report("busy");
         throw new InProgressError(key, settings.timeout);
     }
@@ -247,14 +248,14 @@ class Run<Value> {
   readonly validity: Validity;
   readonly #request: RunRequest<Value>;
   readonly #claim: Claim;
-  readonly #spent: Spent;
+  readonly #cost: RequestCost;
   readonly #report: Report;
   readonly #limit: number;
 
-  constructor(request: RunRequest<Value>, claim: Claim, limit: number, spent: Spent, report: Report) {
+  constructor(request: RunRequest<Value>, claim: Claim, limit: number, cost: RequestCost, report: Report) {
     this.#request = request;
     this.#claim = claim;
-    this.#spent = spent;
+    this.#cost = cost;
     this.#report = report;
     this.#limit = limit;
     const { settings, key } = request;
@@ -279,7 +280,7 @@ class Run<Value> {
     const { maxHold, backoff } = settings;
     const renewal = (ttl: number) => {
       const lease = this.#leaseFor(ttl);
-      return renewOnQuorum(settings, validity, ttl, [key], this.#spent, (call) => renew(call, own, lease));
+      return renewOnQuorum(settings, validity, ttl, [key], this.#cost, (call) => extend(call, own, lease));
     };
     void validity.autoExtend({ ttl: () => this.#claim.lease, maxHold, backoff }, renewal);
     let value: Value;
@@ -294,10 +295,10 @@ class Run<Value> {
       });
     } catch (error) {
       validity.release();
-      const free = () => withdraw(settings, round, (call) => drop(call, own)).done;
+      const free = () => rollback(settings, round, (call) => release(call, own)).done;
       // The count first: whoever finds the key free is to count from the beginning.
-      const withdrawal = attempt ? attempt.clear().then(free) : free();
-      if (!handOver(settings, withdrawal)) await withdrawal;
+      const rolledBack = attempt ? attempt.clear().then(free) : free();
+      if (!runInBackground(settings, rolledBack)) await rolledBack;
       this.#report("failed");
       throw error;
     }
@@ -305,18 +306,18 @@ class Run<Value> {
     const lease = validity.remaining();
     validity.release();
     const result = encodeResult(codec, value);
-    const { verdict, unstored } = await complete(
-      { ...this.#request, ...this.#claim, spent: this.#spent },
+    const { roundResult, unstored } = await complete(
+      { ...this.#request, ...this.#claim, cost: this.#cost },
       result,
       lease,
     );
-    if (verdict === "refused") {
+    if (roundResult === "refused") {
       this.#report("lost");
       throw new LeaseLostError(key, "another run took over before the result could be stored");
     }
     // The effect has happened, so the caller gets its result in any case. Where no quorum has it, the record stays
     // pending and keeps others away.
-    const reason = verdict === "granted" ? unstored : "no-quorum";
+    const reason = roundResult === "granted" ? unstored : "no-quorum";
     if (!reason) {
       this.#report("executed");
       return { status: "executed", value };

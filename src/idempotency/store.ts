@@ -1,27 +1,34 @@
 import { type EndpointError, QuorumError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
-import { type Answer, ask, type Failure, quorumOf, type Round, type Verdict } from "../quorum/round.ts";
 import {
+  type Answer,
+  type Failure,
+  quorumOf,
+  type Round,
+  type RoundResult,
+  runRound,
+} from "../quorum/round.ts";
+import {
+  acquireOrRead,
   type Call,
-  drop,
-  isSight,
+  extend,
+  isSnapshot,
   type Register,
   type RegisterAnswer,
-  renew,
+  type RequestCost,
+  release,
   runScript,
-  type Spent,
   send,
-  takeOrRead,
 } from "../redis/register.ts";
 import { registerScript, upstashFlag } from "../redis/register-script.ts";
 import { InProgressError } from "./errors.ts";
 import {
+  classifyRecords,
   countOf,
-  type Judgement,
-  judge,
   noFingerprint,
   parseRecord,
   pendingText,
+  type RecordState,
   type UnstoredReason,
 } from "./record.ts";
 
@@ -30,7 +37,7 @@ import {
 // compares, and operators look with the script, which only a primary runs.
 
 /** A key, and where it is in Redis. */
-export interface Place {
+export interface RecordKeys {
   readonly key: string;
   /** Of the record. */
   readonly name: string;
@@ -45,46 +52,52 @@ export type Begin =
   | { readonly kind: "unclear" }
   /** Granted, to one run more than may be begun. */
   | { readonly kind: "dead"; readonly attempts: number }
-  | Judgement;
+  | RecordState;
 
 /** Asks every endpoint to begin a run: `own` is its key with the pending record. */
-export function askBegin(
+export function runBeginRound(
   settings: Settings,
   own: Register,
-  spent: Spent,
+  cost: RequestCost,
   cutsShort: boolean,
 ): Round<RegisterAnswer> {
   const { ttl: lease, timeout } = settings;
-  return ask(settings, Math.min(timeout, lease), (call) => takeOrRead(call, own, lease), spent, cutsShort);
+  return runRound(
+    settings,
+    Math.min(timeout, lease),
+    (call) => acquireOrRead(call, own, lease),
+    cost,
+    cutsShort,
+  );
 }
 
 /** What a round of begins means. Hears every endpoint out where the first answers do not settle it. */
-export async function judgeBegin(
+export async function classifyBegin(
   round: Round<RegisterAnswer>,
-  verdict: Verdict,
+  result: RoundResult,
   fingerprint: string,
 ): Promise<Begin> {
   const { length: count } = round.answers;
-  let found = judge(othersOf(round), fingerprint, count);
-  if (verdict === "granted") {
+  let found = classifyRecords(otherRecords(round), fingerprint, count);
+  if (result === "granted") {
     // A quorum is ours, but a run that could not complete on one may have happened nevertheless.
     return found.kind === "replay" || (found.kind === "mismatch" && found.complete) ? found : { kind: "run" };
   }
   if (found.kind === "split" || found.kind === "corrupt" || (found.kind === "replay" && !found.decided)) {
     await round.done;
-    found = judge(othersOf(round), fingerprint, count);
+    found = classifyRecords(otherRecords(round), fingerprint, count);
   }
   // Of so few answers nobody could have had a quorum; of more, contenders may have kept it from each other.
   const answered = round.answers.filter((answer) => answer && answer.outcome !== "error").length;
   if (found.kind === "split" && round.answers.filter(isWrongType).length > count - quorumOf(count)) {
     return { kind: "corrupt" };
   }
-  const unclear = verdict === "no quorum" && found.kind === "split" && answered < quorumOf(count);
+  const unclear = result === "unavailable" && found.kind === "split" && answered < quorumOf(count);
   return unclear ? { kind: "unclear" } : found;
 }
 
 /**
- * Completes a run on one endpoint. A record that has lapsed untaken is completed too: the effect has happened,
+ * Completes a run on one endpoint. A record that has expired untaken is completed too: the effect has happened,
  * and nobody else has begun. Another run's record is never touched.
  *
  * @param former what this run tried to store before, and may have stored here, but no quorum can have taken
@@ -96,13 +109,13 @@ export async function completeOne(
   retention: number,
   former?: string,
 ): Promise<RegisterAnswer> {
-  const completed = await renew(call, own, retention, complete);
+  const completed = await extend(call, own, retention, complete);
   if (completed.outcome === "granted") return completed;
-  const taken = await takeOrRead(call, { ...own, value: complete }, retention);
+  const taken = await acquireOrRead(call, { ...own, value: complete }, retention);
   // A begin that was held up has arrived in between.
-  if (taken.other === own.value) return renew(call, own, retention, complete);
+  if (taken.other === own.value) return extend(call, own, retention, complete);
   if (former !== undefined && taken.other === former) {
-    return renew(call, { ...own, value: former }, retention, complete);
+    return extend(call, { ...own, value: former }, retention, complete);
   }
   return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };
 }
@@ -135,7 +148,7 @@ export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">>
   readonly cause?: EndpointError;
 }
 
-interface Sight extends Answer {
+interface KeySnapshot extends Answer {
   /** The record, undefined where there is none, and the ms until it expires. */
   readonly text: string | undefined;
   readonly remaining: number;
@@ -144,32 +157,32 @@ interface Sight extends Answer {
 }
 
 /** Looks at a key on every endpoint, and hears all of them out. */
-async function look(settings: Settings, { key, name, counter }: Place, action: string) {
-  const round = ask(settings, settings.timeout, async (call): Promise<Sight> => {
+async function look(settings: Settings, { key, name, counter }: RecordKeys, action: string) {
+  const round = runRound(settings, settings.timeout, async (call): Promise<KeySnapshot> => {
     // Of the three keys that the script reads, it tells the first and the third.
     const reply = await runScript(call, registerScript, [name, name, counter], ["look", "", 1, 1, 0]);
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
-    if (!isSight(call, value, remaining) || typeof counted !== "string") {
+    if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
       throw new Error("unexpected reply to a script");
     }
     // -2: nothing stands there, which an empty text does not tell.
     return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
   });
   await round.done;
-  const sights = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
+  const snapshots = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
   const unclear = new QuorumError(action, [key], round.votes());
-  if (sights.length < quorumOf(settings.endpoints.length)) throw unclear;
-  return { round, sights, unclear, texts: sights.flatMap(({ text }) => text ?? []) };
+  if (snapshots.length < quorumOf(settings.endpoints.length)) throw unclear;
+  return { round, snapshots, unclear, texts: snapshots.flatMap(({ text }) => text ?? []) };
 }
 
 /** See {@link Idempotency.inspect}. */
-export async function inspect(settings: Settings, place: Place): Promise<KeyInspection> {
+export async function inspect(settings: Settings, place: RecordKeys): Promise<KeyInspection> {
   const { endpoints, runtime } = settings;
-  const { round, sights, texts } = await look(settings, place, "inspect");
+  const { round, snapshots, texts } = await look(settings, place, "inspect");
   const now = runtime.now();
   const quorum = quorumOf(endpoints.length);
   const veto = endpoints.length - quorum + 1;
-  const found = judge(texts, noFingerprint, endpoints.length);
+  const found = classifyRecords(texts, noFingerprint, endpoints.length);
   let state: KeyInspection["state"] = texts.length > 0 ? "undecided" : "none";
   let text: string | undefined;
   if (found.kind === "busy") {
@@ -182,13 +195,13 @@ export async function inspect(settings: Settings, place: Place): Promise<KeyInsp
     state = "corrupt";
   }
   // It stands for as long as enough endpoints have it.
-  const ends = sights.flatMap((sight) => (text && sight.text === text ? [sight.remaining] : []));
+  const ends = snapshots.flatMap((snapshot) => (text && snapshot.text === text ? [snapshot.remaining] : []));
   const remaining = ends.sort((a, b) => b - a)[(state === "pending" ? quorum : veto) - 1] ?? 0;
   return {
     ...about(text, now),
     state,
     remaining,
-    attempts: Math.max(...sights.map(({ counted }) => countOf(counted) ?? 0)),
+    attempts: Math.max(...snapshots.map(({ counted }) => countOf(counted) ?? 0)),
     votes: round.answers.map((answer, index): KeyVote => {
       const endpoint = endpoints[index]!.name;
       if (answer?.outcome !== "granted") return { endpoint, state: "error", ...answer };
@@ -219,34 +232,35 @@ async function removeWrongType(call: Call, name: string): Promise<void> {
 }
 
 /** See {@link Idempotency.forget}. */
-export async function forget(settings: Settings, place: Place): Promise<boolean> {
+export async function forget(settings: Settings, place: RecordKeys): Promise<boolean> {
   const { key, name, counter } = place;
   const count = settings.endpoints.length;
   for (let removed = false, pass = 1; ; pass += 1) {
-    const { round, sights, texts, unclear } = await look(settings, place, "forget");
-    const found = judge(texts, noFingerprint, count);
+    const { round, snapshots, texts, unclear } = await look(settings, place, "forget");
+    const found = classifyRecords(texts, noFingerprint, count);
     if (found.kind === "busy") {
       // It has begun since the removal.
       if (removed) return true;
-      throw new InProgressError(key, Math.max(1_000, ...sights.map(({ remaining }) => remaining)));
+      throw new InProgressError(key, Math.max(1_000, ...snapshots.map(({ remaining }) => remaining)));
     }
-    const silent = count - sights.length;
+    const silent = count - snapshots.length;
     const isPending = (text: string | undefined) => parseRecord(text)?.state === "pending";
-    const stays = ({ text, counted }: Sight) => counted === "" && (text === undefined || isPending(text));
-    const settled = sights.every(stays);
+    const stays = ({ text, counted }: KeySnapshot) =>
+      counted === "" && (text === undefined || isPending(text));
+    const settled = snapshots.every(stays);
     if (settled && silent === 0) return removed;
     // Those that are silent may make a quorum of a run, and a copy that one of them keeps would be found again.
     const mayRun = texts.filter(isPending).length + silent >= quorumOf(count);
     if (settled || mayRun || pass > 3) throw unclear;
-    const removal = ask(settings, settings.timeout, async (call): Promise<Answer> => {
-      const sight = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
-      if (sight.outcome === "error") throw sight.cause;
-      const { text, counted } = sight;
+    const removal = runRound(settings, settings.timeout, async (call): Promise<Answer> => {
+      const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
+      if (snapshot.outcome === "error") throw snapshot.cause;
+      const { text, counted } = snapshot;
       // By comparison: what a run has begun or counted since stays.
       // A text that is empty may be none at all: what the script reads of a list or a hash.
       if (text === "") await removeWrongType(call, name);
-      if (text !== undefined && !isPending(text)) await drop(call, { keys: [name], value: text });
-      if (counted) await drop(call, { keys: [counter], value: counted });
+      if (text !== undefined && !isPending(text)) await release(call, { keys: [name], value: text });
+      if (counted) await release(call, { keys: [counter], value: counted });
       return { outcome: "granted" };
     });
     await removal.done;
@@ -259,6 +273,6 @@ function isWrongType(answer: Answer | Failure | undefined): boolean {
   return answer?.outcome === "error" && answer.cause.message.includes("WRONGTYPE");
 }
 
-function othersOf({ answers }: Round<RegisterAnswer>): string[] {
+function otherRecords({ answers }: Round<RegisterAnswer>): string[] {
   return answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.other ?? ""] : []));
 }

@@ -1,6 +1,6 @@
 import { type EndpointError, QuorumError } from "../errors.ts";
-import { type Answer, ask, quorumOf } from "../quorum/round.ts";
-import { counterIn, isSight, runScript } from "../redis/register.ts";
+import { type Answer, quorumOf, runRound } from "../quorum/round.ts";
+import { counterIn, isSnapshot, runScript } from "../redis/register.ts";
 import { registerScript } from "../redis/register-script.ts";
 import { randomToken } from "../runtime.ts";
 import { holderOf, keyOf } from "./lock-request.ts";
@@ -30,18 +30,18 @@ export interface InspectionVote {
   readonly cause?: EndpointError;
 }
 
-type Sight = Answer & { readonly holder: string; readonly remaining: number; readonly fence: number };
+type LockSnapshot = Answer & { readonly holder: string; readonly remaining: number; readonly fence: number };
 
 /** See {@link Redlock.inspect}. */
 export async function inspect(settings: Settings, resource: string): Promise<Inspection> {
   const { endpoints, prefix } = settings;
   const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, resource));
-  const round = ask(settings, settings.timeout, async (call): Promise<Sight> => {
+  const round = runRound(settings, settings.timeout, async (call): Promise<LockSnapshot> => {
     const reply = await runScript(call, registerScript, keys, ["look", "", 1, 1, 0]);
     if (!Array.isArray(reply) || reply.length !== 3) throw new Error("unexpected reply to a script");
     const [value, remaining, counter] = reply;
     const fence = counter === "" ? 0 : counterIn(counter);
-    if (!isSight(call, value, remaining) || fence === undefined) {
+    if (!isSnapshot(call, value, remaining) || fence === undefined) {
       throw new Error("unexpected reply to a script");
     }
     const holder = holderOf(String(value));
@@ -49,13 +49,15 @@ export async function inspect(settings: Settings, resource: string): Promise<Ins
   });
   await round.done;
 
-  const sights = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
+  const snapshots = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
   const quorum = quorumOf(endpoints.length);
-  const silent = endpoints.length - sights.length;
+  const silent = endpoints.length - snapshots.length;
   // Whoever holds it is the holder on a quorum; it is free once fewer than a quorum are left.
   let most: number[] = [];
-  for (const { holder } of sights) {
-    const expiries = sights.flatMap((sight) => (holder && sight.holder === holder ? [sight.remaining] : []));
+  for (const { holder } of snapshots) {
+    const expiries = snapshots.flatMap((snapshot) =>
+      holder && snapshot.holder === holder ? [snapshot.remaining] : [],
+    );
     if (expiries.length > most.length) most = expiries;
   }
   const held = most.length >= quorum;
@@ -63,7 +65,7 @@ export async function inspect(settings: Settings, resource: string): Promise<Ins
   return {
     held,
     remaining: (held && most.sort((a, b) => b - a)[quorum - 1]) || 0,
-    fence: Math.max(...sights.map(({ fence }) => fence)) || undefined,
+    fence: Math.max(...snapshots.map(({ fence }) => fence)) || undefined,
     votes: endpoints.map(({ name }, index): InspectionVote => {
       const answer = round.answers[index]!;
       if (answer.outcome === "error") return { endpoint: name, ...answer };
@@ -79,12 +81,12 @@ export async function forceRelease(settings: Settings, resource: string): Promis
   const key = keyOf(prefix, "lock", resource);
   // A plain DEL would do, but its reply can be invented.
   const echo = randomToken(runtime);
-  const round = ask(settings, timeout, async (call): Promise<Answer> => {
+  const round = runRound(settings, timeout, async (call): Promise<Answer> => {
     const reply = await runScript(call, registerScript, [key], ["free", echo, 1, 1, 0]);
     const [said] = Array.isArray(reply) && reply.length === 1 ? reply : [];
     if (said !== echo && said !== 0) throw new Error("unexpected reply to a script");
     // Billed beside the script itself.
-    call.spent.commands += 1;
+    call.cost.commands += 1;
     return { outcome: said === echo ? "granted" : "lost" };
   });
   await round.done;

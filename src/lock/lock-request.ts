@@ -4,17 +4,17 @@ import { type Runtime, randomToken, tokenLength } from "../runtime.ts";
 // What one round asks for, and the keys and values that it comes to in Redis.
 
 /** The resources, and what stands for their holder. */
-export interface Grant {
+export interface LockRequest {
   readonly resources: readonly string[];
   readonly prefix: string;
-  /** Fresh in every round, so that a late withdrawal of one round can never delete the grant of the next. */
+  /** Fresh in every round, so that a late rollback of one round can never delete the grant of the next. */
   readonly nonce: string;
   /** The caller's own token, `""` when there is none: the nonce alone is the owner then. */
   readonly owner: string;
   /** How long an idle fence counter is kept, in ms; 0: no fencing. */
   readonly fenceRetention: number;
   /** Where the nonce is to stand, if not at the resources' own locks. */
-  readonly places?: readonly string[] | undefined;
+  readonly keys?: readonly string[] | undefined;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface Grant {
 export const tombstoneRetention = 60_000;
 
 /** A grant with a nonce of its own. */
-export function newGrant(runtime: Runtime, request: Omit<Grant, "nonce">): Grant {
+export function newLockRequest(runtime: Runtime, request: Omit<LockRequest, "nonce">): LockRequest {
   return { ...request, nonce: randomToken(runtime) };
 }
 
@@ -41,16 +41,16 @@ export function keyOf(prefix: string, kind: string, resource: string): string {
 }
 
 /** The grant as its holder renews and releases it: for an owner of one's own, whichever handle took it. */
-export function heldRegister({ resources, prefix, nonce, owner, places }: Grant): Register {
-  const keys = resources.map((resource) => keyOf(prefix, "lock", resource));
-  return { keys: places ?? keys, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };
+export function heldRegister({ resources, prefix, nonce, owner, keys }: LockRequest): Register {
+  const own = keys ?? resources.map((resource) => keyOf(prefix, "lock", resource));
+  return { keys: own, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };
 }
 
 /**
  * The grant as this very round takes it. Where plain commands cannot do it, it has a tombstone: then a request
- * that is executed after its withdrawal takes nothing.
+ * that is executed after its rollback takes nothing.
  */
-export function takenRegister(grant: Grant): Register {
+export function acquiredRegister(grant: LockRequest): Register {
   const { resources, owner, fenceRetention } = grant;
   const register = heldRegister(grant);
   if (resources.length === 1 && !owner && !fenceRetention) return register;
@@ -58,7 +58,7 @@ export function takenRegister(grant: Grant): Register {
 }
 
 /** The grant with its tombstone and its fence counters, also where plain commands took it. */
-export function guardedRegister(grant: Grant): Register {
+export function guardedRegister(grant: LockRequest): Register {
   const { prefix, resources, nonce } = grant;
   const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
   return { ...heldRegister(grant), tombstone: `${keyOf(prefix, "void", resources[0]!)}:${nonce}`, counters };
@@ -68,13 +68,13 @@ export function guardedRegister(grant: Grant): Register {
  * How long a counter outlives the moment that its fence names, in ms: the retention, counted from the end of a lock
  * of this ttl. It is at least twice the retention, so that most extensions need not renew it.
  */
-export function counterTtl({ fenceRetention }: Grant, ttl: number): number {
+export function counterTtl({ fenceRetention }: LockRequest, ttl: number): number {
   return fenceRetention + Math.max(fenceRetention, ttl);
 }
 
 /** What to withdraw of a round: exactly what it took, not what its owner held before. */
-export function withdrawnRegister(grant: Grant): Register {
-  return { ...takenRegister(grant), from: 1 };
+export function rollbackRegister(grant: LockRequest): Register {
+  return { ...acquiredRegister(grant), from: 1 };
 }
 
 /** Whose a stored value is: an owner's, or nobody's but its handle's. */

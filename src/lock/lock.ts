@@ -1,37 +1,37 @@
 import { checkInteger } from "../check.ts";
 import { EndpointError, LockLostError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit } from "../events.ts";
-import { withdraw } from "../quorum/rollback.ts";
-import { type Answer, ask, type Failure, type Round } from "../quorum/round.ts";
+import { rollback } from "../quorum/rollback.ts";
+import { type Answer, type Failure, type Round, runRound } from "../quorum/round.ts";
 import {
   type Call,
-  drop,
+  extend,
   type Fencing,
   type Register,
   type RegisterAnswer,
-  raise,
-  renew,
+  raiseFence,
+  release,
   restore,
 } from "../redis/register.ts";
 import { renewOnQuorum } from "./extend.ts";
 import type { LockJSON } from "./handoff.ts";
 import {
+  acquiredRegister,
   counterTtl,
-  type Grant,
   guardedRegister,
   heldRegister,
-  takenRegister,
+  type LockRequest,
   tombstoneRetention,
 } from "./lock-request.ts";
-import { handOver, type Settings } from "./options.ts";
+import { runInBackground, type Settings } from "./options.ts";
 import { Validity } from "./validity.ts";
 
 /** How what is held is kept and given back on one endpoint; what is left out is as for a lock. */
-export interface Custody {
+export interface HoldOperations {
   /** Gives it a new ttl, and never creates it; with ttl 0 it only looks. */
-  renew?(call: Call, register: Register, ttl: number): Promise<Answer>;
+  extend?(call: Call, register: Register, ttl: number): Promise<Answer>;
   /** Gives it back, and remembers for `retention` ms, if that is not 0, that a late request may not take it. */
-  drop?(call: Call, register: Register, retention: number): Promise<Answer>;
+  release?(call: Call, register: Register, retention: number): Promise<Answer>;
 }
 
 /** What a handle is made of, beside what was asked for. */
@@ -46,7 +46,7 @@ export interface Held {
   readonly left?: number;
   /** The round that took it; undefined where another process did. */
   readonly round?: Round<Answer>;
-  readonly custody?: Custody | undefined;
+  readonly operations?: HoldOperations | undefined;
   /** Endpoints at which a request that takes it may yet be executed, beside those that the round shows. */
   readonly unsettled?: readonly string[];
   /** By endpoint: the least ttl of an extension that may yet be executed there. Default: none. */
@@ -54,7 +54,7 @@ export interface Held {
 }
 
 /** How often a release asks an endpoint again where other handles of the owner have acquired the lock meanwhile. */
-const mostDrops = 4;
+const maxReleaseTries = 4;
 
 /**
  * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
@@ -71,10 +71,10 @@ export class Lock {
   readonly token: string;
   /** Fencing token: larger than that of every earlier grant of these resources. Only with `fencing`. */
   readonly fence: number | undefined;
-  readonly #grant: Grant;
+  readonly #grant: LockRequest;
   readonly #settings: Settings;
   readonly #register: Register;
-  readonly #custody: Required<Custody>;
+  readonly #operations: Required<HoldOperations>;
   /** No synchronizer: what an endpoint has lost can be put back there. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
@@ -96,16 +96,16 @@ export class Lock {
   #mayRestore: boolean;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
-  constructor(settings: Settings, grant: Grant, held: Held) {
-    const { ttl, elapsed, fence, limit, left, round, custody } = held;
+  constructor(settings: Settings, grant: LockRequest, held: Held) {
+    const { ttl, elapsed, fence, limit, left, round, operations } = held;
     this.resources = grant.resources;
     this.token = grant.owner || grant.nonce;
     this.fence = fence;
     this.#settings = settings;
     this.#grant = grant;
     this.#register = heldRegister(grant);
-    this.#custody = { renew, drop, ...custody };
-    this.#isPlain = !custody;
+    this.#operations = { extend, release, ...operations };
+    this.#isPlain = !operations;
     this.#ttl = ttl;
     this.#round = round;
     this.#mayRestore = !round;
@@ -193,13 +193,13 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = ask(this.#settings, this.#settings.timeout, (call) =>
-      this.#custody.renew(call, this.#register, 0),
+    const round = runRound(this.#settings, this.#settings.timeout, (call) =>
+      this.#operations.extend(call, this.#register, 0),
     );
-    const verdict = await round.verdict;
-    if (verdict === "no quorum") throw new QuorumError("verify", this.resources, round.votes());
-    if (verdict === "refused") this.#validity.lose("its token is gone from a quorum");
-    return verdict === "granted" && !this.#validity.loss;
+    const result = await round.result;
+    if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
+    if (result === "refused") this.#validity.lose("its token is gone from a quorum");
+    return result === "granted" && !this.#validity.loss;
   }
 
   /**
@@ -266,7 +266,7 @@ export class Lock {
   async #extend(ttl: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
-    const spent = { requests: 0, commands: 0 };
+    const cost = { requests: 0, commands: 0 };
     this.#ttl = ttl;
     const { fenceRetention } = this.#grant;
     // The counters must outlive the lock, however long it is held.
@@ -278,17 +278,17 @@ export class Lock {
         throw new EndpointError(name, "timeout", `an earlier, shorter extension is unanswered`);
       }
       const answer: RegisterAnswer = await (renewsCounters
-        ? raise(call, guardedRegister(this.#grant), this.#fencing(ttl), ttl)
-        : this.#custody.renew(call, this.#register, ttl));
+        ? raiseFence(call, guardedRegister(this.#grant), this.#fencing(ttl), ttl)
+        : this.#operations.extend(call, this.#register, ttl));
       if (answer.marks) this.#marks.set(name, answer.marks);
       return answer;
     };
-    const round = await renewOnQuorum(settings, this.#validity, ttl, resources, spent, extendOne, (asked) =>
+    const round = await renewOnQuorum(settings, this.#validity, ttl, resources, cost, extendOne, (asked) =>
       this.#rememberUnanswered(asked, ttl),
     );
     if (renewsCounters) this.#counted = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
-    emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...spent });
+    emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...cost });
     return this.remaining();
   }
 
@@ -308,10 +308,10 @@ export class Lock {
         const register = guardedRegister(this.#grant);
         const perform = (call: Call) => restore(call, register, ttl, this.#fencing(ttl));
         this.#mayRestore = true;
-        const [request] = ask({ endpoints: [endpoint], runtime }, timeout, perform).requests;
+        const [request] = runRound({ endpoints: [endpoint], runtime }, timeout, perform).requests;
         await this.#settle(endpoint.name, request!);
       });
-      handOver(settings, restored);
+      runInBackground(settings, restored);
     }
   }
 
@@ -340,17 +340,17 @@ export class Lock {
     this.#validity.release();
     let isWaitedFor = true;
     const dropOne = (call: Call) => this.#drop(call, () => isWaitedFor);
-    const round = withdraw(settings, this.#round, dropOne, true);
+    const round = rollback(settings, this.#round, dropOne, true);
     // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
-    if (!handOver(settings, round.done)) await round.done;
-    const verdict = await round.verdict;
+    if (!runInBackground(settings, round.done)) await round.done;
+    const result = await round.result;
     isWaitedFor = false;
-    if (verdict === "no quorum") {
+    if (result === "unavailable") {
       throw new QuorumError("release", resources, round.votes());
     }
-    const freed = verdict === "granted";
+    const freed = result === "granted";
     this.#isGone = true;
-    emit(settings.onEvent, { type: "released", resources, freed, elapsed: round.elapsed(), ...round.spent });
+    emit(settings.onEvent, { type: "released", resources, freed, elapsed: round.elapsed(), ...round.cost });
     return freed;
   }
 
@@ -364,7 +364,7 @@ export class Lock {
   async #drop(call: Call, isWaitedFor: () => boolean): Promise<Answer> {
     const grant = this.#grant;
     const settings = this.#settings;
-    const { tombstone } = this.#mayRestore ? guardedRegister(grant) : takenRegister(grant);
+    const { tombstone } = this.#mayRestore ? guardedRegister(grant) : acquiredRegister(grant);
     // A request that takes it may yet be executed there, or an owner's release a second time: both look for it.
     const isGuarded = this.#unsettled.includes(call.endpoint.name) || (this.#isPlain && grant.owner !== "");
     const register = isGuarded ? { ...this.#register, tombstone } : this.#register;
@@ -373,8 +373,8 @@ export class Lock {
     const granted: RegisterAnswer | Failure | undefined =
       this.#round?.answers[settings.endpoints.indexOf(endpoint)];
     let marks = this.#marks.get(endpoint.name) ?? (granted && "marks" in granted ? granted.marks : undefined);
-    for (let times = 0; times < mostDrops; times += 1) {
-      const answer: RegisterAnswer = await this.#custody.drop(call, { ...register, marks }, retention);
+    for (let times = 0; times < maxReleaseTries; times += 1) {
+      const answer: RegisterAnswer = await this.#operations.release(call, { ...register, marks }, retention);
       if (answer.marks === undefined) return answer;
       marks = answer.marks;
       if (!isWaitedFor() || signal.aborted) break;

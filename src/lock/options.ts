@@ -1,7 +1,7 @@
 import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
 import { type Backoff, checkBackoff } from "../quorum/backoff.ts";
-import type { Assembly } from "../quorum/round.ts";
+import type { RoundContext } from "../quorum/round.ts";
 import type { Runtime } from "../runtime.ts";
 
 /** Keeps work alive after the answer was sent: a function, or the platform's context that has it. */
@@ -57,7 +57,7 @@ export interface AcquireOptions extends LockOptions {
 }
 
 /** {@link LockOptions} with every default filled in, and what rounds are held with. */
-export interface Settings extends Assembly {
+export interface Settings extends RoundContext {
   readonly ttl: number;
   readonly wait: number;
   readonly timeout: number;
@@ -73,10 +73,10 @@ export interface Settings extends Assembly {
 }
 
 /** The longest delay that a timer of any platform keeps: 2^31 − 1 ms, about 24 days. */
-const longest = 2_147_483_647;
+const maxTimerDelay = 2_147_483_647;
 
 /** Layers of options as one: later layers win, except where they say `undefined`. */
-export function settled<Options extends object>(...layers: (Options | undefined)[]): Options {
+export function mergeOptions<Options extends object>(...layers: (Options | undefined)[]): Options {
   const given: Record<string, unknown> = {};
   for (const layer of layers) {
     for (const [name, value] of Object.entries(layer ?? {})) if (value !== undefined) given[name] = value;
@@ -85,14 +85,14 @@ export function settled<Options extends object>(...layers: (Options | undefined)
 }
 
 /** Settles a call's options, fills in the defaults and checks everything. */
-export function settingsOf(
-  { endpoints, runtime, pace = new Map() }: Assembly,
+export function resolveSettings(
+  { endpoints, runtime, latency = new Map() }: RoundContext,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
-  const given = settled(...layers);
+  const given = mergeOptions(...layers);
   const { backoff = {}, waitUntil, onEvent } = given;
   // First, because other defaults are computed from it.
-  const ttl = checkInteger("ttl", given.ttl ?? 10_000, 10, longest);
+  const ttl = checkInteger("ttl", given.ttl ?? 10_000, 10, maxTimerDelay);
   const settings: Settings = {
     wait: 5_000,
     timeout: Math.min(1_000, ttl / 3),
@@ -109,11 +109,11 @@ export function settingsOf(
     onEvent,
     endpoints,
     runtime,
-    pace,
+    latency,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
   };
   checkNumber("wait", settings.wait, 0, Infinity);
-  checkNumber("timeout", settings.timeout, 1, longest);
+  checkNumber("timeout", settings.timeout, 1, maxTimerDelay);
   checkNumber("driftFactor", settings.driftFactor, 0, 0.5);
   checkInteger("fenceRetention", settings.fenceRetention, ttl, 2 ** 45);
   checkNumber("maxHold", settings.maxHold, 0, Infinity);
@@ -128,7 +128,7 @@ export function settingsOf(
   return settings;
 }
 
-/** What {@link settingsOf} does not carry: the options of one acquire. */
+/** What {@link resolveSettings} does not carry: the options of one acquire. */
 export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOptions>>(
   options: Options,
 ): Options {
@@ -169,7 +169,7 @@ export function checkResources(resource: string | readonly string[]): string[] {
  * Hands `work` over to the platform, if it can take it. A failure of the work, or of a `waitUntil` that is
  * asynchronous, is ignored: it must not end the process as an unhandled rejection.
  */
-export function handOver({ waitUntil }: Settings, work: Promise<unknown>): boolean {
+export function runInBackground({ waitUntil }: Settings, work: Promise<unknown>): boolean {
   if (!waitUntil) return false;
   const ignore = (): void => undefined;
   const kept = work.then(ignore, ignore);

@@ -6,7 +6,7 @@ import type { Runtime } from "../runtime.ts";
 const expiryPrecision = 2;
 
 /** How long, in ms, a process that was frozen may not know that its validity ended meanwhile. */
-const glance = 1_000;
+const expiryCheckInterval = 1_000;
 
 /** What auto-extension goes by. */
 export interface AutoExtension {
@@ -176,7 +176,10 @@ export class Validity {
     if (left <= 0) this.lose("its validity ended");
     // A timer may fire early, and what it waits for may have been renewed: it only makes us look again. Once in
     // a while at least, because a timer stands still while the platform freezes the process, and a ttl does not.
-    else this.#cancelAlarm = this.#runtime.timer(Math.min(Math.ceil(left), glance), () => this.#watch());
+    else
+      this.#cancelAlarm = this.#runtime.timer(Math.min(Math.ceil(left), expiryCheckInterval), () =>
+        this.#watch(),
+      );
   }
 
   /** Pauses for `ms`, or until woken; tells which. */

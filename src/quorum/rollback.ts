@@ -1,18 +1,18 @@
-import { handOver, type Settings } from "../lock/options.ts";
+import { runInBackground, type Settings } from "../lock/options.ts";
 import type { Call } from "../redis/register.ts";
 import type { Runtime } from "../runtime.ts";
-import { type Answer, ask, type Round } from "./round.ts";
+import { type Answer, type Round, runRound } from "./round.ts";
 
 /**
  * Takes back what a round took, on every endpoint where that was, or may be, or may yet be executed: at once
- * where it was answered, after its answer where that comes soon. HTTP keeps no order: where a withdrawal may
+ * where it was answered, after its answer where that comes soon. HTTP keeps no order: where a rollback may
  * have overtaken its request, another follows when the request ends.
  *
  * @param settings `goesOn`: whether its caller still waits for something else, so that the process lives on
  * @param drop withdraws on one endpoint: exactly what this round took, and nothing newer
  * @param everywhere also where the endpoint refused: a holder gives back all it may have
  */
-export function withdraw(
+export function rollback(
   settings: Settings & { readonly goesOn?: () => boolean },
   taken: Round<Answer> | undefined,
   drop: (call: Call) => Promise<Answer>,
@@ -22,7 +22,7 @@ export function withdraw(
   // A failure to take back is no news: it has been reported for the request that is being taken back. Nor does an answer
   // tell how far the endpoint is: this waits for the request before.
   const onFailure = everywhere ? settings.onFailure : undefined;
-  return ask({ endpoints, runtime, onFailure }, timeout, async (call) => {
+  return runRound({ endpoints, runtime, onFailure }, timeout, async (call) => {
     const index = endpoints.indexOf(call.endpoint);
     const request = taken?.requests[index];
     if (!request) return drop(call);
@@ -30,9 +30,9 @@ export function withdraw(
     if (taken.answers[index] || !settings.goesOn?.()) return takeBack(call);
     // Nobody is in a hurry: after the timeout one is enough, unless the endpoint does not heed it.
     const later = settledWithin(runtime, timeout, request).then(
-      () => ask({ endpoints: [call.endpoint], runtime }, timeout, takeBack).done,
+      () => runRound({ endpoints: [call.endpoint], runtime }, timeout, takeBack).done,
     );
-    handOver(settings, later);
+    runInBackground(settings, later);
     return { outcome: "lost" };
   });
 
@@ -44,12 +44,12 @@ export function withdraw(
     if (refused && !everywhere) return { outcome: "lost" };
     if (outcome !== "granted" && !refused) {
       const again = taken?.requests[index]?.then((late) => {
-        // A timed-out request that fails in the end is as unknown as it was when this withdrawal was sent.
+        // A timed-out request that fails in the end is as unknown as it was when this rollback was sent.
         if (late.outcome === "held" || late.outcome === "lost") return;
         if (late.outcome === "error" && outcome) return;
-        return ask({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
+        return runRound({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
       });
-      handOver(settings, again!);
+      runInBackground(settings, again!);
     }
     return drop(call);
   }

@@ -1,9 +1,9 @@
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, type Vote } from "../errors.ts";
-import type { Call, Spent } from "../redis/register.ts";
+import type { Call, RequestCost } from "../redis/register.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 
-// One round: the same question to every endpoint at once, and a verdict as soon as the answers allow one.
+// One round: the same question to every endpoint at once, and a result as soon as the answers allow one.
 
 /** One endpoint's usable answer; more specific questions add fields. */
 export interface Answer {
@@ -17,19 +17,19 @@ export interface Failure {
 }
 
 /**
- * `granted`: a quorum did it. `refused`: so many endpoints said no that no quorum is possible. `no quorum`:
+ * `granted`: a quorum did it. `refused`: so many endpoints said no that no quorum is possible. `unavailable`:
  * neither can be shown, because endpoints failed.
  */
-export type Verdict = "granted" | "refused" | "no quorum";
+export type RoundResult = "granted" | "refused" | "unavailable";
 
 /** What a round is held with. */
-export interface Assembly {
+export interface RoundContext {
   readonly endpoints: readonly Endpoint[];
   readonly runtime: Runtime;
   /** Hears of every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
   /** ms that the answers of an endpoint take; 0: the last was not heard in time. Rounds learn it from each other. */
-  readonly pace?: Map<Endpoint, number>;
+  readonly latency?: Map<Endpoint, number>;
 }
 
 /** A round under way. */
@@ -37,12 +37,12 @@ export interface Round<Reply extends Answer> {
   /** By endpoint; `undefined` while none is in. */
   readonly answers: readonly (Reply | Failure | undefined)[];
   /** Falls early: never waits for an endpoint whose answer cannot change it. */
-  readonly verdict: Promise<Verdict>;
+  readonly result: Promise<RoundResult>;
   /** Every answer is in or has timed out, or the round was cut short. */
   readonly done: Promise<void>;
   /** By endpoint: what its request really came to, even when that was after its timeout. */
   readonly requests: readonly Promise<Reply | Failure>[];
-  readonly spent: Spent;
+  readonly cost: RequestCost;
   /** ms since before the first request was sent. */
   elapsed(): number;
   /** The answers so far, as errors report them. */
@@ -55,33 +55,38 @@ export function quorumOf(count: number): number {
 }
 
 /**
- * The verdict that follows from the answers so far, or `undefined` while they leave it open. A failure waits
+ * The result that follows from the answers so far, or `undefined` while they leave it open. A failure waits
  * until it is clear whether it is one of contention or of an outage, and always falls with the last answer.
  */
-export function tally(granted: number, refused: number, pending: number, count: number): Verdict | undefined {
+export function tally(
+  granted: number,
+  refused: number,
+  pending: number,
+  count: number,
+): RoundResult | undefined {
   const quorum = quorumOf(count);
   const veto = count - quorum + 1;
   if (granted >= quorum) return "granted";
   if (refused >= veto) return "refused";
-  return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;
+  return granted + pending < quorum && refused + pending < veto ? "unavailable" : undefined;
 }
 
 /** How far apart, in ms, the answers of healthy endpoints may be. */
-const scatter = 50;
+const minLatency = 50;
 
 /**
  * Asks every endpoint at once; those without an answer after `timeout` ms count as failed. What it costs is
- * added to `spent`.
+ * added to `cost`.
  *
  * @param cutsShort with a grant and a refusal in, wait for the others only half as long again as their answers usually
  * take, and not for one that was not heard the last time. A contender that waits for a silent endpoint keeps what it has
  * been granted from others, which wait for it, too.
  */
-export function ask<Reply extends Answer>(
-  { endpoints, runtime, onFailure, pace = new Map() }: Assembly,
+export function runRound<Reply extends Answer>(
+  { endpoints, runtime, onFailure, latency = new Map() }: RoundContext,
   timeout: number,
   perform: (call: Call) => Promise<Reply>,
-  spent: Spent = { requests: 0, commands: 0 },
+  cost: RequestCost = { requests: 0, commands: 0 },
   cutsShort = false,
 ): Round<Reply> {
   const count = endpoints.length;
@@ -92,9 +97,9 @@ export function ask<Reply extends Answer>(
   let refused = 0;
   let pending = count;
   let cancelCut: (() => void) | undefined;
-  let decide!: (verdict: Verdict) => void;
+  let decide!: (result: RoundResult) => void;
   let finish!: () => void;
-  const verdict = new Promise<Verdict>((resolve) => {
+  const result = new Promise<RoundResult>((resolve) => {
     decide = resolve;
   });
   const done = new Promise<void>((resolve) => {
@@ -126,29 +131,31 @@ export function ask<Reply extends Answer>(
     // No answer takes longer: a clock has jumped.
     if (took > timeout) return;
     // A single late answer is forgotten after a few rounds.
-    pace.set(endpoint, Math.max(1, took, 0.9 * (pace.get(endpoint) ?? 0)));
+    latency.set(endpoint, Math.max(1, took, 0.9 * (latency.get(endpoint) ?? 0)));
   }
 
   /** ms from the beginning for which those that are pending are worth waiting for. */
   function longestWait(): number {
     // What is unknown is taken to be as far as the slowest that is known.
-    const slowest = Math.max(1, ...pace.values());
-    const usual = endpoints.map((endpoint, index) => (answers[index] ? 0 : (pace.get(endpoint) ?? slowest)));
+    const slowest = Math.max(1, ...latency.values());
+    const usual = endpoints.map((endpoint, index) =>
+      answers[index] ? 0 : (latency.get(endpoint) ?? slowest),
+    );
     const longest = Math.max(...usual);
-    return longest && Math.min(timeout, Math.max(scatter, 1.5 * longest));
+    return longest && Math.min(timeout, Math.max(minLatency, 1.5 * longest));
   }
 
-  /** Ends the wait. The requests go on: only their answers tell what a withdrawal must take back, and when. */
+  /** Ends the wait. The requests go on: only their answers tell what a rollback must take back, and when. */
   function cut(): void {
     cutsShort = false;
     notHeard();
-    decide("no quorum");
+    decide("unavailable");
     finish();
   }
 
   function notHeard(): void {
     endpoints.forEach((endpoint, index) => {
-      if (!answers[index]) pace.set(endpoint, 0);
+      if (!answers[index]) latency.set(endpoint, 0);
     });
   }
 
@@ -166,7 +173,7 @@ export function ask<Reply extends Answer>(
 
   const requests = endpoints.map(async (endpoint, index) => {
     try {
-      return note(index, await perform({ endpoint, signal: controller.signal, spent }));
+      return note(index, await perform({ endpoint, signal: controller.signal, cost }));
     } catch (error) {
       return note(index, failure(asEndpointError(endpoint, error)));
     }
@@ -174,10 +181,10 @@ export function ask<Reply extends Answer>(
 
   return {
     answers,
-    verdict,
+    result,
     done,
     requests,
-    spent,
+    cost,
     elapsed,
     votes: () =>
       endpoints.map(({ name }, index) => {
@@ -189,21 +196,21 @@ export function ask<Reply extends Answer>(
 }
 
 /**
- * The verdict, or undefined as soon as `signal` aborts. The requests go on, so that their answers are heard: a take
- * that is executed after its withdrawal would stand until its ttl.
+ * The result, or undefined as soon as `signal` aborts. The requests go on, so that their answers are heard: a take
+ * that is executed after its rollback would stand until its ttl.
  */
 export function unlessAborted(
   round: Round<Answer>,
   signal: AbortSignal | undefined,
-): Promise<Verdict | undefined> {
-  if (!signal) return round.verdict;
+): Promise<RoundResult | undefined> {
+  if (!signal) return round.result;
   return new Promise((resolve) => {
     const giveUp = () => resolve(undefined);
     if (signal.aborted) return giveUp();
     signal.addEventListener("abort", giveUp, { once: true });
-    void round.verdict.then((verdict) => {
+    void round.result.then((result) => {
       signal.removeEventListener("abort", giveUp);
-      resolve(verdict);
+      resolve(result);
     });
   });
 }

@@ -17,31 +17,31 @@ export const upstashFlag = "#!lua flags=allow-key-locking\n";
  *
  * ARGV:
  * 1. what to do:
- *    `take` the keys unless another value stands at one of them or the tombstone is there;
+ *    `acquire` the keys unless another value stands at one of them or the tombstone is there;
  *    `restore` them: the same, without drawing a fence;
- *    `renew` them if all are the value's, and never create one (with ttl 0 it only looks);
- *    `drop` those that are the value's, and leave a tombstone for `ttl` if one is named;
+ *    `extend` them if all are the value's, and never create one (with ttl 0 it only looks);
+ *    `release` those that are the value's, and leave a tombstone for `ttl` if one is named;
  *    `free` the first key, whoever holds it;
  *    `look` at the first key and the third, a counter;
  * 2. the value; 3. the character at which the comparison of values begins: 1 compares them whole, else it compares
  *    owners, and what stands before that character is a mark;
- * 4. n; 5. ttl in ms; 6. the value to leave there, or, of a `drop`, the marks that it is to end, one behind the other;
- * 7. the least fence; 8. for how many ms a counter outlives the moment that it names. `take` draws one more than the
- *    largest counter, or the least fence if that is larger; `restore` and `renew` raise the counters to it.
+ * 4. n; 5. ttl in ms; 6. the value to leave there, or, of a `release`, the marks that it is to end, one behind the other;
+ * 7. the least fence; 8. for how many ms a counter outlives the moment that it names. `acquire` draws one more than the
+ *    largest counter, or the least fence if that is larger; `restore` and `extend` raise the counters to it.
  *
  * Replies: {value, fence} when it did so, and behind them, where owners are compared, the marks that stand there now.
  * The value is unguessable, so no client in between can invent this reply. {0, ms until the obstacle expires, the value
- * that stands there} when it did not. Of a `drop`: {0} when the value was not there, {0, marks} when it is the owner's
+ * that stands there} when it did not. Of a `release`: {0} when the value was not there, {0, marks} when it is the owner's
  * under other marks (`-` where it is not): nothing was dropped then. `look`: {value or "", ms, counter or ""}.
  *
  * Where another handle of the owner takes what it holds, the mark becomes one that nobody has as a nonce, and a new one
- * each time: both handles count on the value now, so that neither may withdraw it as exactly its own; and a `drop` that
+ * each time: both handles count on the value now, so that neither may withdraw it as exactly its own; and a `release` that
  * is executed late names marks of before.
  *
  * A tombstone `f` says that the drop found everything: one that is executed again says so, too.
  *
- * Only a `renew` of a whole value shortens a ttl. Another handle of the owner may count on the longer one, and a
- * `take` that is executed a second time, late, must not undo an extension.
+ * Only a `extend` of a whole value shortens a ttl. Another handle of the owner may count on the longer one, and a
+ * `acquire` that is executed a second time, late, must not undo an extension.
  *
  * A counter expires by this endpoint's clock, and not before that has passed what it says: a client whose clock is ahead
  * draws a fence of the future, which must be remembered until it is the past.
@@ -65,7 +65,7 @@ for i = 1, n do
     marks = marks .. string.rep("-", from - 1)
   end
 end
-if op == "drop" then
+if op == "release" then
   if found[n + 1] == "f" then return {value} end
   for _, i in ipairs(mine) do
     local first, last = (i - 1) * (from - 1) + 1, i * (from - 1)
@@ -75,12 +75,12 @@ if op == "drop" then
   if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and "f" or 1, "PX", ttl) end
   return {own == n and value or 0}
 end
-if found[n + 1] or other or (op == "renew" and own < n) then
+if found[n + 1] or other or (op == "extend" and own < n) then
   return {0, other and redis.call("PTTL", KEYS[other]) or -3, other and found[other] or ""}
 end
 local fence, kept = tonumber(ARGV[7]), tonumber(ARGV[8])
 for i = n + 2, #KEYS do
-  fence = math.max(fence, tonumber(found[i] or 0) + (op == "take" and 1 or 0))
+  fence = math.max(fence, tonumber(found[i] or 0) + (op == "acquire" and 1 or 0))
 end
 if #KEYS > n + 1 then
   local time = redis.call("TIME")
@@ -95,12 +95,12 @@ for i = 1, n do
   local text = found[i]
   if ttl == 0 then
     text = text or ""
-  elseif not text or op == "renew" and from == 1 then
+  elseif not text or op == "extend" and from == 1 then
     text = ARGV[6]
     redis.call("SET", KEYS[i], text, "PX", ttl)
   else
     local isShared = string.sub(text, 1, 1) == "s"
-    if text ~= value and not (isShared and op == "renew") then
+    if text ~= value and not (isShared and op == "extend") then
       local joins = isShared and tonumber(string.sub(text, 26, 33)) or 0
       text = "s" .. string.sub(text, 2, 25) .. string.format("%08.0f", (joins + 1) % 1e8) .. string.sub(value, from)
     end
@@ -110,7 +110,7 @@ for i = 1, n do
 end
 return {value, fence, from > 1 and marks or nil}`,
   sha: {
-    redis: "2eedb78a368695eea559b325c858ced37e65ec3f",
-    upstash: "5ffb1c9b6bb4eab8b545c925e93fe08086378ebf",
+    redis: "ddeafccd85c7b99182adac4a4fcd4d987bc15915",
+    upstash: "4c93cc57f0589dc44835dd21f615d66934efedd5",
   },
 };

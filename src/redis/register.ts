@@ -23,7 +23,7 @@ export interface Register {
 }
 
 /** Requests sent, and commands as Upstash bills them. */
-export interface Spent {
+export interface RequestCost {
   requests: number;
   commands: number;
 }
@@ -32,7 +32,7 @@ export interface Spent {
 export interface Call {
   readonly endpoint: Endpoint;
   readonly signal: AbortSignal;
-  readonly spent: Spent;
+  readonly cost: RequestCost;
 }
 
 /** What came of an operation. */
@@ -57,8 +57,8 @@ const granted: RegisterAnswer = { outcome: "granted" };
 
 /** Sends one command. */
 export function send(call: Call, command: Command): Promise<unknown> {
-  call.spent.requests += 1;
-  call.spent.commands += 1;
+  call.cost.requests += 1;
+  call.cost.commands += 1;
   return call.endpoint.send(command, call.signal);
 }
 
@@ -81,23 +81,23 @@ export async function runScript(
 }
 
 /** Takes the register if it is empty, or the value's already. */
-export async function take(
+export async function acquire(
   call: Call,
   register: Register,
   ttl: number,
   fencing?: Fencing,
 ): Promise<RegisterAnswer> {
   const { keys, value } = register;
-  if (call.endpoint.verbatim && isPlain(register)) {
-    return plainly(await send(call, ["SET", keys[0]!, value, "NX", "PX", ttl]), "OK", null, "held");
+  if (call.endpoint.exactReplies && isPlain(register)) {
+    return plainAnswer(await send(call, ["SET", keys[0]!, value, "NX", "PX", ttl]), "OK", null, "held");
   }
-  return operate(call, "take", register, ttl, value, fencing);
+  return operate(call, "acquire", register, ttl, value, fencing);
 }
 
 /** Takes the register, or tells what stands in it. */
-export async function takeOrRead(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
+export async function acquireOrRead(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
   const { keys, value } = register;
-  if (call.endpoint.verbatim && isPlain(register)) {
+  if (call.endpoint.exactReplies && isPlain(register)) {
     try {
       const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
       // Its own value stands there already: an earlier execution whose reply was lost.
@@ -109,11 +109,11 @@ export async function takeOrRead(call: Call, register: Register, ttl: number): P
       if (!(error as Error).message.includes("syntax error")) throw error;
     }
   }
-  return operate(call, "take", register, ttl);
+  return operate(call, "acquire", register, ttl);
 }
 
 /** Gives the register a new ttl, and a new value if there is one; never creates it. ttl 0 only looks. */
-export async function renew(
+export async function extend(
   call: Call,
   register: Register,
   ttl: number,
@@ -121,14 +121,24 @@ export async function renew(
 ): Promise<RegisterAnswer> {
   if (isNative(call) && isPlain(register) && ttl > 0) {
     const { keys, value: old } = register;
-    return plainly(await send(call, ["SET", keys[0]!, value, "IFEQ", old, "PX", ttl]), "OK", null, "lost");
+    return plainAnswer(
+      await send(call, ["SET", keys[0]!, value, "IFEQ", old, "PX", ttl]),
+      "OK",
+      null,
+      "lost",
+    );
   }
-  return operate(call, "renew", register, ttl, value);
+  return operate(call, "extend", register, ttl, value);
 }
 
 /** Raises the counters to the least fence while the register is the value's, and with a ttl renews it. */
-export function raise(call: Call, register: Register, fencing: Fencing, ttl = 0): Promise<RegisterAnswer> {
-  return operate(call, "renew", register, ttl, register.value, fencing);
+export function raiseFence(
+  call: Call,
+  register: Register,
+  fencing: Fencing,
+  ttl = 0,
+): Promise<RegisterAnswer> {
+  return operate(call, "extend", register, ttl, register.value, fencing);
 }
 
 /** Takes what its holder has lost at this endpoint, by a script: also where plain commands would do. */
@@ -142,24 +152,24 @@ export function restore(
 }
 
 /** Deletes what is the value's, and leaves a tombstone, if there is one, for `retention` ms. */
-export async function drop(call: Call, register: Register, retention = 0): Promise<RegisterAnswer> {
+export async function release(call: Call, register: Register, retention = 0): Promise<RegisterAnswer> {
   if (isNative(call) && isPlain(register)) {
     const { keys, value } = register;
-    return plainly(await send(call, ["DELEX", keys[0]!, "IFEQ", value]), 1, 0, "lost");
+    return plainAnswer(await send(call, ["DELEX", keys[0]!, "IFEQ", value]), 1, 0, "lost");
   }
   const { keys, value, from = 1, marks = value.slice(0, from - 1).repeat(keys.length) } = register;
-  return operate(call, "drop", register, retention, marks);
+  return operate(call, "release", register, retention, marks);
 }
 
 async function operate(
   call: Call,
-  operation: "take" | "restore" | "renew" | "drop",
+  operation: "acquire" | "restore" | "extend" | "release",
   { keys, value, from = 1, tombstone, counters = [] }: Register,
   ttl: number,
   left: string = value,
   { least, retention }: Fencing = { least: 0, retention: 0 },
 ): Promise<RegisterAnswer> {
-  const { spent } = call;
+  const { cost } = call;
   const drawn = retention ? counters : [];
   const names = tombstone ? [...keys, tombstone, ...drawn] : keys;
   const reply = await runScript(call, registerScript, names, [
@@ -174,12 +184,12 @@ async function operate(
   ]);
   if (!Array.isArray(reply)) throw new Error("unexpected reply to a script");
   // What Upstash bills beside the script itself: it reads all keys, then writes what it grants, or deletes.
-  spent.commands += 1;
+  cost.commands += 1;
   if (reply[0] === value) {
     // An owner's ttl is looked at before it is renewed, and the clock before counters are written.
-    const renewals = operation === "renew" && from > 1 ? 2 * keys.length : keys.length;
+    const renewals = operation === "extend" && from > 1 ? 2 * keys.length : keys.length;
     const counted = drawn.length && drawn.length + 1;
-    spent.commands += operation === "drop" ? names.length : (ttl && renewals) + counted;
+    cost.commands += operation === "release" ? names.length : (ttl && renewals) + counted;
     const marks = from > 1 && isMarks(reply[2], keys.length * (from - 1)) ? reply[2] : undefined;
     if (!retention) return { outcome: "granted", ...(marks && { marks }) };
     const fence = counterIn(reply[1]);
@@ -192,18 +202,18 @@ async function operate(
     return { outcome: "granted", fence, ...(marks && { marks }) };
   }
   const [no, retryAfter, other] = reply;
-  if (operation === "drop") {
+  if (operation === "release") {
     const marks =
       reply.length === 2 && isMarks(retryAfter, keys.length * (from - 1)) ? retryAfter : undefined;
     if (no !== 0 || (reply.length !== 1 && !marks)) throw new Error("unexpected reply to a script");
     return { outcome: "lost", ...(marks && { marks }) };
   }
   // A refusal has one form, too: an endpoint that says anything else is out of order, not held by someone.
-  if (no !== 0 || reply.length !== 3 || !isSight(call, other, retryAfter)) {
+  if (no !== 0 || reply.length !== 3 || !isSnapshot(call, other, retryAfter)) {
     throw new Error("unexpected reply to a script");
   }
-  if (operation === "renew") return { outcome: "lost" };
-  spent.commands += 1;
+  if (operation === "extend") return { outcome: "lost" };
+  cost.commands += 1;
   return { outcome: "held", retryAfter, other: String(other) };
 }
 
@@ -213,9 +223,9 @@ function isMarks(text: unknown, length: number): text is string {
 }
 
 /** Whether a script can have told so of a key: the value that stands there, and the ms until it expires. */
-export function isSight({ endpoint }: Call, value: unknown, remaining: unknown): boolean {
+export function isSnapshot({ endpoint }: Call, value: unknown, remaining: unknown): boolean {
   // A client in between may have parsed the value; nobody else makes anything but text of it.
-  return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.verbatim);
+  return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.exactReplies);
 }
 
 /** A counter that a script printed, or that a client in between has parsed; undefined: orders nothing. */
@@ -225,7 +235,7 @@ export function counterIn(word: unknown): number | undefined {
 }
 
 /** What the reply to a plain command means: it has one that says yes and one that says no; others say nothing. */
-function plainly(reply: unknown, yes: unknown, no: unknown, refusal: "held" | "lost"): RegisterAnswer {
+function plainAnswer(reply: unknown, yes: unknown, no: unknown, refusal: "held" | "lost"): RegisterAnswer {
   if (reply === yes) return granted;
   if (reply === no) return { outcome: refusal };
   throw new Error("unexpected reply to a command");
@@ -233,7 +243,7 @@ function plainly(reply: unknown, yes: unknown, no: unknown, refusal: "held" | "l
 
 /** Whether compare-and-set commands exist there and their plain replies can be trusted. */
 function isNative({ endpoint }: Call): boolean {
-  return endpoint.dialect === "upstash" && endpoint.verbatim === true;
+  return endpoint.dialect === "upstash" && endpoint.exactReplies === true;
 }
 
 /** Whether plain commands can do it. */

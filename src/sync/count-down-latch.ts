@@ -2,7 +2,13 @@ import { checkInteger, checkText } from "../check.ts";
 import { keyOf } from "../lock/lock-request.ts";
 import { checkAcquire } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
-import { type ArrivalOptions, consult, type Question, type Roll, usualTtl } from "./internal/arrivals.ts";
+import {
+  type ArrivalOptions,
+  type ArrivalQuery,
+  type ArrivalSet,
+  defaultTtl,
+  pollArrivals,
+} from "./internal/arrivals.ts";
 import { checkName, syncSettings } from "./internal/hold.ts";
 
 /** How many have to arrive, and the defaults of every call. */
@@ -94,14 +100,14 @@ export class CountDownLatch {
     return this.#ask({}, options, false);
   }
 
-  async #ask(first: Question, options: ArrivalOptions, waits: boolean): Promise<LatchState> {
+  async #ask(first: ArrivalQuery, options: ArrivalOptions, waits: boolean): Promise<LatchState> {
     if (first.id !== undefined) checkText("id", first.id);
     const { count } = this;
     const roll = this.#roll(options);
     const arrived = new Set<string>();
     let epoch = firstEpoch;
-    return consult<LatchState>(roll, checkAcquire(options), first, (sight, asked) => {
-      const { latest, isDecided, ids, alike, verdict } = sight;
+    return pollArrivals<LatchState>(roll, checkAcquire(options), first, (snapshot, asked) => {
+      const { latest, isDecided, ids, alike, result } = snapshot;
       const told = latest.slice(0, -1);
       // Those who answered have not heard of a reset.
       if (told && told < epoch) return asked;
@@ -117,7 +123,7 @@ export class CountDownLatch {
       if (isOpen && isDecided) return { value: { open: true, arrived: count, remaining: 0 } };
       // What a minority knows may be gone tomorrow: a quorum has to know that it is open before anybody is told.
       if (isOpen || arrived.size >= count) return { to: epoch + open };
-      if (verdict !== "granted") return asked;
+      if (result !== "granted") return asked;
       // Three that come at the same moment, each to two of three endpoints, may each have met one other only. Whoever
       // asks again, after its own arrival is complete, learns of all whose arrivals were. Where all said the same
       // there is no need: who is not among them comes later everywhere, and learns of all of them.
@@ -127,9 +133,9 @@ export class CountDownLatch {
     });
   }
 
-  #roll(options: ArrivalOptions): Roll {
+  #roll(options: ArrivalOptions): ArrivalSet {
     const { name, count } = this;
-    const settings = syncSettings(this.#redlock, { ttl: usualTtl }, this.#options, options);
+    const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
     return { settings, name, key: keyOf(settings.prefix, "latch", name), count };
   }
 }

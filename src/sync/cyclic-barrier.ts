@@ -5,11 +5,11 @@ import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import {
   type ArrivalOptions,
-  consult,
-  type Question,
-  type Roll,
-  type Sight,
-  usualTtl,
+  type ArrivalQuery,
+  type ArrivalSet,
+  type ArrivalSnapshot,
+  defaultTtl,
+  pollArrivals,
 } from "./internal/arrivals.ts";
 import { checkName, syncSettings } from "./internal/hold.ts";
 
@@ -25,7 +25,7 @@ export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "d
 }
 
 /** Where a party stands that has not passed yet. */
-interface Visit {
+interface PartyState {
   /** Where it arrives, or brings the others; undefined: it does not know yet where the barrier is. */
   to: string | undefined;
   /** Where it has arrived, or may have. */
@@ -76,7 +76,7 @@ export class CyclicBarrier {
   readonly #redlock: Redlock;
   readonly #options: ArrivalOptions;
   /** By id: who goes on where it stood must not be taken for one that comes anew. */
-  readonly #visits = new Map<string, Visit>();
+  readonly #visits = new Map<string, PartyState>();
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: Redlock, name: string, { parties, ...options }: CyclicBarrierOptions) {
@@ -103,41 +103,44 @@ export class CyclicBarrier {
     const roll = this.#roll(options);
     const { runtime, ttl } = roll.settings;
     const visits = this.#visits;
-    const visit: Visit = visits.get(id) ?? { to: undefined, arrived: [], passed: undefined };
+    const visit: PartyState = visits.get(id) ?? { to: undefined, arrived: [], passed: undefined };
     visits.delete(id);
     visits.set(id, visit);
     // There are no more parties; what is beyond them was given up for good.
     for (const other of visits.keys()) if (visits.size > this.parties) visits.delete(other);
 
-    const question = (): Question => {
+    const question = (): ArrivalQuery => {
       const { to, passed } = visit;
       return to === undefined ? {} : passed ? { to } : { to, id };
     };
-    function go(to: string): Question {
+    function go(to: string): ArrivalQuery {
       visit.to = to;
       // The next level comes only from a complete one. Of another run nothing is known: it arrives there anew.
       visit.passed ??= visit.arrived.find((other) => runOf(other) === runOf(to));
       if (!visit.passed) visit.arrived.push(to);
       return question();
     }
-    function next({ verdict, latest, ids }: Sight, asked: Question): Question | { value: number } {
+    function next(
+      { result, latest, ids }: ArrivalSnapshot,
+      asked: ArrivalQuery,
+    ): ArrivalQuery | { value: number } {
       const { to, passed } = visit;
       // A minority may be a generation behind: that is where this party came from.
-      if (!to && verdict !== "granted") return asked;
+      if (!to && result !== "granted") return asked;
       if (latest > (to ?? "")) return go(latest);
       if (!to) return go(generation(firstLevel(runtime.now(), ttl), randomToken(runtime)));
-      if (verdict !== "granted" || asked.to !== to) return question();
+      if (result !== "granted" || asked.to !== to) return question();
       if (passed) return { value: levelOf(passed) };
       return ids.size < roll.count ? question() : go(generation(levelOf(to) + 1, runOf(to)));
     }
-    const complete = await consult(roll, checkAcquire(options), question(), next);
+    const complete = await pollArrivals(roll, checkAcquire(options), question(), next);
     visits.delete(id);
     return complete;
   }
 
-  #roll(options: ArrivalOptions): Roll {
+  #roll(options: ArrivalOptions): ArrivalSet {
     const { name, parties } = this;
-    const settings = syncSettings(this.#redlock, { ttl: usualTtl }, this.#options, options);
+    const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
     return { settings, name, key: keyOf(settings.prefix, "barrier", name), count: parties };
   }
 }

@@ -1,12 +1,12 @@
 import { checkInteger, checkType } from "../check.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { keyOf } from "../lock/lock-request.ts";
-import { checkAcquire, handOver, type Settings } from "../lock/options.ts";
+import { checkAcquire, runInBackground, type Settings } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
-import { withdraw } from "../quorum/rollback.ts";
-import { ask, type Round, unlessAborted } from "../quorum/round.ts";
-import { type Call, drop, type RegisterAnswer, runScript } from "../redis/register.ts";
+import { rollback } from "../quorum/rollback.ts";
+import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Call, type RegisterAnswer, release, runScript } from "../redis/register.ts";
 import type { Script } from "../redis/register-script.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
@@ -80,7 +80,7 @@ export async function debounce<Value>(
   const settings = syncSettings(redlock, given);
   const { runtime, driftFactor, prefix, wait } = settings;
   const ttl = window + checkInteger("ttl", settings.ttl, 10, 2 ** 30 - 1);
-  const desk: Desk = { settings, name, key: keyOf(prefix, "debounce", name), ttl, signal };
+  const desk: DebounceContext = { settings, name, key: keyOf(prefix, "debounce", name), ttl, signal };
 
   const token = randomToken(runtime);
   const waited = stopwatch(runtime);
@@ -93,7 +93,7 @@ export async function debounce<Value>(
     let announced = await announce(desk, text, () => wait - waited(), keep);
     while (!announced.isLast) {
       // Whoever stands there already was before this call, whatever the clocks say.
-      const places = announced.round.answers.map((answer) => placeIn((answer as RegisterAnswer)?.other));
+      const places = announced.round.answers.map((answer) => sequenceIn((answer as RegisterAnswer)?.other));
       text = textOf(Math.max(...places) + 1, token);
       announced = await announce(desk, text, () => wait - waited(), keep);
     }
@@ -115,15 +115,15 @@ export async function debounce<Value>(
   } catch (error) {
     // The calls before it may be the last again.
     const own = { keys: [desk.key], value: text };
-    const withdrawal = withdraw(settings, last, (call) => drop(call, own)).done;
-    if (!handOver(settings, withdrawal) && !signal?.aborted) await withdrawal;
+    const rolledBack = rollback(settings, last, (call) => release(call, own)).done;
+    if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
     throw error;
   }
   return { ran: true, value: await routine() };
 }
 
 /** Where calls of one name are announced, and for how long. */
-interface Desk {
+interface DebounceContext {
   readonly settings: Settings;
   readonly name: string;
   readonly key: string;
@@ -133,7 +133,7 @@ interface Desk {
 
 /** Announces a call until a quorum has answered whether it is the last, for as long as there is time left. */
 async function announce(
-  { settings, name, key, ttl, signal }: Desk,
+  { settings, name, key, ttl, signal }: DebounceContext,
   text: string,
   left: () => number,
   keep: (round: Round<RegisterAnswer>) => void,
@@ -141,11 +141,11 @@ async function announce(
   const { runtime, timeout, backoff } = settings;
   for (const next = pauses(backoff, runtime); ; ) {
     if (signal?.aborted) throw signal.reason;
-    const round = ask(settings, timeout, (call) => announceOne(call, key, text, ttl));
+    const round = runRound(settings, timeout, (call) => announceOne(call, key, text, ttl));
     keep(round);
-    const verdict = await unlessAborted(round, signal);
-    if (!verdict) continue;
-    if (verdict !== "no quorum") return { isLast: verdict === "granted", round };
+    const result = await unlessAborted(round, signal);
+    if (!result) continue;
+    if (result !== "unavailable") return { isLast: result === "granted", round };
     const remaining = left();
     const pause = Math.min(next(), remaining);
     // A clock may be too coarse to see the last part of a ms pass.
@@ -158,7 +158,7 @@ async function announceOne(call: Call, key: string, text: string, ttl: number): 
   const reply = await runScript(call, announceScript, [key], [text, ttl]);
   const [echo, other] = Array.isArray(reply) ? reply : [];
   if (echo === text) return { outcome: "granted" };
-  if (echo === 0 && placeIn(other)) return { outcome: "held", other };
+  if (echo === 0 && sequenceIn(other)) return { outcome: "held", other };
   throw new Error("unexpected reply to a script");
 }
 
@@ -168,7 +168,7 @@ function textOf(place: number, token: string): string {
 }
 
 /** The place of a call among others, or of what stands for one that was freed; 0 where there is none. */
-function placeIn(text: unknown): number {
+function sequenceIn(text: unknown): number {
   const place = Number(/^d(\d{16})[tu][0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
   return place < Number.MAX_SAFE_INTEGER ? place : 0;
 }

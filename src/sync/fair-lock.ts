@@ -1,7 +1,7 @@
-import { contend } from "../lock/acquire.ts";
+import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
-import { checkAcquire, handOver } from "../lock/options.ts";
-import { ask } from "../quorum/round.ts";
+import { checkAcquire, runInBackground } from "../lock/options.ts";
+import { runRound } from "../quorum/round.ts";
 import type { Redlock } from "../redlock.ts";
 import {
   checkName,
@@ -12,7 +12,7 @@ import {
   unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
-import { contestQueue } from "./internal/queue.ts";
+import { queueStrategy } from "./internal/queue.ts";
 
 /**
  * A lock that goes to whoever has waited for it longest, under a quorum of endpoints. It is as exclusive as a plain
@@ -54,20 +54,20 @@ export class FairLock {
   async acquire(options: WaitOptions = {}): Promise<Hold> {
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
-    const contest = contestQueue(settings, this.name);
+    const strategy = queueStrategy(settings, this.name);
     let outcome: unknown;
     try {
-      outcome = await contend(settings, [this.name], { signal, deadline }, contest);
+      outcome = await acquireWithRetry(settings, [this.name], { signal, deadline }, strategy);
       if (outcome instanceof Lock) {
-        contest.keep();
+        strategy.keep();
         return holdOf(outcome);
       }
     } catch (error) {
       outcome = error;
     }
-    // Those behind it need not wait until its ticket lapses. An abort ends the call at once; this goes on.
-    const left = ask({ ...settings, onFailure: undefined }, settings.timeout, contest.leave).done;
-    if (!handOver(settings, left) && !signal?.aborted) await left;
+    // Those behind it need not wait until its ticket expiries. An abort ends the call at once; this goes on.
+    const left = runRound({ ...settings, onFailure: undefined }, settings.timeout, strategy.leave).done;
+    if (!runInBackground(settings, left) && !signal?.aborted) await left;
     throw outcome;
   }
 

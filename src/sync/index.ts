@@ -6,7 +6,7 @@ export { FairLock } from "./fair-lock.ts";
 export type { ArrivalOptions } from "./internal/arrivals.ts";
 export { forceRelease, type SynchronizerKind } from "./internal/force-release.ts";
 export type { Hold, SyncOptions, WaitOptions } from "./internal/hold.ts";
-export { type OnceOptions, type OnceOutcome, once, type Turn } from "./once.ts";
+export { type OnceContext, type OnceOptions, type OnceOutcome, once } from "./once.ts";
 export { ReadWriteLock } from "./read-write-lock.ts";
 export { ReentrantLock, type ReentrantLockOptions } from "./reentrant-lock.ts";
 export { type Permit, Semaphore, type SemaphoreOptions } from "./semaphore.ts";

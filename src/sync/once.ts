@@ -1,13 +1,13 @@
 import { checkInteger, checkType } from "../check.ts";
 import { isRedlockError, LockHeldError } from "../errors.ts";
-import { contend } from "../lock/acquire.ts";
+import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
 import { checkAcquire, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import type { Redlock } from "../redlock.ts";
 import { sleep } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
-import { contestInterval, type IntervalContest } from "./internal/interval.ts";
+import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
 /** How often something may run. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold"> {
@@ -27,7 +27,7 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold">
 }
 
 /** What a run is told. */
-export interface Turn {
+export interface OnceContext {
   /** Larger than that of every earlier run of this name: for the data that it writes. */
   readonly fence: number;
   /** Aborts when the interval is about to end, and another run may begin. */
@@ -65,7 +65,7 @@ export async function once<Value>(
   redlock: Redlock,
   name: string,
   options: OnceOptions,
-  routine: (turn: Turn) => Promise<Value> | Value,
+  routine: (turn: OnceContext) => Promise<Value> | Value,
 ): Promise<OnceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
@@ -77,16 +77,16 @@ export async function once<Value>(
   const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
   checkInteger("ttl", settings.ttl, 10, every);
 
-  const contest = contestInterval(settings.runtime, settings.prefix, name);
-  const outcome = await contend(settings, [name], { signal, deadline }, contest);
+  const strategy = intervalStrategy(settings.runtime, settings.prefix, name);
+  const outcome = await acquireWithRetry(settings, [name], { signal, deadline }, strategy);
   if (!(outcome instanceof Lock)) {
     if (!(outcome instanceof LockHeldError)) throw outcome;
     return { ran: false, retryAfter: outcome.retryAfter ?? settings.ttl };
   }
-  await confirm(settings, outcome, contest, every);
+  await confirm(settings, outcome, strategy, every);
   try {
     const value = await routine({
-      fence: contest.fence(),
+      fence: strategy.fence(),
       get signal() {
         return outcome.signal;
       },
@@ -105,12 +105,12 @@ export async function once<Value>(
 async function confirm(
   { runtime, backoff }: Settings,
   claim: Lock,
-  contest: IntervalContest,
+  strategy: IntervalStrategy,
   every: number,
 ): Promise<void> {
   for (const next = pauses(backoff, runtime); ; ) {
     try {
-      contest.confirm();
+      strategy.confirm();
       await claim.extend(every);
       return;
     } catch (error) {

@@ -1,9 +1,9 @@
-import { type Contest, contend } from "../lock/acquire.ts";
+import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
 import { keyOf, tombstoneRetention } from "../lock/lock-request.ts";
-import { checkAcquire, handOver, timeUntil } from "../lock/options.ts";
+import { checkAcquire, runInBackground, timeUntil } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
-import { withdraw } from "../quorum/rollback.ts";
+import { rollback } from "../quorum/rollback.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import {
@@ -15,7 +15,13 @@ import {
   unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
-import { contestMembers, dropMember, giveBackMember, membershipOf, takeMember } from "./internal/members.ts";
+import {
+  acquireMember,
+  memberStrategy,
+  membershipOf,
+  releaseMember,
+  rollbackMember,
+} from "./internal/members.ts";
 
 /** The group of all readers. Writers' groups are random tokens, which have other letters and are longer. */
 const readers = "r";
@@ -65,8 +71,8 @@ export class ReadWriteLock {
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
     const waiting = keyOf(settings.prefix, "writers", name);
-    const contest = contestMembers(membershipOf(settings, "read-write", name), { key: waiting });
-    const outcome = await contend(settings, [name], { signal, deadline, token: readers }, contest);
+    const strategy = memberStrategy(membershipOf(settings, "read-write", name), { key: waiting });
+    const outcome = await acquireWithRetry(settings, [name], { signal, deadline, token: readers }, strategy);
     if (!(outcome instanceof Lock)) throw outcome;
     return holdOf(outcome);
   }
@@ -86,7 +92,7 @@ export class ReadWriteLock {
     const { runtime, prefix, wait, timeout, backoff } = settings;
     const id = randomToken(runtime);
     const membership = membershipOf(settings, "read-write", name);
-    const { key, graves } = membership;
+    const { key, tombstones } = membership;
     const next = pauses(backoff, runtime);
     let pause = next();
     // Who does not wait keeps nobody from reading.
@@ -94,24 +100,24 @@ export class ReadWriteLock {
       wait > 0
         ? {
             key: keyOf(prefix, "writers", name),
-            own: { id, tombstone: `${graves}:${id}`, lapse: lapseOf(pause, timeout) },
+            own: { id, tombstone: `${tombstones}:${id}`, expiry: expiryOf(pause, timeout) },
           }
         : undefined;
     let rounds = 0;
     let waits = true;
-    const contest: Contest = {
-      ...contestMembers(membership),
-      places() {
+    const strategy: LockStrategy = {
+      ...memberStrategy(membership),
+      keys() {
         rounds += 1;
         return [key];
       },
       // Whoever has been refused once may be again: then no endpoint that grants it now may be a gap for readers.
-      take: (call, register, asked) => takeMember(call, register, asked, announcements(), rounds > 1),
+      acquire: (call, register, asked) => acquireMember(call, register, asked, announcements(), rounds > 1),
       // What a round in vain gives back leaves the announcement to the next one.
-      drop: (call, register, retention) =>
-        giveBackMember(call, register, retention, membership, waits ? undefined : announcements()),
+      release: (call, register, retention) =>
+        rollbackMember(call, register, retention, membership, waits ? undefined : announcements()),
       // The endpoints have been told how long it would be.
-      judge() {
+      afterFailedRound() {
         const chosen = pause;
         pause = next();
         return chosen;
@@ -120,20 +126,23 @@ export class ReadWriteLock {
     // Before anybody hears of it.
     timeUntil(deadline ?? Number.POSITIVE_INFINITY, runtime);
     try {
-      const outcome = await contend(settings, [name], { signal, deadline, token: id }, contest).finally(
-        () => {
-          waits = false;
-        },
-      );
+      const outcome = await acquireWithRetry(
+        settings,
+        [name],
+        { signal, deadline, token: id },
+        strategy,
+      ).finally(() => {
+        waits = false;
+      });
       if (!(outcome instanceof Lock)) throw outcome;
       return holdOf(outcome);
     } catch (error) {
       const announced = announcements();
       if (announced) {
-        const retraction = withdraw(settings, undefined, (call) =>
-          dropMember(call, { keys: [key], value: id }, tombstoneRetention, announced),
+        const retraction = rollback(settings, undefined, (call) =>
+          releaseMember(call, { keys: [key], value: id }, tombstoneRetention, announced),
         ).done;
-        if (!handOver(settings, retraction) && !signal?.aborted) await retraction;
+        if (!runInBackground(settings, retraction) && !signal?.aborted) await retraction;
       }
       throw error;
     }
@@ -164,6 +173,6 @@ export class ReadWriteLock {
  * How long an announcement stands after a round, in ms: a writer that lives has asked again by then, after the rest of
  * its round, its pause, and the next request's way. Timers are late on a busy machine.
  */
-function lapseOf(pause: number, timeout: number): number {
+function expiryOf(pause: number, timeout: number): number {
   return Math.min(2_147_483_647, Math.ceil(Math.max(500, 1.5 * pause + 2 * timeout)));
 }

@@ -1,5 +1,5 @@
 import { checkText } from "../check.ts";
-import { contend } from "../lock/acquire.ts";
+import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
 import { checkAcquire } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -13,7 +13,7 @@ import {
   unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
-import { contestMembers, membershipOf } from "./internal/members.ts";
+import { memberStrategy, membershipOf } from "./internal/members.ts";
 
 /** Whose the holds are, and the defaults of every acquire. */
 export interface ReentrantLockOptions extends SyncOptions {
@@ -62,8 +62,8 @@ export class ReentrantLock {
     const { name, owner } = this;
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
-    const contest = contestMembers(membershipOf(settings, "reentrant", name));
-    const outcome = await contend(settings, [name], { signal, deadline, token: owner }, contest);
+    const strategy = memberStrategy(membershipOf(settings, "reentrant", name));
+    const outcome = await acquireWithRetry(settings, [name], { signal, deadline, token: owner }, strategy);
     if (!(outcome instanceof Lock)) throw outcome;
     return holdOf(outcome);
   }

@@ -1,5 +1,5 @@
 import { checkInteger } from "../check.ts";
-import { contend } from "../lock/acquire.ts";
+import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
 import { checkAcquire } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -12,7 +12,7 @@ import {
   unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
-import { contestSlots } from "./internal/slots.ts";
+import { slotStrategy } from "./internal/slots.ts";
 
 /** How many may hold a permit at once, and the defaults of every acquire. */
 export interface SemaphoreOptions extends SyncOptions {
@@ -64,10 +64,10 @@ export class Semaphore {
     const { signal, deadline } = checkAcquire(options);
     const settings = syncSettings(this.#redlock, this.#options, options);
     const { runtime, prefix, endpoints } = settings;
-    const contest = contestSlots({ runtime, prefix, name, limit, count: endpoints.length });
-    const outcome = await contend(settings, [name], { signal, deadline }, contest);
+    const strategy = slotStrategy({ runtime, prefix, name, limit, count: endpoints.length });
+    const outcome = await acquireWithRetry(settings, [name], { signal, deadline }, strategy);
     if (!(outcome instanceof Lock)) throw outcome;
-    return Object.assign(holdOf(outcome), { slot: contest.slot() });
+    return Object.assign(holdOf(outcome), { slot: strategy.slot() });
   }
 
   /**

@@ -35,7 +35,7 @@ export interface LogEntry {
 
 /** A Redis in this process that behaves like one at the other end of a bad network. */
 export interface MemoryEndpoint extends Endpoint {
-  readonly verbatim: true;
+  readonly exactReplies: true;
   /** Its data: execute commands past the network and past all faults. */
   readonly engine: Engine;
   /** What goes wrong; rules can be added and removed at any time. */
@@ -74,7 +74,7 @@ export function memoryEndpoint(options: MemoryEndpointOptions = {}): MemoryEndpo
 class InProcessEndpoint implements MemoryEndpoint {
   readonly name: string;
   readonly dialect: Dialect;
-  readonly verbatim = true;
+  readonly exactReplies = true;
   readonly engine: Engine;
   readonly faults: Faults;
   readonly log: LogEntry[] = [];

@@ -53,7 +53,7 @@ export function link(endpoint: Endpoint): Link {
   const made: Link = {
     name,
     dialect,
-    ...(endpoint.verbatim !== undefined && { verbatim: endpoint.verbatim }),
+    ...(endpoint.exactReplies !== undefined && { exactReplies: endpoint.exactReplies }),
     sent: [],
     get pending() {
       return pending;

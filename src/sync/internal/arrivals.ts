@@ -1,7 +1,14 @@
 import { QuorumError } from "../../errors.ts";
-import { handOver, type Settings, timeUntil } from "../../lock/options.ts";
+import { runInBackground, type Settings, timeUntil } from "../../lock/options.ts";
 import { pauses } from "../../quorum/backoff.ts";
-import { type Answer, ask, quorumOf, type Round, unlessAborted, type Verdict } from "../../quorum/round.ts";
+import {
+  type Answer,
+  quorumOf,
+  type Round,
+  type RoundResult,
+  runRound,
+  unlessAborted,
+} from "../../quorum/round.ts";
 import { type Call, runScript } from "../../redis/register.ts";
 import type { Script } from "../../redis/register-script.ts";
 import { randomToken, sleep, stopwatch } from "../../runtime.ts";
@@ -60,7 +67,7 @@ return {nonce, at, ids}`,
 };
 
 /** Where arrivals are kept. */
-export interface Roll {
+export interface ArrivalSet {
   readonly settings: Settings;
   readonly name: string;
   readonly key: string;
@@ -69,14 +76,14 @@ export interface Roll {
 }
 
 /** What endpoints are asked: to move to a generation, and to add an arrival to it; of neither: what they have. */
-export interface Question {
+export interface ArrivalQuery {
   readonly to?: string;
   readonly id?: string;
 }
 
 /** What a round has shown. */
-export interface Sight {
-  readonly verdict: Verdict;
+export interface ArrivalSnapshot {
+  readonly result: RoundResult;
   /** The latest generation that any endpoint is at; empty: none is at any. */
   readonly latest: string;
   /** A quorum is at it. */
@@ -91,7 +98,7 @@ export interface Sight {
 export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "driftFactor">;
 
 /** The ttl where none is given: 24 hours. */
-export const usualTtl = 86_400_000;
+export const defaultTtl = 86_400_000;
 
 /**
  * Asks round after round until there is an answer or the waiting is over. A question that follows from what was seen
@@ -100,11 +107,11 @@ export const usualTtl = 86_400_000;
  * @param next the answer, or what to ask next
  * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
  */
-export async function consult<Value>(
-  roll: Roll,
+export async function pollArrivals<Value>(
+  roll: ArrivalSet,
   { signal, deadline = Infinity }: Pick<ArrivalOptions, "signal" | "deadline">,
-  first: Question,
-  next: (sight: Sight, asked: Question) => Question | { readonly value: Value },
+  first: ArrivalQuery,
+  next: (snapshot: ArrivalSnapshot, asked: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
 ): Promise<Value> {
   const { settings, name, count } = roll;
   const { runtime, timeout, backoff } = settings;
@@ -114,12 +121,12 @@ export async function consult<Value>(
   let asked = first;
   for (;;) {
     if (signal?.aborted) throw signal.reason;
-    const round = ask(settings, timeout, (call) => askOne(call, roll, asked));
-    handOver(settings, round.done);
-    const verdict = await unlessAborted(round, signal);
-    if (!verdict) continue;
-    const sight = sightOf(roll, round, verdict);
-    const then = next(sight, asked);
+    const round = runRound(settings, timeout, (call) => queryEndpoint(call, roll, asked));
+    runInBackground(settings, round.done);
+    const result = await unlessAborted(round, signal);
+    if (!result) continue;
+    const snapshot = snapshotOf(roll, round, result);
+    const then = next(snapshot, asked);
     if ("value" in then) return then.value;
     const follows = then.to !== asked.to || then.id !== asked.id;
     asked = then;
@@ -129,8 +136,8 @@ export async function consult<Value>(
     // A clock may be too coarse to see the last part of a ms pass.
     const pause = Math.min(nextPause(), Math.max(left, 1));
     if (pause <= 0 || left <= 0) {
-      if (verdict === "no quorum") throw new QuorumError("watch", [name], round.votes());
-      throw new ArrivalsMissingError(name, count, sight.ids.size, elapsed());
+      if (result === "unavailable") throw new QuorumError("watch", [name], round.votes());
+      throw new ArrivalsMissingError(name, count, snapshot.ids.size, elapsed());
     }
     await sleep(runtime, pause, signal);
   }
@@ -144,10 +151,10 @@ interface ArrivalAnswer extends Answer {
   readonly inUse?: number;
 }
 
-async function askOne(
+async function queryEndpoint(
   call: Call,
-  { settings, key, count }: Roll,
-  { to = "", id }: Question,
+  { settings, key, count }: ArrivalSet,
+  { to = "", id }: ArrivalQuery,
 ): Promise<ArrivalAnswer> {
   const nonce = randomToken(settings.runtime);
   // Begins with a letter, so that nobody on the way takes it for a number.
@@ -165,7 +172,11 @@ async function askOne(
   return { outcome: !to || at === to ? "granted" : "held", at, ids };
 }
 
-function sightOf({ settings, name, count }: Roll, round: Round<ArrivalAnswer>, verdict: Verdict): Sight {
+function snapshotOf(
+  { settings, name, count }: ArrivalSet,
+  round: Round<ArrivalAnswer>,
+  result: RoundResult,
+): ArrivalSnapshot {
   const total = settings.endpoints.length;
   const answers = round.answers.filter(
     (answer): answer is ArrivalAnswer => !!answer && answer.outcome !== "error",
@@ -180,5 +191,5 @@ function sightOf({ settings, name, count }: Roll, round: Round<ArrivalAnswer>, v
   const there = answers.filter(({ at }) => at === latest);
   const ids = new Set(there.flatMap((answer) => answer.ids));
   const alike = answers.every(({ at, ids: { length } }) => at === latest && length === ids.size);
-  return { verdict, latest, isDecided: there.length >= quorumOf(total), ids, alike };
+  return { result, latest, isDecided: there.length >= quorumOf(total), ids, alike };
 }

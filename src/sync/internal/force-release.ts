@@ -1,12 +1,12 @@
 import { QuorumError } from "../../errors.ts";
 import { keyOf } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
-import { type Answer, ask, quorumOf } from "../../quorum/round.ts";
+import { type Answer, quorumOf, runRound } from "../../quorum/round.ts";
 import { type Call, runScript } from "../../redis/register.ts";
 import type { Script } from "../../redis/register-script.ts";
 import type { Redlock } from "../../redlock.ts";
 import { randomToken } from "../../runtime.ts";
-import { usualTtl } from "./arrivals.ts";
+import { defaultTtl } from "./arrivals.ts";
 import { checkName, type SyncOptions, syncSettings } from "./hold.ts";
 
 /**
@@ -155,7 +155,7 @@ async function supersede(
   keys: readonly string[],
 ): Promise<boolean> {
   const isCall = kind === "debounce";
-  const least = isCall ? 1 : usualTtl;
+  const least = isCall ? 1 : defaultTtl;
   const replace = (to: string, ttl: number) =>
     free(settings, name, keys, [isCall ? "call" : "arrivals", to, ttl]);
   let answers = await replace("", least);
@@ -197,7 +197,7 @@ async function free(
   args: readonly (string | number)[],
 ): Promise<Freed[]> {
   const { endpoints, timeout } = settings;
-  const round = ask(settings, timeout, (call) => freeOne(call, settings, keys, args));
+  const round = runRound(settings, timeout, (call) => freeOne(call, settings, keys, args));
   await round.done;
   const answers = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
   if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], round.votes());

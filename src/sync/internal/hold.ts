@@ -4,8 +4,8 @@ import {
   type AcquireOptions,
   checkResources,
   type LockOptions,
+  resolveSettings,
   type Settings,
-  settingsOf,
 } from "../../lock/options.ts";
 import type { Redlock } from "../../redlock.ts";
 
@@ -83,5 +83,5 @@ export function checkName(name: string): string {
 export function syncSettings(redlock: Redlock, ...layers: (LockOptions | undefined)[]): Settings {
   // How long the client's locks keep their fences does not bound the ttl of what has none.
   const defaults = { ...redlock.options, fencing: undefined, fenceRetention: undefined };
-  return settingsOf(redlock.settings, defaults, ...layers);
+  return resolveSettings(redlock.settings, defaults, ...layers);
 }

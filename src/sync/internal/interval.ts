@@ -1,5 +1,5 @@
 import { LockHeldError } from "../../errors.ts";
-import type { Contest } from "../../lock/acquire.ts";
+import type { LockStrategy } from "../../lock/acquire.ts";
 import { keyOf } from "../../lock/lock-request.ts";
 import { quorumOf } from "../../quorum/round.ts";
 import { type Call, counterIn, type RegisterAnswer, runScript } from "../../redis/register.ts";
@@ -17,11 +17,11 @@ import { type Runtime, stopwatch } from "../../runtime.ts";
  * round's tombstone, if there is one.
  *
  * ARGV: 1. the value; 2. what to do:
- *    `take` a claim, unless somebody has it, or a run began since `every` before the call (3. ttl; 4. ms since the
+ *    `acquire` a claim, unless somebody has it, or a run began since `every` before the call (3. ttl; 4. ms since the
  *    caller made the call);
- *    `renew`, which makes the claim a run (3. `every`; 4. which confirmation of the claim it is, 1, 2 …; 5. its fence;
+ *    `extend`, which makes the claim a run (3. `every`; 4. which confirmation of the claim it is, 1, 2 …; 5. its fence;
  *    6. for how long the keys 2 and 3 outlive the interval, in ms);
- *    `drop` whatever is the value's, and leave the tombstone for ARGV[3] ms.
+ *    `release` whatever is the value's, and leave the tombstone for ARGV[3] ms.
  *
  * Replies: {value, the largest fence} when it did so; {0, ms, "c"}: there is a claim, or a tombstone; {0, ms, "r"}: a
  * run has the interval, or had it when the call was made; ms tells for how long; {0} to a renewal and to a drop: it is
@@ -38,7 +38,7 @@ local found = redis.call("MGET", unpack(KEYS))
 local holder = found[1] or ""
 local own, run = string.sub(holder, -#value) == value, string.match(holder, "^r(%d+):")
 local ends, before = string.match(found[2] or "0:0", "(%d+):(%d+)")
-if op == "drop" then
+if op == "release" then
   if own then redis.call("DEL", KEYS[1]) end
   if own and run and found[2] then redis.call("SET", KEYS[2], before .. ":" .. before, "KEEPTTL") end
   if KEYS[4] then redis.call("SET", KEYS[4], 1, "PX", ttl) end
@@ -46,7 +46,7 @@ if op == "drop" then
 end
 local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
-if op == "renew" then
+if op == "extend" then
   if not own then return {0} end
   if number > tonumber(run or 0) then
     local kept = ttl + ARGV[6]
@@ -66,8 +66,8 @@ elseif not own then
 end
 return {value, found[3] or 0}`,
   sha: {
-    redis: "6073949db7e49196b8f969f0b7ef7f975e987d6e",
-    upstash: "93215a162b76b85b848d6e1da7d4a4f9f153a01c",
+    redis: "0c6f47696474f3df306d54d2a29ef4b313eb6c78",
+    upstash: "002243430bda02db06cf2104a9bfb0ff3f27bc3b",
   },
 };
 
@@ -80,8 +80,8 @@ interface IntervalAnswer extends RegisterAnswer {
   readonly hasRun?: boolean;
 }
 
-/** A contest for the interval of one name. */
-export interface IntervalContest extends Contest {
+/** A strategy for the interval of one name. */
+export interface IntervalStrategy extends LockStrategy {
   /** Larger than that of every earlier run; known when the claim was granted. */
   fence(): number;
   /** Another confirmation follows: it renews what the earlier ones began. */
@@ -92,7 +92,7 @@ export interface IntervalContest extends Contest {
  * Takes a claim, which its holder renews to make it a run. Waits while others have claims; ends as soon as there is a
  * run, which is then the run of this call, too: a call never waits for the interval after that.
  */
-export function contestInterval(runtime: Runtime, prefix: string, name: string): IntervalContest {
+export function intervalStrategy(runtime: Runtime, prefix: string, name: string): IntervalStrategy {
   const keys = ["once", "once-end", "once-fence"].map((kind) => keyOf(prefix, kind, name));
   const waited = stopwatch(runtime);
   let fence = 0;
@@ -101,22 +101,22 @@ export function contestInterval(runtime: Runtime, prefix: string, name: string):
   async function operate(
     call: Call,
     value: string,
-    args: readonly [operation: "take" | "renew" | "drop", ms: number, ...rest: number[]],
+    args: readonly [operation: "acquire" | "extend" | "release", ms: number, ...rest: number[]],
   ): Promise<IntervalAnswer> {
     const [operation, ms] = args;
-    const tombstone = operation === "take" || (operation === "drop" && ms > 0);
+    const tombstone = operation === "acquire" || (operation === "release" && ms > 0);
     const names = tombstone ? [...keys, `${keyOf(prefix, "void", name)}:${value}`] : keys;
     const reply = await runScript(call, intervalScript, names, [value, ...args]);
     const [echo, other, kind] = Array.isArray(reply) ? reply : [];
     // What Upstash bills beside the script itself; at most, where it is done again.
-    const done = { take: 3, renew: 5, drop: names.length };
-    const refused = { take: kind === "r" ? 2 : 3, renew: 2, drop: names.length - 2 };
-    call.spent.commands += (echo === 0 ? refused : done)[operation];
+    const done = { acquire: 3, extend: 5, release: names.length };
+    const refused = { acquire: kind === "r" ? 2 : 3, extend: 2, release: names.length - 2 };
+    call.cost.commands += (echo === 0 ? refused : done)[operation];
     if (echo === value) {
       const drawn = Number(other) === 0 ? 0 : counterIn(other);
-      if (operation === "drop" || drawn !== undefined) return { outcome: "granted", fence: drawn };
+      if (operation === "release" || drawn !== undefined) return { outcome: "granted", fence: drawn };
     }
-    if (echo === 0 && operation !== "take" && other === undefined) return { outcome: "lost" };
+    if (echo === 0 && operation !== "acquire" && other === undefined) return { outcome: "lost" };
     if (echo === 0 && Number.isSafeInteger(other) && other >= 0 && (kind === "c" || kind === "r")) {
       return { outcome: "held", retryAfter: other, hasRun: kind === "r" };
     }
@@ -124,21 +124,21 @@ export function contestInterval(runtime: Runtime, prefix: string, name: string):
   }
 
   return {
-    places: () => keys.slice(0, 1),
-    take: (call, { value }, ttl) => operate(call, value, ["take", ttl, Math.floor(waited())]),
-    taken({ answers }) {
+    keys: () => keys.slice(0, 1),
+    acquire: (call, { value }, ttl) => operate(call, value, ["acquire", ttl, Math.floor(waited())]),
+    grantedKeys({ answers }) {
       const drawn = answers.map((answer) => (answer as IntervalAnswer | undefined)?.fence ?? 0);
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
       return keys.slice(0, 1);
     },
-    renew: (call, { value }, every) =>
-      operate(call, value, ["renew", every, confirmations, fence, retention]),
-    drop: (call, { value }, ms) => operate(call, value, ["drop", ms]),
+    extend: (call, { value }, every) =>
+      operate(call, value, ["extend", every, confirmations, fence, retention]),
+    release: (call, { value }, ms) => operate(call, value, ["release", ms]),
     fence: () => fence,
     confirm() {
       confirmations += 1;
     },
-    judge({ answers }, { held, retryAfter, waited: ms }) {
+    afterFailedRound({ answers }, { held, retryAfter, waited: ms }) {
       const runs = answers.filter((answer) => (answer as IntervalAnswer | undefined)?.hasRun).length;
       const isOver = held && runs > answers.length - quorumOf(answers.length);
       return isOver ? new LockHeldError([name], ms, retryAfter ?? 1) : "wait";

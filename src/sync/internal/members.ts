@@ -1,4 +1,4 @@
-import type { Contest } from "../../lock/acquire.ts";
+import type { LockStrategy } from "../../lock/acquire.ts";
 import { keyOf } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { type Call, type Register, type RegisterAnswer, runScript } from "../../redis/register.ts";
@@ -17,10 +17,10 @@ import { tokenLength } from "../../runtime.ts";
  *
  * ARGV:
  * 1. what to do:
- *    `take` it unless a member of another group or a tombstone is there, or, for one who has no announcement of his
+ *    `acquire` it unless a member of another group or a tombstone is there, or, for one who has no announcement of his
  *    own, anybody's announcement;
- *    `renew` its deadline if it is there, and never create it (with ttl 0 it only looks);
- *    `drop` it, and the announcement, and leave the tombstones for `ttl`; the first says whether it was there;
+ *    `extend` its deadline if it is there, and never create it (with ttl 0 it only looks);
+ *    `release` it, and the announcement, and leave the tombstones for `ttl`; the first says whether it was there;
  * 2. the member; 3. the character at which its group begins; 4. ttl in ms; 5. how many tombstones there are;
  * 6. the announcement of one who takes, `""` for none; 7. `1`: announce him even if he is not refused; 8. for how long,
  * in ms.
@@ -49,9 +49,9 @@ local function put(key, how, name, ms, left)
   redis.call("ZADD", key, how, string.format("%.0f", now + ms), name)
   redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, left)))
 end
-if op ~= "take" then
+if op ~= "acquire" then
   local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now
-  if op == "drop" then
+  if op == "release" then
     if not found and ARGV[5] ~= "0" then found = redis.call("GET", KEYS[2]) == "freed" end
     redis.call("ZREM", KEYS[1], member)
     if waiting then redis.call("ZREM", waiting, id) end
@@ -78,8 +78,8 @@ if refused > 0 then return {0, refused} end
 put(KEYS[1], "GT", member, ttl, left)
 return {member}`,
   sha: {
-    redis: "dead8359cebe6ae1246a2e22100d507d886a1bdb",
-    upstash: "f0ffc5cae889a6f75c20fa43b5ffd5bc0fbfe709",
+    redis: "e8d5163f11a55f2a02e107c108ed3651820a7809",
+    upstash: "54f28dc7b315e7587873fe80cb7e92605b4cc68f",
   },
 };
 
@@ -95,7 +95,7 @@ export interface Announcement {
   /** Remembers that it was taken back, so that no late request announces it again. */
   readonly tombstone: string | undefined;
   /** How long it stands unless its writer asks again, in ms. */
-  readonly lapse: number;
+  readonly expiry: number;
 }
 
 /** What members are of. */
@@ -103,7 +103,7 @@ export interface Membership {
   /** Where they stand. */
   readonly key: string;
   /** The name that tombstones have in common. */
-  readonly graves: string;
+  readonly tombstones: string;
   /** How long a drop remembers that it freed a member, in ms: longer than its reply is waited for. */
   readonly memory: number;
 }
@@ -112,19 +112,19 @@ export interface Membership {
 export function membershipOf({ prefix, timeout }: Settings, kind: string, name: string): Membership {
   return {
     key: keyOf(prefix, kind, name),
-    graves: keyOf(prefix, "void", name),
+    tombstones: keyOf(prefix, "void", name),
     memory: Math.ceil(2 * timeout),
   };
 }
 
-/** A contest for membership in a group, which is the owner of the grant; announcements are heeded. */
-export function contestMembers(membership: Membership, announcements?: Announcements): Contest {
+/** A strategy for membership in a group, which is the owner of the grant; announcements are heeded. */
+export function memberStrategy(membership: Membership, announcements?: Announcements): LockStrategy {
   return {
-    places: () => [membership.key],
-    take: (call, register, ttl) => takeMember(call, register, ttl, announcements),
-    renew: renewMember,
-    drop: (call, register, retention) => giveBackMember(call, register, retention, membership),
-    judge: () => "wait",
+    keys: () => [membership.key],
+    acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements),
+    extend: extendMember,
+    release: (call, register, retention) => rollbackMember(call, register, retention, membership),
+    afterFailedRound: () => "wait",
   };
 }
 
@@ -132,18 +132,18 @@ export function contestMembers(membership: Membership, announcements?: Announcem
  * Gives it back on one endpoint. Without a retention, no request for it is under way any more; then the tombstone tells
  * a repeated drop what the first one did, and refuses a repeated take, for as long as anybody hears of either.
  */
-export function giveBackMember(
+export function rollbackMember(
   call: Call,
   register: Register,
   retention: number,
-  { graves, memory }: Membership,
+  { tombstones, memory }: Membership,
   announcements?: Announcements,
 ): Promise<RegisterAnswer> {
-  const tombstone = `${graves}:${register.value.slice(0, tokenLength)}`;
+  const tombstone = `${tombstones}:${register.value.slice(0, tokenLength)}`;
   // What was announced is taken back; to remember that is of use only to requests under way.
   const own = announcements?.own && { ...announcements.own, tombstone: undefined };
   const given = retention > 0 ? announcements : announcements && { ...announcements, own };
-  return dropMember(call, { ...register, tombstone }, retention || memory, given);
+  return releaseMember(call, { ...register, tombstone }, retention || memory, given);
 }
 
 /**
@@ -151,43 +151,43 @@ export function giveBackMember(
  *
  * @param always also where it is not refused
  */
-export function takeMember(
+export function acquireMember(
   call: Call,
   register: Register,
   ttl: number,
   announcements?: Announcements,
   always = false,
 ): Promise<RegisterAnswer> {
-  return operate(call, "take", register, ttl, announcements, always);
+  return operate(call, "acquire", register, ttl, announcements, always);
 }
 
 /** Sets its deadline on one endpoint, and never creates it; ttl 0 only looks. */
-export function renewMember(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
-  return operate(call, "renew", register, ttl);
+export function extendMember(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
+  return operate(call, "extend", register, ttl);
 }
 
 /** Gives it back on one endpoint, and takes back the announcement if there is one. */
-export function dropMember(
+export function releaseMember(
   call: Call,
   register: Register,
   retention: number,
   announcements?: Announcements,
 ): Promise<RegisterAnswer> {
-  return operate(call, "drop", register, retention, announcements);
+  return operate(call, "release", register, retention, announcements);
 }
 
 async function operate(
   call: Call,
-  operation: "take" | "renew" | "drop",
+  operation: "acquire" | "extend" | "release",
   { keys, value, from = 1, tombstone }: Register,
   ttl: number,
   { key, own }: Partial<Announcements> = {},
   always = false,
 ): Promise<RegisterAnswer> {
-  const takes = operation === "take";
+  const takes = operation === "acquire";
   const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
-  const announced = [own?.id ?? "", always ? 1 : 0, own?.lapse ?? 0];
+  const announced = [own?.id ?? "", always ? 1 : 0, own?.expiry ?? 0];
   const words = [operation, value, from, ttl, tombstones.length, ...announced];
   const reply = await runScript(call, memberScript, names, words);
   const [echo, retryAfter] = Array.isArray(reply) && reply.length < 3 ? reply : [];
@@ -196,13 +196,13 @@ async function operate(
   const refused = echo === 0 && isSane;
   if (!granted && !refused) throw new Error("unexpected reply to a script");
   // What Upstash bills beside the script itself.
-  const { spent } = call;
+  const { cost } = call;
   // One that is not there is looked for among the tombstones.
-  if (operation === "drop") spent.commands += names.length + (granted || tombstones.length === 0 ? 2 : 3);
-  else if (takes) spent.commands += granted ? 6 : 3;
-  else spent.commands += granted && ttl > 0 ? 6 : 2;
-  if (takes && key && !own) spent.commands += granted ? 1 : 2;
-  if (takes && own && (refused || always)) spent.commands += 4;
+  if (operation === "release") cost.commands += names.length + (granted || tombstones.length === 0 ? 2 : 3);
+  else if (takes) cost.commands += granted ? 6 : 3;
+  else cost.commands += granted && ttl > 0 ? 6 : 2;
+  if (takes && key && !own) cost.commands += granted ? 1 : 2;
+  if (takes && own && (refused || always)) cost.commands += 4;
   if (granted) return { outcome: "granted" };
   return takes ? { outcome: "held", retryAfter } : { outcome: "lost" };
 }

@@ -1,9 +1,9 @@
-import type { Contest } from "../../lock/acquire.ts";
+import type { LockStrategy } from "../../lock/acquire.ts";
 import { keyOf, tombstoneRetention } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { type Backoff, pauses } from "../../quorum/backoff.ts";
 import { type Answer, quorumOf, type Round } from "../../quorum/round.ts";
-import { type Call, drop, type RegisterAnswer, runScript } from "../../redis/register.ts";
+import { type Call, type RegisterAnswer, release, runScript } from "../../redis/register.ts";
 import type { Script } from "../../redis/register-script.ts";
 import { type Runtime, randomToken, stopwatch } from "../../runtime.ts";
 
@@ -16,19 +16,19 @@ import { type Runtime, randomToken, stopwatch } from "../../runtime.ts";
  * KEYS: the lock; the queue; the ticket's tombstone; the round's tombstone, unless the ticket leaves.
  *
  * ARGV: 1. the value; 2. the ticket, of letters and digits; the lesser text is the earlier ticket; 3. in how many ms
- * the ticket lapses unless it asks again; 0: it is not put into the queue; 4. the lock's ttl in ms; 0: the ticket
+ * the ticket expiries unless it asks again; 0: it is not put into the queue; 4. the lock's ttl in ms; 0: the ticket
  * leaves, its tombstone stands for ARGV[3] ms, and the lock is dropped where it is the value's.
  *
- * The queue is one text, `ticket:lapse,ticket:lapse`, in no order, with lapses by the endpoint's own clock: to read and
+ * The queue is one text, `ticket:expiry,ticket:expiry`, in no order, with expiries by the endpoint's own clock: to read and
  * to write it is one command each, however long it is. A ticket is out of it while it has the lock.
  *
  * Replies: {value, 0, commands called}: the lock is the value's, or, where the ticket left, was. {0, live tickets
  * before this one, commands called}: it is not.
  *
- * Executed twice it does no more than once: the lock's ttl stays, and a ticket's lapse is only ever put off.
+ * Executed twice it does no more than once: the lock's ttl stays, and a ticket's expiry is only ever put off.
  */
 export const queueScript: Script = {
-  source: `local value, ticket, lapse, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+  source: `local value, ticket, expiry, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local found = redis.call("MGET", unpack(KEYS))
 local holder, queue = found[1], found[2] or ""
 if ttl > 0 then
@@ -41,18 +41,18 @@ if ttl > 0 then
 end
 local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
-local live, ahead, latest, own, calls = {}, 0, 0, now + lapse, 2
-for other, lapses in string.gmatch(queue, "(%w+):(%d+)") do
+local live, ahead, latest, own, calls = {}, 0, 0, now + expiry, 2
+for other, expiries in string.gmatch(queue, "(%w+):(%d+)") do
   if other == ticket then
-    own = math.max(own, tonumber(lapses))
-  elseif tonumber(lapses) > now then
-    live[#live + 1] = other .. ":" .. lapses
-    latest = math.max(latest, tonumber(lapses))
+    own = math.max(own, tonumber(expiries))
+  elseif tonumber(expiries) > now then
+    live[#live + 1] = other .. ":" .. expiries
+    latest = math.max(latest, tonumber(expiries))
     if other < ticket then ahead = ahead + 1 end
   end
 end
 local takes = ttl > 0 and not holder and ahead == 0
-if ttl > 0 and lapse > 0 and not takes then
+if ttl > 0 and expiry > 0 and not takes then
   live[#live + 1] = ticket .. ":" .. string.format("%.0f", own)
   latest = math.max(latest, own)
 end
@@ -70,13 +70,13 @@ if takes then
   return {value, 0, calls + 1}
 end
 if ttl > 0 then return {0, ahead, calls} end
-redis.call("SET", KEYS[3], 1, "PX", lapse)
+redis.call("SET", KEYS[3], 1, "PX", expiry)
 if holder ~= value then return {0, ahead, calls + 1} end
 redis.call("DEL", KEYS[1])
 return {value, 0, calls + 2}`,
   sha: {
-    redis: "981239d8c7f4f76f4808c56ea8f6d85b23ea3330",
-    upstash: "b87b8332e91308d795cfae7b08eb33ff5a7d01a5",
+    redis: "f3e64327f9eef843d423e988bb180a2a8691539b",
+    upstash: "4028400a8f756037e479feed3a660e17e413ef8f",
   },
 };
 
@@ -86,8 +86,8 @@ export interface QueueAnswer extends RegisterAnswer {
   readonly ahead: number;
 }
 
-/** A contest for a lock in the order of tickets. */
-export interface QueueContest extends Contest {
+/** A strategy for a lock in the order of tickets. */
+export interface QueueStrategy extends LockStrategy {
   /** The lock is its holder's now: its release takes along what its late requests put into the queue. */
   keep(): void;
   /** Takes the ticket out of the queue on one endpoint, for good; without a request where it never was in it. */
@@ -98,51 +98,51 @@ export interface QueueContest extends Contest {
  * Asks for the lock with a ticket of its own, by which it is put into the queue where the lock is not to be had. How
  * long it pauses depends on how many are before it, and on how fast they were served.
  */
-export function contestQueue(settings: Settings, name: string): QueueContest {
+export function queueStrategy(settings: Settings, name: string): QueueStrategy {
   const { runtime, prefix, endpoints, backoff, wait, timeout } = settings;
   const lock = keyOf(prefix, "fair", name);
   const queue = keyOf(prefix, "queue", name);
   const tombstoneOf = (text: string) => `${keyOf(prefix, "void", name)}:${text}`;
   // The wall clock decides who comes first, and nothing else.
   const ticket = String(Math.floor(runtime.now())).padStart(16, "0") + randomToken(runtime);
-  const watch = watchQueue(runtime, backoff);
+  const watch = queuePacer(runtime, backoff);
   let value = "";
   let granting: Round<RegisterAnswer> | undefined;
   let isKept = false;
 
-  async function operate(call: Call, text: string, lapse: number, ttl: number): Promise<QueueAnswer> {
+  async function operate(call: Call, text: string, expiry: number, ttl: number): Promise<QueueAnswer> {
     const keys = [lock, queue, tombstoneOf(ticket)];
     if (ttl > 0) keys.push(tombstoneOf(text));
-    const reply = await runScript(call, queueScript, keys, [text, ticket, lapse, ttl]);
+    const reply = await runScript(call, queueScript, keys, [text, ticket, expiry, ttl]);
     const [echo, ahead, calls] = Array.isArray(reply) && reply.length === 3 ? reply : [];
     const isSane = Number.isSafeInteger(ahead) && Number.isSafeInteger(calls) && ahead >= 0;
     if (!isSane || (echo !== 0 && (echo !== text || ahead > 0))) {
       throw new Error("unexpected reply to a script");
     }
     // What Upstash bills beside the script itself.
-    call.spent.commands += calls;
+    call.cost.commands += calls;
     return { outcome: echo === text ? "granted" : ttl > 0 ? "held" : "lost", ahead };
   }
 
   return {
-    places: () => [lock],
-    take(call, register, ttl) {
+    keys: () => [lock],
+    acquire(call, register, ttl) {
       value = register.value;
       // Who does not wait need not be waited for. A pause is followed by a request, which takes time, too.
       return operate(call, value, wait > 0 ? Math.ceil(watch.longest() + timeout) : 0, ttl);
     },
-    taken(round) {
+    grantedKeys(round) {
       granting = round;
       return [lock];
     },
-    drop(call, register, retention) {
+    release(call, register, retention) {
       const outcome = granting?.answers[endpoints.indexOf(call.endpoint)]?.outcome;
       // Where the lock was not free yet, or nothing is known, the holder's ticket may be in the queue.
       if (isKept && register.value === value && outcome !== "granted") {
         return operate(call, value, tombstoneRetention, 0);
       }
       const tombstone = retention > 0 ? tombstoneOf(register.value) : undefined;
-      return drop(call, { ...register, tombstone }, retention);
+      return release(call, { ...register, tombstone }, retention);
     },
     keep() {
       isKept = true;
@@ -150,7 +150,7 @@ export function contestQueue(settings: Settings, name: string): QueueContest {
     async leave(call) {
       return value && wait > 0 ? operate(call, ticket, tombstoneRetention, 0) : { outcome: "lost" };
     },
-    judge({ answers }) {
+    afterFailedRound({ answers }) {
       const places = answers.flatMap((answer) =>
         answer && answer.outcome !== "error" ? (answer as QueueAnswer).ahead : [],
       );
@@ -161,8 +161,8 @@ export function contestQueue(settings: Settings, name: string): QueueContest {
 }
 
 /** Learns how fast a queue goes on, and says when to ask again. */
-export interface Watch {
-  /** ms that the next pause takes at most. The endpoints are told, so that a ticket lapses soon when its owner dies. */
+export interface PollPacer {
+  /** ms that the next pause takes at most. The endpoints are told, so that a ticket expiries soon when its owner dies. */
   longest(): number;
   /** ms to pause with so many tickets ahead; `wait` where that is not known: as for a lock. */
   pause(ahead: number | undefined): number | "wait";
@@ -175,7 +175,7 @@ export interface Watch {
  * @param backoff the first in the queue pauses within its bounds, of the others each as many times longer at most as
  * there are before it; a function is obeyed instead
  */
-export function watchQueue(runtime: Runtime, backoff: Backoff): Watch {
+export function queuePacer(runtime: Runtime, backoff: Backoff): PollPacer {
   if (typeof backoff === "function") {
     const next = pauses(backoff, runtime);
     let chosen = next();

@@ -1,7 +1,7 @@
-import type { Contest } from "../../lock/acquire.ts";
+import type { LockStrategy } from "../../lock/acquire.ts";
 import { keyOf } from "../../lock/lock-request.ts";
 import { quorumOf, type Round } from "../../quorum/round.ts";
-import { type Call, type Register, type RegisterAnswer, renew, runScript } from "../../redis/register.ts";
+import { type Call, extend, type Register, type RegisterAnswer, runScript } from "../../redis/register.ts";
 import type { Script } from "../../redis/register-script.ts";
 import type { Runtime } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
@@ -51,7 +51,7 @@ return {value, place - 1, slots}`,
 /** One endpoint's answer about the slots. */
 export interface SlotAnswer extends RegisterAnswer {
   /** The slot that is the value's, as a key. */
-  readonly place?: string | undefined;
+  readonly slotKey?: string | undefined;
   /** Keys of the slots that were free before. */
   readonly free: readonly string[];
   /** Another limit than the one asked for, which is in use there. */
@@ -68,8 +68,8 @@ export interface SlotRequest {
   readonly count: number;
 }
 
-/** A contest for one of a semaphore's slots. */
-export interface SlotContest extends Contest {
+/** A strategy for one of a semaphore's slots. */
+export interface SlotStrategy extends LockStrategy {
   /** The slot that was granted, 0 … limit − 1. */
   slot(): number;
 }
@@ -78,7 +78,7 @@ export interface SlotContest extends Contest {
  * Proposes a random slot first, then one that a quorum may have free, as long as there is one that has not been
  * tried; then it waits. With one endpoint the script picks the slot, and nothing needs a second round.
  */
-export function contestSlots({ runtime, prefix, name, limit, count }: SlotRequest): SlotContest {
+export function slotStrategy({ runtime, prefix, name, limit, count }: SlotRequest): SlotStrategy {
   const limitKey = keyOf(prefix, "limit", name);
   const slots = Array.from({ length: limit }, (_, slot) => keyOf(prefix, `slot:${slot}`, name));
   const tried = new Set<string>();
@@ -91,10 +91,10 @@ export function contestSlots({ runtime, prefix, name, limit, count }: SlotReques
     const others = span === 0 ? [] : slots.filter((slot) => count > 1 && slot !== proposed);
     const names = [...keys, ...others];
     const reply = await runScript(call, slotScript, [limitKey, ...names], [value, limit, ttl, span]);
-    const { spent } = call;
+    const { cost } = call;
     const [echo, place, states] = Array.isArray(reply) && reply.length === 3 ? reply : [];
     // What Upstash bills beside the script itself.
-    spent.commands += 1;
+    cost.commands += 1;
     if (echo === 0 && states === "" && Number.isSafeInteger(place) && place !== limit) {
       return { outcome: refusal, free: [], inUse: place };
     }
@@ -103,24 +103,24 @@ export function contestSlots({ runtime, prefix, name, limit, count }: SlotReques
     const free = names.filter((_, index) => states[index] === "f");
     if (echo === 0) return { outcome: refusal, free };
     if (echo !== value || !names[place - 1]) throw new Error("unexpected reply to a script");
-    spent.commands += span > 0 && states[place - 1] === "t" ? 4 : 3;
-    return { outcome: "granted", place: names[place - 1], free };
+    cost.commands += span > 0 && states[place - 1] === "t" ? 4 : 3;
+    return { outcome: "granted", slotKey: names[place - 1], free };
   }
 
   return {
-    places() {
+    keys() {
       if (count > 1) return [proposed];
       const first = slots.indexOf(proposed);
       return [...slots.slice(first), ...slots.slice(0, first)];
     },
-    take: (call, register, ttl) => operate(call, register, ttl, register.keys.length),
-    renew: (call, register, ttl) => (ttl > 0 ? operate(call, register, ttl, 0) : renew(call, register, 0)),
-    taken({ answers }) {
-      granted = answers.flatMap((answer) => (answer as SlotAnswer | undefined)?.place ?? [])[0]!;
+    acquire: (call, register, ttl) => operate(call, register, ttl, register.keys.length),
+    extend: (call, register, ttl) => (ttl > 0 ? operate(call, register, ttl, 0) : extend(call, register, 0)),
+    grantedKeys({ answers }) {
+      granted = answers.flatMap((answer) => (answer as SlotAnswer | undefined)?.slotKey ?? [])[0]!;
       return [granted];
     },
     slot: () => slots.indexOf(granted),
-    judge(round: Round<RegisterAnswer>, { held, left }) {
+    afterFailedRound(round: Round<RegisterAnswer>, { held, remainingWait }) {
       const answers = round.answers.flatMap((answer) =>
         answer && answer.outcome !== "error" ? [answer as SlotAnswer] : [],
       );
@@ -135,10 +135,10 @@ export function contestSlots({ runtime, prefix, name, limit, count }: SlotReques
         const equals = among.filter((slot) => freeAt.get(slot) === most);
         return equals[Math.floor(runtime.random() * equals.length)]!;
       };
-      // The verdict fell before all had answered: those that have not may have it free.
+      // The result fell before all had answered: those that have not may have it free.
       const pending = round.answers.filter((answer) => !answer).length;
       const open = slots.filter((slot) => freeAt.get(slot)! + pending >= quorumOf(count) && !tried.has(slot));
-      if (open.length > 0 && (held || left > 0)) {
+      if (open.length > 0 && (held || remainingWait > 0)) {
         proposed = best(open);
         return "again";
       }

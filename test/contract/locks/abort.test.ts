@@ -170,7 +170,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     const held: string[] = [];
     for (const gateway of at.gateways) {
       gateway.before = (command) => {
-        if (!command.includes("renew")) return;
+        if (!command.includes("extend")) return;
         held.push(command[0]!);
         return raising.opened;
       };

@@ -98,7 +98,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     await setCounter(resource, 0, Date.now() + hour);
     at.gateways[2]!.answer = () => "reset";
     for (const gateway of at.gateways.slice(0, 2)) {
-      gateway.before = (command) => (command.includes("renew") ? at.local.remove(resource) : undefined);
+      gateway.before = (command) => (command.includes("extend") ? at.local.remove(resource) : undefined);
     }
     const { redlock } = at.client({ fencing: true });
     expect(await rejection(redlock.acquire(resource, { wait: 0 }))).toBeInstanceOf(QuorumError);
@@ -109,7 +109,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     const resource = newResource();
     await setCounter(resource, 0, Date.now() + hour);
     at.gateways[2]!.answer = () => "reset";
-    at.gateways[1]!.after = (command) => (command.includes("renew") ? "lost" : undefined);
+    at.gateways[1]!.after = (command) => (command.includes("extend") ? "lost" : undefined);
     const { redlock } = at.client({ fencing: true });
     expect(await rejection(redlock.acquire(resource, { wait: 0 }))).toBeInstanceOf(QuorumError);
     expect(await at.local.holders(resource)).toBe(0);

@@ -98,11 +98,11 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     const lock = await redlock.acquire(resource, { ...options, ttl: 30_000 });
     const json = viaText(await lock.handoff());
     expect(json.unsettled).toHaveLength(1);
-    slow.before = (command) => (command.includes("take") ? late.opened : undefined);
+    slow.before = (command) => (command.includes("acquire") ? late.opened : undefined);
     const received = three.client().redlock.resume(json);
     expect(await received.release()).toBe(true);
     late.open();
-    await until(() => slow.executed.some((command) => command.includes("take")), "the late take");
+    await until(() => slow.executed.some((command) => command.includes("acquire")), "the late take");
     expect(await three.local.holders(resource)).toBe(0);
   });
 

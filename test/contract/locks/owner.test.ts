@@ -20,13 +20,13 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
   function holdUpDrops(indices: readonly number[]) {
     const late = latch();
     for (const index of indices) {
-      three.gateways[index]!.before = (command) => (command.includes("drop") ? late.opened : undefined);
+      three.gateways[index]!.before = (command) => (command.includes("release") ? late.opened : undefined);
     }
     const executed = () => indices.map((index) => dropsAt(index).length);
     return { open: late.open, executed };
   }
   const dropsAt = (index: number) =>
-    three.gateways[index]!.executed.filter((command) => command.includes("drop"));
+    three.gateways[index]!.executed.filter((command) => command.includes("release"));
 
   /** Nobody else gets in, and the owner can renew and free it. */
   async function expectHeld(lock: Lock, resource: string): Promise<void> {
@@ -107,7 +107,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     const { redlock } = one.client();
     const first = await redlock.acquire(resource, own);
     expect(await first.release()).toBe(true);
-    const [drop] = one.gateways[0]!.executed.filter((command) => command.includes("drop"));
+    const [drop] = one.gateways[0]!.executed.filter((command) => command.includes("release"));
     const second = await redlock.acquire(resource, own);
     await one.local.endpoints[0]!.execute(drop!);
     expect(await one.local.holders(resource)).toBe(1);
@@ -121,7 +121,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     const gateway = one.gateways[0]!;
     // An intermediary sends the request again, and passes on the second reply.
     gateway.before = (command) =>
-      command.includes("drop") ? one.local.endpoints[0]!.execute([...command]) : undefined;
+      command.includes("release") ? one.local.endpoints[0]!.execute([...command]) : undefined;
     expect(await lock.release()).toBe(true);
     expect(await one.local.holders(resource)).toBe(0);
   });
@@ -132,7 +132,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     const lock = await redlock.acquire(resource, own);
     await redlock.forceRelease(resource);
     one.gateways[0]!.before = (command) =>
-      command.includes("drop") ? one.local.endpoints[0]!.execute([...command]) : undefined;
+      command.includes("release") ? one.local.endpoints[0]!.execute([...command]) : undefined;
     expect(await lock.release()).toBe(false);
   });
 

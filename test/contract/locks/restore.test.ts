@@ -60,7 +60,7 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     const resource = newResource();
     const late = latch();
     const slow = at.gateways[2]!;
-    const takes = (command: readonly string[]) => command.includes("take");
+    const takes = (command: readonly string[]) => command.includes("acquire");
     slow.before = (command) => (takes(command) ? late.opened : undefined);
     const { redlock } = at.client({ waitUntil: () => undefined });
     const lock = await redlock.acquire(resource, { fencing: true, ttl: 30_000 });
@@ -86,7 +86,7 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     await lock.extend();
     await until(() => slow.requests.some(({ command }) => restores(command)), "the restoring request");
     expect(await lock.release()).toBe(true);
-    await until(() => slow.executed.some((command) => command.includes("drop")), "the drop");
+    await until(() => slow.executed.some((command) => command.includes("release")), "the drop");
     late.open();
     await until(() => slow.executed.some(restores), "the late request");
     expect(await holders(resource)).toBe(0);

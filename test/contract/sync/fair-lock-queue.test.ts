@@ -5,7 +5,7 @@ import { keyOf } from "../../../src/lock/lock-request.ts";
 import { upstashFlag } from "../../../src/redis/register-script.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { FairLock } from "../../../src/sync/index.ts";
-import { queueScript, watchQueue } from "../../../src/sync/internal/queue.ts";
+import { queuePacer, queueScript } from "../../../src/sync/internal/queue.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import type { OpenStore } from "../../support/stores.ts";
 import { rejection, until } from "../../support/until.ts";
@@ -83,7 +83,7 @@ describe("watchQueue", () => {
   ) {
     let time = 0;
     const runtime = { now: () => time, monotonic: () => time } as Runtime;
-    const watch = watchQueue(runtime, backoff);
+    const watch = queuePacer(runtime, backoff);
     const { max = 1_000, min = 25 } = backoff;
     let asks = 1;
     for (; time < (ahead + 1) * each; asks += 1) {
@@ -121,8 +121,8 @@ describe("watchQueue", () => {
     expect(asking(0, 1_000, { min: 10, max: 10 }).asks).toBe(101);
     asking(20, 100, { max: Infinity });
     const runtime = { now: () => 0, monotonic: () => 0 } as Runtime;
-    expect(watchQueue(runtime, {}).pause(undefined)).toBe("wait");
-    expect(watchQueue(runtime, { max: Infinity }).longest()).toBe(1_000);
+    expect(queuePacer(runtime, {}).pause(undefined)).toBe("wait");
+    expect(queuePacer(runtime, { max: Infinity }).longest()).toBe(1_000);
   });
 });
 

@@ -321,8 +321,8 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
   test("costs as much as it says", async () => {
     const name = newResource("fair");
     const { redlock, links } = visit();
-    const { dialect, verbatim } = store.endpoints[0]!;
-    const isNative = dialect === "upstash" && verbatim;
+    const { dialect, exactReplies } = store.endpoints[0]!;
+    const isNative = dialect === "upstash" && exactReplies;
     const costOf = async (call: () => Promise<unknown>) => {
       const cost = () => store.endpoints.map((_, index) => store.cost(index));
       const sum = (costs: ReturnType<typeof cost>, what: "requests" | "billed") =>

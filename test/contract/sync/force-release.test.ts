@@ -197,7 +197,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     expect(await forceRelease(second.redlock, "once", name)).toBe(true);
     expect(await forceRelease(second.redlock, "once", name)).toBe(false);
     // A confirmation that comes late.
-    await repeat(first, name, "renew");
+    await repeat(first, name, "extend");
     const after = await run();
     expect(before.ran && after.ran && after.value > before.value).toBe(true);
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Call } from "../../../src/redis/register.ts";
 import { upstashFlag } from "../../../src/redis/register-script.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
-import { contestInterval, intervalScript } from "../../../src/sync/internal/interval.ts";
+import { intervalScript, intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import type { OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { stores } from "./stand.ts";
@@ -42,11 +42,11 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("an interval 
     return {
       key,
       take: (value: string, ttl = 20_000, waited = 0) =>
-        send([key, end, fence, `${grave}:${value}`], value, "take", ttl, waited),
+        send([key, end, fence, `${grave}:${value}`], value, "acquire", ttl, waited),
       confirm: (value: string, every = 60_000, number = 1, drawn = 7) =>
-        send([key, end, fence], value, "renew", every, number, drawn, 86_400_000),
+        send([key, end, fence], value, "extend", every, number, drawn, 86_400_000),
       drop: (value: string, retention = 0) =>
-        send([key, end, fence, ...(retention ? [`${grave}:${value}`] : [])], value, "drop", retention),
+        send([key, end, fence, ...(retention ? [`${grave}:${value}`] : [])], value, "release", retention),
       ttl: async (name = key) => Number(await store.execute(0, ["PTTL", name])),
       end: () => store.execute(0, ["GET", end]),
       fence: () => store.execute(0, ["GET", fence]),
@@ -117,34 +117,34 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("an interval 
 
 describe("replies that the script cannot have made", () => {
   const told = (reply: unknown): Call => ({
-    endpoint: { name: "e", dialect: "redis", verbatim: true, send: async () => reply },
+    endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
     signal: new AbortController().signal,
-    spent: { requests: 0, commands: 0 },
+    cost: { requests: 0, commands: 0 },
   });
   const register = { keys: ["k"], value: n1 };
-  const { take, renew, drop } = contestInterval(systemRuntime, "redlock", "n");
+  const { acquire, extend, release } = intervalStrategy(systemRuntime, "redlock", "n");
   const nonsense = [null, "OK", 1, n1, [], [1], [n2, "0"], [0, "5", "r"], [0, 5], [0, -1, "r"], [0, 5, "x"]];
 
   test.each([...nonsense, [0], [n1], [n1, "x"]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to a take",
     async (_, reply) => {
-      await expect(take!(told(reply), register, 10)).rejects.toThrow("unexpected reply");
+      await expect(acquire!(told(reply), register, 10)).rejects.toThrow("unexpected reply");
     },
   );
 
   test.each([...nonsense.slice(0, 6)].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to a confirmation and to a drop",
     async (_, reply) => {
-      await expect(renew!(told(reply), register, 10)).rejects.toThrow("unexpected reply");
-      await expect(drop!(told(reply), register, 0)).rejects.toThrow("unexpected reply");
+      await expect(extend!(told(reply), register, 10)).rejects.toThrow("unexpected reply");
+      await expect(release!(told(reply), register, 0)).rejects.toThrow("unexpected reply");
     },
   );
 
   test("and those that it makes", async () => {
-    expect(await take!(told([n1, "7"]), register, 10)).toEqual({ outcome: "granted", fence: 7 });
-    expect(await take!(told([n1, 0]), register, 10)).toEqual({ outcome: "granted", fence: 0 });
-    expect(await take!(told([0, 5, "r"]), register, 10)).toMatchObject({ outcome: "held", hasRun: true });
-    expect((await renew!(told([0]), register, 10)).outcome).toBe("lost");
-    expect((await drop!(told([n1]), register, 0)).outcome).toBe("granted");
+    expect(await acquire!(told([n1, "7"]), register, 10)).toEqual({ outcome: "granted", fence: 7 });
+    expect(await acquire!(told([n1, 0]), register, 10)).toEqual({ outcome: "granted", fence: 0 });
+    expect(await acquire!(told([0, 5, "r"]), register, 10)).toMatchObject({ outcome: "held", hasRun: true });
+    expect((await extend!(told([0]), register, 10)).outcome).toBe("lost");
+    expect((await release!(told([n1]), register, 0)).outcome).toBe("granted");
   });
 });

@@ -4,10 +4,10 @@ import type { Call } from "../../../src/redis/register.ts";
 import { upstashFlag } from "../../../src/redis/register-script.ts";
 import {
   type Announcements,
-  dropMember,
+  acquireMember,
+  extendMember,
   memberScript,
-  renewMember,
-  takeMember,
+  releaseMember,
 } from "../../../src/sync/internal/members.ts";
 import type { OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
@@ -35,7 +35,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     return {
       endpoint: store.endpoints[0]!,
       signal: new AbortController().signal,
-      spent: { requests: 0, commands: 0 },
+      cost: { requests: 0, commands: 0 },
     };
   }
 
@@ -45,17 +45,17 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     const key = `members:{${names}}`;
     const waiting = `waiting:{${names}}`;
     const registerOf = (value: string) => ({ keys: [key], value, from, tombstone: `${key}:${value}` });
-    const own = { id: "w1", tombstone: `${waiting}:w1`, lapse: 20_000 };
+    const own = { id: "w1", tombstone: `${waiting}:w1`, expiry: 20_000 };
     return {
       key,
       waiting,
       announced: { key: waiting, own },
       heeded: { key: waiting },
       take: (value: string, ttl = 20_000, ...rest: [Announcements?, boolean?]) =>
-        takeMember(call(), registerOf(value), ttl, ...rest),
-      renew: (value: string, ttl: number) => renewMember(call(), registerOf(value), ttl),
+        acquireMember(call(), registerOf(value), ttl, ...rest),
+      renew: (value: string, ttl: number) => extendMember(call(), registerOf(value), ttl),
       drop: (value: string, retention = 0, announcements?: Announcements) =>
-        dropMember(call(), registerOf(value), retention, announcements),
+        releaseMember(call(), registerOf(value), retention, announcements),
       deadline: async (value: string) => Number(await store.execute(0, ["ZSCORE", key, value])),
       members: () => store.execute(0, ["ZRANGE", key, "0", "-1"]),
       announcements: () => store.execute(0, ["ZRANGE", waiting, "0", "-1"]),
@@ -211,8 +211,8 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     const { take, announcements, waiting } = place();
     await take(`${n1}r`, 20_000);
     // Whatever the ttl of the hold that is asked for.
-    const announce = (id: string, lapse: number) =>
-      take(`${n2}${id}`, 600_000, { key: waiting, own: { id, tombstone: `${waiting}:${id}`, lapse } });
+    const announce = (id: string, expiry: number) =>
+      take(`${n2}${id}`, 600_000, { key: waiting, own: { id, tombstone: `${waiting}:${id}`, expiry } });
     await announce("long", 60_000);
     await announce("short", 1_000);
     expect(await announcements()).toEqual(["short", "long"]);
@@ -230,9 +230,9 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
 describe("replies that the script cannot have made", () => {
   const value = `${n1}a`;
   const told = (reply: unknown): Call => ({
-    endpoint: { name: "e", dialect: "redis", verbatim: true, send: async () => reply },
+    endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
     signal: new AbortController().signal,
-    spent: { requests: 0, commands: 0 },
+    cost: { requests: 0, commands: 0 },
   });
   const register = { keys: ["k"], value, from, tombstone: "v" };
   const nonsense = [null, "OK", 1, value, [], [1], ["t"], [value, 1], [null, 5], [n1], [0, 5, 6], [0, value]];
@@ -240,22 +240,22 @@ describe("replies that the script cannot have made", () => {
   test.each([...nonsense, [0], [0, -1], [0, 1.5], [0, "5"]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to a take",
     async (_, reply) => {
-      await expect(takeMember(told(reply), register, 10)).rejects.toThrow("unexpected reply");
+      await expect(acquireMember(told(reply), register, 10)).rejects.toThrow("unexpected reply");
     },
   );
 
   test.each([...nonsense, [0, 5]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to a renewal and to a drop",
     async (_, reply) => {
-      await expect(renewMember(told(reply), register, 10)).rejects.toThrow("unexpected reply");
-      await expect(dropMember(told(reply), register, 0)).rejects.toThrow("unexpected reply");
+      await expect(extendMember(told(reply), register, 10)).rejects.toThrow("unexpected reply");
+      await expect(releaseMember(told(reply), register, 0)).rejects.toThrow("unexpected reply");
     },
   );
 
   test("and those that it makes", async () => {
-    expect((await takeMember(told([value]), register, 10)).outcome).toBe("granted");
-    expect(await takeMember(told([0, 7]), register, 10)).toEqual({ outcome: "held", retryAfter: 7 });
-    expect((await renewMember(told([value]), register, 10)).outcome).toBe("granted");
-    expect((await dropMember(told([0]), register, 0)).outcome).toBe("lost");
+    expect((await acquireMember(told([value]), register, 10)).outcome).toBe("granted");
+    expect(await acquireMember(told([0, 7]), register, 10)).toEqual({ outcome: "held", retryAfter: 7 });
+    expect((await extendMember(told([value]), register, 10)).outcome).toBe("granted");
+    expect((await releaseMember(told([0]), register, 0)).outcome).toBe("lost");
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Endpoint, LockHeldError, QuorumError, Redlock, type Runtime } from "../../../src/index.ts";
-import { once, type Turn } from "../../../src/sync/index.ts";
+import { type OnceContext, once } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -28,7 +28,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
 
   test("of many replicas that come at the same moment, one runs", async () => {
     const name = newResource("nightly");
-    const runs: Turn[] = [];
+    const runs: OnceContext[] = [];
     const replicas = Array.from({ length: 5 }, (_, index) =>
       once(visitor(store).redlock, name, { every: 100_000 }, (turn) => {
         runs.push(turn);
@@ -88,7 +88,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     const name = newResource("nightly");
     const dying = visitor(store, { timeout: 300 });
     dying.links.forEach((link, index) => {
-      link.fate = (command) => (command.includes("take") || index === 0 ? "delivered" : "lost");
+      link.fate = (command) => (command.includes("acquire") || index === 0 ? "delivered" : "lost");
     });
     const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
     await until(async () => String((await onEach(store, "GET", keyFor(name)))[0]).startsWith("r"), "a run");
@@ -105,7 +105,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     const twice = visitor(store);
     for (const link of twice.links) link.fate = () => "twice";
     const { fence } = (
-      (await once(twice.redlock, name, { every: 60_000 }, (turn) => turn)) as { value: Turn }
+      (await once(twice.redlock, name, { every: 60_000 }, (turn) => turn)) as { value: OnceContext }
     ).value;
     expect(fence).toBeGreaterThan(0);
     expect((await once(twice.redlock, name, { every: 60_000 }, unreachable)).ran).toBe(false);
@@ -137,7 +137,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
   test("the next interval has one run again, with a larger fence", async () => {
     const name = newResource("nightly");
     const fences: number[] = [];
-    const run = ({ fence }: Turn) => void fences.push(fence);
+    const run = ({ fence }: OnceContext) => void fences.push(fence);
     const begun = Date.now();
     await once(first.redlock, name, { every: 500 }, run);
     await until(async () => (await once(second.redlock, name, { every: 500, wait: 0 }, run)).ran);
@@ -171,7 +171,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     const dying = visitor(store, { timeout: 300 });
     let takes = 0;
     for (const link of dying.links) {
-      link.fate = (command) => (command.includes("take") && ++takes > 0 ? "delivered" : "lost");
+      link.fate = (command) => (command.includes("acquire") && ++takes > 0 ? "delivered" : "lost");
     }
     const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
     await until(() => takes >= count && dying.links.every(({ sent }) => sent.length > 1), "a confirmation");
@@ -186,9 +186,9 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     const shaky = visitor(store);
     for (const link of shaky.links) {
       let lost = 0;
-      // `renew` by script, or as a command of its own.
+      // `extend` by script, or as a command of its own.
       link.fate = ([operation, ...rest]) =>
-        (rest.includes("renew") || operation === "SET") && ++lost === 1 ? "reply lost" : "delivered";
+        (rest.includes("extend") || operation === "SET") && ++lost === 1 ? "reply lost" : "delivered";
     }
     const outcome = await once(shaky.redlock, name, { every: 60_000, ttl: 10_000 }, () => "ran");
     expect(outcome).toEqual({ ran: true, value: "ran" });
@@ -246,7 +246,7 @@ test("a clock that is too coarse to see the last part of a ms pass does not hold
     const deaf: Endpoint = {
       ...endpoint,
       send: (command, signal) =>
-        command.includes("renew") || command.includes("IFEQ")
+        command.includes("extend") || command.includes("IFEQ")
           ? Promise.reject(new Error("unreachable"))
           : endpoint.send(command, signal),
     };

@@ -61,7 +61,7 @@ export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Sc
     return {
       name,
       dialect,
-      verbatim: true,
+      exactReplies: true,
       send: (command: Command, signal: AbortSignal) =>
         new Promise((resolve, reject) => {
           signal.addEventListener("abort", () => reject(new EndpointError(name, "timeout", "no answer")));

@@ -22,7 +22,7 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
     console.log(text);
     expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     // It was no idle run.
-    const { times } = run.deeds;
+    const { times } = run.faults;
     expect(times["server killed, memory kept"] + times["server killed, memory lost"]).toBeGreaterThan(0);
     expect(times["client killed"]).toBeGreaterThan(0);
     expect(run.holds.filter(({ granted }) => granted !== undefined).length).toBeGreaterThan(0);

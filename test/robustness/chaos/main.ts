@@ -11,7 +11,7 @@ import { seededRandom } from "../../support/random.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { type Hold, holdsOf } from "./holds.ts";
 import { type Balance, openLedger } from "./ledger.ts";
-import { type Deeds, torment } from "./nemesis.ts";
+import { type FaultCounts, injectFaults } from "./nemesis.ts";
 import { createPostman } from "./postman.ts";
 import { accounts } from "./records.ts";
 
@@ -35,7 +35,7 @@ export interface Run {
   readonly options: ChaosOptions;
   /** How long things went wrong. */
   readonly seconds: number;
-  readonly deeds: Deeds;
+  readonly faults: FaultCounts;
   readonly clientsStarted: number;
   /** Clients that ended without being killed. */
   readonly failures: readonly string[];
@@ -108,7 +108,7 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
     const began = performance.now();
     const posting = post(() => postman.post(), over);
     const victims = { endpoints: local.endpoints, fleet, delayWrites: writes.delay };
-    const deeds = await torment(victims, { random: seededRandom(seed), signal: over, losing });
+    const faults = await injectFaults(victims, { random: seededRandom(seed), signal: over, losing });
     await posting;
     signal.throwIfAborted();
     const tormented = (performance.now() - began) / 1000;
@@ -120,7 +120,7 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
     return {
       options,
       seconds: tormented,
-      deeds,
+      faults,
       clientsStarted: fleet.started,
       failures: fleet.failures,
       progress,

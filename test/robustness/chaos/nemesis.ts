@@ -33,7 +33,7 @@ export interface Loss {
 }
 
 /** What the nemesis did. */
-export interface Deeds {
+export interface FaultCounts {
   /** How often each trouble was begun. */
   readonly times: Record<Trouble, number>;
   /** How many requests were hit by the troubles of links and of the ledger. */
@@ -83,10 +83,10 @@ const outages: readonly Trouble[] = [
  *
  * @param losing aborts when servers may begin to lose their memory
  */
-export async function torment(
+export async function injectFaults(
   { endpoints, fleet, delayWrites }: Victims,
   { random, signal, losing }: { random: () => number; signal: AbortSignal; losing: AbortSignal },
-): Promise<Deeds> {
+): Promise<FaultCounts> {
   const times = Object.fromEntries(troubles.map((trouble) => [trouble, 0])) as Record<Trouble, number>;
   const hits: Partial<Record<Trouble, number>> = {};
   const losses: Loss[] = [];

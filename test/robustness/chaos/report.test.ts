@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Hold } from "./holds.ts";
 import type { Run } from "./main.ts";
-import { type Deeds, type Trouble, troubles } from "./nemesis.ts";
+import { type FaultCounts, type Trouble, troubles } from "./nemesis.ts";
 import { accounts } from "./records.ts";
 import { judgeRun } from "./report.ts";
 
@@ -24,12 +24,12 @@ const refused: Hold = { ...asked, id: "0.0/2", refused: "NO_QUORUM" };
 
 /** A run that has seen everything, in which each promise was kept. */
 function goodRun(more: Partial<Run> = {}): Run {
-  const times = Object.fromEntries(troubles.map((trouble) => [trouble, 1])) as Deeds["times"];
+  const times = Object.fromEntries(troubles.map((trouble) => [trouble, 1])) as FaultCounts["times"];
   const { signal } = new AbortController();
   return {
     options: { seconds: 30, seed: 1, endpoints: 3, clients: 4, project: "", signal },
     seconds: 30,
-    deeds: { times, hits: { "link slow": 3 }, losses: [], quorumDown: 500 },
+    faults: { times, hits: { "link slow": 3 }, losses: [], quorumDown: 500 },
     clientsStarted: 5,
     failures: [],
     progress: { stuck: "", seconds: 1 },
@@ -60,19 +60,19 @@ describe("judgeRun", () => {
   });
 
   test.each(troubles)("fails a long run without: %s", (trouble: Trouble) => {
-    const { deeds } = goodRun();
-    const idle = { deeds: { ...deeds, times: { ...deeds.times, [trouble]: 0 } } };
+    const { faults } = goodRun();
+    const idle = { faults: { ...faults, times: { ...faults.times, [trouble]: 0 } } };
     expect(failures(goodRun(idle))).toEqual([`everything has happened: ${trouble}`]);
     expect(failures(goodRun({ ...idle, seconds: 29 }))).toEqual([]);
   });
 
   test("fails a long run in which nobody got a lock, contended, missed a quorum, or was hit", () => {
-    const { deeds } = goodRun();
+    const { faults } = goodRun();
     const missing = (more: Partial<Run>) => failures(goodRun(more));
     expect(missing({ holds: [refused] })).toEqual(["everything has happened: grants"]);
     expect(missing({ contended: 0 })).toEqual(["everything has happened: contentions"]);
     expect(missing({ holds: [hold] })).toEqual(["everything has happened: answers without a quorum"]);
-    expect(missing({ deeds: { ...deeds, hits: { "link slow": 0 } } })).toEqual([
+    expect(missing({ faults: { ...faults, hits: { "link slow": 0 } } })).toEqual([
       'everything has happened: requests hit by "link slow"',
     ]);
   });

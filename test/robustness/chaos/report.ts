@@ -22,7 +22,7 @@ export function judgeRun(run: Run): {
   readonly checks: readonly Check[];
   readonly passed: boolean;
 } {
-  const { losses } = run.deeds;
+  const { losses } = run.faults;
   const names = new Set(accounts.map(({ name }) => name));
   const locks = run.holds.filter(({ resource }) => names.has(resource));
   const runs = run.holds.filter(({ resource }) => !names.has(resource));
@@ -87,7 +87,7 @@ function judgeProgress({ progress, failures }: Run): Check {
 
 /** A run in which nothing happened proves nothing. */
 function judgeVariety(run: Run, locks: readonly Hold[]): Check {
-  const { times, hits } = run.deeds;
+  const { times, hits } = run.faults;
   const counts: Record<string, number> = {
     ...times,
     ...Object.fromEntries(
@@ -110,7 +110,7 @@ function figures(
   disordered: Breaches,
   events: EventSummary,
 ): string[] {
-  const { options, deeds, seconds } = run;
+  const { options, faults, seconds } = run;
   const perSecond = (count: number) => `${count} (${(count / seconds).toFixed(1)} per second)`;
   const rows: [string, string | number][] = [
     ["seed", options.seed],
@@ -125,10 +125,10 @@ function figures(
     ["rounds contended", run.contended],
     ["given up: held, no quorum", `${refused(locks, "LOCK_HELD")}, ${refused(locks, "NO_QUORUM")}`],
     ["releases: freed, gone, unknown", released(locks)],
-    ["quorum down, seconds", (deeds.quorumDown / 1000).toFixed(1)],
+    ["quorum down, seconds", (faults.quorumDown / 1000).toFixed(1)],
     ...troubles.map((trouble): [string, string] => [
       trouble,
-      `${deeds.times[trouble]}${deeds.hits[trouble] === undefined ? "" : `, hit ${deeds.hits[trouble]} requests`}`,
+      `${faults.times[trouble]}${faults.hits[trouble] === undefined ? "" : `, hit ${faults.hits[trouble]} requests`}`,
     ]),
     ["lost updates, unfenced", lostOf(run, "none")],
     ["lost updates, only `fence > last`", lostOf(run, "greater")],

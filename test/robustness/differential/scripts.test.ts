@@ -27,7 +27,7 @@ const register: fc.Arbitrary<Register> = fc.record({
 const operation = fc
   .record({
     register,
-    op: fc.constantFrom("take", "restore", "renew", "drop", "free"),
+    op: fc.constantFrom("acquire", "restore", "extend", "release", "free"),
     value,
     next: value,
     from,
@@ -40,7 +40,7 @@ const operation = fc
     const all = fenced ? [...keys, "void", ...keys.map((key) => `${key}:fence`)] : [...keys];
     // Of a drop: the marks before the owner, right ones and wrong ones.
     const marks = (call.byName ? call.value : call.next).slice(0, call.from - 1).repeat(keys.length);
-    const left = call.op === "renew" ? call.next : call.op === "drop" ? marks : call.value;
+    const left = call.op === "extend" ? call.next : call.op === "release" ? marks : call.value;
     const words = [call.op, call.value, call.from, keys.length, call.ttl, left, call.least, 8_000_000];
     const script = call.byName ? ["EVALSHA", registerScript.sha.redis] : ["EVAL", registerScript.source];
     return [...script, all.length, ...all, ...words];

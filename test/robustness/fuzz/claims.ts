@@ -6,7 +6,7 @@ import type { Command } from "../../../src/endpoints/endpoint.ts";
 
 /** What a command asks for. */
 export interface Question {
-  readonly op: "take" | "restore" | "read" | "raise" | "extend" | "verify" | "drop" | "free" | "look";
+  readonly op: "acquire" | "restore" | "read" | "raise" | "extend" | "verify" | "release" | "free" | "look";
   /** The value that it takes, renews or drops. */
   readonly value: string;
   /** The value to leave there. */
@@ -31,17 +31,18 @@ const nothing: Claim = { said: "nothing" };
 export function questionOf(command: Command): Question {
   const [name, ...words] = command.map(String);
   if (name === "DELEX") {
-    return { op: "drop", value: words[2]!, left: "", fenced: false, script: false };
+    return { op: "release", value: words[2]!, left: "", fenced: false, script: false };
   }
   if (name === "SET") {
     const [, value = "", how, old] = words;
-    const op = how === "IFEQ" ? "extend" : words.includes("GET") ? "read" : "take";
+    const op = how === "IFEQ" ? "extend" : words.includes("GET") ? "read" : "acquire";
     return { op, value: op === "extend" ? old! : value, left: value, fenced: false, script: false };
   }
   const [operation, value = "", , , ttl, left = "", , retention] = words.slice(2 + Number(words[1]));
   const fenced = Number(retention) > 0;
   const renewal = ttl !== "0" ? "extend" : fenced ? "raise" : "verify";
-  const op = operation === "renew" ? renewal : (operation as "take" | "restore" | "drop" | "free" | "look");
+  const op =
+    operation === "extend" ? renewal : (operation as "acquire" | "restore" | "release" | "free" | "look");
   return { op, value, left, fenced, script: true };
 }
 
@@ -52,7 +53,7 @@ export function questionOf(command: Command): Question {
 export function claimOf({ op, value, fenced, script }: Question, reply: unknown, parsed = false): Claim {
   const isText = (word: unknown) => parsed || typeof word === "string";
   if (!script) {
-    if (op === "drop") return reply === 1 ? { said: "yes" } : reply === 0 ? { said: "no" } : nothing;
+    if (op === "release") return reply === 1 ? { said: "yes" } : reply === 0 ? { said: "no" } : nothing;
     if (op === "read") {
       if (reply === null || reply === value) return { said: "yes" };
       return typeof reply === "string" ? { said: "no", other: reply } : nothing;
@@ -67,7 +68,7 @@ export function claimOf({ op, value, fenced, script }: Question, reply: unknown,
     return fence !== undefined && fence > 0 ? { said: "yes", fence } : nothing;
   }
   if (reply[0] !== 0) return nothing;
-  if (op === "drop" || op === "free") return reply.length === 1 ? { said: "no" } : nothing;
+  if (op === "release" || op === "free") return reply.length === 1 ? { said: "no" } : nothing;
   const [, remaining, other] = reply;
   if (reply.length !== 3 || !isText(other) || !isInteger(remaining)) return nothing;
   return { said: "no", other: String(other), remaining };

@@ -47,7 +47,7 @@ describe.each(["redis", "upstash"] as const)("over real HTTP, in the %s dialect"
       const truth = odd.execute ? execute(engine, command) : { status: 200, body: "" };
       const body = odd.kind === "body" ? filled(odd.body ?? "", command, token) : truth.body;
       const question = questionOf(command);
-      if (["take", "extend", "drop"].includes(question.op) && says(body, question)) granted += 1;
+      if (["acquire", "extend", "release"].includes(question.op) && says(body, question)) granted += 1;
       return { ...odd, status: odd.status ?? truth.status, body };
     });
   });

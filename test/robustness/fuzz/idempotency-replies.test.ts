@@ -107,7 +107,7 @@ async function play(given: Scenario): Promise<void> {
     const begun = countOf(
       exchanges,
       ({ op, said, value }) =>
-        (op === "read" || op === "take") && said === "yes" && value.startsWith(`P1 ${run} `),
+        (op === "read" || op === "acquire") && said === "yes" && value.startsWith(`P1 ${run} `),
     );
     expect(begun, "the handler ran without a quorum").toBeGreaterThanOrEqual(quorum);
   }

@@ -32,13 +32,13 @@ export function operations(network: Network, redlock: Redlock, resources: string
 
   /** A lock is there only if a quorum said so, and those that said so truly have it. */
   function expectGranted(lock: Lock, said: readonly Exchange[]): void {
-    const about = { op: "take", value: lock.value } as const;
+    const about = { op: "acquire", value: lock.value } as const;
     expect(count(said, "yes", about)).toBeGreaterThanOrEqual(quorum);
     expect(lock.remaining()).toBeGreaterThan(0);
     if (lock.fence === undefined) return;
     const { fence } = lock;
     expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
-    const takes = said.filter((exchange) => exchange.op === "take" && exchange.said === "yes");
+    const takes = said.filter((exchange) => exchange.op === "acquire" && exchange.said === "yes");
     expect(takes.map((exchange) => exchange.fence)).toContain(fence);
     const raised = said.filter((exchange) => exchange.op === "raise" && exchange.said === "yes");
     const settled = new Set([
@@ -64,8 +64,8 @@ export function operations(network: Network, redlock: Redlock, resources: string
         const held = "error" in outcome ? (outcome.error as { code: string }).code === "LOCK_HELD" : !lock;
         if (lock) expectGranted(lock, said);
         if (held) {
-          const values = said.filter(({ op }) => op === "take").map(({ value }) => value);
-          const refused = values.some((value) => count(said, "no", { op: "take", value }) >= veto);
+          const values = said.filter(({ op }) => op === "acquire").map(({ value }) => value);
+          const refused = values.some((value) => count(said, "no", { op: "acquire", value }) >= veto);
           expect(refused, "held, and nobody said so").toBe(true);
         }
       },
@@ -85,7 +85,7 @@ export function operations(network: Network, redlock: Redlock, resources: string
         if ("error" in outcome) expectTyped(outcome.error, "LOCK_HELD", "NO_QUORUM");
         expect("value" in outcome && outcome.value).toBe(ran ? done : false);
         if (!ran) return;
-        expect(count(said, "yes", { op: "take", value: ran.value })).toBeGreaterThanOrEqual(quorum);
+        expect(count(said, "yes", { op: "acquire", value: ran.value })).toBeGreaterThanOrEqual(quorum);
       },
     };
   };
@@ -126,7 +126,7 @@ export function operations(network: Network, redlock: Redlock, resources: string
     call: () => lock.release(),
     judge(outcome, said) {
       if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-      const about = { op: "drop", value: lock.value } as const;
+      const about = { op: "release", value: lock.value } as const;
       if (outcome.value) expect(count(said, "yes", about)).toBeGreaterThanOrEqual(quorum);
       else expect(count(said, "no", about)).toBeGreaterThanOrEqual(veto);
     },

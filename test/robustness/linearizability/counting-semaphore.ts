@@ -45,7 +45,7 @@ export function slotSemaphoreRun(random: () => number, permits: number): Semapho
   });
 }
 
-/** Twelve contenders in turn, each of which holds for a while. `take` returns how to free what it was granted. */
+/** Twelve contenders in turn, each of which holds for a while. `acquire` returns how to free what it was granted. */
 function run(random: () => number, take: (name: string) => (() => void) | undefined): SemaphoreRun {
   const records: GrantRecord[] = [];
   let held: { readonly until: number; readonly free: () => void }[] = [];

@@ -39,7 +39,7 @@ export type Stage = Pick<
 export function enter(stage: Stage, process: Process): Actor {
   const { world, scenario, wire } = stage;
   const endpoints = world.servers.map((server, index) =>
-    link(world, wire, process, server, scenario.verbatim[index]!),
+    link(world, wire, process, server, scenario.exactReplies[index]!),
   );
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
   const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);

@@ -63,9 +63,9 @@ export async function wishFor<Handle>(actor: Actor, wish: Wish<Handle>): Promise
 }
 
 /** How a refusal is counted. */
-export function refusalOf(error: unknown): "refused" | "no quorum" | "aborted" {
+export function refusalOf(error: unknown): "refused" | "unavailable" | "aborted" {
   if (error === null || error instanceof LockHeldError) return "refused";
-  return error instanceof QuorumError ? "no quorum" : "aborted";
+  return error instanceof QuorumError ? "unavailable" : "aborted";
 }
 
 /** Uses what was granted, and gives it back, or not, or twice. */

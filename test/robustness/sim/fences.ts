@@ -27,7 +27,7 @@ function compare(world: World, earlier: Hold, later: Hold): void {
   const wrong = `${later.process.name} drew ${second} at ${later.acquired.toFixed()} after ${earlier.process.name} ${first} at ${earlier.acquired.toFixed()}`;
   // Two handles that an owner acquires at once are one holder, and may draw the same.
   const atOnce = later.invoked <= earlier.acquired;
-  if (atOnce && (later.vague || later.holder === earlier.holder)) return;
+  if (atOnce && (later.endUnknown || later.holder === earlier.holder)) return;
   if (first === second) {
     world.violate("fences increase", wrong);
     return;

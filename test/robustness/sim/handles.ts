@@ -187,7 +187,7 @@ export function judgeRefusal({ world, process, wire, scenario }: Actor, key: str
   if (held === refused >= veto) return;
   world.violate(
     "refusals are true",
-    `${process.name}: ${held ? "held" : "no quorum"} with ${refused} refusals of ${scenario.endpoints}`,
+    `${process.name}: ${held ? "held" : "unavailable"} with ${refused} refusals of ${scenario.endpoints}`,
   );
 }
 

@@ -73,10 +73,10 @@ function wholeHolds(holds: readonly Hold[]): Hold[] {
   for (const hold of holds) {
     const first = whole.get(hold.nonce);
     const { ended, releaseInvoked, releaseReturned, released } = hold;
-    const vague = hold.vague || first?.vague === true;
+    const endUnknown = hold.endUnknown || first?.endUnknown === true;
     whole.set(
       hold.nonce,
-      first ? { ...first, vague, ended, releaseInvoked, releaseReturned, released } : hold,
+      first ? { ...first, endUnknown, ended, releaseInvoked, releaseReturned, released } : hold,
     );
   }
   return [...whole.values()];
@@ -102,10 +102,10 @@ function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   // Of a hold that was over, a repeated take, or one that another of the owner's handles did not get through with,
   // may have left something again: what the release then freed says nothing.
   const repeats = owner !== undefined || !world.keeps("single execution");
-  const over = hold.vague || (releaseInvoked !== undefined && ended < releaseInvoked && repeats);
+  const over = hold.endUnknown || (releaseInvoked !== undefined && ended < releaseInvoked && repeats);
   const released = over ? undefined : hold.released;
   const until = {
-    validUntil: hold.vague ? acquired : Math.max(ended, acquired),
+    validUntil: hold.endUnknown ? acquired : Math.max(ended, acquired),
     releaseInvoked,
     releaseReturned,
     released,

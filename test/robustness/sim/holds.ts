@@ -20,7 +20,7 @@ export interface Hold {
   /** Those of one group hold it together, each on its own. */
   readonly group: string | undefined;
   /** It was asked for while a handle of its owner was being released: that may have ended it, or not. */
-  vague: boolean;
+  endUnknown: boolean;
   readonly extensions: Extensions;
   /** When it could no longer be relied on. */
   ended: number | undefined;
@@ -48,7 +48,7 @@ export function newHold(
     fence: undefined,
     group: undefined,
     ...grant,
-    vague: false,
+    endUnknown: false,
     extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
     ended: undefined,
     releaseInvoked: undefined,
@@ -89,11 +89,11 @@ export class Holds {
   add(hold: Hold): void {
     const { resources, holder, process } = hold;
     this.all.push(hold);
-    hold.vague = holder !== hold.nonce && this.isReleasedBeside(hold);
+    hold.endUnknown = holder !== hold.nonce && this.isReleasedBeside(hold);
     for (const resource of resources) {
       const current = this.#on(resource);
       for (const other of current) {
-        if (hold.vague || other.holder === holder || other.remaining() <= 0) continue;
+        if (hold.endUnknown || other.holder === holder || other.remaining() <= 0) continue;
         if (hold.group !== undefined && hold.group === other.group) continue;
         this.#world.violate(
           this.#invariant,
@@ -102,7 +102,7 @@ export class Holds {
           other.extensions.regrown ? [...invariants[this.#invariant], "single execution"] : undefined,
         );
       }
-      if (!hold.vague) current.add(hold);
+      if (!hold.endUnknown) current.add(hold);
     }
     this.#probe(hold);
   }

@@ -80,7 +80,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/validity.ts",
-        find: "this.#cancelAlarm = this.#runtime.timer(Math.min(Math.ceil(left), glance), () => this.#watch());",
+        find: "this.#cancelAlarm = this.#runtime.timer(Math.min(Math.ceil(left), expiryCheckInterval), () => this.#watch());",
         replace: "this.#cancelAlarm = undefined;",
       },
     ],
@@ -90,7 +90,11 @@ export const holdingMutants: readonly Mutant[] = [
     name: "alarm without its look once a second",
     breaks: "a timer stands still while the process is frozen, and comes late by as much",
     patches: [
-      { file: "lock/validity.ts", find: "Math.min(Math.ceil(left), glance)", replace: "Math.ceil(left)" },
+      {
+        file: "lock/validity.ts",
+        find: "Math.min(Math.ceil(left), expiryCheckInterval)",
+        replace: "Math.ceil(left)",
+      },
     ],
     noticedBy: ["validity is honest"],
   },
@@ -172,7 +176,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "redis/register-script.ts",
-        find: 'if found[n + 1] or other or (op == "renew" and own < n) then',
+        find: 'if found[n + 1] or other or (op == "extend" and own < n) then',
         replace: "if found[n + 1] or other then",
       },
     ],
@@ -186,7 +190,7 @@ export const holdingMutants: readonly Mutant[] = [
         file: "redis/register-script.ts",
         find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
         replace:
-          'if found[i] and (op == "renew" or string.sub(found[i], from) == string.sub(value, from)) then',
+          'if found[i] and (op == "extend" or string.sub(found[i], from) == string.sub(value, from)) then',
       },
     ],
     noticedBy: twoAtOnce,
@@ -221,7 +225,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/extend.ts",
-        find: '  if (verdict === "refused") throw validity.lose("its token is gone from a quorum");\n',
+        find: '  if (result === "refused") throw validity.lose("its token is gone from a quorum");\n',
         replace: "",
       },
       { file: "lock/validity.ts", find: "pause = next();", replace: "pause = 0;" },
@@ -302,7 +306,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "redis/register-script.ts",
-        find: 'fence = math.max(fence, tonumber(found[i] or 0) + (op == "take" and 1 or 0))',
+        find: 'fence = math.max(fence, tonumber(found[i] or 0) + (op == "acquire" and 1 or 0))',
         replace: "fence = math.max(fence, 1)",
       },
     ],
@@ -338,8 +342,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "take(call, register, ttl, { least, retention })",
-        replace: "take(call, register, ttl, { least: 1, retention })",
+        find: "acquire(call, register, ttl, { least, retention })",
+        replace: "acquire(call, register, ttl, { least: 1, retention })",
       },
     ],
     noticedBy: ["fences outlive memory"],

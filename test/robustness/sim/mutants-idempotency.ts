@@ -22,7 +22,7 @@ export const idempotencyMutants: readonly Mutant[] = [
         file: "redis/register-script.ts",
         find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
         replace:
-          'if found[i] and (op == "renew" and string.find(ARGV[6], "^[CN]1 ") or string.sub(found[i], from) == string.sub(value, from)) then',
+          'if found[i] and (op == "extend" and string.find(ARGV[6], "^[CN]1 ") or string.sub(found[i], from) == string.sub(value, from)) then',
       },
     ],
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
@@ -33,8 +33,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "withdraw(settings, round, (call) => drop(call, own)).done;",
-        replace: "withdraw(settings, round, (call) => drop(call, { ...own, from: 2_048 })).done;",
+        find: "rollback(settings, round, (call) => release(call, own)).done;",
+        replace: "rollback(settings, round, (call) => release(call, { ...own, from: 2_048 })).done;",
       },
       { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
@@ -46,7 +46,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "const free = () => withdraw(settings, round, (call) => drop(call, own)).done;",
+        find: "const free = () => rollback(settings, round, (call) => release(call, own)).done;",
         replace: "const free = () => Promise.resolve();",
       },
     ],
@@ -58,7 +58,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "if (!replay) return drop(call, own);",
+        find: "if (!replay) return release(call, own);",
         replace: 'if (!replay) return Promise.resolve({ outcome: "lost" });',
       },
     ],
@@ -70,8 +70,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/store.ts",
-        find: "takeOrRead(call, own, lease)",
-        replace: "takeOrRead(call, own, 86_400_000)",
+        find: "acquireOrRead(call, own, lease)",
+        replace: "acquireOrRead(call, own, 86_400_000)",
       },
     ],
     noticedBy: ["waiters are served", "calls end"],
@@ -154,8 +154,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/complete.ts",
-        find: 'if (first.verdict !== "no quorum") return first;',
-        replace: 'return { ...first, verdict: first.verdict === "refused" ? "refused" : "granted" };',
+        find: 'if (first.roundResult !== "unavailable") return first;',
+        replace: 'return { ...first, result: first.result === "refused" ? "refused" : "granted" };',
       },
     ],
     noticedBy: ["a stored result stands", "replays agree"],

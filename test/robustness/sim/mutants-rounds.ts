@@ -13,8 +13,8 @@ export const roundMutants: readonly Mutant[] = [
       },
       {
         file: "quorum/round.ts",
-        find: 'return granted + pending < quorum && refused + pending < veto ? "no quorum" : undefined;',
-        replace: 'return count - granted - pending >= quorum ? "no quorum" : undefined;',
+        find: 'return granted + pending < quorum && refused + pending < veto ? "unavailable" : undefined;',
+        replace: 'return count - granted - pending >= quorum ? "unavailable" : undefined;',
       },
     ],
     noticedBy: ["calls end"],
@@ -123,22 +123,26 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "const withdrawal = withdraw(withdrawing, round, (call) =>\n      giveBack(call, register, tombstoneRetention),\n    ).done;",
-        replace: "const withdrawal = Promise.resolve();",
+        find: "const rolledBack = rollback(withdrawing, round, (call) =>\n      giveBack(call, register, tombstoneRetention),\n    ).done;",
+        replace: "const rolledBack = Promise.resolve();",
       },
     ],
     noticedBy: ["nothing is abandoned", "waiters are served"],
   },
   {
     name: "one nonce for all rounds",
-    breaks: "the withdrawal of one round deletes, late, what the next one took",
+    breaks: "the rollback of one round deletes, late, what the next one took",
     patches: [
       {
         file: "lock/acquire.ts",
         find: "  for (let attempts = 1; ; attempts += 1) {",
         replace: "  let grant: Grant | undefined;\n  for (let attempts = 1; ; attempts += 1) {",
       },
-      { file: "lock/acquire.ts", find: "const grant = newGrant(", replace: "grant ??= newGrant(" },
+      {
+        file: "lock/acquire.ts",
+        find: "const grant = newLockRequest(",
+        replace: "grant ??= newLockRequest(",
+      },
     ],
     noticedBy: [...twoHolders, "a quorum decides", "requests are bounded", "waiters are served"],
   },
@@ -155,8 +159,8 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["nothing is abandoned"],
   },
   {
-    name: "overtaken withdrawal is not repeated",
-    breaks: "a take that is answered after its withdrawal stands until its ttl",
+    name: "overtaken rollback is not repeated",
+    breaks: "a take that is answered after its rollback stands until its ttl",
     patches: [
       {
         file: "quorum/rollback.ts",
@@ -168,7 +172,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "abort ends the requests",
-    breaks: "an aborted take is executed after its withdrawal, and nobody hears of it",
+    breaks: "an aborted take is executed after its rollback, and nobody hears of it",
     patches: [
       {
         file: "quorum/round.ts",
@@ -187,7 +191,11 @@ export const roundMutants: readonly Mutant[] = [
     name: "round that is cut short ends its requests",
     breaks: "a take that is executed a little late stands until its ttl, in its own client's way",
     patches: [
-      { file: "quorum/round.ts", find: '    decide("no quorum");\n    finish();', replace: "    expire();" },
+      {
+        file: "quorum/round.ts",
+        find: '    decide("unavailable");\n    finish();',
+        replace: "    expire();",
+      },
     ],
     noticedBy: ["nothing is abandoned"],
   },
@@ -198,21 +206,21 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/round.ts",
-        find: "return longest && Math.min(timeout, Math.max(scatter, 1.5 * longest));",
+        find: "return longest && Math.min(timeout, Math.max(minLatency, 1.5 * longest));",
         replace: "return timeout;",
       },
     ],
     noticedBy: ["waiters are served"],
   },
   {
-    name: "withdrawal on the caller's signal",
+    name: "rollback on the caller's signal",
     breaks: "a cancelled acquire leaves its partial grants (redsync, syncguard)",
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "    const register = withdrawnRegister(grant);",
+        find: "    const register = rollbackRegister(grant);",
         replace:
-          "    if (signal?.aborted) throw signal.reason;\n    const register = withdrawnRegister(grant);",
+          "    if (signal?.aborted) throw signal.reason;\n    const register = rollbackRegister(grant);",
       },
     ],
     noticedBy: ["nothing is abandoned"],
@@ -223,8 +231,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "const left = Math.min(settings.wait, limit) - elapsed();",
-        replace: "const left = limit - elapsed();",
+        find: "const remainingWait = Math.min(settings.wait, limit) - elapsed();",
+        replace: "const remainingWait = limit - elapsed();",
       },
     ],
     noticedBy: ["calls end"],
@@ -247,8 +255,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock-request.ts",
-        find: 'const keys = resources.map((resource) => keyOf(prefix, "lock", resource));',
-        replace: 'const keys = [keyOf(prefix, "lock", resources[0]!)];',
+        find: 'const own = keys ?? resources.map((resource) => keyOf(prefix, "lock", resource));',
+        replace: 'const own = [keyOf(prefix, "lock", resources[0]!)];',
       },
     ],
     noticedBy: twoHolders,
@@ -259,8 +267,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "redis/register.ts",
-        find: "if (call.endpoint.verbatim && isPlain(register)) {\n    return plainly(",
-        replace: "if (isPlain(register)) {\n    return plainly(",
+        find: "if (call.endpoint.exactReplies && isPlain(register)) {\n    return plainAnswer(",
+        replace: "if (isPlain(register)) {\n    return plainAnswer(",
       },
     ],
     noticedBy: ["refusals are true"],
@@ -273,7 +281,7 @@ export const roundMutants: readonly Mutant[] = [
         file: "redis/register-script.ts",
         find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
         replace:
-          'if op ~= "take" and found[i] and string.sub(found[i], from) == string.sub(value, from) then',
+          'if op ~= "acquire" and found[i] and string.sub(found[i], from) == string.sub(value, from) then',
       },
     ],
     noticedBy: ["refusals are true"],
@@ -285,8 +293,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock-request.ts",
-        find: "{ ...takenRegister(grant), from: 1 }",
-        replace: "takenRegister(grant)",
+        find: "{ ...acquiredRegister(grant), from: 1 }",
+        replace: "acquiredRegister(grant)",
       },
       { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
@@ -314,7 +322,7 @@ export const roundMutants: readonly Mutant[] = [
         file: "redis/register-script.ts",
         find: "    other = found[i] and i or other\n",
         replace:
-          '    other = found[i] and i or other\n    if op == "drop" then redis.call("DEL", KEYS[i]) end\n',
+          '    other = found[i] and i or other\n    if op == "release" then redis.call("DEL", KEYS[i]) end\n',
       },
     ],
     noticedBy: twoAtOnce,
@@ -325,9 +333,9 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "redis/register.ts",
-        find: '  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
+        find: '  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainAnswer(await send(call, ["DELEX"',
         replace:
-          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, registerScript, [key!], ["free", register.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainly(await send(call, ["DELEX"',
+          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, registerScript, [key!], ["free", register.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainAnswer(await send(call, ["DELEX"',
       },
     ],
     noticedBy: twoAtOnce,
@@ -336,13 +344,13 @@ export const roundMutants: readonly Mutant[] = [
     name: "release always succeeds",
     breaks: "the caller is told that it was freed, whatever the endpoints say",
     patches: [
-      { file: "lock/lock.ts", find: 'const freed = verdict === "granted";', replace: "const freed = true;" },
+      { file: "lock/lock.ts", find: 'const freed = result === "granted";', replace: "const freed = true;" },
     ],
     noticedBy: ["a quorum decides"],
   },
   {
     name: "no tombstone",
-    breaks: "a take that is executed after its withdrawal holds a lock for nobody (the 180 s incident)",
+    breaks: "a take that is executed after its rollback holds a lock for nobody (the 180 s incident)",
     patches: [
       { file: "redis/register-script.ts", find: "if found[n + 1] or other or", replace: "if other or" },
     ],

@@ -51,7 +51,7 @@ export const syncMutants: readonly Mutant[] = [
     name: "a run begins before its interval",
     breaks: "the claim ends after its ttl, and the next replica runs in the same interval",
     patches: [
-      { file: "sync/once.ts", find: "  await confirm(settings, outcome, contest, every);\n", replace: "" },
+      { file: "sync/once.ts", find: "  await confirm(settings, outcome, strategy, every);\n", replace: "" },
     ],
     noticedBy: ["a quorum decides", "one run per interval"],
   },
@@ -131,7 +131,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "the first who leaves frees it for all",
-    breaks: "holds are counted, or are one key: a withdrawal of one hold takes the others along",
+    breaks: "holds are counted, or are one key: a rollback of one hold takes the others along",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -143,7 +143,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "members have no tombstone",
-    breaks: "a take that is executed after its withdrawal holds it for nobody",
+    breaks: "a take that is executed after its rollback holds it for nobody",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -195,7 +195,7 @@ export const syncMutants: readonly Mutant[] = [
     name: "a dead ticket is not passed",
     breaks: "whoever died in the queue is waited for as long as somebody waits",
     patches: [
-      { file: "sync/internal/queue.ts", find: "elseif tonumber(lapses) > now then", replace: "else" },
+      { file: "sync/internal/queue.ts", find: "elseif tonumber(expiries) > now then", replace: "else" },
     ],
     noticedBy: ["waiters are served"],
   },
@@ -243,7 +243,7 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/count-down-latch.ts",
-        find: '      if (verdict !== "granted") return asked;\n',
+        find: '      if (result !== "granted") return asked;\n',
         replace: "",
       },
     ],
@@ -267,9 +267,9 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/cyclic-barrier.ts",
-        find: 'if (verdict !== "granted" || asked.to !== to) return question();\n      if (passed) return',
+        find: 'if (result !== "granted" || asked.to !== to) return question();\n      if (passed) return',
         replace:
-          'if (passed) return { value: levelOf(passed) };\n      if (verdict !== "granted" || asked.to !== to) return question();\n      if (passed) return',
+          'if (passed) return { value: levelOf(passed) };\n      if (result !== "granted" || asked.to !== to) return question();\n      if (passed) return',
       },
     ],
     noticedBy: ["a barrier waits for all", "generations follow"],

@@ -16,14 +16,14 @@ const longestWord = 20_000;
 /**
  * The way from one process to one server, with everything that the weather does to messages on it.
  *
- * @param verbatim false: through a client in between that sends again what failed, as the Upstash SDK does
+ * @param exactReplies false: through a client in between that sends again what failed, as the Upstash SDK does
  */
 export function link(
   world: World,
   wire: Wire,
   process: Process,
   server: Server,
-  verbatim: boolean,
+  exactReplies: boolean,
 ): Endpoint {
   const { name, dialect } = server;
   const longestDelay = world.keeps("bounded delay") ? 50_000 : Number.POSITIVE_INFINITY;
@@ -123,7 +123,7 @@ export function link(
       return failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
     }
     const request = readRequest(command);
-    const takes = request.operation === "take" || request.operation === "restore";
+    const takes = request.operation === "acquire" || request.operation === "restore";
     const stood = takes ? timeLeft(request) : 0;
     try {
       const reply = server.execute(command);
@@ -135,7 +135,7 @@ export function link(
       }
       const granted = isGranted(request, command, reply);
       wire.executed(process, server, request, granted, copy);
-      if (request.operation === "take" && !granted && request.from === 1) checkRefusal(request, command);
+      if (request.operation === "acquire" && !granted && request.from === 1) checkRefusal(request, command);
       return { reply };
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
@@ -158,7 +158,7 @@ export function link(
     // What was put back is a lock that is held: its release frees it everywhere, whatever its late take was told.
     if (!stands || wire.isRestored(nonceOf(value), server)) return;
     // A plain command cannot tell; it is for where nobody repeats requests.
-    const needs = command[0] === "SET" && verbatim ? (["single execution"] as const) : [];
+    const needs = command[0] === "SET" && exactReplies ? (["single execution"] as const) : [];
     world.violate("refusals are true", `${name} refused ${keys} to ${process.name} because of itself`, needs);
   }
 
@@ -186,7 +186,7 @@ export function link(
       const abandon = () => settle(() => reject(new EndpointError(name, "timeout", "no answer in time")));
       if (signal.aborted) return abandon();
       signal.addEventListener("abort", abandon);
-      let retries = verbatim ? 0 : 2;
+      let retries = exactReplies ? 0 : 2;
       const attempt = () =>
         transmit(
           command,
@@ -212,5 +212,5 @@ export function link(
   }
 
   // Left out, not false: that is how an endpoint of unknown nature looks.
-  return verbatim ? { name, dialect, verbatim, send } : { name, dialect, send };
+  return exactReplies ? { name, dialect, exactReplies, send } : { name, dialect, send };
 }

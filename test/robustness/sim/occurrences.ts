@@ -47,7 +47,7 @@ export const mustOccur: readonly string[] = [
   "latch: NO_QUORUM",
   "ledger accepted",
   "ledger refused",
-  "no quorum",
+  "unavailable",
   "once ran",
   "once threw",
   "once: elsewhere",

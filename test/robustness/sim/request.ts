@@ -9,7 +9,7 @@ import { slotScript } from "../../../src/sync/internal/slots.ts";
 
 /** What a command of the library asks an endpoint for. */
 export interface Request {
-  readonly operation: "take" | "restore" | "renew" | "drop" | "free" | "look" | "announce";
+  readonly operation: "acquire" | "restore" | "extend" | "release" | "free" | "look" | "announce";
   readonly keys: readonly string[];
   /** The whole value, or the pending record. */
   readonly value: string;
@@ -33,15 +33,15 @@ export function readRequest(command: Command): Request {
   const words = command.map(String);
   const name = words[0]!;
   if (name === "SET") {
-    const operation = words.includes("IFEQ") ? "renew" : "take";
+    const operation = words.includes("IFEQ") ? "extend" : "acquire";
     // A take says its value itself; a renewal compares with the one that it replaces.
-    const value = operation === "take" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
+    const value = operation === "acquire" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
     const ttl = Number(words[words.indexOf("PX") + 1]);
     return { operation, keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false, ttl };
   }
   if (name === "DELEX") {
     const value = words[words.indexOf("IFEQ") + 1]!;
-    return { operation: "drop", keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false };
+    return { operation: "release", keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false };
   }
   if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
   const count = Number(words[2]);
@@ -60,7 +60,7 @@ export function readRequest(command: Command): Request {
     value,
     from: Number(from),
     tombstone: names[Number(keyCount)],
-    raises: operation === "renew" && ttl === "0" && count > Number(keyCount),
+    raises: operation === "extend" && ttl === "0" && count > Number(keyCount),
     ttl: Number(ttl),
   };
 }
@@ -71,7 +71,7 @@ function isScript(text: string, { source, sha }: Script): boolean {
 }
 
 function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]): Request {
-  const operation = span === "0" ? "renew" : "take";
+  const operation = span === "0" ? "extend" : "acquire";
   const keys = span === "0" ? slots : slots.slice(0, Number(span));
   return { operation, keys, value, from: 1, tombstone: undefined, raises: false, about: limit! };
 }
@@ -88,12 +88,12 @@ function readMember(names: string[], args: string[]): Request {
     tombstone: tombstones === "0" ? undefined : tombstone,
     raises: false,
     isMember: true,
-    announces: operation === "take" && id ? { key: names.at(-1)!, id } : undefined,
+    announces: operation === "acquire" && id ? { key: names.at(-1)!, id } : undefined,
   };
 }
 
 function readTicket([lock, , , tombstone]: string[], [value = "", , , ttl]: string[]): Request {
-  const operation = ttl === "0" ? "drop" : "take";
+  const operation = ttl === "0" ? "release" : "acquire";
   return { operation, keys: [lock!], value, from: 1, tombstone, raises: false };
 }
 

@@ -23,7 +23,7 @@ export interface Scenario {
   readonly endpoints: number;
   readonly dialects: readonly Dialect[];
   /** By endpoint: whether nobody stands between. */
-  readonly verbatim: readonly boolean[];
+  readonly exactReplies: readonly boolean[];
   readonly processes: number;
   readonly resources: readonly string[];
   /** ms about which ttls are drawn. */
@@ -91,12 +91,12 @@ export function drawScenario(draw: Draw): Scenario {
 }
 
 /** Locks on one endpoint, with nothing wrong but this: anything else would end what is held too soon to show it. */
-function plain({ dialects, verbatim, ...scenario }: Scenario, storm: Weather): Scenario {
+function plain({ dialects, exactReplies, ...scenario }: Scenario, storm: Weather): Scenario {
   return {
     ...scenario,
     endpoints: 1,
     dialects: dialects.slice(0, 1),
-    verbatim: verbatim.slice(0, 1),
+    exactReplies: exactReplies.slice(0, 1),
     work: ["lock"],
     faults: [],
     storm,
@@ -134,7 +134,7 @@ function drawUsual(draw: Draw): Scenario {
   return {
     endpoints,
     dialects: each(() => (dialect === "mixed" ? draw.pick(["redis", "upstash"] as const) : dialect)),
-    verbatim: each(() => !between || draw.chance(0.4)),
+    exactReplies: each(() => !between || draw.chance(0.4)),
     processes: draw.integer(2, draw.chance(0.2) ? 8 : 4),
     resources: draw.chance(0.6) ? ["a"] : ["a", "b{x}"],
     ttl,

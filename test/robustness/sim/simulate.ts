@@ -60,7 +60,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const events = draw.fork();
   const about = theme === "locks" ? drawn : withSynchronizers(drawn, draw.fork(), theme);
   const scenario = repeating(about, without);
-  const repeats = scenario.storm.duplicate > 0 || scenario.verbatim.includes(false);
+  const repeats = scenario.storm.duplicate > 0 || scenario.exactReplies.includes(false);
   const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
     await play(world, scenario);

@@ -77,12 +77,12 @@ export class Wire {
     }
     const trail = this.#trail(process, server, request);
     const completes = command.some((word) => /^[CN]1 /.test(String(word)));
-    if (request.value.startsWith("P1 ") && !completes && request.operation !== "drop") {
+    if (request.value.startsWith("P1 ") && !completes && request.operation !== "release") {
       const nonce = nonceOf(request.value);
       this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, request.ttl ?? 0));
     }
-    if (request.operation === "take" && completes) trail.completed = true;
-    else if (request.operation === "take") {
+    if (request.operation === "acquire" && completes) trail.completed = true;
+    else if (request.operation === "acquire") {
       trail.takes += 1;
       // A good deal less than that: timers fire early, and clocks may be fast.
       // Nor is an answer waited for that comes when what it grants is over.
@@ -96,12 +96,12 @@ export class Wire {
         this.#last.set(`${process.name} ${key}`, nonce);
       }
     } else if (request.raises) trail.raises += 1;
-    else if (request.operation === "renew") trail.renewals += 1;
-    else if (request.operation === "drop") {
+    else if (request.operation === "extend") trail.renewals += 1;
+    else if (request.operation === "release") {
       trail.drops += 1;
       trail.owed = false;
     }
-    if (request.operation === "renew" && completes) trail.completed = true;
+    if (request.operation === "extend" && completes) trail.completed = true;
   }
 
   /** @param copy which execution of the same request it is, the first being 0 */
@@ -110,35 +110,36 @@ export class Wire {
       this.announcements.executed(server, request, granted);
       return;
     }
-    if (request.operation === "drop" && granted) this.announcements.dropped(server, request);
+    if (request.operation === "release" && granted) this.announcements.dropped(server, request);
     const trail = this.#trail(process, server, request);
     if (request.announces) {
       const { key, id } = request.announces;
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
     }
-    if (request.operation === "drop") {
+    if (request.operation === "release") {
       trail.dropped = true;
       trail.standing = false;
       if (request.isMember && granted) trail.wasFreed = true;
     }
-    if (request.operation === "renew" && granted && request.from === 1 && trail.dropped && !trail.standing) {
+    if (request.operation === "extend" && granted && request.from === 1 && trail.dropped && !trail.standing) {
       this.#world.violate(
         "withdrawn stays withdrawn",
         `${server.name} renewed ${request.keys} for ${process.name} after the withdrawal`,
       );
     }
-    if (request.operation === "renew" && granted) {
+    if (request.operation === "extend" && granted) {
       trail.renewed ??= this.#world.now;
       for (const key of request.keys) this.#renewals.set(key, this.#world.now);
     }
     // An owner's take may be granted because the owner holds it already: then this value is nowhere.
-    if (request.operation !== "take" && request.operation !== "restore") return;
+    if (request.operation !== "acquire" && request.operation !== "restore") return;
     if (!granted || request.from > 1) return;
     trail.taken = true;
     trail.standing = true;
     trail.restored ||= request.operation === "restore";
     // Whether or not somebody still waits for it: the request ends by an answer or by its timeout, and then a drop follows.
-    if (request.operation === "take" && copy === 0 && this.#world.now < trail.heardUntil!) trail.owed = true;
+    if (request.operation === "acquire" && copy === 0 && this.#world.now < trail.heardUntil!)
+      trail.owed = true;
     if (trail.dropped && request.tombstone !== undefined && copy === 0) {
       this.#world.violate(
         "withdrawn stays withdrawn",
@@ -154,9 +155,9 @@ export class Wire {
     }
     const trail = this.#trail(process, server, request);
     // Of two drops the later one finds nothing, and either may be the one that is answered first.
-    if (request.operation === "drop") trail[granted ? "freed" : "gone"] = true;
+    if (request.operation === "release") trail[granted ? "freed" : "gone"] = true;
     // What was put back needs no second drop: the release that overtakes the request leaves its tombstone.
-    if (request.operation !== "take") return;
+    if (request.operation !== "acquire") return;
     trail.take = granted;
     if (granted && trail.standing) trail.owed = true;
   }

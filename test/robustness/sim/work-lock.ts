@@ -184,7 +184,7 @@ function handLock(actor: Actor, lock: Lock, invoked: number, listens: boolean): 
 /** A call that got no lock: whether it is told why. */
 function judge(actor: Actor, [resource]: readonly string[], error: unknown): void {
   const held = error === null || error instanceof LockHeldError;
-  actor.world.count(held ? "held" : error instanceof QuorumError ? "no quorum" : "aborted");
+  actor.world.count(held ? "held" : error instanceof QuorumError ? "unavailable" : "aborted");
   judgeRefusal(actor, keyOf("redlock", "lock", resource!), error);
 }
 

@@ -2,7 +2,7 @@ import { LockLostError, QuorumError } from "../../../src/index.ts";
 import { keyOf } from "../../../src/lock/lock-request.ts";
 import { quorumOf } from "../../../src/quorum/round.ts";
 import { stopwatch } from "../../../src/runtime.ts";
-import { type OnceOutcome, once, type Turn } from "../../../src/sync/index.ts";
+import { type OnceContext, type OnceOutcome, once } from "../../../src/sync/index.ts";
 import { type Actor, drawOptions, type Stage } from "./actor.ts";
 import type { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
@@ -42,7 +42,13 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
    *
    * @param transit ms that the call's last request may have been on its way
    */
-  function begin(actor: Actor, turn: Turn, invoked: number, transit: number, length = every): () => void {
+  function begin(
+    actor: Actor,
+    turn: OnceContext,
+    invoked: number,
+    transit: number,
+    length = every,
+  ): () => void {
     const { process } = actor;
     const nonce = wire.lastRound(process, key)!;
     const { first, endpoints } = wire.renewed(nonce);

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fingerprintOf, hashKey } from "../../../src/idempotency/digest.ts";
 import {
+  classifyRecords,
   completeText,
   countOf,
   countText,
-  judge,
   noFingerprint,
   parseRecord,
   pendingText,
@@ -180,7 +180,7 @@ describe("judge", () => {
     ["a pending one beside something else", ["hello", p1], noFingerprint, 3, corrupt],
     ["a mismatch beside something else", ["hello", cOther], mine, 3, mismatch(true)],
   ])("%s", (_what, texts, print, count, expected) => {
-    expect(judge(texts, print, count)).toEqual(expected);
+    expect(classifyRecords(texts, print, count)).toEqual(expected);
   });
 
   test("does not depend on the order of answers", () => {
@@ -192,7 +192,9 @@ describe("judge", () => {
         fc.integer({ min: 1, max: 5 }),
         (given, print, count) => {
           fc.pre(count >= given.length);
-          expect(judge([...given].reverse(), print, count)).toEqual(judge(given, print, count));
+          expect(classifyRecords([...given].reverse(), print, count)).toEqual(
+            classifyRecords(given, print, count),
+          );
         },
       ),
       { seed, numRuns: 2_000 },

@@ -4,10 +4,10 @@ import {
   type AcquireOptions,
   checkAcquire,
   checkResources,
-  handOver,
   type LockOptions,
-  settingsOf,
-  settled,
+  mergeOptions,
+  resolveSettings,
+  runInBackground,
 } from "../../../src/lock/options.ts";
 import { Redlock } from "../../../src/redlock.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
@@ -19,7 +19,7 @@ const longest = 2_147_483_647;
 
 describe("settingsOf", () => {
   test("fills in the defaults", () => {
-    const { endpoints, runtime, pace, onFailure, ...settings } = settingsOf(assembly);
+    const { endpoints, runtime, latency, onFailure, ...settings } = resolveSettings(assembly);
     expect(settings).toEqual({
       ttl: 10_000,
       wait: 5_000,
@@ -44,7 +44,7 @@ describe("settingsOf", () => {
     [{ ttl: 60_000 }, "timeout", 1_000],
     [{ ttl: 200_000_000 }, "fenceRetention", 200_000_000],
   ] as const)("%j makes the default of %s %d", (options, name, value) => {
-    expect(settingsOf(assembly, options)[name]).toBe(value);
+    expect(resolveSettings(assembly, options)[name]).toBe(value);
   });
 
   test.each<[name: keyof LockOptions, value: unknown]>([
@@ -67,7 +67,7 @@ describe("settingsOf", () => {
     ["autoExtend", true],
     ["backoff", { min: 1, max: 2 }],
   ])("accepts %s %s", (name, value) => {
-    expect(settingsOf(assembly, { [name]: value })[name]).toEqual(value);
+    expect(resolveSettings(assembly, { [name]: value })[name]).toEqual(value);
   });
 
   test.each<[name: string, value: unknown, type: new () => Error, shown?: string]>([
@@ -112,7 +112,7 @@ describe("settingsOf", () => {
     ["onEvent", "log", TypeError, '"log"'],
     ["onEvent", {}, TypeError, "object"],
   ])("refuses %s %s", (name, value, type, shown = String(value)) => {
-    const attempt = () => settingsOf(assembly, { [name]: value });
+    const attempt = () => resolveSettings(assembly, { [name]: value });
     expect(attempt).toThrow(type);
     expect(attempt).toThrow(name);
     expect(attempt).toThrow(shown);
@@ -125,23 +125,26 @@ describe("settingsOf", () => {
       { ttl: 30_000, wait: undefined },
       { ttl: undefined },
     ];
-    expect(settingsOf(assembly, ...layers)).toMatchObject({ ttl: 30_000, wait: 1 });
-    for (const name of Object.keys(settingsOf(assembly))) {
-      expect(settingsOf(assembly, { [name]: undefined })).toMatchObject({ ttl: 10_000, prefix: "redlock" });
+    expect(resolveSettings(assembly, ...layers)).toMatchObject({ ttl: 30_000, wait: 1 });
+    for (const name of Object.keys(resolveSettings(assembly))) {
+      expect(resolveSettings(assembly, { [name]: undefined })).toMatchObject({
+        ttl: 10_000,
+        prefix: "redlock",
+      });
     }
   });
 
   test("a message repeats no more than the beginning of a long text", () => {
-    const attempt = () => settingsOf(assembly, { ttl: "x".repeat(10_000) as never });
+    const attempt = () => resolveSettings(assembly, { ttl: "x".repeat(10_000) as never });
     expect(attempt).toThrow(/^.{1,200}$/s);
   });
 
   test("onFailure tells the hook which endpoint failed", () => {
     const onEvent = vi.fn();
     const error = new EndpointError("eu", "timeout", "no answer");
-    settingsOf(assembly, { onEvent }).onFailure?.(error);
+    resolveSettings(assembly, { onEvent }).onFailure?.(error);
     expect(onEvent.mock.calls).toEqual([[{ type: "endpointError", endpoint: "eu", error }]]);
-    const { onFailure } = settingsOf(assembly, {
+    const { onFailure } = resolveSettings(assembly, {
       onEvent() {
         throw new Error("the hook's own");
       },
@@ -153,7 +156,7 @@ describe("settingsOf", () => {
 describe("settled", () => {
   test("is a new object without what is undefined", () => {
     const first = { a: 1, b: undefined };
-    const result = settled<{ a?: number; b?: number | undefined; c?: null }>(first, { c: null });
+    const result = mergeOptions<{ a?: number; b?: number | undefined; c?: null }>(first, { c: null });
     expect(Object.entries(result)).toEqual([
       ["a", 1],
       ["c", null],
@@ -241,28 +244,28 @@ describe("handOver", () => {
       },
     });
     for (const waitUntil of [failing, hostile, { waitUntil: failing }, () => undefined]) {
-      const settings = settingsOf(assembly, { waitUntil: waitUntil as () => void });
-      expect(handOver(settings, Promise.resolve())).toBe(true);
-      expect(handOver(settings, Promise.reject(new Error("failed work")))).toBe(true);
+      const settings = resolveSettings(assembly, { waitUntil: waitUntil as () => void });
+      expect(runInBackground(settings, Promise.resolve())).toBe(true);
+      expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
     }
   });
 
   test("hands over a promise that never rejects", async () => {
     const handed: Promise<unknown>[] = [];
-    const settings = settingsOf(assembly, { waitUntil: (work) => handed.push(work) });
-    expect(handOver(settings, Promise.reject(new Error("failed work")))).toBe(true);
+    const settings = resolveSettings(assembly, { waitUntil: (work) => handed.push(work) });
+    expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
     await expect(handed[0]).resolves.toBe(undefined);
   });
 
   const work = Promise.resolve();
 
   test("is false without anybody to take it", () => {
-    expect(handOver(settingsOf(assembly), work)).toBe(false);
+    expect(runInBackground(resolveSettings(assembly), work)).toBe(false);
   });
 
   test("calls a function with the work alone", () => {
     const waitUntil = vi.fn();
-    expect(handOver(settingsOf(assembly, { waitUntil }), work)).toBe(true);
+    expect(runInBackground(resolveSettings(assembly, { waitUntil }), work)).toBe(true);
     expect(waitUntil.mock.calls).toEqual([[work]]);
   });
 
@@ -274,7 +277,7 @@ describe("handOver", () => {
         this.#taken.push(promise);
       }
     }
-    expect(handOver(settingsOf(assembly, { waitUntil: new Context() }), work)).toBe(true);
+    expect(runInBackground(resolveSettings(assembly, { waitUntil: new Context() }), work)).toBe(true);
     expect(taken).toEqual([work]);
   });
 
@@ -282,7 +285,7 @@ describe("handOver", () => {
     const waitUntil = () => {
       throw new TypeError("Illegal invocation");
     };
-    expect(handOver(settingsOf(assembly, { waitUntil }), work)).toBe(false);
+    expect(runInBackground(resolveSettings(assembly, { waitUntil }), work)).toBe(false);
   });
 });
 

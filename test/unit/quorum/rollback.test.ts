@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
-import { type LockOptions, settingsOf } from "../../../src/lock/options.ts";
-import { withdraw } from "../../../src/quorum/rollback.ts";
-import { type Answer, ask, unlessAborted } from "../../../src/quorum/round.ts";
+import { type LockOptions, resolveSettings } from "../../../src/lock/options.ts";
+import { rollback } from "../../../src/quorum/rollback.ts";
+import { type Answer, runRound, unlessAborted } from "../../../src/quorum/round.ts";
 import type { Call } from "../../../src/redis/register.ts";
 import { type Gate, gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -21,7 +21,7 @@ function rig(options: LockOptions = {}, { obeys = false, cutsShort = false } = {
     dialect: "redis",
     send: () => Promise.reject(new Error("not used")),
   }));
-  const settings = settingsOf({ endpoints, runtime }, { timeout: 100, ...options });
+  const settings = resolveSettings({ endpoints, runtime }, { timeout: 100, ...options });
   const replies = new Map<string, Gate<Reply>>(names.map((name) => [name, gate<Reply>()]));
   const perform = async ({ endpoint, signal }: Call): Promise<Answer> => {
     // Without an answer a request ends with its signal.
@@ -32,7 +32,7 @@ function rig(options: LockOptions = {}, { obeys = false, cutsShort = false } = {
     if (reply instanceof EndpointError) throw reply;
     return { outcome: reply };
   };
-  const taken = ask(settings, 100, perform, { requests: 0, commands: 0 }, cutsShort);
+  const taken = runRound(settings, 100, perform, { requests: 0, commands: 0 }, cutsShort);
   const drops: string[] = [];
   const drop = async ({ endpoint }: { endpoint: Endpoint }): Promise<Answer> => {
     drops.push(endpoint.name);
@@ -49,7 +49,7 @@ describe("withdraw", () => {
     answer("b", "held");
     answer("c", "lost");
     await taken.done;
-    const round = withdraw(settings, taken, drop);
+    const round = rollback(settings, taken, drop);
     await runtime.advance(0);
     expect(drops).toEqual(["a"]);
     await round.done;
@@ -64,13 +64,13 @@ describe("withdraw", () => {
     answer("b", "held");
     answer("c", "held");
     await taken.done;
-    await withdraw(settings, taken, drop, true).done;
+    await rollback(settings, taken, drop, true).done;
     expect(drops.sort()).toEqual(["a", "b", "c"]);
   });
 
   test("drops everywhere without a round, as after a hand-over", async () => {
     const { settings, drops, drop } = rig();
-    await withdraw(settings, undefined, drop).done;
+    await rollback(settings, undefined, drop).done;
     expect(drops).toEqual(["a", "b", "c"]);
   });
 
@@ -78,8 +78,8 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     answer("a", "granted");
     answer("b", "granted");
-    await taken.verdict;
-    withdraw(settings, taken, drop);
+    await taken.result;
+    rollback(settings, taken, drop);
     await runtime.advance(20);
     expect(drops).toEqual(["a", "b"]);
     answer("c", "granted");
@@ -93,8 +93,8 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     answer("a", "granted");
     answer("b", "granted");
-    await taken.verdict;
-    withdraw(settings, taken, drop);
+    await taken.result;
+    rollback(settings, taken, drop);
     answer("c", "held");
     await runtime.advance(1_000);
     expect(drops).toEqual(["a", "b"]);
@@ -104,8 +104,8 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     answer("a", "held");
     answer("b", "held");
-    await taken.verdict;
-    withdraw(settings, taken, drop);
+    await taken.result;
+    rollback(settings, taken, drop);
     await runtime.advance(25); // a quarter of the timeout
     expect(drops).toEqual(["c"]);
     await runtime.advance(500); // by now it has timed out
@@ -127,8 +127,8 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     answer("a", "held");
     answer("b", "held");
-    await taken.verdict;
-    withdraw(settings, taken, drop);
+    await taken.result;
+    rollback(settings, taken, drop);
     await runtime.advance(30);
     answer("c", reply);
     await runtime.advance(1_000);
@@ -141,7 +141,7 @@ describe("withdraw", () => {
     const verdict = unlessAborted(taken, controller.signal);
     controller.abort();
     expect(await verdict).toBe(undefined);
-    withdraw(settings, taken, drop);
+    rollback(settings, taken, drop);
     await runtime.advance(20);
     expect(drops).toEqual([]);
     answer("a", "granted");
@@ -161,8 +161,8 @@ describe("withdraw", () => {
     answer("a", "held");
     answer("b", "granted");
     await runtime.advance(50);
-    expect(await taken.verdict).toBe("no quorum"); // cut short
-    withdraw(settings, taken, drop);
+    expect(await taken.result).toBe("unavailable"); // cut short
+    rollback(settings, taken, drop);
     await runtime.advance(0);
     expect(drops).toEqual(["b"]);
     await runtime.advance(25);
@@ -183,8 +183,8 @@ describe("withdraw", () => {
     );
     answer("a", "held");
     answer("b", "held");
-    await taken.verdict;
-    const { done } = withdraw({ ...settings, goesOn: () => true }, taken, drop);
+    await taken.result;
+    const { done } = rollback({ ...settings, goesOn: () => true }, taken, drop);
     await runtime.advance(25);
     await done;
     await runtime.advance(74);
@@ -199,8 +199,8 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     answer("a", "held");
     answer("b", "held");
-    await taken.verdict;
-    withdraw({ ...settings, goesOn: () => true }, taken, drop);
+    await taken.result;
+    rollback({ ...settings, goesOn: () => true }, taken, drop);
     await runtime.advance(99);
     expect(drops).toEqual([]);
     await runtime.advance(100);
@@ -214,9 +214,9 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     answer("a", "held");
     answer("b", "held");
-    await taken.verdict;
+    await taken.result;
     let goesOn = true;
-    withdraw({ ...settings, goesOn: () => goesOn }, taken, drop);
+    rollback({ ...settings, goesOn: () => goesOn }, taken, drop);
     await runtime.advance(24);
     goesOn = false;
     await runtime.advance(1);
@@ -227,7 +227,7 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     await runtime.advance(100);
     await taken.done;
-    withdraw(settings, taken, drop);
+    rollback(settings, taken, drop);
     await runtime.advance(0);
     expect(drops).toEqual(["a", "b", "c"]);
     answer("a", "granted");
@@ -241,7 +241,7 @@ describe("withdraw", () => {
     const { runtime, settings, taken, drops, drop, answer } = rig();
     for (const name of ["a", "b", "c"]) answer(name, network);
     await taken.done;
-    withdraw(settings, taken, drop);
+    rollback(settings, taken, drop);
     await runtime.advance(1_000);
     expect(drops).toEqual(["a", "b", "c"]);
   });
@@ -250,7 +250,7 @@ describe("withdraw", () => {
     const handed: Promise<unknown>[] = [];
     const { runtime, settings, taken, drops, drop, answer } = rig({ waitUntil: (work) => handed.push(work) });
     await runtime.advance(100);
-    withdraw(settings, taken, drop);
+    rollback(settings, taken, drop);
     await runtime.advance(0);
     expect(handed).toHaveLength(3);
     for (const name of ["a", "b", "c"]) answer(name, "granted");
@@ -265,9 +265,9 @@ describe("withdraw", () => {
     });
     for (const name of ["a", "b", "c"]) answer(name, "granted");
     await taken.done;
-    await withdraw(settings, taken, () => Promise.reject(network)).done;
+    await rollback(settings, taken, () => Promise.reject(network)).done;
     expect(failing).toEqual([]);
-    await withdraw(settings, taken, () => Promise.reject(network), true).done;
+    await rollback(settings, taken, () => Promise.reject(network), true).done;
     expect(failing).toHaveLength(3);
   });
 });

@@ -2,7 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
-import { type Answer, ask, quorumOf, tally, unlessAborted, type Verdict } from "../../../src/quorum/round.ts";
+import {
+  type Answer,
+  quorumOf,
+  type RoundResult,
+  runRound,
+  tally,
+  unlessAborted,
+} from "../../../src/quorum/round.ts";
 import type { Call } from "../../../src/redis/register.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -33,15 +40,15 @@ describe("quorumOf", () => {
 
 describe("tally", () => {
   /** What all answers together mean, from the definition. */
-  function meaning(granted: number, refused: number, count: number): Verdict {
+  function meaning(granted: number, refused: number, count: number): RoundResult {
     if (granted > count / 2) return "granted";
     // Even if every endpoint that failed had granted, there would have been no quorum.
-    return count - refused <= count / 2 ? "refused" : "no quorum";
+    return count - refused <= count / 2 ? "refused" : "unavailable";
   }
 
   /** Every verdict that the pending answers can still lead to. */
-  function possible(granted: number, refused: number, pending: number, count: number): Set<Verdict> {
-    const verdicts = new Set<Verdict>();
+  function possible(granted: number, refused: number, pending: number, count: number): Set<RoundResult> {
+    const verdicts = new Set<RoundResult>();
     for (let more = 0; more <= pending; more += 1) {
       for (let less = 0; more + less <= pending; less += 1) {
         verdicts.add(meaning(granted + more, refused + less, count));
@@ -70,7 +77,7 @@ describe("tally", () => {
     fc.assert(
       fc.property(fc.array(answer, { minLength: 1, maxLength: 9 }), (answers) => {
         const count = answers.length;
-        const said = new Set<Verdict>();
+        const said = new Set<RoundResult>();
         const of = (kind: string, until: number) => answers.slice(0, until).filter((a) => a === kind).length;
         for (let arrived = 0; arrived <= count; arrived += 1) {
           const verdict = tally(of("granted", arrived), of("refused", arrived), count - arrived, count);
@@ -85,7 +92,7 @@ describe("tally", () => {
 });
 
 /** Endpoints whose answers the test gives. */
-function rig(count: number, { cutsShort = false, pace = new Map<string, number>(), timeout = 100 } = {}) {
+function rig(count: number, { cutsShort = false, latency = new Map<string, number>(), timeout = 100 } = {}) {
   const runtime = steppingRuntime();
   const replies = Array.from({ length: count }, () => gate<Answer | Error>());
   const signals: AbortSignal[] = [];
@@ -103,10 +110,10 @@ function rig(count: number, { cutsShort = false, pace = new Map<string, number>(
     return reply;
   };
   const spent = { requests: 0, commands: 0 };
-  const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, pace.get(endpoint.name)!] as const]));
+  const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, latency.get(endpoint.name)!] as const]));
   for (const [endpoint, ms] of known) if (ms === undefined) known.delete(endpoint);
-  const assembly = { endpoints, runtime, onFailure, pace: known };
-  const round = ask(assembly, timeout, perform, spent, cutsShort);
+  const assembly = { endpoints, runtime, onFailure, latency: known };
+  const round = runRound(assembly, timeout, perform, spent, cutsShort);
   const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
@@ -124,7 +131,7 @@ describe("ask", () => {
     const { round, answer, runtime } = rig(3);
     answer(2, "granted");
     answer(0, "granted");
-    expect(await round.verdict).toBe("granted");
+    expect(await round.result).toBe("granted");
     expect(round.votes()).toEqual([
       { endpoint: "e0", outcome: "granted" },
       { endpoint: "e1", outcome: "pending" },
@@ -144,12 +151,12 @@ describe("ask", () => {
 
   test.each([
     [2, ["granted", "held"], "refused"],
-    [2, ["granted", "error"], "no quorum"],
+    [2, ["granted", "error"], "unavailable"],
     [4, ["granted", "granted", "held", "held"], "refused"],
-    [4, ["granted", "granted", "held", "error"], "no quorum"],
+    [4, ["granted", "granted", "held", "error"], "unavailable"],
     [3, ["lost", "lost"], "refused"],
-    [3, ["held", "error", "error"], "no quorum"],
-    [3, ["error", "error", "granted"], "no quorum"],
+    [3, ["held", "error", "error"], "unavailable"],
+    [3, ["error", "error", "granted"], "unavailable"],
     [5, ["error", "error", "granted", "granted", "granted"], "granted"],
   ] as const)("of %i that say %j is %s", async (count, outcomes, verdict) => {
     const { round, answer, fail } = rig(count);
@@ -157,7 +164,7 @@ describe("ask", () => {
       if (outcome === "error") fail(index, down);
       else answer(index, outcome);
     }
-    expect(await round.verdict).toBe(verdict);
+    expect(await round.result).toBe(verdict);
   });
 
   test("times out endpoints that ignore their signal", async () => {
@@ -166,7 +173,7 @@ describe("ask", () => {
     await runtime.advance(99);
     expect(signals.some(({ aborted }) => aborted)).toBe(false);
     await runtime.advance(1);
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
     await round.done;
     expect(signals.every(({ aborted }) => aborted)).toBe(true);
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
@@ -177,11 +184,11 @@ describe("ask", () => {
   test("an answer after the timeout changes nothing but is known to its request", async () => {
     const { runtime, round, answer } = rig(1);
     await runtime.advance(100);
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
     answer(0, "granted");
     expect(await round.requests[0]).toEqual({ outcome: "granted" });
     expect(round.votes()[0]).toMatchObject({ outcome: "error" });
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
   });
 
   test("a round that is cut short hears the answers that come later", async () => {
@@ -189,13 +196,13 @@ describe("ask", () => {
     answer(0, "granted");
     answer(1, "held");
     await runtime.advance(60);
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
     await round.done;
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "held", "pending", "pending"]);
     expect(signals.some(({ aborted }) => aborted)).toBe(false);
     answer(2, "granted");
     expect(await round.requests[2]).toEqual({ outcome: "granted" });
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
     expect(onFailure).not.toHaveBeenCalled();
     await runtime.advance(40);
     expect(signals.every(({ aborted }) => aborted)).toBe(true);
@@ -219,7 +226,7 @@ describe("ask", () => {
 
   test("what an endpoint throws may be anything", async () => {
     const { endpoints, runtime } = rig(1);
-    const round = ask({ endpoints, runtime }, 100, () => Promise.reject("text"));
+    const round = runRound({ endpoints, runtime }, 100, () => Promise.reject("text"));
     await round.done;
     expect(round.votes()[0]!.cause).toMatchObject({ kind: "malformed", message: "e0: text" });
   });
@@ -233,10 +240,10 @@ describe("ask", () => {
   test("adds what it spends to what was spent before", async () => {
     const { endpoints, runtime } = rig(2);
     const spent = { requests: 10, commands: 20 };
-    const round = ask(
+    const round = runRound(
       { endpoints, runtime },
       100,
-      async ({ spent: own }): Promise<Answer> => {
+      async ({ cost: own }): Promise<Answer> => {
         own.requests += 1;
         own.commands += 3;
         return { outcome: "granted" };
@@ -244,7 +251,7 @@ describe("ask", () => {
       spent,
     );
     await round.done;
-    expect(round.spent).toBe(spent);
+    expect(round.cost).toBe(spent);
     expect(spent).toEqual({ requests: 12, commands: 26 });
   });
 
@@ -266,7 +273,7 @@ describe("ask", () => {
         await runtime.advance(200);
         const counted = behaviours.map(({ kind, at }) => (at + 0.5 < 100 ? kind : "silent"));
         const of = (...kinds: string[]) => counted.filter((kind) => kinds.includes(kind)).length;
-        expect(await round.verdict).toBe(tally(of("granted"), of("held", "lost"), 0, behaviours.length));
+        expect(await round.result).toBe(tally(of("granted"), of("held", "lost"), 0, behaviours.length));
         await round.done;
         expect(onFailure).toHaveBeenCalledTimes(of("error", "silent"));
         expect(round.votes().map(({ outcome }) => outcome)).toEqual(
@@ -281,21 +288,21 @@ describe("ask", () => {
 
 describe("a round that may be cut short", () => {
   /** ms after which the verdict falls, with a grant and a refusal in after 10 ms and the others silent. */
-  async function cutAfter(count: number, pace: Record<string, number>, timeout = 1_000): Promise<number> {
+  async function cutAfter(count: number, latency: Record<string, number>, timeout = 1_000): Promise<number> {
     const { round, answer, runtime } = rig(count, {
       cutsShort: true,
-      pace: new Map(Object.entries(pace)),
+      latency: new Map(Object.entries(latency)),
       timeout,
     });
     await runtime.advance(10);
     answer(0, "granted");
     answer(1, "held");
     let at: number | undefined;
-    void round.verdict.then(() => {
+    void round.result.then(() => {
       at = round.elapsed();
     });
     await runtime.advance(2 * timeout);
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
     return at!;
   }
 
@@ -306,8 +313,8 @@ describe("a round that may be cut short", () => {
     ["it was not heard the last time", { e2: 0 }, 10],
     ["it is near", { e2: 5 }, 50],
     ["it is further than the timeout", { e2: 900 }, 1_000],
-  ])("waits for the others as long as their answers take: %s", async (_what, pace, ms) => {
-    expect(await cutAfter(3, pace)).toBeCloseTo(ms, 5);
+  ])("waits for the others as long as their answers take: %s", async (_what, latency, ms) => {
+    expect(await cutAfter(3, latency)).toBeCloseTo(ms, 5);
   });
 
   test("waits for those that answer although another is silent", async () => {
@@ -319,16 +326,16 @@ describe("a round that may be cut short", () => {
     answer(0, outcome);
     await runtime.advance(99);
     answer(2, outcome);
-    expect(await round.verdict).toBe(outcome === "granted" ? "granted" : "refused");
+    expect(await round.result).toBe(outcome === "granted" ? "granted" : "refused");
   });
 
   test("hears everybody out where it is the last", async () => {
-    const { round, answer, runtime } = rig(3, { pace: new Map([["e2", 0]]) });
+    const { round, answer, runtime } = rig(3, { latency: new Map([["e2", 0]]) });
     answer(0, "granted");
     answer(1, "held");
     await runtime.advance(99);
     answer(2, "held");
-    expect(await round.verdict).toBe("refused");
+    expect(await round.result).toBe("refused");
   });
 });
 
@@ -339,7 +346,7 @@ describe("what a round learns", () => {
     answer(0, "granted");
     answer(1, "held");
     await runtime.advance(60);
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
     expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 0 });
     answer(2, "granted");
     await runtime.advance(0);
@@ -347,7 +354,7 @@ describe("what a round learns", () => {
   });
 
   test("forgets a late answer after a few", async () => {
-    const { answer, learnt, runtime } = rig(2, { pace: new Map([["e0", 80]]) });
+    const { answer, learnt, runtime } = rig(2, { latency: new Map([["e0", 80]]) });
     await runtime.advance(10);
     answer(0, "granted");
     answer(1, "granted");
@@ -356,27 +363,27 @@ describe("what a round learns", () => {
   });
 
   test("is who was silent, and who failed is not", async () => {
-    const { fail, runtime, learnt } = rig(2, { pace: new Map([["e1", 5]]) });
+    const { fail, runtime, learnt } = rig(2, { latency: new Map([["e1", 5]]) });
     fail(0, down);
     await runtime.advance(100);
     expect(learnt()).toEqual({ e1: 0 });
   });
 
   test("is nothing of a clock that jumps", async () => {
-    const { runtime, answer, learnt, round } = rig(3, { cutsShort: true, pace: new Map([["e1", 40]]) });
+    const { runtime, answer, learnt, round } = rig(3, { cutsShort: true, latency: new Map([["e1", 40]]) });
     const timer = vi.spyOn(runtime, "timer");
     runtime.wallOffset = 5_000 * 3_600_000;
     answer(0, "granted");
     answer(1, "held");
     await runtime.advance(0);
     expect(learnt()).toEqual({ e1: 40, e2: 0 });
-    expect(await round.verdict).toBe("no quorum");
+    expect(await round.result).toBe("unavailable");
     expect(timer.mock.calls.map(([ms]) => ms)).toEqual([0]);
   });
 
   test("no timer is longer than the timeout, and so than platforms keep", async () => {
     const timeout = 2_147_483_647;
-    const { runtime, answer } = rig(3, { cutsShort: true, timeout, pace: new Map([["e2", timeout]]) });
+    const { runtime, answer } = rig(3, { cutsShort: true, timeout, latency: new Map([["e2", timeout]]) });
     const timer = vi.spyOn(runtime, "timer");
     answer(0, "held");
     answer(1, "granted");

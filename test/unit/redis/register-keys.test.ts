@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  acquiredRegister,
   heldRegister,
   holderOf,
   keyOf,
-  newGrant,
-  takenRegister,
-  withdrawnRegister,
+  newLockRequest,
+  rollbackRegister,
 } from "../../../src/lock/lock-request.ts";
 import { randomToken, systemRuntime, tokenLength } from "../../../src/runtime.ts";
 import { slotOf } from "../../support/cluster-slot.ts";
@@ -103,14 +103,14 @@ describe("grants", () => {
   const nonce = randomToken(systemRuntime);
 
   test("newGrant has a nonce of its own each time", () => {
-    const nonces = Array.from({ length: 100 }, () => newGrant(systemRuntime, request).nonce);
+    const nonces = Array.from({ length: 100 }, () => newLockRequest(systemRuntime, request).nonce);
     expect(new Set(nonces).size).toBe(100);
   });
 
   test("a single resource without owner and fence is plain: no tombstone, whole values", () => {
     const grant = { ...request, resources: ["a"], nonce };
-    expect(takenRegister(grant)).toEqual({ keys: ["p:lock:{a}"], value: nonce, from: 1 });
-    expect(withdrawnRegister(grant)).toEqual(takenRegister(grant));
+    expect(acquiredRegister(grant)).toEqual({ keys: ["p:lock:{a}"], value: nonce, from: 1 });
+    expect(rollbackRegister(grant)).toEqual(acquiredRegister(grant));
   });
 
   test.each([
@@ -119,11 +119,11 @@ describe("grants", () => {
     ["fencing", { resources: ["a"], fenceRetention: 1_000 }],
   ])("%s have a tombstone for this very round, and counters", (_what, change) => {
     const grant = { ...request, ...change, nonce };
-    const register = takenRegister(grant);
+    const register = acquiredRegister(grant);
     expect(register.tombstone).toBe(`p:void:{a}:${nonce}`);
     expect(register.counters).toEqual(grant.resources.map((name) => `p:fence:{${name}}`));
     // Exactly what the round took, not what its owner holds by another handle.
-    expect(withdrawnRegister(grant)).toEqual({ ...register, from: 1 });
+    expect(rollbackRegister(grant)).toEqual({ ...register, from: 1 });
   });
 
   test("an owner is compared without the nonce", () => {

@@ -2,16 +2,16 @@ import { describe, expect, test } from "vitest";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
+  acquire,
+  acquireOrRead,
   type Call,
-  drop,
+  extend,
   type Register,
   type RegisterAnswer,
-  raise,
-  renew,
+  raiseFence,
+  release,
   runScript,
   send,
-  take,
-  takeOrRead,
 } from "../../../src/redis/register.ts";
 import { registerScript, upstashFlag } from "../../../src/redis/register-script.ts";
 
@@ -20,13 +20,13 @@ const full: Register = { keys: ["k1", "k2"], value: "tv", tombstone: "void", cou
 const redisError = (message: string) => new EndpointError("e", "redis", message);
 
 /** A call to an endpoint that gives `replies` in turn. */
-function rig(replies: unknown[], { dialect = "upstash" as Dialect, verbatim = true } = {}) {
+function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies = true } = {}) {
   const sent: Command[] = [];
   const call: Call = {
     endpoint: {
       name: "e",
       dialect,
-      verbatim,
+      exactReplies,
       async send(command) {
         sent.push(command);
         const reply = replies.shift();
@@ -35,7 +35,7 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, verbatim = tr
       },
     },
     signal: new AbortController().signal,
-    spent: { requests: 0, commands: 0 },
+    cost: { requests: 0, commands: 0 },
   };
   return { call, sent };
 }
@@ -53,8 +53,8 @@ describe("commands", () => {
   const compareAndSet = ["SET", "k", "tw", "IFEQ", "tv", "PX", 50];
   const rows: [what: string, perform: Operation, command: Command, replies: [unknown, object][]][] = [
     [
-      "take",
-      (call) => take(call, plain, 50),
+      "acquire",
+      (call) => acquire(call, plain, 50),
       ["SET", "k", "tv", "NX", "PX", 50],
       [
         ["OK", { outcome: "granted" }],
@@ -63,7 +63,7 @@ describe("commands", () => {
     ],
     [
       "takeOrRead",
-      (call) => takeOrRead(call, plain, 50),
+      (call) => acquireOrRead(call, plain, 50),
       ["SET", "k", "tv", "NX", "GET", "PX", 50],
       [
         [null, { outcome: "granted" }],
@@ -73,8 +73,8 @@ describe("commands", () => {
       ],
     ],
     [
-      "renew",
-      (call) => renew(call, plain, 50),
+      "extend",
+      (call) => extend(call, plain, 50),
       ["SET", "k", "tv", "IFEQ", "tv", "PX", 50],
       [
         ["OK", { outcome: "granted" }],
@@ -83,13 +83,13 @@ describe("commands", () => {
     ],
     [
       "renew with a new value",
-      (call) => renew(call, plain, 50, "tw"),
+      (call) => extend(call, plain, 50, "tw"),
       compareAndSet,
       [["OK", { outcome: "granted" }]],
     ],
     [
-      "drop",
-      (call) => drop(call, plain),
+      "release",
+      (call) => release(call, plain),
       ["DELEX", "k", "IFEQ", "tv"],
       [
         [1, { outcome: "granted" }],
@@ -103,7 +103,7 @@ describe("commands", () => {
       const { call, sent } = rig([reply]);
       expect(await perform(call)).toEqual(expected);
       expect(sent).toEqual([command]);
-      expect(call.spent).toEqual({ requests: 1, commands: 1 });
+      expect(call.cost).toEqual({ requests: 1, commands: 1 });
     });
 
     test("a reply that means nothing is no vote", async () => {
@@ -115,10 +115,10 @@ describe("commands", () => {
 
   test("takeOrRead falls back to the script where Redis does not know NX with GET", async () => {
     const { call, sent } = rig([redisError("ERR syntax error"), ["tv", "0"]], { dialect: "redis" });
-    expect(await takeOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
-    expect(sent[1]).toEqual(evalsha("redis", ["k"], "take", "tv", 1, 1, 50, "tv", 0, 0));
+    expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
+    expect(sent[1]).toEqual(evalsha("redis", ["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0));
     const failing = rig([redisError("OOM command not allowed")]);
-    await expect(takeOrRead(failing.call, plain, 50)).rejects.toThrow("OOM");
+    await expect(acquireOrRead(failing.call, plain, 50)).rejects.toThrow("OOM");
     expect(failing.sent).toHaveLength(1);
   });
 });
@@ -127,9 +127,9 @@ describe("scripts", () => {
   const granted = { outcome: "granted" };
 
   test.each<[what: string, perform: (call: Call) => Promise<RegisterAnswer>, keys: string[], args: Command]>([
-    ["renew", (call) => renew(call, plain, 50, "tw"), ["k"], ["renew", "tv", 1, 1, 50, "tw", 0, 0]],
-    ["drop", (call) => drop(call, plain), ["k"], ["drop", "tv", 1, 1, 0, "", 0, 0]],
-    ["look", (call) => renew(call, plain, 0), ["k"], ["renew", "tv", 1, 1, 0, "tv", 0, 0]],
+    ["extend", (call) => extend(call, plain, 50, "tw"), ["k"], ["extend", "tv", 1, 1, 50, "tw", 0, 0]],
+    ["release", (call) => release(call, plain), ["k"], ["release", "tv", 1, 1, 0, "", 0, 0]],
+    ["look", (call) => extend(call, plain, 0), ["k"], ["extend", "tv", 1, 1, 0, "tv", 0, 0]],
   ])("do %s in the redis dialect", async (_what, perform, keys, args) => {
     const { call, sent } = rig([["tv", "0"]], { dialect: "redis" });
     expect(await perform(call)).toEqual(granted);
@@ -137,8 +137,8 @@ describe("scripts", () => {
   });
 
   test("do everything where replies are not the server's own", async () => {
-    for (const perform of [take, takeOrRead, renew, drop]) {
-      const { call, sent } = rig([["tv", "0"]], { verbatim: false });
+    for (const perform of [acquire, acquireOrRead, extend, release]) {
+      const { call, sent } = rig([["tv", "0"]], { exactReplies: false });
       expect(await perform(call, plain, 50)).toEqual(granted);
       expect(sent[0]![0]).toBe("EVALSHA");
     }
@@ -147,32 +147,32 @@ describe("scripts", () => {
   test("name keys, tombstone and counters, in this order", async () => {
     const { call, sent } = rig([["tv", "1700"]]);
     const fencing = { least: 1_700, retention: 9_000 };
-    expect(await take(call, full, 50, fencing)).toEqual({ outcome: "granted", fence: 1_700 });
+    expect(await acquire(call, full, 50, fencing)).toEqual({ outcome: "granted", fence: 1_700 });
     const keys = ["k1", "k2", "void", "f1", "f2"];
-    expect(sent).toEqual([evalsha("upstash", keys, "take", "tv", 1, 2, 50, "tv", 1_700, 9_000)]);
+    expect(sent).toEqual([evalsha("upstash", keys, "acquire", "tv", 1, 2, 50, "tv", 1_700, 9_000)]);
     // The script, what it reads, the clock, and what it writes: two keys and two counters.
-    expect(call.spent).toEqual({ requests: 1, commands: 7 });
+    expect(call.cost).toEqual({ requests: 1, commands: 7 });
   });
 
   test("raise counters without touching the keys", async () => {
     const { call, sent } = rig([["tv", "1800"]]);
-    const answer = await raise(call, full, { least: 1_800, retention: 9_000 });
+    const answer = await raiseFence(call, full, { least: 1_800, retention: 9_000 });
     expect(answer).toEqual({ outcome: "granted", fence: 1_800 });
-    expect(sent[0]!.slice(8)).toEqual(["renew", "tv", 1, 2, 0, "tv", 1_800, 9_000]);
+    expect(sent[0]!.slice(8)).toEqual(["extend", "tv", 1, 2, 0, "tv", 1_800, 9_000]);
   });
 
   test("tell what stands in the way", async () => {
     const { call } = rig([[0, 320, "tother"]]);
-    expect(await take(call, full, 50)).toEqual({ outcome: "held", retryAfter: 320, other: "tother" });
+    expect(await acquire(call, full, 50)).toEqual({ outcome: "held", retryAfter: 320, other: "tother" });
     const lost = rig([[0, -3, ""]], { dialect: "redis" });
-    expect(await renew(lost.call, plain, 50)).toEqual({ outcome: "lost" });
+    expect(await extend(lost.call, plain, 50)).toEqual({ outcome: "lost" });
   });
 
   test.each([["OK"], [null], [1], [["someone else's", "0"]], [[]], [[1]], [["0", 5]]])(
     "believe nobody who does not echo the value: %j",
     async (reply) => {
       const { call } = rig([reply], { dialect: "redis" });
-      await expect(renew(call, plain, 50)).rejects.toThrow(/unexpected reply/);
+      await expect(extend(call, plain, 50)).rejects.toThrow(/unexpected reply/);
     },
   );
 
@@ -180,7 +180,7 @@ describe("scripts", () => {
     "refuse %s as a fence",
     async (fence) => {
       const { call } = rig([["tv", fence]]);
-      await expect(take(call, full, 50, { least: 1, retention: 9_000 })).rejects.toThrow(/fence/);
+      await expect(acquire(call, full, 50, { least: 1, retention: 9_000 })).rejects.toThrow(/fence/);
     },
   );
 });
@@ -194,7 +194,7 @@ describe("runScript", () => {
       ["EVALSHA", registerScript.sha[dialect], 1, "k", 1],
       ["EVAL", text, 1, "k", 1],
     ]);
-    expect(call.spent).toEqual({ requests: 2, commands: 2 });
+    expect(call.cost).toEqual({ requests: 2, commands: 2 });
   });
 
   test("sends nothing again after any other failure: it may have been executed", async () => {
@@ -207,5 +207,5 @@ describe("runScript", () => {
 test("send counts what it sends, also when it fails", async () => {
   const { call } = rig([new EndpointError("e", "network", "reset")]);
   await expect(send(call, ["PING"])).rejects.toThrow("reset");
-  expect(call.spent).toEqual({ requests: 1, commands: 1 });
+  expect(call.cost).toEqual({ requests: 1, commands: 1 });
 });

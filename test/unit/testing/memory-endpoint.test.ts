@@ -69,7 +69,7 @@ async function stateOf(promise: Promise<unknown>): Promise<unknown> {
 describe("memoryEndpoint", () => {
   it("is an endpoint that answers like Redis", async () => {
     const { endpoint, send } = setUp({ name: "a" });
-    expect(endpoint).toMatchObject({ name: "a", dialect: "upstash", verbatim: true });
+    expect(endpoint).toMatchObject({ name: "a", dialect: "upstash", exactReplies: true });
     expect(memoryEndpoint()).toMatchObject({ name: "memory", dialect: "upstash" });
     await expect(send("SET", "k", "v", "NX", "PX", 1000)).resolves.toBe("OK");
     await expect(send("SET", "k", "w", "NX")).resolves.toBeNull();

@@ -11,7 +11,7 @@ import {
   type WebhookProvider,
 } from "../../../src/webhooks/index.ts";
 
-const path = (relative: string) => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
+const path = (relative: string) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url));
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 describe("the provider that the documentation writes", () => {
