@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const source = new URL("../src/", import.meta.url);
 const read = (name) => readFileSync(new URL(name, source), "utf8");
-const flag = JSON.parse(/upstashFlag = (".*");/.exec(read("redis/register-script.ts"))[1]);
+const flag = JSON.parse(/upstashFlag = (".*");/.exec(read("redis/script.ts"))[1]);
 const sha = (script) => createHash("sha1").update(script).digest("hex");
 
 for (const name of readdirSync(source, { recursive: true })) {

@@ -1,10 +1,10 @@
-export {
-  type Command,
-  type Dialect,
-  type Endpoint,
-  type HttpEndpointOptions,
-  httpEndpoint,
+export type {
+  Command,
+  Dialect,
+  Endpoint,
 } from "./endpoints/endpoint.ts";
+export { endpointsFromEnv } from "./endpoints/env.ts";
+export { type HttpEndpointOptions, httpEndpoint } from "./endpoints/http.ts";
 export { type UpstashClient, type UpstashEndpointOptions, upstashEndpoint } from "./endpoints/upstash.ts";
 export {
   EndpointError,
@@ -18,10 +18,11 @@ export {
   type Vote,
 } from "./errors.ts";
 export type { EventHook, OperationEvent, RedlockEvent } from "./events.ts";
-export type { LockJSON } from "./lock/handoff.ts";
-export type { Inspection, InspectionVote } from "./lock/inspect.ts";
-export type { Lock } from "./lock/lock.ts";
-export type { AcquireOptions, LockOptions, WaitUntil } from "./lock/options.ts";
+export { type FencedLockJSON, handoff, type LockJSON, resume } from "./lock/handoff.ts";
+export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";
+export type { FencedLock, Lock } from "./lock/lock.ts";
+export type { AcquireOptions, LockOptions } from "./lock/options.ts";
 export type { Backoff, BackoffBounds } from "./quorum/backoff.ts";
-export { Redlock, type RedlockOptions } from "./redlock.ts";
+export { type FencedOptions, Redlock, type RedlockOptions, type Routine } from "./redlock.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";
+export type { WaitUntil } from "./wait-until.ts";

@@ -1,12 +1,9 @@
-import { checkInteger, checkNumber, checkType } from "./check.ts";
-import { checkDialect, type Endpoint, type HttpEndpointOptions, httpEndpoint } from "./endpoints/endpoint.ts";
-import { endpointsFromEnv } from "./endpoints/env.ts";
-import { isUpstashClient, type UpstashClient, upstashEndpoint } from "./endpoints/upstash.ts";
+import { checkType } from "./check.ts";
+import { checkDialect, type Endpoint } from "./endpoints/endpoint.ts";
+import { type HttpEndpointOptions, httpEndpoint } from "./endpoints/http.ts";
 import { LockHeldError, type RedlockError } from "./errors.ts";
 import { acquireWithRetry } from "./lock/acquire.ts";
-import { type LockJSON, openRequests } from "./lock/handoff.ts";
-import { forceRelease, type Inspection, inspect } from "./lock/inspect.ts";
-import { Lock } from "./lock/lock.ts";
+import { type FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
   checkAcquire,
@@ -15,24 +12,30 @@ import {
   resolveSettings,
   type Settings,
 } from "./lock/options.ts";
-import { type Runtime, stopwatch, systemRuntime, tokenLength } from "./runtime.ts";
+import { type Runtime, systemRuntime } from "./runtime.ts";
 
 /** What a client is made of, and its defaults for every call. */
 export interface RedlockOptions extends LockOptions {
   /**
-   * The independent Redis databases, 1 or more, in any mix: `{ url, token }`, `@upstash/redis` clients, or any
-   * {@link Endpoint}. With n of them ⌊n/2⌋ + 1 must grant; that is not configurable.
+   * The independent Redis databases, 1 or more, in any mix: `{ url, token }`, or any {@link Endpoint}, for example
+   * `upstashEndpoint(client)`. With n of them ⌊n/2⌋ + 1 must grant; that is not configurable.
    */
-  readonly endpoints: readonly (HttpEndpointOptions | UpstashClient | Endpoint)[];
+  readonly endpoints: readonly (HttpEndpointOptions | Endpoint)[];
   /** Clocks, timers and randomness; for simulators and tests. Default: the platform's. */
   readonly runtime?: Runtime | undefined;
 }
 
+/** {@link AcquireOptions} of a lock with a fence. */
+export type FencedOptions = AcquireOptions & { readonly fencing: true };
+
+/** What {@link Redlock.using} runs. */
+export type Routine<Held extends Lock, Result> = (lock: Held) => Promise<Result> | Result;
+
 /**
  * A client for distributed locks on Redis databases that are reached over HTTP.
  *
- * The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) with an
- * early result, a fresh token in every round and fencing tokens; `docs/algorithm.md` has the reasons.
+ * The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) with early
+ * results, a fresh token in every round and fencing tokens; `docs/algorithm.md` has the reasons.
  *
  * @example
  * const redlock = new Redlock({ endpoints: [{ url, token }] });
@@ -62,38 +65,31 @@ export class Redlock {
   }
 
   /**
-   * A client from environment variables: `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several
-   * databases, else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else `KV_REST_API_URL` and `_TOKEN`.
+   * Acquires the lock, waiting while someone else holds it.
    *
-   * @param env e.g. `process.env`, or the Worker's `env`
-   * @throws TypeError naming the variable that is missing
-   */
-  static fromEnv(env: object, options: Omit<RedlockOptions, "endpoints"> = {}): Redlock {
-    return new Redlock({ ...options, endpoints: endpointsFromEnv(env as Record<string, unknown>) });
-  }
-
-  /**
-   * Takes the lock, waiting for it if someone else holds it.
-   *
-   * @param resource one name, or several that are taken all together or not at all
+   * @param resource one name, or several that are acquired all together or not at all
    * @throws LockHeldError when it was still held after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; what it took, or may yet take, is withdrawn
+   * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
+  acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
+  acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
   async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
-    const outcome = await this.#contend(resource, options);
+    const outcome = await this.#acquire(resource, options);
     if (outcome instanceof Lock) return outcome;
     throw outcome;
   }
 
   /**
-   * Takes the lock in one round, or not.
+   * Acquires the lock in one round, or not.
    *
    * @returns null when someone else holds it, or contenders that came at the same moment got a part each
-   * @throws QuorumError when that could not be told
+   * @throws QuorumError when that could not be known
    */
+  tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
+  tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
-    const outcome = await this.#contend(resource, { ...options, wait: 0 });
+    const outcome = await this.#acquire(resource, { ...options, wait: 0 });
     if (outcome instanceof Lock) return outcome;
     if (outcome instanceof LockHeldError) return null;
     throw outcome;
@@ -106,26 +102,30 @@ export class Redlock {
    * @throws LockLostError when the lock was lost before the routine ended, unless the routine itself threw
    * @throws what {@link Redlock.acquire} throws
    */
+  using<Result>(resource: string | readonly string[], routine: Routine<Lock, Result>): Promise<Result>;
   using<Result>(
     resource: string | readonly string[],
-    routine: (lock: Lock) => Promise<Result> | Result,
+    options: FencedOptions,
+    routine: Routine<FencedLock, Result>,
   ): Promise<Result>;
   using<Result>(
     resource: string | readonly string[],
     options: AcquireOptions,
-    routine: (lock: Lock) => Promise<Result> | Result,
+    routine: Routine<Lock, Result>,
   ): Promise<Result>;
   async using<Result>(
     resource: string | readonly string[],
     ...rest:
-      | [(lock: Lock) => Promise<Result> | Result]
-      | [AcquireOptions, (lock: Lock) => Promise<Result> | Result]
+      | [Routine<Lock, Result>]
+      | [AcquireOptions, Routine<Lock, Result>]
+      | [FencedOptions, Routine<FencedLock, Result>]
   ): Promise<Result> {
     const routine = rest[rest.length - 1];
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
     const options = rest.length > 1 ? (rest[0] as AcquireOptions) : {};
     const autoExtend = options.autoExtend ?? this.options.autoExtend ?? true;
-    const lock = await this.acquire(resource, { ...options, autoExtend });
+    // With a fence where the options ask for it: the overloads have said so.
+    const lock = (await this.acquire(resource, { ...options, autoExtend })) as FencedLock;
     try {
       const result = await routine(lock);
       const { signal } = lock;
@@ -136,73 +136,27 @@ export class Redlock {
     }
   }
 
-  /**
-   * Goes on with a lock that another process handed over by {@link Lock.handoff}. Its validity is taken from the wall
-   * clock; where the two processes' clocks may differ, call `extend()` first.
-   *
-   * @throws TypeError | RangeError when `json` is not what `handoff` made, or the giver had other endpoints
-   */
-  resume(json: LockJSON, options: LockOptions = {}): Lock {
-    const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
-    const settings = resolveSettings(this.settings, this.options, options, { prefix });
-    const names = checkResources(resources);
-    // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
-    if (typeof nonce !== "string" || nonce.length !== tokenLength || typeof owner !== "string") {
-      throw new TypeError("resume needs what lock.handoff() resolved to");
-    }
-    checkAcquire({ token: owner || undefined });
-    checkType("prefix", prefix, "string");
-    checkInteger("ttl", ttl, 10, 2_147_483_647);
-    checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-    if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
-    const open = openRequests(json, settings);
-    const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
-    const grant = { resources: names, prefix, nonce, owner, fenceRetention };
-    const left = validUntil - settings.runtime.now();
-    const elapsed = stopwatch(settings.runtime);
-    const lock = new Lock(settings, grant, { ttl, elapsed, fence, limit: Infinity, left, ...open });
-    if (settings.autoExtend) lock.keepExtending();
-    return lock;
-  }
-
-  /**
-   * Looks at a resource without touching it.
-   *
-   * @throws QuorumError when too few endpoints answered to tell
-   */
-  async inspect(resource: string, options: LockOptions = {}): Promise<Inspection> {
-    return inspect(this.#settings(options), checkResources(resource)[0]!);
-  }
-
-  /**
-   * Takes a resource from whoever holds it. For operators: the holder learns of it at its next extension or
-   * verification only, and until then believes in its validity; only fencing protects what it writes.
-   *
-   * @returns whether there was anything to free
-   * @throws QuorumError when too few endpoints answered
-   */
-  async forceRelease(resource: string, options: LockOptions = {}): Promise<boolean> {
-    return forceRelease(this.#settings(options), checkResources(resource)[0]!);
-  }
-
-  #settings(options: LockOptions): Settings {
+  #acquire(resource: string | readonly string[], options: AcquireOptions): Promise<Lock | RedlockError> {
     // The usual call overrides nothing, and need not be checked again.
-    if (Object.keys(options).length === 0) return this.settings;
-    return resolveSettings(this.settings, this.options, options);
-  }
-
-  #contend(resource: string | readonly string[], options: AcquireOptions): Promise<Lock | RedlockError> {
-    return acquireWithRetry(this.#settings(options), checkResources(resource), checkAcquire(options));
+    const settings =
+      Object.keys(options).length === 0
+        ? this.settings
+        : resolveSettings(this.settings, this.options, options);
+    return acquireWithRetry(settings, checkResources(resource), checkAcquire(options));
   }
 }
 
-function asEndpoint(given: HttpEndpointOptions | UpstashClient | Endpoint): Endpoint {
-  if (isUpstashClient(given)) return upstashEndpoint(given);
-  if (typeof (given as Partial<Endpoint> | null)?.send === "function") {
-    const { name, dialect } = given as Endpoint;
+function asEndpoint(given: HttpEndpointOptions | Endpoint): Endpoint {
+  const { send, name, dialect } = checkType("endpoint", given, "object") as Partial<Endpoint>;
+  if (typeof send === "function") {
     checkType("name", name, "string");
     if (!checkDialect(dialect)) throw new TypeError(`endpoint ${name} must say its dialect`);
     return given as Endpoint;
+  }
+  if ("evalsha" in given) {
+    throw new TypeError(
+      "an SDK's client is no endpoint; wrap an @upstash/redis client: upstashEndpoint(client)",
+    );
   }
   return httpEndpoint(given as HttpEndpointOptions);
 }

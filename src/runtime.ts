@@ -15,6 +15,9 @@ export interface Runtime {
   randomBytes(bytes: Uint8Array): void;
 }
 
+/** The longest delay that a timer of every platform keeps, in ms: 2^31 − 1, about 24 days. A longer one fires at once. */
+export const maxTimerDelay = 2_147_483_647;
+
 /** The platform's own clocks and randomness. */
 export const systemRuntime: Runtime = {
   now: () => Date.now(),

@@ -1,4 +1,4 @@
-import { type LockOptions, Redlock } from "../src/index.ts";
+import { endpointsFromEnv, type LockOptions, Redlock } from "../src/index.ts";
 
 /**
  * What the Worker is given: see wrangler.toml and `.dev.vars.example`. Each may be missing: nothing checks a
@@ -68,8 +68,9 @@ export function database(env: Bindings): D1Database {
  * await redlockOf(env).using("invoice:42", async (lock) => { … });
  */
 export function redlockOf(env: Bindings, options?: LockOptions): Redlock {
-  return orBindingError("UPSTASH_REDIS_REST_URL_1 and UPSTASH_REDIS_REST_TOKEN_1, …", () =>
-    Redlock.fromEnv(env, options),
+  return orBindingError(
+    "UPSTASH_REDIS_REST_URL_1 and UPSTASH_REDIS_REST_TOKEN_1, …",
+    () => new Redlock({ ...options, endpoints: endpointsFromEnv(env) }),
   );
 }
 

@@ -1,4 +1,4 @@
-import { QuorumError, type Redlock } from "../src/index.ts";
+import { inspect, QuorumError, type Redlock } from "../src/index.ts";
 import { BindingError, type Bindings, database, redlockOf, secretHint } from "./bindings.ts";
 import { providerOf, sendersOf } from "./senders.ts";
 
@@ -79,7 +79,7 @@ async function lookAt(redlock: Redlock, db: D1Database, senders: readonly string
 }
 
 async function lookAtEndpoints(redlock: Redlock): Promise<readonly EndpointHealth[]> {
-  const votes = await redlock.inspect("healthz").then(
+  const votes = await inspect(redlock, "healthz").then(
     (inspection) => inspection.votes,
     (error: unknown) => {
       if (error instanceof QuorumError) return error.votes;

@@ -3,10 +3,10 @@
 //   npx redlock-edge dev            # in another terminal; paste its export lines here
 //   node examples/cron/interval.mjs & node examples/cron/interval.mjs & node examples/cron/interval.mjs & wait
 
-import { LockHeldError, Redlock } from "redlock-edge";
+import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 
 const interval = 60_000;
-const redlock = Redlock.fromEnv(process.env);
+const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 // The nearest tick, because timers fire a little late, or early.
 const tick = new Date(Math.round(Date.now() / interval) * interval).toISOString();
 

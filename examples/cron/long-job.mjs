@@ -1,9 +1,9 @@
 // A job of unknown length, never twice at the same time: the lock is extended while it runs, and 10 s after a
 // crash it is free. A replica that starts after the end runs the job again; see interval.mjs for once per interval.
 
-import { LockHeldError, Redlock } from "redlock-edge";
+import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 
-const redlock = Redlock.fromEnv(process.env);
+const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const index = process.env.INDEX_URL ?? "https://index.example";
 const options = {
   ttl: 10_000, // how long others wait after a crash

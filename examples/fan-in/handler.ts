@@ -7,7 +7,7 @@
 //   of its own, and has one effect.
 // - One of three databases may be down meanwhile. With two down the answer is 503, and the sender tries again.
 
-import { isRedlockError, Redlock } from "redlock-edge";
+import { endpointsFromEnv, isRedlockError, Redlock } from "redlock-edge";
 import { Idempotency } from "redlock-edge/idempotency";
 import { CountDownLatch } from "redlock-edge/sync";
 import { standardWebhooks } from "redlock-edge/webhooks";
@@ -19,7 +19,7 @@ interface Part {
   readonly rows: readonly unknown[];
 }
 
-const redlock = Redlock.fromEnv(process.env);
+const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const idempotency = new Idempotency(redlock, { retention: 7 * 86_400_000, wait: 5_000 });
 const provider = standardWebhooks({ secret: process.env.IMPORT_WEBHOOK_SECRET ?? "" });
 const warehouse = process.env.WAREHOUSE_URL ?? "https://warehouse.example";

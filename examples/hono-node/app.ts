@@ -1,10 +1,10 @@
 // One payment per Idempotency-Key and account; an account is closed by one request at a time.
 
 import { Hono } from "hono";
-import { Redlock } from "redlock-edge";
+import { endpointsFromEnv, Redlock } from "redlock-edge";
 import { idempotent, lock } from "redlock-edge/hono";
 
-const redlock = Redlock.fromEnv(process.env);
+const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const ledger = process.env.LEDGER_URL ?? "https://ledger.example";
 /** By API key. */
 const accounts = new Map<string, string>(Object.entries(JSON.parse(process.env.API_KEYS ?? "{}")));

@@ -1,9 +1,9 @@
 // A Lambda handler that pays an invoice under a lock, and never relies on it beyond its own time.
 // Try it: `npx redlock-edge dev` in another terminal, paste its export lines, then `node examples/lambda/invoice.mjs`.
 
-import { LockHeldError, Redlock } from "redlock-edge";
+import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 
-const redlock = Redlock.fromEnv(process.env);
+const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const invoices = new Map([["42", { paid: false, fence: 0 }]]); // stands for your database
 
 /**

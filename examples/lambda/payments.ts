@@ -5,12 +5,12 @@ import type {
   APIGatewayProxyStructuredResultV2,
   Context,
 } from "aws-lambda";
-import { Redlock } from "redlock-edge";
+import { endpointsFromEnv, Redlock } from "redlock-edge";
 import { withIdempotency } from "redlock-edge/http";
 import type { RunContext } from "redlock-edge/idempotency";
 import { deadlineOf } from "./deadline.ts";
 
-const redlock = Redlock.fromEnv(process.env);
+const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const ledger = process.env.LEDGER_URL ?? "https://ledger.example";
 
 export async function handler(

@@ -2,11 +2,11 @@
 // mapping has ReportBatchItemFailures; the queue's visibility timeout is longer than the lease (30 s).
 
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
-import { Redlock } from "redlock-edge";
+import { endpointsFromEnv, Redlock } from "redlock-edge";
 import { Idempotency } from "redlock-edge/idempotency";
 import { deadlineOf } from "./deadline.ts";
 
-const idempotency = new Idempotency(Redlock.fromEnv(process.env), {
+const idempotency = new Idempotency(new Redlock({ endpoints: endpointsFromEnv(process.env) }), {
   retention: 14 * 86_400_000, // the longest that SQS keeps a message
 });
 const warehouse = process.env.WAREHOUSE_URL ?? "https://warehouse.example";

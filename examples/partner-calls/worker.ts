@@ -4,7 +4,7 @@
 //   npx redlock-edge dev --count 3 --env-file .dev.vars     # in another terminal
 //   npx wrangler dev examples/partner-calls/worker.ts --var PARTNER_URL:https://partner.example
 
-import { LockHeldError, QuorumError, Redlock } from "redlock-edge";
+import { endpointsFromEnv, LockHeldError, QuorumError, Redlock } from "redlock-edge";
 import { Semaphore } from "redlock-edge/sync";
 
 interface Env extends Record<string, string | undefined> {
@@ -15,7 +15,7 @@ interface Env extends Record<string, string | undefined> {
 
 export default {
   async fetch(request: Request, env: Env, ctx: { waitUntil(promise: Promise<unknown>): void }) {
-    const calls = new Semaphore(Redlock.fromEnv(env), "partner", {
+    const calls = new Semaphore(new Redlock({ endpoints: endpointsFromEnv(env) }), "partner", {
       limit: 4,
       ttl: 5_000, // after a crash the permit is free again in 5 s
       autoExtend: true, // and a call that takes longer keeps it

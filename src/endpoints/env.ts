@@ -1,12 +1,19 @@
-import type { HttpEndpointOptions } from "./endpoint.ts";
+import type { HttpEndpointOptions } from "./http.ts";
 
 /**
- * The endpoints that an environment names: numbered ones (`UPSTASH_REDIS_REST_URL_1`, …) if there are any,
- * else `UPSTASH_REDIS_REST_URL`, else Vercel's `KV_REST_API_URL`; each with its `…_TOKEN`.
+ * The endpoints that environment variables name: `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several
+ * databases, else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
+ *
+ * @param env for example `process.env`, or the Worker's `env`
+ * @throws TypeError naming the variable that is missing
+ *
+ * @example
+ * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
  */
-export function endpointsFromEnv(env: Record<string, unknown>): HttpEndpointOptions[] {
+export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
+  const env = given as Record<string, unknown>;
   const numbered = Object.keys(env).filter((name) => /^UPSTASH_REDIS_REST_(URL|TOKEN)_\d+$/.test(name));
-  // A token without its URL counts, too: a process that left that endpoint out would count other quorums.
+  // A token without its URL counts, too: a process without that endpoint would use other quorums.
   const urls = [...new Set(numbered.map((name) => name.replace("TOKEN", "URL")))].sort((a, b) =>
     a.localeCompare(b, "en", { numeric: true }),
   );

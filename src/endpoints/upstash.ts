@@ -2,14 +2,14 @@ import { checkType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
 
-/** What this package needs of an `@upstash/redis` client. */
+/** The part of an `@upstash/redis` client that this package uses. */
 export interface UpstashClient {
   eval(script: string, keys: string[], args: unknown[]): Promise<unknown>;
   evalsha(sha: string, keys: string[], args: unknown[]): Promise<unknown>;
   createScript(script: string): unknown;
 }
 
-/** How to treat a caller's own `@upstash/redis` client. */
+/** Options for an endpoint over an `@upstash/redis` client. */
 export interface UpstashEndpointOptions {
   /** Default: the host that the client talks to. */
   readonly name?: string | undefined;
@@ -18,17 +18,20 @@ export interface UpstashEndpointOptions {
 }
 
 /**
- * An endpoint over a caller's own `@upstash/redis` client. Clients passed in `endpoints` are wrapped by
- * themselves; call this to give one a name.
+ * An endpoint over an `@upstash/redis` client of your own.
  *
- * It is right in spite of the client's retries and invented replies, at one more billed command for an
- * acquire: everything goes as a script that recognises its own earlier execution and echoes the lock's token.
- * The client cannot cancel a single request; one that outlives its timeout is cleaned up when it ends.
+ * It stays correct although the client retries and may invent replies, at one more billed command per acquire:
+ * everything is sent as a script that recognises its own earlier execution and echoes the lock's token. The client cannot
+ * cancel a single request; one that outlives its timeout is rolled back when it ends.
+ *
+ * @throws TypeError when `client` is not an `@upstash/redis` client
  *
  * @example
  * new Redlock({ endpoints: [upstashEndpoint(new Redis({ url, token }), { name: "eu-west-1" })] })
  */
 export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
+  // createScript tells it from ioredis and node-redis, whose eval takes other arguments.
+  checkType("the client's createScript", client?.createScript, "function");
   const host = hostOf(client);
   const name = checkType("name", options.name ?? host, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);
@@ -46,9 +49,9 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
           ? await client.eval(script, keys, args)
           : await client.evalsha(script, keys, args);
       } catch (error) {
-        // Not kept as the cause: the client's errors quote the whole command with its tokens.
+        // Not set as the cause: the client's errors quote the whole command with its tokens.
         const { message, name: kind } = error as Error;
-        // It quotes the body, or what it takes for one.
+        // Its message quotes the body.
         if (kind === "UpstashJSONParseError") throw new EndpointError(name, "malformed", "no usable reply");
         const said = withoutSecrets(String(message), [...authorizationOf(client), ...command]);
         throw new EndpointError(name, kind === "UpstashError" ? "redis" : "network", said);
@@ -57,14 +60,7 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
   };
 }
 
-/** Whether `value` looks like an `@upstash/redis` client. */
-export function isUpstashClient(value: unknown): value is UpstashClient {
-  const client = value as Partial<UpstashClient> | null;
-  // createScript tells it from ioredis and node-redis, whose eval takes other arguments.
-  return typeof client?.createScript === "function" && typeof client.evalsha === "function";
-}
-
-/** What the client keeps to itself, as far as it is known: how it sends requests, and where to. */
+/** The client's private requester, as far as it is known: how it sends requests, and where to. */
 interface Requester {
   readonly baseUrl?: unknown;
   readonly headers?: { readonly authorization?: string };

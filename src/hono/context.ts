@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { WaitUntil } from "../lock/options.ts";
+import type { WaitUntil } from "../wait-until.ts";
 
 /** A value, or what makes it of the context, for each request. */
 export type FromContext<Value> = Value | ((c: Context) => Value | Promise<Value>);

@@ -7,8 +7,8 @@ import {
   type RunContext,
   type RunOptions,
 } from "../idempotency/index.ts";
-import { runInBackground, type WaitUntil } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
+import { runInBackground, type WaitUntil } from "../wait-until.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { parseKey } from "./key.ts";
 import type { ResolvedRules } from "./options.ts";

@@ -1,15 +1,10 @@
+import type { Call, RequestCost } from "../endpoints/call.ts";
 import type { Vote } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Answer, type Round, type RoundResult, runRound, unlessAborted } from "../quorum/round.ts";
-import {
-  acquireOrRead,
-  type Call,
-  extend,
-  type Register,
-  type RequestCost,
-  release,
-} from "../redis/register.ts";
+import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import type { Answer, RoundResult } from "../quorum/tally.ts";
+import { acquireOrRead, extend, type Register, release } from "../redis/register.ts";
 import { countOf, countText } from "./record.ts";
 import type { RecordKeys } from "./store.ts";
 
@@ -50,15 +45,14 @@ export async function countAttempt(
   const at = (count: number): Register => ({ keys: [counter], value: countText({ count, token }) });
   type Sight = Answer & { readonly found: string; readonly before: number };
   const snapshot = runRound(
-    settings,
-    timeout,
+    { ...settings, timeout },
     async (call): Promise<Sight> => {
       const { other } = await acquireOrRead(call, at(1), retention);
       const before = other === undefined ? 0 : countOf(other);
       if (before === undefined) throw new Error("what is stored where runs are counted is no count");
       return { outcome: "granted", found: other ?? at(1).value, before };
     },
-    cost,
+    { cost },
   );
   let last: Round<Answer> = snapshot;
   let result = await unlessAborted(snapshot, signal);
@@ -66,14 +60,13 @@ export async function countAttempt(
     1 + Math.max(0, ...snapshot.answers.map((answer) => (answer as Sight | undefined)?.before ?? 0));
   if (result === "granted" && count > 1 && count <= maxAttempts) {
     last = runRound(
-      settings,
-      timeout,
+      { ...settings, timeout },
       async (call): Promise<Answer> => {
         const seen = await snapshot.requests[settings.endpoints.indexOf(call.endpoint)]!;
         if (seen.outcome === "error") throw seen.cause;
         return extend(call, { keys: [counter], value: seen.found }, retention, at(count).value);
       },
-      cost,
+      { cost },
     );
     result = await unlessAborted(last, signal);
   }

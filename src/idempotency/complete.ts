@@ -1,10 +1,13 @@
+import type { RequestCost } from "../endpoints/call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointError } from "../errors.ts";
-import { runInBackground, type Settings } from "../lock/options.ts";
+import type { Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
-import { quorumOf, type RoundResult, runRound } from "../quorum/round.ts";
-import type { Register, RequestCost } from "../redis/register.ts";
+import { runRound } from "../quorum/round.ts";
+import { quorumOf, type RoundResult } from "../quorum/tally.ts";
+import type { Register } from "../redis/register.ts";
 import { sleep, stopwatch } from "../runtime.ts";
+import { runInBackground } from "../wait-until.ts";
 import type { UnstoredReason } from "./record.ts";
 import { recordOfResult, type StoredResult } from "./result.ts";
 import { completeOne } from "./store.ts";
@@ -48,13 +51,12 @@ export async function complete(run: Completion, result: StoredResult, lease: num
     const { text, unstored } = record;
     const write = runRound(
       settings,
-      timeout,
       async (call) => {
         const cause = unstored ? undefined : tooSmall.get(call.endpoint);
         if (cause) throw cause;
         return completeOne(call, own, text, retention, refused);
       },
-      cost,
+      { cost },
     );
     const roundResult = await write.result;
     // What a minority took of a refused result stays: somebody may have brought it to a quorum meanwhile.

@@ -1,15 +1,10 @@
 import { checkInteger, checkNames, checkScope, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
-import { keyOf } from "../lock/lock-request.ts";
-import {
-  checkAcquire,
-  mergeOptions,
-  resolveSettings,
-  type Settings,
-  type WaitUntil,
-} from "../lock/options.ts";
+import { checkAcquire, mergeOptions, resolveSettings, type Settings } from "../lock/options.ts";
 import type { Backoff } from "../quorum/backoff.ts";
+import { keyOf } from "../redis/keys.ts";
 import type { Redlock } from "../redlock.ts";
+import type { WaitUntil } from "../wait-until.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
 import { type IdempotencyEvent, type Outcome, type RunContext, runOnce } from "./run.ts";

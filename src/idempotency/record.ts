@@ -1,4 +1,4 @@
-import { quorumOf } from "../quorum/round.ts";
+import { quorumOf } from "../quorum/tally.ts";
 
 // The record of one key, as it stands in Redis, and what follows from the records that endpoints show.
 //

@@ -1,13 +1,17 @@
+import type { Call, RequestCost } from "../endpoints/call.ts";
 import { QuorumError } from "../errors.ts";
 import { type EventHook, emit } from "../events.ts";
-import { renewOnQuorum } from "../lock/extend.ts";
-import { runInBackground, type Settings, timeUntil } from "../lock/options.ts";
+import { autoExtend } from "../lock/auto-extend.ts";
+import { extendOnQuorum } from "../lock/extend.ts";
+import { type Settings, timeUntil } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Answer, type Round, runRound, unlessAborted } from "../quorum/round.ts";
-import { type Call, extend, type Register, type RequestCost, release } from "../redis/register.ts";
+import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import type { Answer } from "../quorum/tally.ts";
+import { extend, type Register, release } from "../redis/register.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
+import { runInBackground } from "../wait-until.ts";
 import { type Attempt, countAttempt } from "./attempts.ts";
 import { complete, settleTimeout } from "./complete.ts";
 import {
@@ -148,7 +152,7 @@ export async function runOnce<Value>(
     /** Brings a result to a quorum. */
     const decide = async ({ text, record }: { text: string; record: CompleteRecord }): Promise<boolean> => {
       const left = retentionLeft(request, record);
-      const spread = runRound(settings, settings.timeout, (call) => completeOne(call, own, text, left), cost);
+      const spread = runRound(settings, (call) => completeOne(call, own, text, left), { cost });
       return (await unlessAborted(spread, signal)) === "granted";
     };
     let begin = verdict && (await classifyBegin(round, verdict, fingerprint));
@@ -280,9 +284,11 @@ class Run<Value> {
     const { maxHold, backoff } = settings;
     const renewal = (ttl: number) => {
       const lease = this.#leaseFor(ttl);
-      return renewOnQuorum(settings, validity, ttl, [key], this.#cost, (call) => extend(call, own, lease));
+      const perform = (call: Call) => extend(call, own, lease);
+      return extendOnQuorum(settings, validity, { ttl, names: [key], cost: this.#cost, perform });
     };
-    void validity.autoExtend({ ttl: () => this.#claim.lease, maxHold, backoff }, renewal);
+    const { runtime } = settings;
+    void autoExtend(validity, { runtime, ttl: () => this.#claim.lease, maxHold, backoff, extend: renewal });
     let value: Value;
     try {
       value = await handler({

@@ -1,26 +1,18 @@
+import { type Call, type RequestCost, send } from "../endpoints/call.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
-import {
-  type Answer,
-  type Failure,
-  quorumOf,
-  type Round,
-  type RoundResult,
-  runRound,
-} from "../quorum/round.ts";
+import { type Failure, type Round, runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import {
   acquireOrRead,
-  type Call,
   extend,
   isSnapshot,
   type Register,
   type RegisterAnswer,
-  type RequestCost,
   release,
-  runScript,
-  send,
 } from "../redis/register.ts";
-import { registerScript, upstashFlag } from "../redis/register-script.ts";
+import { registerScript } from "../redis/register-script.ts";
+import { runScript, unexpectedReply, upstashFlag } from "../redis/script.ts";
 import { InProgressError } from "./errors.ts";
 import {
   classifyRecords,
@@ -62,13 +54,8 @@ export function runBeginRound(
   cutsShort: boolean,
 ): Round<RegisterAnswer> {
   const { ttl: lease, timeout } = settings;
-  return runRound(
-    settings,
-    Math.min(timeout, lease),
-    (call) => acquireOrRead(call, own, lease),
-    cost,
-    cutsShort,
-  );
+  const context = { ...settings, timeout: Math.min(timeout, lease) };
+  return runRound(context, (call) => acquireOrRead(call, own, lease), { cost, cutsShort });
 }
 
 /** What a round of begins means. Hears every endpoint out where the first answers do not settle it. */
@@ -158,12 +145,12 @@ interface KeySnapshot extends Answer {
 
 /** Looks at a key on every endpoint, and hears all of them out. */
 async function look(settings: Settings, { key, name, counter }: RecordKeys, action: string) {
-  const round = runRound(settings, settings.timeout, async (call): Promise<KeySnapshot> => {
+  const round = runRound(settings, async (call): Promise<KeySnapshot> => {
     // Of the three keys that the script reads, it tells the first and the third.
     const reply = await runScript(call, registerScript, [name, name, counter], ["look", "", 1, 1, 0]);
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
-      throw new Error("unexpected reply to a script");
+      throw unexpectedReply();
     }
     // -2: nothing stands there, which an empty text does not tell.
     return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
@@ -252,7 +239,7 @@ export async function forget(settings: Settings, place: RecordKeys): Promise<boo
     // Those that are silent may make a quorum of a run, and a copy that one of them keeps would be found again.
     const mayRun = texts.filter(isPending).length + silent >= quorumOf(count);
     if (settled || mayRun || pass > 3) throw unclear;
-    const removal = runRound(settings, settings.timeout, async (call): Promise<Answer> => {
+    const removal = runRound(settings, async (call): Promise<Answer> => {
       const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
       if (snapshot.outcome === "error") throw snapshot.cause;
       const { text, counted } = snapshot;

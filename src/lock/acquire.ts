@@ -1,18 +1,13 @@
+import type { Call, RequestCost } from "../endpoints/call.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
-import { emit } from "../events.ts";
+import { emit, type OperationEvent } from "../events.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { quorumOf, type Round, type RoundResult, runRound, unlessAborted } from "../quorum/round.ts";
-import {
-  acquire,
-  type Call,
-  type Register,
-  type RegisterAnswer,
-  type RequestCost,
-  raiseFence,
-  release,
-} from "../redis/register.ts";
+import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { quorumOf, type RoundResult } from "../quorum/tally.ts";
+import { acquire, type Register, type RegisterAnswer, raiseFence, release } from "../redis/register.ts";
 import { sleep, stopwatch } from "../runtime.ts";
+import { runInBackground } from "../wait-until.ts";
 import { type HoldOperations, Lock } from "./lock.ts";
 import {
   acquiredRegister,
@@ -22,188 +17,229 @@ import {
   rollbackRegister,
   tombstoneRetention,
 } from "./lock-request.ts";
-import { type AcquireOptions, runInBackground, type Settings, timeUntil } from "./options.ts";
+import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
 
-/** Rules by which something else than a plain lock is contended for; what is left out is as for a lock. */
+/** How a synchronizer differs from a plain lock; what is left out is as for a lock. */
 export interface LockStrategy extends HoldOperations {
-  /** Keys at which the next round is to take it. */
+  /** The keys that the next round is to acquire. */
   keys?(): readonly string[];
-  /** Takes it on one endpoint. */
+  /** Acquires on one endpoint. */
   acquire?(call: Call, register: Register, ttl: number): Promise<RegisterAnswer>;
-  /** Of the round's places those at which it was granted. */
+  /** Which of the round's keys were granted. */
   grantedKeys?(round: Round<RegisterAnswer>): readonly string[];
   /**
-   * What a round in vain means: `wait`: the next follows after the backoff's pause, or after so many ms; `again`: at
-   * once, even after `wait`; an error: no other does.
+   * What to do after a failed round: "wait" backs off, a number waits that many ms, "again" retries at once even past
+   * `wait`, an error gives up.
    */
   afterFailedRound(
     round: Round<RegisterAnswer>,
-    outlook: FailedRound,
+    failed: FailedRound,
   ): "again" | "wait" | number | RedlockError;
 }
 
-/** What is known after a round in vain. */
+/** What is known after a failed round. */
 export interface FailedRound {
-  /** Others hold it, as far as that is shown. */
+  /** Whether the round has shown that others hold it. */
   readonly held: boolean;
-  /** ms until it may be free, where the endpoints told so. */
+  /** ms until it may be free, where the endpoints returned that. */
   readonly retryAfter: number | undefined;
-  /** ms that are left to wait. */
+  /** ms of `wait` and deadline that remain. */
   readonly remainingWait: number;
-  /** ms that the waiting has taken. */
+  /** ms since the call. */
   readonly waited: number;
 }
 
-/** No clock of use says more, in ms since 1970: the year 144 683, half way to where integers end. */
+/** The latest time that a client's clock may show, in ms since 1970: the year 144683, half way to 2^53. */
 const latestTime = 2 ** 52;
 
-/** Holds rounds until one grants the lock or the waiting is over; resolves with the last round's outcome. */
-export async function acquireWithRetry(
+/** Runs rounds until one acquires the lock or the waiting is over. Resolves with the lock, or why there is none. */
+export function acquireWithRetry(
   settings: Settings,
   resources: readonly string[],
-  { signal, token: owner = "", deadline = Infinity }: AcquireOptions,
+  options: AcquireOptions,
   strategy?: LockStrategy,
 ): Promise<Lock | RedlockError> {
-  const { runtime, prefix, onEvent } = settings;
-  const elapsed = stopwatch(runtime);
-  // Turned into a duration at once: from here on only elapsed time counts.
-  const limit = timeUntil(deadline, runtime);
-  const fenceRetention = settings.fencing ? settings.fenceRetention : 0;
-  const next = pauses(settings.backoff, runtime);
-  const cost: RequestCost = { requests: 0, commands: 0 };
-  const rollbacks = new Set<Promise<void>>();
-  let waits = true;
-  const withdrawing = { ...settings, goesOn: () => waits && !signal?.aborted };
-
-  for (let attempts = 1; ; attempts += 1) {
-    if (signal?.aborted) throw signal.reason;
-    // A fresh nonce in every round: HTTP keeps no order, so a rollback may overtake the next round's request.
-    const grant = newLockRequest(runtime, {
-      resources,
-      prefix,
-      owner,
-      fenceRetention,
-      keys: strategy?.keys?.(),
-    });
-    // The last round hears every endpoint out: it tells contention from an outage.
-    const isLast = Math.min(settings.wait, limit) - elapsed() <= settings.timeout;
-    const { lock, result, round, last } = await attempt(
-      settings,
-      grant,
-      signal,
-      limit - elapsed(),
-      cost,
-      !isLast,
-      strategy,
-    );
-    const progress = { resources, attempts, elapsed: elapsed(), ...cost };
-    if (lock) {
-      emit(onEvent, { type: "acquired", ...progress, fence: lock.fence });
-      if (settings.autoExtend) lock.keepExtending();
-      return lock;
-    }
-
-    const register = rollbackRegister(grant);
-    const giveBack = strategy?.release ?? release;
-    const rolledBack = rollback(withdrawing, round, (call) =>
-      giveBack(call, register, tombstoneRetention),
-    ).done;
-    rollbacks.add(rolledBack);
-    void rolledBack.then(() => rollbacks.delete(rolledBack));
-    const inBackground = runInBackground(settings, rolledBack);
-    if (signal?.aborted) throw signal.reason;
-
-    const remainingWait = Math.min(settings.wait, limit) - elapsed();
-    const held = result === "refused";
-    const retryAfter = held ? timeUntilFree(round) : undefined;
-    const judged =
-      strategy?.afterFailedRound(round, { held, retryAfter, remainingWait, waited: elapsed() }) ?? "wait";
-    const own = typeof judged === "number" ? judged : undefined;
-    // A clock may be too coarse to see the last part of a ms pass.
-    const most = Math.min(Math.max(remainingWait, 1), retryAfter ?? Infinity);
-    const pause = judged === "again" ? 0 : Math.min(own ?? next(round.elapsed()), most);
-    const goesOn = judged === "again" || (!(judged instanceof Error) && remainingWait > 0);
-    if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
-    if (!goesOn) {
-      waits = false;
-      // Nothing else keeps the rollbacks alive once the caller has its answer.
-      if (!inBackground) await Promise.all(rollbacks);
-      if (judged instanceof Error) return judged;
-      // A clock may have ended the waiting behind a round that was cut short: by now more may be known.
-      if (held || isRefused(round)) return new LockHeldError(resources, elapsed(), retryAfter);
-      return new QuorumError("acquire", resources, last.votes(), result === "granted");
-    }
-    await sleep(runtime, pause, signal);
-  }
+  return new Acquisition(settings, resources, options, strategy).run();
 }
 
-/** What one attempt came to. Without a lock, `granted` means that it came too late. */
+/** One attempt: a round, and where needed a second one that raises the fence. */
 interface Attempt {
   readonly lock?: Lock;
-  /** Undefined when the caller's signal ended it. */
+  /** `granted` without a lock: the answers came too late. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
   readonly round: Round<RegisterAnswer>;
-  /** The round that decided it: `round`, or the one that was to raise the fence. */
+  /** The round that decided: `round`, or the one that was to raise the fence. */
   readonly last: Round<RegisterAnswer>;
 }
 
-async function attempt(
-  settings: Settings,
-  asked: LockRequest,
-  signal: AbortSignal | undefined,
-  limit: number,
-  cost: RequestCost,
-  cutsShort: boolean,
-  strategy: LockStrategy | undefined,
-): Promise<Attempt> {
-  const { endpoints, runtime, ttl } = settings;
-  const least = Math.floor(runtime.now());
-  // Counters would follow a clock up to where integers end, and nobody could draw a fence any more.
-  if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}, which is no time`);
-  // An answer after the ttl would be of no use.
-  const timeout = Math.min(settings.timeout, ttl);
-  const register = acquiredRegister(asked);
-  const retention = asked.fenceRetention && counterTtl(asked, ttl);
-  const round = runRound(
-    settings,
-    timeout,
-    (call) => strategy?.acquire?.(call, register, ttl) ?? acquire(call, register, ttl, { least, retention }),
-    cost,
-    cutsShort,
-  );
-  let last = round;
-  let result = await unlessAborted(round, signal);
-  let fence: number | undefined;
-  if (result === "granted" && retention > 0) {
-    const fences = round.answers.flatMap((answer) => (answer as RegisterAnswer)?.fence ?? []);
-    const highest = Math.max(...fences);
-    fence = highest;
-    // A later holder meets at least one endpoint of this quorum, and must find no less than the fence there.
-    if (fences.filter((drawn) => drawn === highest).length < quorumOf(endpoints.length)) {
-      last = runRound(
-        settings,
-        timeout,
-        (call) => raiseFence(call, register, { least: highest, retention }),
-        cost,
-      );
-      result = await unlessAborted(last, signal);
-      // Refused here means lost between the two rounds, not held from the start.
-      if (result === "refused") result = "unavailable";
+/** One call of `acquire`: its rounds, its pauses, and its rollbacks. */
+class Acquisition {
+  readonly #settings: Settings;
+  readonly #resources: readonly string[];
+  readonly #signal: AbortSignal | undefined;
+  readonly #owner: string;
+  readonly #strategy: LockStrategy | undefined;
+  readonly #elapsed: () => number;
+  readonly #deadline: number;
+  /** ms from the call to its deadline. A duration, so that from then on only elapsed time counts. */
+  #limit = Infinity;
+  readonly #nextPause: (took: number) => number;
+  readonly #cost: RequestCost = { requests: 0, commands: 0 };
+  readonly #rollbacks = new Set<Promise<void>>();
+  #waits = true;
+
+  constructor(
+    settings: Settings,
+    resources: readonly string[],
+    { signal, token = "", deadline = Infinity }: AcquireOptions,
+    strategy: LockStrategy | undefined,
+  ) {
+    this.#settings = settings;
+    this.#resources = resources;
+    this.#signal = signal;
+    this.#owner = token;
+    this.#strategy = strategy;
+    this.#elapsed = stopwatch(settings.runtime);
+    this.#deadline = deadline;
+    this.#nextPause = pauses(settings.backoff, settings.runtime);
+  }
+
+  async run(): Promise<Lock | RedlockError> {
+    const { runtime, onEvent, autoExtend } = this.#settings;
+    this.#limit = timeUntil(this.#deadline, runtime);
+    for (let attempts = 1; ; attempts += 1) {
+      if (this.#signal?.aborted) throw this.#signal.reason;
+      const request = this.#newRequest();
+      const attempt = await this.#attempt(request);
+      const { lock } = attempt;
+      const progress = {
+        resources: this.#resources,
+        attempts,
+        elapsed: this.#elapsed(),
+        ...this.#cost,
+      };
+      if (lock) {
+        emit(onEvent, { type: "acquired", ...progress, fence: lock.fence });
+        if (autoExtend) lock.keepExtending();
+        return lock;
+      }
+      const inBackground = this.#rollBack(request, attempt.round);
+      if (this.#signal?.aborted) throw this.#signal.reason;
+      const next = this.#afterFailure(attempt, progress);
+      if (typeof next === "number") {
+        await sleep(runtime, next, this.#signal);
+        continue;
+      }
+      this.#waits = false;
+      // Nothing else keeps the rollbacks alive once the caller has its answer.
+      if (!inBackground) await Promise.all(this.#rollbacks);
+      return next();
     }
   }
-  if (result === "granted") {
-    const grant = strategy?.grantedKeys ? { ...asked, keys: strategy.grantedKeys(round) } : asked;
-    const lock = new Lock(settings, grant, {
-      ttl,
-      elapsed: round.elapsed,
-      fence,
-      limit,
-      round,
-      operations: strategy,
+
+  /** With a fresh nonce in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
+  #newRequest(): LockRequest {
+    const { runtime, prefix, fencing, fenceRetention } = this.#settings;
+    return newLockRequest(runtime, {
+      resources: this.#resources,
+      prefix,
+      owner: this.#owner,
+      fenceRetention: fencing ? fenceRetention : 0,
+      keys: this.#strategy?.keys?.(),
     });
-    if (lock.remaining() > 0) return { lock, result, round, last };
   }
-  return { result, round, last };
+
+  async #attempt(request: LockRequest): Promise<Attempt> {
+    const { timeout, wait, ttl, runtime } = this.#settings;
+    // The last round waits for every endpoint, so that it can tell contention from an outage.
+    const isLast = Math.min(wait, this.#limit) - this.#elapsed() <= timeout;
+    const limit = this.#limit - this.#elapsed();
+    const least = Math.floor(runtime.now());
+    // Counters would follow a clock up to the largest integer, and nobody could draw a fence any more.
+    if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}, which is no time`);
+    // An answer after the ttl would be useless.
+    const context = { ...this.#settings, timeout: Math.min(timeout, ttl) };
+    const register = acquiredRegister(request);
+    const retention = request.fenceRetention && counterTtl(request, ttl);
+    const acquireOne = (call: Call) =>
+      this.#strategy?.acquire?.(call, register, ttl) ?? acquire(call, register, ttl, { least, retention });
+    const round = runRound(context, acquireOne, { cost: this.#cost, cutsShort: !isLast });
+    let result = await unlessAborted(round, this.#signal);
+    if (result !== "granted") return { result, round, last: round };
+    let last = round;
+    const { fence, isAtQuorum } = highestFence(round);
+    if (retention > 0 && !isAtQuorum) {
+      const raise = (call: Call) => raiseFence(call, register, { least: fence, retention });
+      last = runRound(context, raise, { cost: this.#cost });
+      result = await unlessAborted(last, this.#signal);
+      // Refused here means lost between the two rounds, not held from the start.
+      if (result === "refused") result = "unavailable";
+      if (result !== "granted") return { result, round, last };
+    }
+    const lock = this.#lockOf(request, round, limit, retention > 0 ? fence : undefined);
+    return lock.remaining() > 0 ? { lock, result, round, last } : { result, round, last };
+  }
+
+  #lockOf(
+    request: LockRequest,
+    round: Round<RegisterAnswer>,
+    limit: number,
+    fence: number | undefined,
+  ): Lock {
+    const { ttl } = this.#settings;
+    const strategy = this.#strategy;
+    const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
+    const { elapsed } = round;
+    return new Lock(this.#settings, granted, { ttl, elapsed, fence, limit, round, operations: strategy });
+  }
+
+  /** @returns whether the platform keeps the rollback alive */
+  #rollBack(request: LockRequest, round: Round<RegisterAnswer>): boolean {
+    const register = rollbackRegister(request);
+    const releaseOne = this.#strategy?.release ?? release;
+    const context = { ...this.#settings, goesOn: () => this.#waits && !this.#signal?.aborted };
+    const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));
+    this.#rollbacks.add(done);
+    void done.then(() => this.#rollbacks.delete(done));
+    return runInBackground(this.#settings, done);
+  }
+
+  /** The pause before the next round in ms, or how to make the error to end with once the rollbacks are done. */
+  #afterFailure(
+    { result, round, last }: Attempt,
+    progress: OperationEvent & { readonly attempts: number },
+  ): number | (() => RedlockError) {
+    const { wait, onEvent } = this.#settings;
+    const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();
+    const held = result === "refused";
+    const retryAfter = held ? timeUntilFree(round) : undefined;
+    const failed: FailedRound = { held, retryAfter, remainingWait, waited: this.#elapsed() };
+    const next = this.#strategy?.afterFailedRound(round, failed) ?? "wait";
+    // A clock may be too coarse to show the last part of a ms pass.
+    const longest = Math.min(Math.max(remainingWait, 1), retryAfter ?? Infinity);
+    const wanted = typeof next === "number" ? next : undefined;
+    const pause = next === "again" ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed()), longest);
+    const goesOn = next === "again" || (!(next instanceof Error) && remainingWait > 0);
+    if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
+    if (goesOn) return pause;
+    return () => {
+      if (next instanceof Error) return next;
+      // A clock may have ended the waiting after a round that was cut short: by now more may be known.
+      if (held || isRefused(round)) return new LockHeldError(this.#resources, this.#elapsed(), retryAfter);
+      return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
+    };
+  }
+}
+
+/**
+ * The highest fence that a round drew, and whether a quorum has it: a later holder meets at least one endpoint of this
+ * quorum, and must not find a lower counter there.
+ */
+function highestFence({ answers }: Round<RegisterAnswer>): { fence: number; isAtQuorum: boolean } {
+  const fences = answers.flatMap((answer) => (answer && "fence" in answer && answer.fence) || []);
+  const fence = Math.max(...fences);
+  const count = fences.filter((drawn) => drawn === fence).length;
+  return { fence, isAtQuorum: count >= quorumOf(answers.length) };
 }
 
 function isRefused({ answers }: Round<RegisterAnswer>): boolean {
@@ -211,7 +247,7 @@ function isRefused({ answers }: Round<RegisterAnswer>): boolean {
   return refusals.length > answers.length - quorumOf(answers.length);
 }
 
-/** ms until so many endpoints may be free that a quorum is possible, as far as they said. */
+/** ms until so many endpoints may be free that a quorum is possible, as far as they returned it. */
 function timeUntilFree({ answers }: Round<RegisterAnswer>): number | undefined {
   const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.retryAfter ?? 0] : []));
   const missing = quorumOf(answers.length) - (answers.length - held.length);

@@ -1,41 +1,50 @@
+import type { Call, RequestCost } from "../endpoints/call.ts";
 import { QuorumError } from "../errors.ts";
-import { type Answer, type Round, runRound } from "../quorum/round.ts";
-import type { Call, RequestCost } from "../redis/register.ts";
+import { type Round, runRound } from "../quorum/round.ts";
+import type { Answer } from "../quorum/tally.ts";
 import { stopwatch } from "../runtime.ts";
 import type { Settings } from "./options.ts";
 import type { Validity } from "./validity.ts";
 
+/** One extension of something held. */
+export interface Extension {
+  readonly ttl: number;
+  /** The resources, for the error. */
+  readonly names: readonly string[];
+  readonly cost: RequestCost;
+  /** Extends on one endpoint. */
+  readonly perform: (call: Call) => Promise<Answer>;
+  /** Called with the round as soon as its result is known. */
+  readonly onResult?: (round: Round<Answer>) => void;
+}
+
 /**
- * One renewal of something held: a round within the validity that is left, counted from before it was sent.
- * `done` hears of the round as soon as its result is known.
+ * Extends on a quorum, within the validity that remains. The new validity counts from before the requests were sent.
  *
- * @throws the loss, when it is lost, was lost before, or is found to be
- * @throws QuorumError when too few endpoints answered in time; what was valid before stays valid, but for no
- * longer than the ttl asked for
+ * @throws the loss, when it is lost, was lost before, or is found to be lost
+ * @throws QuorumError when too few endpoints answered in time; the earlier validity stays, but for no longer than the
+ * requested ttl
  */
-export async function renewOnQuorum(
+export async function extendOnQuorum(
   settings: Settings,
   validity: Validity,
-  ttl: number,
-  names: readonly string[],
-  cost: RequestCost,
-  perform: (call: Call) => Promise<Answer>,
-  done?: (round: Round<Answer>) => void,
+  { ttl, names, cost, perform, onResult }: Extension,
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
-  // Of a shorter ttl, any endpoint may bring the end forward, whether or not its answer arrives.
-  if (validity.budgetOf(ttl) < validity.remaining()) validity.renew(ttl, stopwatch(settings.runtime));
-  // No request may outlast the validity: a hang must not hide its end.
-  const round = runRound(settings, Math.min(settings.timeout, validity.remaining()), perform, cost);
+  // With a shorter ttl, any endpoint may bring the end forward, whether or not its answer arrives.
+  if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
+  // No request may outlast the validity: a hanging request must not hide its end.
+  const timeout = Math.min(settings.timeout, validity.remaining());
+  const round = runRound({ ...settings, timeout }, perform, { cost });
   const result = await round.result;
-  done?.(round);
+  onResult?.(round);
   if (validity.loss) throw validity.loss;
   if (result === "refused") throw validity.lose("its token is gone from a quorum");
   const late = validity.budgetOf(ttl) <= round.elapsed();
   if (result !== "granted" || late) {
     throw new QuorumError("extend", names, round.votes(), result === "granted");
   }
-  validity.renew(ttl, round.elapsed);
+  validity.extend(ttl, round.elapsed);
   return round;
 }

@@ -1,7 +1,10 @@
-import { checkInteger, checkType } from "../check.ts";
-import type { Settings } from "./options.ts";
+import { checkInteger, checkNumber, checkType } from "../check.ts";
+import type { Redlock } from "../redlock.ts";
+import { maxTimerDelay, stopwatch, tokenLength } from "../runtime.ts";
+import { type FencedLock, Lock } from "./lock.ts";
+import { checkAcquire, checkResources, type LockOptions, resolveSettings, type Settings } from "./options.ts";
 
-/** A lock as plain JSON, to be handed to another process. It holds the lock's token: treat it as a secret. */
+/** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
   readonly resources: readonly string[];
   readonly prefix: string;
@@ -13,14 +16,85 @@ export interface LockJSON {
   readonly fence?: number;
   /** The endpoints, by name: the receiver's client must have the same. */
   readonly endpoints: readonly string[];
-  /** Those at which a request that takes the lock may yet be executed. */
+  /** Those at which a request that acquires the lock may still be executed. */
   readonly unsettled: readonly string[];
-  /** By endpoint: the least ttl of an extension that may yet be executed there. */
+  /** By endpoint: the lowest ttl of an extension that may still be executed there. */
   readonly unanswered: Readonly<Record<string, number>>;
 }
 
-/** What of the giver's requests may yet be executed, checked: of endpoints that the receiver has, too. */
-export function openRequests(
+/** The {@link LockJSON} of a lock with a fence. */
+export interface FencedLockJSON extends LockJSON {
+  readonly fence: number;
+}
+
+/**
+ * Hands a lock over to another process, which goes on with {@link resume}. This handle ends, as if it had been released,
+ * but the lock stays held: nothing extends it until it is resumed. Waits for an extension under way.
+ *
+ * The two processes' wall clocks must agree; where they may not, extend right after resuming.
+ *
+ * @returns what `resume` needs, as plain JSON. It contains the lock's token: treat it as a secret
+ * @throws LockLostError when the lock is lost, released, or handed over already
+ *
+ * @example
+ * await queue.send({ job, lock: await handoff(lock) });
+ */
+export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
+export function handoff(lock: Lock): Promise<LockJSON>;
+export async function handoff(lock: Lock): Promise<LockJSON> {
+  const { settings, request, ttl, fence, validUntil, unsettled, unanswered } = await lock.detach();
+  const { prefix, nonce, owner, resources } = request;
+  return {
+    resources,
+    prefix,
+    nonce,
+    owner,
+    ttl,
+    validUntil,
+    ...(fence !== undefined && { fence }),
+    endpoints: settings.endpoints.map(({ name }) => name),
+    unsettled,
+    unanswered,
+  };
+}
+
+/**
+ * Goes on with a lock that another process handed over by {@link handoff}. Its validity is computed from the wall
+ * clock; where the two processes' clocks may differ, call `extend()` first.
+ *
+ * @throws TypeError | RangeError when `json` is not what `handoff` returned, or its lock has other endpoints
+ *
+ * @example
+ * await using lock = resume(redlock, message.lock, { autoExtend: true });
+ */
+export function resume(redlock: Redlock, json: FencedLockJSON, options?: LockOptions): FencedLock;
+export function resume(redlock: Redlock, json: LockJSON, options?: LockOptions): Lock;
+export function resume(redlock: Redlock, json: LockJSON, options: LockOptions = {}): Lock {
+  const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
+  const settings = resolveSettings(redlock.settings, redlock.options, options, { prefix });
+  const names = checkResources(resources);
+  // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
+  if (typeof nonce !== "string" || nonce.length !== tokenLength || typeof owner !== "string") {
+    throw new TypeError("resume needs what handoff(lock) resolved to");
+  }
+  checkAcquire({ token: owner || undefined });
+  checkType("prefix", prefix, "string");
+  checkInteger("ttl", ttl, 10, maxTimerDelay);
+  checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
+  const openRequests = checkOpenRequests(json, settings);
+  const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
+  const request = { resources: names, prefix, nonce, owner, fenceRetention };
+  const remaining = validUntil - settings.runtime.now();
+  const elapsed = stopwatch(settings.runtime);
+  const state = { ttl, elapsed, fence, limit: Infinity, remaining, ...openRequests };
+  const lock = new Lock(settings, request, state);
+  if (settings.autoExtend) lock.keepExtending();
+  return lock;
+}
+
+/** The requests of the other process that may still be executed, checked: at endpoints that this client has, too. */
+function checkOpenRequests(
   json: LockJSON,
   { endpoints }: Settings,
 ): Pick<LockJSON, "unsettled" | "unanswered"> {
@@ -28,7 +102,7 @@ export function openRequests(
   const names = endpoints.map(({ name }) => name);
   if (!Array.isArray(given) || [...given].sort().join("\n") !== [...names].sort().join("\n")) {
     throw new RangeError(
-      `resume needs the endpoints that the lock was taken on: ${String(given)}; here they are ${names}`,
+      `resume needs the endpoints that acquired the lock: ${String(given)}; this client has ${names}`,
     );
   }
   const isKnown = (name: unknown) => names.includes(name as string);
@@ -37,7 +111,7 @@ export function openRequests(
   }
   for (const [name, least] of Object.entries(checkType("unanswered", unanswered, "object"))) {
     if (!isKnown(name)) throw new RangeError("unanswered must name endpoints");
-    checkInteger(`unanswered of ${name}`, least, 10, 2_147_483_647);
+    checkInteger(`unanswered of ${name}`, least, 10, maxTimerDelay);
   }
   return { unsettled, unanswered };
 }

@@ -1,14 +1,18 @@
 import { type EndpointError, QuorumError } from "../errors.ts";
-import { type Answer, quorumOf, runRound } from "../quorum/round.ts";
-import { counterIn, isSnapshot, runScript } from "../redis/register.ts";
+import { runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { keyOf } from "../redis/keys.ts";
+import { isSnapshot, readCounter } from "../redis/register.ts";
 import { registerScript } from "../redis/register-script.ts";
+import { runScript, unexpectedReply } from "../redis/script.ts";
+import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
-import { holderOf, keyOf } from "./lock-request.ts";
-import type { Settings } from "./options.ts";
+import { holderOf } from "./lock-request.ts";
+import { checkResources, type LockOptions, resolveSettings } from "./options.ts";
 
-// What operators do: look at a resource, and free it.
+// For operators: look at a resource, and free it.
 
-/** What stands at a resource. */
+/** The state of a resource. */
 export interface Inspection {
   /** Whether someone holds it on a quorum. */
   readonly held: boolean;
@@ -20,7 +24,7 @@ export interface Inspection {
   readonly votes: readonly InspectionVote[];
 }
 
-/** What one endpoint knows of a resource. */
+/** The state of a resource at one endpoint. */
 export interface InspectionVote {
   readonly endpoint: string;
   readonly outcome: "held" | "free" | "error";
@@ -30,20 +34,35 @@ export interface InspectionVote {
   readonly cause?: EndpointError;
 }
 
-type LockSnapshot = Answer & { readonly holder: string; readonly remaining: number; readonly fence: number };
+type LockSnapshot = Answer & {
+  readonly holder: string;
+  readonly remaining: number;
+  readonly fence: number;
+};
 
-/** See {@link Redlock.inspect}. */
-export async function inspect(settings: Settings, resource: string): Promise<Inspection> {
+/**
+ * Reads the state of a resource and changes nothing.
+ *
+ * @throws QuorumError when too few endpoints answered
+ *
+ * @example
+ * const { held, remaining } = await inspect(redlock, "invoice:42");
+ */
+export async function inspect(
+  redlock: Redlock,
+  resource: string,
+  options: LockOptions = {},
+): Promise<Inspection> {
+  const [name = ""] = checkResources(resource);
+  const settings = resolveSettings(redlock.settings, redlock.options, options);
   const { endpoints, prefix } = settings;
-  const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, resource));
-  const round = runRound(settings, settings.timeout, async (call): Promise<LockSnapshot> => {
+  const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, name));
+  const round = runRound(settings, async (call): Promise<LockSnapshot> => {
     const reply = await runScript(call, registerScript, keys, ["look", "", 1, 1, 0]);
-    if (!Array.isArray(reply) || reply.length !== 3) throw new Error("unexpected reply to a script");
+    if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
     const [value, remaining, counter] = reply;
-    const fence = counter === "" ? 0 : counterIn(counter);
-    if (!isSnapshot(call, value, remaining) || fence === undefined) {
-      throw new Error("unexpected reply to a script");
-    }
+    const fence = counter === "" ? 0 : readCounter(counter);
+    if (!isSnapshot(call, value, remaining) || fence === undefined) throw unexpectedReply();
     const holder = holderOf(String(value));
     return { outcome: holder ? "held" : "granted", holder, remaining: Math.max(0, remaining), fence };
   });
@@ -52,45 +71,65 @@ export async function inspect(settings: Settings, resource: string): Promise<Ins
   const snapshots = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
   const quorum = quorumOf(endpoints.length);
   const silent = endpoints.length - snapshots.length;
-  // Whoever holds it is the holder on a quorum; it is free once fewer than a quorum are left.
-  let most: number[] = [];
-  for (const { holder } of snapshots) {
-    const expiries = snapshots.flatMap((snapshot) =>
-      holder && snapshot.holder === holder ? [snapshot.remaining] : [],
-    );
-    if (expiries.length > most.length) most = expiries;
-  }
-  const held = most.length >= quorum;
-  if (!held && most.length + silent >= quorum) throw new QuorumError("inspect", [resource], round.votes());
+  const expiries = expiriesOfHolder(snapshots);
+  const held = expiries.length >= quorum;
+  if (!held && expiries.length + silent >= quorum) throw new QuorumError("inspect", [name], round.votes());
   return {
     held,
-    remaining: (held && most.sort((a, b) => b - a)[quorum - 1]) || 0,
+    // It is free once fewer than a quorum of endpoints have it.
+    remaining: (held && expiries[quorum - 1]) || 0,
     fence: Math.max(...snapshots.map(({ fence }) => fence)) || undefined,
-    votes: endpoints.map(({ name }, index): InspectionVote => {
+    votes: endpoints.map((endpoint, index): InspectionVote => {
       const answer = round.answers[index]!;
-      if (answer.outcome === "error") return { endpoint: name, ...answer };
+      if (answer.outcome === "error") return { endpoint: endpoint.name, ...answer };
       const { holder, remaining, fence } = answer;
-      return { endpoint: name, outcome: holder ? "held" : "free", remaining, ...(fence && { fence }) };
+      const outcome = holder ? "held" : "free";
+      return { endpoint: endpoint.name, outcome, remaining, ...(fence && { fence }) };
     }),
   };
 }
 
-/** See {@link Redlock.forceRelease}. */
-export async function forceRelease(settings: Settings, resource: string): Promise<boolean> {
-  const { endpoints, runtime, prefix, timeout } = settings;
-  const key = keyOf(prefix, "lock", resource);
-  // A plain DEL would do, but its reply can be invented.
+/** When each endpoint frees it that has the holder whom most of them have: the latest first. */
+function expiriesOfHolder(snapshots: readonly LockSnapshot[]): number[] {
+  let most: number[] = [];
+  for (const { holder } of snapshots) {
+    const same = snapshots.filter((snapshot) => holder && snapshot.holder === holder);
+    if (same.length > most.length) most = same.map(({ remaining }) => remaining);
+  }
+  return most.sort((a, b) => b - a);
+}
+
+/**
+ * Frees a resource, whoever holds it. For operators: the holder learns of it at its next extension or verification only,
+ * and relies on its validity until then; only fencing protects what it writes.
+ *
+ * @returns whether there was anything to free
+ * @throws QuorumError when too few endpoints answered
+ *
+ * @example
+ * await forceRelease(redlock, "invoice:42");
+ */
+export async function forceRelease(
+  redlock: Redlock,
+  resource: string,
+  options: LockOptions = {},
+): Promise<boolean> {
+  const [name = ""] = checkResources(resource);
+  const settings = resolveSettings(redlock.settings, redlock.options, options);
+  const { endpoints, runtime, prefix } = settings;
+  const key = keyOf(prefix, "lock", name);
+  // A plain DEL would do, but a client in between could invent its reply.
   const echo = randomToken(runtime);
-  const round = runRound(settings, timeout, async (call): Promise<Answer> => {
+  const round = runRound(settings, async (call): Promise<Answer> => {
     const reply = await runScript(call, registerScript, [key], ["free", echo, 1, 1, 0]);
-    const [said] = Array.isArray(reply) && reply.length === 1 ? reply : [];
-    if (said !== echo && said !== 0) throw new Error("unexpected reply to a script");
+    const [replied] = Array.isArray(reply) && reply.length === 1 ? reply : [];
+    if (replied !== echo && replied !== 0) throw unexpectedReply();
     // Billed beside the script itself.
     call.cost.commands += 1;
-    return { outcome: said === echo ? "granted" : "lost" };
+    return { outcome: replied === echo ? "granted" : "lost" };
   });
   await round.done;
   const answers = round.answers.filter((answer) => answer?.outcome !== "error");
-  if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [resource], round.votes());
+  if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], round.votes());
   return answers.some((answer) => answer?.outcome === "granted");
 }

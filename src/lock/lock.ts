@@ -1,10 +1,11 @@
 import { checkInteger } from "../check.ts";
-import { EndpointError, LockLostError, QuorumError, type RedlockError } from "../errors.ts";
+import type { Call } from "../endpoints/call.ts";
+import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Answer, type Failure, type Round, runRound } from "../quorum/round.ts";
+import { type Failure, type Round, runRound } from "../quorum/round.ts";
+import type { Answer } from "../quorum/tally.ts";
 import {
-  type Call,
   extend,
   type Fencing,
   type Register,
@@ -13,8 +14,10 @@ import {
   release,
   restore,
 } from "../redis/register.ts";
-import { renewOnQuorum } from "./extend.ts";
-import type { LockJSON } from "./handoff.ts";
+import { maxTimerDelay } from "../runtime.ts";
+import { runInBackground } from "../wait-until.ts";
+import { autoExtend } from "./auto-extend.ts";
+import { extendOnQuorum } from "./extend.ts";
 import {
   acquiredRegister,
   counterTtl,
@@ -23,38 +26,51 @@ import {
   type LockRequest,
   tombstoneRetention,
 } from "./lock-request.ts";
-import { runInBackground, type Settings } from "./options.ts";
+import type { Settings } from "./options.ts";
 import { Validity } from "./validity.ts";
 
-/** How what is held is kept and given back on one endpoint; what is left out is as for a lock. */
+/** How a hold is extended and released on one endpoint; what is left out is as for a lock. */
 export interface HoldOperations {
-  /** Gives it a new ttl, and never creates it; with ttl 0 it only looks. */
+  /** Gives it a new ttl, and never creates it; ttl 0 only checks. */
   extend?(call: Call, register: Register, ttl: number): Promise<Answer>;
-  /** Gives it back, and remembers for `retention` ms, if that is not 0, that a late request may not take it. */
+  /** Releases it, and for `retention` ms, if that is not 0, refuses late requests that would acquire it. */
   release?(call: Call, register: Register, retention: number): Promise<Answer>;
 }
 
-/** What a handle is made of, beside what was asked for. */
-export interface Held {
+/** What a handle is made of, beside its request. */
+export interface LockState {
   readonly ttl: number;
-  /** Time since before the request that granted it. */
+  /** ms since before the request that granted it. */
   readonly elapsed: () => number;
-  readonly fence?: number | undefined;
-  /** Bound on the time held, in ms. */
+  readonly fence: number | undefined;
+  /** Longest time to hold, in ms. */
   readonly limit: number;
-  /** ms of validity that are left at most. Default: all of the ttl's. */
-  readonly left?: number;
-  /** The round that took it; undefined where another process did. */
+  /** At most so many ms of validity remain. Default: all of the ttl's. */
+  readonly remaining?: number;
+  /** The round that acquired it; undefined where another process did. */
   readonly round?: Round<Answer>;
   readonly operations?: HoldOperations | undefined;
-  /** Endpoints at which a request that takes it may yet be executed, beside those that the round shows. */
+  /** Endpoints at which a request that acquires it may still be executed, beside those that the round shows. */
   readonly unsettled?: readonly string[];
-  /** By endpoint: the least ttl of an extension that may yet be executed there. Default: none. */
+  /** By endpoint: the lowest ttl of an extension that may still be executed there. Default: none. */
   readonly unanswered?: Readonly<Record<string, number>>;
 }
 
+/** What another handle needs to go on with a lock. */
+export type DetachedLock = Required<Pick<LockState, "ttl" | "fence" | "unsettled" | "unanswered">> & {
+  readonly settings: Settings;
+  readonly request: LockRequest;
+  /** Wall-clock time in ms since 1970 at which the validity ends. */
+  readonly validUntil: number;
+};
+
 /** How often a release asks an endpoint again where other handles of the owner have acquired the lock meanwhile. */
 const maxReleaseTries = 4;
+
+/** A {@link Lock} that was acquired with `fencing: true`. */
+export interface FencedLock extends Lock {
+  readonly fence: number;
+}
 
 /**
  * The handle of a successful acquire. It is valid for `remaining()` ms: that is what the holder may rely on,
@@ -67,77 +83,77 @@ const maxReleaseTries = 4;
 export class Lock {
   /** The resources held, in the order given. */
   readonly resources: readonly string[];
-  /** The owner's random value in Redis, or the caller's own token. A secret. */
+  /** The random value that identifies the holder in Redis, or the caller's own token. A secret. */
   readonly token: string;
-  /** Fencing token: larger than that of every earlier grant of these resources. Only with `fencing`. */
+  /** Fencing token: larger than that of every earlier lock of these resources. Only with `fencing`. */
   readonly fence: number | undefined;
-  readonly #grant: LockRequest;
+  readonly #request: LockRequest;
   readonly #settings: Settings;
   readonly #register: Register;
   readonly #operations: Required<HoldOperations>;
-  /** No synchronizer: what an endpoint has lost can be put back there. */
+  /** Not a synchronizer's: what an endpoint has lost can be restored there. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
-  /** The round that took it; its late requests are cleaned up after at the release. */
+  /** The round that acquired it; its late requests are rolled back at the release. */
   readonly #round: Round<Answer> | undefined;
-  /** Names of the endpoints of all requests that take it and may yet be executed. */
+  /** Names of the endpoints of all requests that acquire it and may still be executed. */
   readonly #unsettled: string[];
-  /** By endpoint: the least ttl of an extension that may yet be executed there. */
-  readonly #shorter: Map<string, number>;
+  /** By endpoint: the lowest ttl of an extension that may still be executed there. */
+  readonly #unanswered: Map<string, number>;
   /** By endpoint: the marks that an extension of an owner's lock has found or left there. */
   readonly #marks = new Map<string, string>();
   /** ms since the fence's counters were renewed. */
-  #counted: () => number;
+  #sinceCounters: () => number;
   #ttl: number;
   #extension: Promise<unknown> = Promise.resolve();
   #release: Promise<boolean> | undefined;
   #isGone = false;
-  /** Requests that put it back look for its tombstone; those that take a plain lock cannot. */
+  /** Requests that restore a lock check its tombstone; those that acquire a plain lock cannot. */
   #mayRestore: boolean;
 
   /** @internal Locks come from {@link Redlock.acquire}. */
-  constructor(settings: Settings, grant: LockRequest, held: Held) {
-    const { ttl, elapsed, fence, limit, left, round, operations } = held;
-    this.resources = grant.resources;
-    this.token = grant.owner || grant.nonce;
+  constructor(settings: Settings, request: LockRequest, state: LockState) {
+    const { ttl, elapsed, fence, limit, remaining, round, operations } = state;
+    this.resources = request.resources;
+    this.token = request.owner || request.nonce;
     this.fence = fence;
     this.#settings = settings;
-    this.#grant = grant;
-    this.#register = heldRegister(grant);
+    this.#request = request;
+    this.#register = heldRegister(request);
     this.#operations = { extend, release, ...operations };
     this.#isPlain = !operations;
     this.#ttl = ttl;
     this.#round = round;
     this.#mayRestore = !round;
     const { runtime, driftFactor, onEvent, endpoints } = settings;
-    this.#unsettled = [...(held.unsettled ?? [])];
+    this.#unsettled = [...(state.unsettled ?? [])];
     endpoints.forEach(({ name }, index) => {
       if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
     });
-    this.#shorter = new Map(Object.entries(held.unanswered ?? {}));
-    // Of a lock that another process took it is not known when: its first extension renews them.
-    this.#counted = round ? elapsed : () => Infinity;
+    this.#unanswered = new Map(Object.entries(state.unanswered ?? {}));
+    // Where another process acquired it, the time is not known: the first extension renews them.
+    this.#sinceCounters = round ? elapsed : () => Infinity;
     this.#validity = new Validity({
       runtime,
       driftFactor,
       elapsed,
       ttl,
-      left,
+      remaining,
       limit,
-      lostError: (why): RedlockError => new LockLostError(grant.resources, why),
-      onLost: (reason) => emit(onEvent, { type: "lost", resources: grant.resources, reason }),
+      lostError: (why) => new LockLostError(request.resources, why),
+      onLost: (reason) => emit(onEvent, { type: "lost", resources: request.resources, reason }),
     });
   }
 
-  /** The ttl that Redis was last asked for, in ms. */
+  /** The ttl that was last requested from Redis, in ms. */
   get ttl(): number {
     return this.#ttl;
   }
 
   /**
-   * ms of validity left; ≤ 0 once it is gone. Counted from before the request that granted or extended it, by
-   * the faster of two clocks, drift taken off. On Cloudflare Workers both clocks stand still between I/O: after
-   * long computation ask {@link Lock.verify} instead.
+   * ms of validity that remain; ≤ 0 once it has ended. Counted from before the request that granted or extended it, by
+   * the faster of two clocks, less the drift. On Cloudflare Workers both clocks stand still between I/O: after
+   * long computation use {@link Lock.verify} instead.
    */
   remaining(): number {
     return this.#validity.remaining();
@@ -145,24 +161,24 @@ export class Lock {
 
   /**
    * Aborts with {@link LockLostError} when the lock is lost: when its validity ends, by a local timer that needs
-   * no answer from anybody, or as soon as an endpoint quorum says so. A release does not abort it.
+   * no answer from an endpoint, or as soon as a quorum of endpoints says so. A release does not abort it.
    */
   get signal(): AbortSignal {
     return this.#validity.signal;
   }
 
   /**
-   * Renews the lock on a quorum. It never re-creates a lock that is gone; where a quorum still has it, it is put back
+   * Extends the lock on a quorum. It never creates a lock that is gone; where a quorum still has it, it is restored
    * on endpoints that have lost it (a restart) and have nothing else in its place. If no quorum answers, the old
-   * validity stands, or the shorter one that was asked for: some endpoint may have begun to count.
+   * validity stands, or the shorter one that was requested: some endpoint may have begun to count.
    *
-   * @param ttl what to ask for from now on, in ms, an integer of at least 10; default: the lock's ttl
+   * @param ttl what to request from now on, in ms, an integer of at least 10; default: the lock's ttl
    * @returns the new validity in ms
-   * @throws LockLostError when it is gone; without a request when its validity is over
-   * @throws QuorumError when too few endpoints answered; it may be tried again while validity is left
+   * @throws LockLostError when it is gone; without a request when its validity has ended
+   * @throws QuorumError when too few endpoints answered; it may be tried again while validity remains
    */
   async extend(ttl: number = this.#ttl): Promise<number> {
-    checkInteger("ttl", ttl, 10, 2_147_483_647);
+    checkInteger("ttl", ttl, 10, maxTimerDelay);
     // One at a time: HTTP keeps no order, and the shorter of two extensions must not be executed last.
     const extension = this.#extension.then(() => this.#extend(ttl));
     this.#extension = extension.catch(() => undefined);
@@ -170,15 +186,15 @@ export class Lock {
   }
 
   /**
-   * Frees the lock on every endpoint. A lock with a token of the owner's own ends for all handles that the owner has
+   * Releases the lock on every endpoint. A lock with an own token ends for all handles that the owner has
    * at that moment, and for none that is acquired after this call has returned.
    *
-   * @returns true: freed on a quorum; false: it was already gone, or released before
-   * @throws QuorumError when it cannot be told; the ttl frees it. It may be tried again.
+   * @returns true: released on a quorum; false: it was already gone, or released before
+   * @throws QuorumError when it cannot be known; the ttl frees it. It may be tried again.
    */
   async release(): Promise<boolean> {
     if (this.#isGone) return false;
-    this.#release ??= this.#free();
+    this.#release ??= this.#releaseEverywhere();
     try {
       return await this.#release;
     } finally {
@@ -193,52 +209,11 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = runRound(this.#settings, this.#settings.timeout, (call) =>
-      this.#operations.extend(call, this.#register, 0),
-    );
+    const round = runRound(this.#settings, (call) => this.#operations.extend(call, this.#register, 0));
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
     if (result === "refused") this.#validity.lose("its token is gone from a quorum");
     return result === "granted" && !this.#validity.loss;
-  }
-
-  /**
-   * Hands the lock over to another process, which goes on with {@link Redlock.resume}. This handle ends, as if it had
-   * been released, but the lock stays held: nothing extends it until it is resumed. Waits for an extension under way.
-   *
-   * The two processes' wall clocks must agree; where they may not, extend right after resuming.
-   *
-   * @returns what `resume` needs, as plain JSON. It holds the lock's token: treat it as a secret
-   * @throws LockLostError when the lock is lost, released, or handed over already
-   *
-   * @example
-   * await queue.send({ job, lock: await lock.handoff() });
-   */
-  async handoff(): Promise<LockJSON> {
-    for (let current: unknown; current !== this.#extension; ) {
-      current = this.#extension;
-      await this.#extension;
-    }
-    const validity = this.#validity;
-    if (validity.released) throw validity.lose("it was released or handed over");
-    if (validity.loss) throw validity.loss;
-    const { runtime, endpoints } = this.#settings;
-    const { prefix, nonce, owner, resources } = this.#grant;
-    const validUntil = Math.floor(runtime.now() + validity.remaining());
-    validity.release();
-    this.#isGone = true;
-    return {
-      resources,
-      prefix,
-      nonce,
-      owner,
-      ttl: this.#ttl,
-      validUntil,
-      ...(this.fence !== undefined && { fence: this.fence }),
-      endpoints: endpoints.map(({ name }) => name),
-      unsettled: [...this.#unsettled],
-      unanswered: Object.fromEntries(this.#shorter),
-    };
   }
 
   /** Releases the lock at the end of an `await using` block. A failed release is left to the ttl. */
@@ -246,16 +221,16 @@ export class Lock {
     await this.release().catch(() => undefined);
   }
 
-  /** @internal What stands in Redis as this handle's round wrote it: the nonce, and behind it the owner. */
+  /** @internal The value in Redis as this handle's round wrote it: the nonce, followed by the owner. */
   get value(): string {
     return this.#register.value;
   }
 
   /** @internal Extends until it is released, lost, or held for `maxHold`. */
   keepExtending(): void {
-    const { maxHold, backoff } = this.#settings;
+    const { runtime, maxHold, backoff } = this.#settings;
     const ttl = () => this.#ttl;
-    void this.#validity.autoExtend({ ttl, maxHold, backoff }, (length) => this.extend(length));
+    void autoExtend(this.#validity, { runtime, ttl, maxHold, backoff, extend: (ms) => this.extend(ms) });
   }
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. */
@@ -263,52 +238,83 @@ export class Lock {
     this.#validity.release();
   }
 
+  /** @internal Ends this handle without a release, once no extension is under way. See {@link handoff}. */
+  async detach(): Promise<DetachedLock> {
+    for (let current: unknown; current !== this.#extension; ) {
+      current = this.#extension;
+      await this.#extension;
+    }
+    const validity = this.#validity;
+    if (validity.released) throw validity.lose("it was released or handed over");
+    if (validity.loss) throw validity.loss;
+    const settings = this.#settings;
+    // In this order: a freeze in between must make it end earlier, not later.
+    const validUntil = Math.floor(settings.runtime.now() + validity.remaining());
+    validity.release();
+    this.#isGone = true;
+    return {
+      settings,
+      request: this.#request,
+      ttl: this.#ttl,
+      fence: this.fence,
+      validUntil,
+      unsettled: [...this.#unsettled],
+      unanswered: Object.fromEntries(this.#unanswered),
+    };
+  }
+
   async #extend(ttl: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
     const cost = { requests: 0, commands: 0 };
     this.#ttl = ttl;
-    const { fenceRetention } = this.#grant;
     // The counters must outlive the lock, however long it is held.
-    const renewsCounters = this.fence !== undefined && this.#counted() + ttl > fenceRetention;
-    const extendOne = async (call: Call) => {
-      // A shorter extension that may yet be executed here would undo this one: its vote could not be relied on.
-      const { name } = call.endpoint;
-      if ((this.#shorter.get(name) ?? ttl) < ttl) {
-        throw new EndpointError(name, "timeout", `an earlier, shorter extension is unanswered`);
-      }
-      const answer: RegisterAnswer = await (renewsCounters
-        ? raiseFence(call, guardedRegister(this.#grant), this.#fencing(ttl), ttl)
-        : this.#operations.extend(call, this.#register, ttl));
-      if (answer.marks) this.#marks.set(name, answer.marks);
-      return answer;
-    };
-    const round = await renewOnQuorum(settings, this.#validity, ttl, resources, cost, extendOne, (asked) =>
-      this.#rememberUnanswered(asked, ttl),
-    );
-    if (renewsCounters) this.#counted = round.elapsed;
+    const renewsCounters =
+      this.fence !== undefined && this.#sinceCounters() + ttl > this.#request.fenceRetention;
+    const round = await extendOnQuorum(settings, this.#validity, {
+      ttl,
+      names: resources,
+      cost,
+      perform: (call) => this.#extendOne(call, ttl, renewsCounters),
+      onResult: (done) => this.#rememberUnanswered(done, ttl),
+    });
+    if (renewsCounters) this.#sinceCounters = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
     emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...cost });
     return this.remaining();
   }
 
-  /** The least that the counters must say, and how long they must be remembered. */
-  #fencing(ttl: number): Fencing {
-    if (this.fence === undefined) return { least: 0, retention: 0 };
-    return { least: this.fence, retention: counterTtl(this.#grant, ttl) };
+  async #extendOne(call: Call, ttl: number, renewsCounters: boolean): Promise<Answer> {
+    const { name } = call.endpoint;
+    // A shorter extension that may still be executed here would undo this one, so its vote could not be relied on.
+    if ((this.#unanswered.get(name) ?? ttl) < ttl) {
+      throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
+    }
+    const answer: RegisterAnswer = await (renewsCounters
+      ? raiseFence(call, guardedRegister(this.#request), this.#fencing(ttl), ttl)
+      : this.#operations.extend(call, this.#register, ttl));
+    if (answer.marks) this.#marks.set(name, answer.marks);
+    return answer;
   }
 
-  /** Puts the lock back where it is gone, now that a quorum has shown that nobody else can have it. */
+  /** The lowest value of the counters, and how long they must be kept. */
+  #fencing(ttl: number): Fencing {
+    if (this.fence === undefined) return { least: 0, retention: 0 };
+    return { least: this.fence, retention: counterTtl(this.#request, ttl) };
+  }
+
+  /** Restores the lock where it is gone, now that a quorum has shown that nobody else can have it. */
   #restoreWhereLost({ requests }: Round<Answer>, ttl: number): void {
     const settings = this.#settings;
     const { endpoints, runtime, timeout } = settings;
     for (const [index, endpoint] of endpoints.entries()) {
       const restored = requests[index]!.then(async ({ outcome }) => {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
-        const register = guardedRegister(this.#grant);
-        const perform = (call: Call) => restore(call, register, ttl, this.#fencing(ttl));
+        const register = guardedRegister(this.#request);
         this.#mayRestore = true;
-        const [request] = runRound({ endpoints: [endpoint], runtime }, timeout, perform).requests;
+        const [request] = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
+          restore(call, register, ttl, this.#fencing(ttl)),
+        ).requests;
         await this.#settle(endpoint.name, request!);
       });
       runInBackground(settings, restored);
@@ -325,29 +331,27 @@ export class Lock {
     this.#settings.endpoints.forEach(({ name }, index) => {
       const outcome = round.answers[index]?.outcome;
       if (outcome === "granted" || outcome === "lost") return;
-      const before = this.#shorter.get(name);
-      this.#shorter.set(name, Math.min(before ?? ttl, ttl));
-      // Its answer, should it still come, proves that it has been executed.
+      const before = this.#unanswered.get(name);
+      this.#unanswered.set(name, Math.min(before ?? ttl, ttl));
+      // A late answer proves that it has been executed.
       void round.requests[index]?.then((answer) => {
-        if (answer.outcome !== "error" && before === undefined) this.#shorter.delete(name);
+        if (answer.outcome !== "error" && before === undefined) this.#unanswered.delete(name);
       });
     });
   }
 
-  async #free(): Promise<boolean> {
+  async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
     const { resources } = this;
     this.#validity.release();
     let isWaitedFor = true;
-    const dropOne = (call: Call) => this.#drop(call, () => isWaitedFor);
-    const round = rollback(settings, this.#round, dropOne, true);
+    const releaseOne = (call: Call) => this.#releaseOne(call, () => isWaitedFor);
+    const round = rollback(settings, this.#round, releaseOne, true);
     // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
     if (!runInBackground(settings, round.done)) await round.done;
     const result = await round.result;
     isWaitedFor = false;
-    if (result === "unavailable") {
-      throw new QuorumError("release", resources, round.votes());
-    }
+    if (result === "unavailable") throw new QuorumError("release", resources, round.votes());
     const freed = result === "granted";
     this.#isGone = true;
     emit(settings.onEvent, { type: "released", resources, freed, elapsed: round.elapsed(), ...round.cost });
@@ -355,36 +359,36 @@ export class Lock {
   }
 
   /**
-   * Frees it on one endpoint. Of an owner's lock it names the mark that this handle has left there, and where another
-   * handle has taken the lock since, the one that the endpoint tells: so no request can end what is acquired after it
-   * was sent.
+   * Releases it on one endpoint. For an owner's lock the request names the mark that this handle has left there, and
+   * where another handle has acquired the lock since, the mark that the endpoint returned. So no request can end what
+   * is acquired after it was sent.
    *
-   * @param isWaitedFor whether the release has not returned: what is acquired afterwards is not to be freed
+   * @param isWaitedFor whether the release has not returned yet: what is acquired afterwards must not be released
    */
-  async #drop(call: Call, isWaitedFor: () => boolean): Promise<Answer> {
-    const grant = this.#grant;
+  async #releaseOne(call: Call, isWaitedFor: () => boolean): Promise<Answer> {
+    const request = this.#request;
     const settings = this.#settings;
-    const { tombstone } = this.#mayRestore ? guardedRegister(grant) : acquiredRegister(grant);
-    // A request that takes it may yet be executed there, or an owner's release a second time: both look for it.
-    const isGuarded = this.#unsettled.includes(call.endpoint.name) || (this.#isPlain && grant.owner !== "");
+    const { tombstone } = this.#mayRestore ? guardedRegister(request) : acquiredRegister(request);
+    // A request that acquires it may still be executed there, or an owner's release a second time: both check it.
+    const isGuarded = this.#unsettled.includes(call.endpoint.name) || (this.#isPlain && request.owner !== "");
     const register = isGuarded ? { ...this.#register, tombstone } : this.#register;
     const retention = isGuarded ? tombstoneRetention : 0;
     const { endpoint, signal } = call;
     const granted: RegisterAnswer | Failure | undefined =
       this.#round?.answers[settings.endpoints.indexOf(endpoint)];
     let marks = this.#marks.get(endpoint.name) ?? (granted && "marks" in granted ? granted.marks : undefined);
-    for (let times = 0; times < maxReleaseTries; times += 1) {
+    for (let tries = 0; tries < maxReleaseTries; tries += 1) {
       const answer: RegisterAnswer = await this.#operations.release(call, { ...register, marks }, retention);
       if (answer.marks === undefined) return answer;
       marks = answer.marks;
       if (!isWaitedFor() || signal.aborted) break;
     }
-    // It stands: the owner has acquired it again.
+    // It stays: the owner has acquired it again.
     return { outcome: "held" };
   }
 }
 
-/** Whether a take is over: executed, or refused. */
+/** Whether a request to acquire is over: executed, or refused. */
 function isSettled(answer: Answer | Failure | undefined): boolean {
   return answer?.outcome === "granted" || answer?.outcome === "held";
 }

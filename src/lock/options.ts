@@ -2,61 +2,57 @@ import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
 import { type Backoff, checkBackoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
-import type { Runtime } from "../runtime.ts";
-
-/** Keeps work alive after the answer was sent: a function, or the platform's context that has it. */
-export type WaitUntil =
-  | ((promise: Promise<unknown>) => void)
-  | { waitUntil(promise: Promise<unknown>): void };
+import { maxTimerDelay, type Runtime } from "../runtime.ts";
+import { checkWaitUntil, type WaitUntil } from "../wait-until.ts";
 
 /** What can be set on the client and overridden in each call. `undefined` leaves the default in place. */
 export interface LockOptions {
-  /** What Redis is asked for, in ms: an integer from 10 to 2 147 483 647. Default 10 000 (10 seconds). */
+  /** How long Redis keeps the lock, in ms: an integer from 10 to 2 147 483 647. Default 10 000 (10 seconds). */
   readonly ttl?: number | undefined;
   /** How long `acquire` waits for a held lock, in ms; 0: one round. Default 5 000 (5 seconds). */
   readonly wait?: number | undefined;
-  /** Limit of one HTTP request, in ms, at least 1. Default: 1 000 or a third of the ttl, if that is less. */
+  /** Longest time for one HTTP request, in ms, at least 1. Default: 1 000 or a third of the ttl, if that is less. */
   readonly timeout?: number | undefined;
-  /** Share of the ttl that is given away to clock drift, 0 … 0.5. Default 0.01. */
+  /** Share of the ttl that is subtracted for clock drift, 0 … 0.5. Default 0.01. */
   readonly driftFactor?: number | undefined;
   /** Pause between two rounds: bounds in ms for decorrelated jitter, or a function. Default 25 … 1 000 ms. */
   readonly backoff?: Backoff | undefined;
-  /** Draws a fencing token, guards against orphans, and learns when a held lock expires. Default false. */
+  /** Draws a fencing token, refuses late requests, and reports when a held lock expires. Default false. */
   readonly fencing?: boolean | undefined;
   /**
-   * How long a resource keeps its fence counter, at least, after its last lock has ended, in ms; and as long after the
+   * How long a resource keeps its fence counter after its last lock has ended, in ms, at least; and as long after the
    * moment that the fence names. An integer from `ttl` to 2^45. Default 86 400 000 (24 hours).
    */
   readonly fenceRetention?: number | undefined;
-  /** Begins every key; without braces. Default `redlock`. */
+  /** The beginning of every key; without braces. Default `redlock`. */
   readonly prefix?: string | undefined;
-  /** Hands over late requests, e.g. the Worker's `ctx`. Default: none; then they are waited for. */
+  /** Keeps late requests alive, for example the Worker's `ctx`. Default: none; then they are waited for. */
   readonly waitUntil?: WaitUntil | undefined;
   /** Extends the lock at half of its ttl until it is released. Default false; `using`: true. */
   readonly autoExtend?: boolean | undefined;
-  /** Bound on auto-extension in ms, so that a stuck handler frees the lock. Default 300 000 (5 minutes). */
+  /** Longest time that auto-extension holds it, in ms: a stuck handler must not. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
-  /** Hears what happens. What it throws changes nothing. Default: none. */
+  /** Called with every event. Its errors are ignored. Default: none. */
   readonly onEvent?: EventHook<RedlockEvent> | undefined;
 }
 
 /** What belongs to one call only. */
 export interface AcquireOptions extends LockOptions {
-  /** Ends the waiting at once; the call rejects with its reason. Not used for cleaning up. */
+  /** Ends the waiting at once; the call rejects with its reason. What it acquired is rolled back all the same. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The owner's own name, 1 … 255 characters. Acquiring with the token that holds the resource refreshes the lock
+   * A name of the owner, 1 … 255 characters. Acquiring with the token that holds the resource refreshes the lock
    * instead of failing, and any handle of the owner releases it.
    */
   readonly token?: string | undefined;
   /**
-   * Wall-clock time in ms since 1970 at which the platform stops the code; the lock is not relied on beyond
-   * it, nor waited for. One that is over is a RangeError.
+   * Wall-clock time in ms since 1970 at which the platform stops the code. Neither the waiting nor the lock's validity
+   * goes beyond it. A time that has passed is a RangeError.
    */
   readonly deadline?: number | undefined;
 }
 
-/** {@link LockOptions} with every default filled in, and what rounds are held with. */
+/** {@link LockOptions} with every default filled in, and what rounds need. */
 export interface Settings extends RoundContext {
   readonly ttl: number;
   readonly wait: number;
@@ -72,10 +68,7 @@ export interface Settings extends RoundContext {
   readonly onEvent: EventHook<RedlockEvent> | undefined;
 }
 
-/** The longest delay that a timer of any platform keeps: 2^31 − 1 ms, about 24 days. */
-const maxTimerDelay = 2_147_483_647;
-
-/** Layers of options as one: later layers win, except where they say `undefined`. */
+/** Merges layers of options: later layers win, except where they have `undefined`. */
 export function mergeOptions<Options extends object>(...layers: (Options | undefined)[]): Options {
   const given: Record<string, unknown> = {};
   for (const layer of layers) {
@@ -84,9 +77,13 @@ export function mergeOptions<Options extends object>(...layers: (Options | undef
   return given as Options;
 }
 
-/** Settles a call's options, fills in the defaults and checks everything. */
+/**
+ * Merges the options of a call, fills in the defaults and checks everything.
+ *
+ * @throws TypeError | RangeError naming the option that is wrong
+ */
 export function resolveSettings(
-  { endpoints, runtime, latency = new Map() }: RoundContext,
+  { endpoints, runtime, latencies = new Map() }: Pick<RoundContext, "endpoints" | "runtime" | "latencies">,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
@@ -105,11 +102,11 @@ export function resolveSettings(
     ...(given as object),
     ttl,
     backoff: checkBackoff(backoff),
-    waitUntil,
+    waitUntil: checkWaitUntil(waitUntil),
     onEvent,
     endpoints,
     runtime,
-    latency,
+    latencies,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
   };
   checkNumber("wait", settings.wait, 0, Infinity);
@@ -120,7 +117,6 @@ export function resolveSettings(
   checkType("fencing", settings.fencing, "boolean");
   checkType("autoExtend", settings.autoExtend, "boolean");
   if (onEvent) checkType("onEvent", onEvent, "function");
-  if (waitUntil && typeof waitUntil !== "function") checkType("waitUntil", waitUntil.waitUntil, "function");
   if (!/^[^{}]+$/.test(checkType("prefix", settings.prefix, "string"))) {
     throw new RangeError(`prefix must have no braces and at least one character, got "${settings.prefix}"`);
   }
@@ -128,7 +124,7 @@ export function resolveSettings(
   return settings;
 }
 
-/** What {@link resolveSettings} does not carry: the options of one acquire. */
+/** Checks the options that {@link resolveSettings} leaves out: those of one acquire. */
 export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOptions>>(
   options: Options,
 ): Options {
@@ -145,17 +141,21 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
 /**
  * ms until a deadline.
  *
- * @throws RangeError when it is over: what is asked for could not be used
+ * @throws RangeError when it has passed: a lock could not be used any more
  */
 export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): number {
   const left = deadline - runtime.now();
   if (left > 0) return left;
   throw new RangeError(
-    `deadline is over since ${Math.ceil(-left)} ms; it is a wall-clock time in ms since 1970, say Date.now() + 5_000`,
+    `deadline has passed ${Math.ceil(-left)} ms ago; it is a wall-clock time in ms since 1970, such as Date.now() + 5_000`,
   );
 }
 
-/** One or several resources as a list, each once, in the order given. */
+/**
+ * One or several resources as a list, each once, in the order given.
+ *
+ * @throws TypeError | RangeError when a name or their number is wrong
+ */
 export function checkResources(resource: string | readonly string[]): string[] {
   const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
   for (const name of resources) checkText("resource", name, 1_024);
@@ -163,23 +163,4 @@ export function checkResources(resource: string | readonly string[]): string[] {
     throw new RangeError(`1 … 100 resources can be locked together, got ${resources.length}`);
   }
   return resources;
-}
-
-/**
- * Hands `work` over to the platform, if it can take it. A failure of the work, or of a `waitUntil` that is
- * asynchronous, is ignored: it must not end the process as an unhandled rejection.
- */
-export function runInBackground({ waitUntil }: Settings, work: Promise<unknown>): boolean {
-  if (!waitUntil) return false;
-  const ignore = (): void => undefined;
-  const kept = work.then(ignore, ignore);
-  try {
-    // Called on its owner: a platform's context refuses to be called unbound.
-    const returned: unknown = typeof waitUntil === "function" ? waitUntil(kept) : waitUntil.waitUntil(kept);
-    Promise.resolve(returned).catch(ignore);
-    return true;
-  } catch {
-    // The context is over, or will not be called like this: a lock must not be lost for that. We wait ourselves.
-    return false;
-  }
 }

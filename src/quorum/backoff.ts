@@ -1,12 +1,12 @@
 import { checkNumber, checkType } from "../check.ts";
-import type { Runtime } from "../runtime.ts";
+import { maxTimerDelay, type Runtime } from "../runtime.ts";
 
 /**
- * Bounds of the pause between two rounds, in ms. After a round that took longer than `min` the least pause is as long
- * as the round, up to a third of `max`: endpoints may be far.
+ * Bounds of the pause between two rounds, in ms. After a round that took longer than `min` the shortest pause is as
+ * long as the round, up to a third of `max`: endpoints may be far away.
  */
 export interface BackoffBounds {
-  /** The least pause, at least 1. Default 25, or `max` if that is less. */
+  /** The shortest pause, at least 1. Default 25, or `max` if that is less. */
   readonly min?: number | undefined;
   /** The longest pause. Default 1 000, or `min` if that is more. */
   readonly max?: number | undefined;
@@ -15,11 +15,8 @@ export interface BackoffBounds {
 /** How long to pause before the next round: bounds for jitter, or a function of the attempt (1, 2, …) in ms. */
 export type Backoff = BackoffBounds | ((attempt: number) => number);
 
-/** The longest delay that a timer of every platform keeps; one that is asked for more fires at once. */
-const longest = 2_147_483_647;
-
 /**
- * The next pause by decorrelated jitter: uniform between the least pause and three times the last one, at most
+ * The next pause by decorrelated jitter: uniform between the shortest pause and three times the last one, at most
  * `max`. Contenders that collided once drift apart, and pauses grow only while they keep colliding.
  *
  * Source: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
@@ -30,32 +27,32 @@ export function nextPause(previous: number, min: number, max: number, random: nu
 }
 
 /**
- * A series of pauses in ms, one a call. It is told how long the last round took: contenders that are far from their
- * endpoints have to drift further apart, because what one of them takes is in the others' way for longer.
+ * A series of pauses in ms, one per call. `took`: how long the last round took, in ms. Contenders that are far from their
+ * endpoints have to drift further apart, because each of their attempts blocks the others for longer.
  */
 export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (took?: number) => number {
   let attempt = 0;
   let pause = 0;
   return (took = 0) => {
     attempt += 1;
-    // Whatever a function of the user's answers, time must not run backwards nor a timer get NaN.
+    // The user's function may return anything; a timer must not get NaN or a negative delay.
     if (typeof backoff === "function") {
-      return Math.min(longest, Math.max(0, Number(backoff(attempt)) || 0));
+      return Math.min(maxTimerDelay, Math.max(0, Number(backoff(attempt)) || 0));
     }
     const { max = 1_000, min = Math.min(25, max) } = backoff;
-    // Bounded before it is computed with: Infinity less Infinity is no pause.
-    const [least, most] = [Math.min(longest, min), Math.min(longest, Math.max(min, max))];
-    // Never so long that no room is left for jitter.
+    // Bounded first: Infinity minus Infinity is NaN.
+    const [least, most] = [Math.min(maxTimerDelay, min), Math.min(maxTimerDelay, Math.max(min, max))];
+    // At most a third of the longest pause, so that room remains for jitter.
     const far = Math.max(least, Math.min(took, most / 3));
     pause = nextPause(Math.max(pause, Math.min(took, most)), far, most, runtime.random());
     return pause;
   };
 }
 
-/** A usable backoff. */
+/** @throws TypeError | RangeError when the backoff cannot be used */
 export function checkBackoff(backoff: Backoff): Backoff {
   if (typeof backoff !== "function") {
-    // Null is no default: in a bound it would count as 0, and rounds would follow each other without a pause.
+    // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
     const { min = 25, max = Infinity } = checkType("backoff", backoff, "object");
     checkNumber("backoff.min", min, 1, Infinity);
     checkNumber("backoff.max", max, backoff.min ?? 1, Infinity);

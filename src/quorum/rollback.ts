@@ -1,58 +1,69 @@
-import { runInBackground, type Settings } from "../lock/options.ts";
-import type { Call } from "../redis/register.ts";
+import type { Call } from "../endpoints/call.ts";
 import type { Runtime } from "../runtime.ts";
-import { type Answer, type Round, runRound } from "./round.ts";
+import { runInBackground, type WaitUntil } from "../wait-until.ts";
+import { type Round, type RoundContext, runRound } from "./round.ts";
+import type { Answer } from "./tally.ts";
+
+/** What a rollback needs of its client. */
+export interface RollbackContext extends RoundContext {
+  readonly waitUntil?: WaitUntil | undefined;
+  /** Whether the caller still waits for something else, so that the process lives on. Default: it does not. */
+  readonly goesOn?: () => boolean;
+}
 
 /**
- * Takes back what a round took, on every endpoint where that was, or may be, or may yet be executed: at once
- * where it was answered, after its answer where that comes soon. HTTP keeps no order: where a rollback may
- * have overtaken its request, another follows when the request ends.
+ * Rolls back a round on every endpoint where its request was, or may still be, executed: at once where it was answered,
+ * after its answer where that arrives soon. HTTP keeps no order: where a rollback may have overtaken its request,
+ * another one follows when the request ends.
  *
- * @param settings `goesOn`: whether its caller still waits for something else, so that the process lives on
- * @param drop withdraws on one endpoint: exactly what this round took, and nothing newer
- * @param everywhere also where the endpoint refused: a holder gives back all it may have
+ * @param round undefined: another process ran it
+ * @param release rolls back on one endpoint: exactly what this round acquired, and nothing newer
+ * @param everywhere also where the endpoint refused: a holder releases all it may have. Default false
  */
 export function rollback(
-  settings: Settings & { readonly goesOn?: () => boolean },
-  taken: Round<Answer> | undefined,
-  drop: (call: Call) => Promise<Answer>,
+  context: RollbackContext,
+  round: Round<Answer> | undefined,
+  release: (call: Call) => Promise<Answer>,
   everywhere = false,
 ): Round<Answer> {
-  const { endpoints, runtime, timeout } = settings;
-  // A failure to take back is no news: it has been reported for the request that is being taken back. Nor does an answer
-  // tell how far the endpoint is: this waits for the request before.
-  const onFailure = everywhere ? settings.onFailure : undefined;
-  return runRound({ endpoints, runtime, onFailure }, timeout, async (call) => {
-    const index = endpoints.indexOf(call.endpoint);
-    const request = taken?.requests[index];
-    if (!request) return drop(call);
-    if (!taken.answers[index]) await settledWithin(runtime, timeout / 4, request);
-    if (taken.answers[index] || !settings.goesOn?.()) return takeBack(call);
-    // Nobody is in a hurry: after the timeout one is enough, unless the endpoint does not heed it.
-    const later = settledWithin(runtime, timeout, request).then(
-      () => runRound({ endpoints: [call.endpoint], runtime }, timeout, takeBack).done,
-    );
-    runInBackground(settings, later);
-    return { outcome: "lost" };
-  });
+  const { endpoints, runtime, timeout } = context;
+  // A failed rollback is not reported: its request has been, already. And its answers do not count as latencies, because
+  // it waits for the request before.
+  const quiet: RoundContext = { endpoints, runtime, timeout };
+  const onFailure = everywhere ? context.onFailure : undefined;
+  const again = (call: Call, perform: (call: Call) => Promise<Answer>) =>
+    runRound({ ...quiet, endpoints: [call.endpoint] }, perform).done;
 
-  async function takeBack(call: Call): Promise<Answer> {
+  async function rollbackOne(call: Call): Promise<Answer> {
     const index = endpoints.indexOf(call.endpoint);
-    const outcome = taken?.answers[index]?.outcome;
+    const outcome = round?.answers[index]?.outcome;
     const refused = outcome === "held" || outcome === "lost";
-    // A refusal proves that the request was executed and took nothing.
+    // A refusal proves that the request was executed and acquired nothing.
     if (refused && !everywhere) return { outcome: "lost" };
-    if (outcome !== "granted" && !refused) {
-      const again = taken?.requests[index]?.then((late) => {
+    const request = round?.requests[index];
+    if (outcome !== "granted" && !refused && request) {
+      const repeated = request.then((late) => {
         // A timed-out request that fails in the end is as unknown as it was when this rollback was sent.
         if (late.outcome === "held" || late.outcome === "lost") return;
         if (late.outcome === "error" && outcome) return;
-        return runRound({ endpoints: [call.endpoint], runtime }, timeout, drop).done;
+        return again(call, release);
       });
-      runInBackground(settings, again!);
+      runInBackground(context, repeated);
     }
-    return drop(call);
+    return release(call);
   }
+
+  return runRound({ ...quiet, onFailure }, async (call) => {
+    const index = endpoints.indexOf(call.endpoint);
+    const request = round?.requests[index];
+    if (!request) return release(call);
+    if (!round.answers[index]) await settledWithin(runtime, timeout / 4, request);
+    if (round.answers[index] || !context.goesOn?.()) return rollbackOne(call);
+    // Nothing waits for it: after the timeout one rollback is enough, unless the endpoint ignores its signal.
+    const later = settledWithin(runtime, timeout, request).then(() => again(call, rollbackOne));
+    runInBackground(context, later);
+    return { outcome: "lost" };
+  });
 }
 
 /** Ends with `request`, or after `ms`. */

@@ -1,14 +1,11 @@
+import type { Call, RequestCost } from "../endpoints/call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, type Vote } from "../errors.ts";
-import type { Call, RequestCost } from "../redis/register.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
+import { type Latencies, recordLatency, usefulWait } from "./latency.ts";
+import { type Answer, type RoundResult, tally } from "./tally.ts";
 
-// One round: the same question to every endpoint at once, and a result as soon as the answers allow one.
-
-/** One endpoint's usable answer; more specific questions add fields. */
-export interface Answer {
-  readonly outcome: "granted" | "held" | "lost";
-}
+// One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
 
 /** One endpoint did not answer usably. */
 export interface Failure {
@@ -16,31 +13,39 @@ export interface Failure {
   readonly cause: EndpointError;
 }
 
-/**
- * `granted`: a quorum did it. `refused`: so many endpoints said no that no quorum is possible. `unavailable`:
- * neither can be shown, because endpoints failed.
- */
-export type RoundResult = "granted" | "refused" | "unavailable";
-
-/** What a round is held with. */
+/** What every round of a client uses. */
 export interface RoundContext {
   readonly endpoints: readonly Endpoint[];
   readonly runtime: Runtime;
-  /** Hears of every endpoint that failed. */
+  /** An endpoint without an answer after so many ms counts as failed. */
+  readonly timeout: number;
+  /** Called for every endpoint that failed. */
   readonly onFailure?: ((error: EndpointError) => void) | undefined;
-  /** ms that the answers of an endpoint take; 0: the last was not heard in time. Rounds learn it from each other. */
-  readonly latency?: Map<Endpoint, number>;
+  /** Shared by the rounds of a client. Default: this round learns nothing from others. */
+  readonly latencies?: Latencies;
+}
+
+/** What belongs to one round only. */
+export interface RoundOptions {
+  /** The requests of this round are added to it. Default: a count of its own. */
+  readonly cost?: RequestCost;
+  /**
+   * After the first refusal, wait for the rest only half as long again as they usually take, and not at all for an
+   * endpoint that was silent in its last round. Waiting longer would block other contenders with a partial grant.
+   * Default false.
+   */
+  readonly cutsShort?: boolean;
 }
 
 /** A round under way. */
 export interface Round<Reply extends Answer> {
-  /** By endpoint; `undefined` while none is in. */
+  /** By endpoint; `undefined` while its answer is missing. */
   readonly answers: readonly (Reply | Failure | undefined)[];
-  /** Falls early: never waits for an endpoint whose answer cannot change it. */
+  /** Resolves early: never waits for an endpoint whose answer cannot change it. */
   readonly result: Promise<RoundResult>;
-  /** Every answer is in or has timed out, or the round was cut short. */
+  /** Every answer has arrived or has timed out, or the round was cut short. */
   readonly done: Promise<void>;
-  /** By endpoint: what its request really came to, even when that was after its timeout. */
+  /** By endpoint: its answer, even one that arrives after the timeout. */
   readonly requests: readonly Promise<Reply | Failure>[];
   readonly cost: RequestCost;
   /** ms since before the first request was sent. */
@@ -49,155 +54,135 @@ export interface Round<Reply extends Answer> {
   votes(): Vote[];
 }
 
-/** The smallest number of endpoints of which any two sets share one: ⌊n/2⌋ + 1. */
-export function quorumOf(count: number): number {
-  return (count >> 1) + 1;
-}
-
-/**
- * The result that follows from the answers so far, or `undefined` while they leave it open. A failure waits
- * until it is clear whether it is one of contention or of an outage, and always falls with the last answer.
- */
-export function tally(
-  granted: number,
-  refused: number,
-  pending: number,
-  count: number,
-): RoundResult | undefined {
-  const quorum = quorumOf(count);
-  const veto = count - quorum + 1;
-  if (granted >= quorum) return "granted";
-  if (refused >= veto) return "refused";
-  return granted + pending < quorum && refused + pending < veto ? "unavailable" : undefined;
-}
-
-/** How far apart, in ms, the answers of healthy endpoints may be. */
-const minLatency = 50;
-
-/**
- * Asks every endpoint at once; those without an answer after `timeout` ms count as failed. What it costs is
- * added to `cost`.
- *
- * @param cutsShort with a grant and a refusal in, wait for the others only half as long again as their answers usually
- * take, and not for one that was not heard the last time. A contender that waits for a silent endpoint keeps what it has
- * been granted from others, which wait for it, too.
- */
+/** Sends `perform`'s request to every endpoint at once. */
 export function runRound<Reply extends Answer>(
-  { endpoints, runtime, onFailure, latency = new Map() }: RoundContext,
-  timeout: number,
+  context: RoundContext,
   perform: (call: Call) => Promise<Reply>,
-  cost: RequestCost = { requests: 0, commands: 0 },
-  cutsShort = false,
+  options: RoundOptions = {},
 ): Round<Reply> {
-  const count = endpoints.length;
-  const elapsed = stopwatch(runtime);
-  const controller = new AbortController();
-  const answers: (Reply | Failure | undefined)[] = new Array(count).fill(undefined);
-  let granted = 0;
-  let refused = 0;
-  let pending = count;
-  let cancelCut: (() => void) | undefined;
-  let decide!: (result: RoundResult) => void;
-  let finish!: () => void;
-  const result = new Promise<RoundResult>((resolve) => {
-    decide = resolve;
-  });
-  const done = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
+  return new PendingRound(context, perform, options);
+}
 
-  function note(index: number, answer: Reply | Failure): Reply | Failure {
-    if (answers[index]) return answer; // it had timed out
-    answers[index] = answer;
-    pending -= 1;
-    if (answer.outcome === "granted") granted += 1;
-    else if (answer.outcome !== "error") refused += 1;
-    else onFailure?.(answer.cause);
-    if (answer.outcome !== "error") learn(endpoints[index]!);
-    const reached = tally(granted, refused, pending, count);
-    cancelCut?.();
-    if (reached) decide(reached);
-    else if (cutsShort && refused > 0 && granted > 0)
-      cancelCut = runtime.timer(Math.max(0, longestWait() - elapsed()), cut);
-    if (pending === 0) {
-      cancelTimer();
-      finish();
-    }
+class PendingRound<Reply extends Answer> implements Round<Reply> {
+  readonly answers: (Reply | Failure | undefined)[];
+  readonly result: Promise<RoundResult>;
+  readonly done: Promise<void>;
+  readonly requests: readonly Promise<Reply | Failure>[];
+  readonly cost: RequestCost;
+  readonly elapsed: () => number;
+  readonly #context: RoundContext;
+  readonly #latencies: Latencies;
+  readonly #controller = new AbortController();
+  readonly #cancelTimeout: () => void;
+  #cancelCut: (() => void) | undefined;
+  #cutsShort: boolean;
+  #granted = 0;
+  #refused = 0;
+  #pending: number;
+  #decide!: (result: RoundResult) => void;
+  #finish!: () => void;
+
+  constructor(
+    context: RoundContext,
+    perform: (call: Call) => Promise<Reply>,
+    { cost = { requests: 0, commands: 0 }, cutsShort = false }: RoundOptions,
+  ) {
+    const { endpoints, runtime, timeout, latencies = new Map() } = context;
+    this.elapsed = stopwatch(runtime);
+    this.#context = context;
+    this.#latencies = latencies;
+    this.#cutsShort = cutsShort;
+    this.#pending = endpoints.length;
+    this.cost = cost;
+    this.answers = new Array(endpoints.length).fill(undefined);
+    this.result = new Promise((resolve) => {
+      this.#decide = resolve;
+    });
+    this.done = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+    if (endpoints.length === 0) this.#finish();
+    this.#cancelTimeout = runtime.timer(timeout, () => this.#expire());
+    const { signal } = this.#controller;
+    this.requests = endpoints.map(async (endpoint, index) => {
+      try {
+        return this.#note(index, await perform({ endpoint, signal, cost }));
+      } catch (error) {
+        return this.#note(index, { outcome: "error", cause: asEndpointError(endpoint, error) });
+      }
+    });
+  }
+
+  votes(): Vote[] {
+    return this.#context.endpoints.map(({ name }, index) => {
+      const answer: Answer | Failure | undefined = this.answers[index];
+      if (answer?.outcome === "error") return { endpoint: name, ...answer };
+      return { endpoint: name, outcome: answer?.outcome ?? "pending" };
+    });
+  }
+
+  #note(index: number, answer: Reply | Failure): Reply | Failure {
+    if (this.answers[index]) return answer; // it had timed out
+    this.answers[index] = answer;
+    this.#pending -= 1;
+    if (answer.outcome === "granted") this.#granted += 1;
+    else if (answer.outcome !== "error") this.#refused += 1;
+    else this.#context.onFailure?.(answer.cause);
+    if (answer.outcome !== "error") this.#learn(index);
+    this.#conclude();
     return answer;
   }
 
-  function learn(endpoint: Endpoint): void {
-    const took = elapsed();
+  #learn(index: number): void {
+    const took = this.elapsed();
     // No answer takes longer: a clock has jumped.
-    if (took > timeout) return;
-    // A single late answer is forgotten after a few rounds.
-    latency.set(endpoint, Math.max(1, took, 0.9 * (latency.get(endpoint) ?? 0)));
+    if (took <= this.#context.timeout) recordLatency(this.#latencies, this.#context.endpoints[index]!, took);
   }
 
-  /** ms from the beginning for which those that are pending are worth waiting for. */
-  function longestWait(): number {
-    // What is unknown is taken to be as far as the slowest that is known.
-    const slowest = Math.max(1, ...latency.values());
-    const usual = endpoints.map((endpoint, index) =>
-      answers[index] ? 0 : (latency.get(endpoint) ?? slowest),
-    );
-    const longest = Math.max(...usual);
-    return longest && Math.min(timeout, Math.max(minLatency, 1.5 * longest));
-  }
-
-  /** Ends the wait. The requests go on: only their answers tell what a rollback must take back, and when. */
-  function cut(): void {
-    cutsShort = false;
-    notHeard();
-    decide("unavailable");
-    finish();
-  }
-
-  function notHeard(): void {
-    endpoints.forEach((endpoint, index) => {
-      if (!answers[index]) latency.set(endpoint, 0);
-    });
-  }
-
-  function expire(): void {
-    controller.abort();
-    notHeard();
-    // Not left to the endpoints: one that ignores its signal must not hold up the round.
-    endpoints.forEach(({ name }, index) => {
-      const why = `no answer within ${Math.round(timeout)} ms`;
-      if (!answers[index]) note(index, failure(new EndpointError(name, "timeout", why)));
-    });
-  }
-  if (count === 0) finish();
-  const cancelTimer = runtime.timer(timeout, expire);
-
-  const requests = endpoints.map(async (endpoint, index) => {
-    try {
-      return note(index, await perform({ endpoint, signal: controller.signal, cost }));
-    } catch (error) {
-      return note(index, failure(asEndpointError(endpoint, error)));
+  /** Decides, where the answers so far allow it. */
+  #conclude(): void {
+    const { endpoints, runtime, timeout } = this.#context;
+    const result = tally(this.#granted, this.#refused, this.#pending, endpoints.length);
+    this.#cancelCut?.();
+    if (result) this.#decide(result);
+    else if (this.#cutsShort && this.#refused > 0 && this.#granted > 0) {
+      const wait = Math.min(timeout, usefulWait(this.#latencies, this.#silent()));
+      this.#cancelCut = runtime.timer(Math.max(0, wait - this.elapsed()), () => this.#cut());
     }
-  });
+    if (this.#pending === 0) {
+      this.#cancelTimeout();
+      this.#finish();
+    }
+  }
 
-  return {
-    answers,
-    result,
-    done,
-    requests,
-    cost,
-    elapsed,
-    votes: () =>
-      endpoints.map(({ name }, index) => {
-        const answer: Answer | Failure | undefined = answers[index];
-        if (answer?.outcome === "error") return { endpoint: name, ...answer };
-        return { endpoint: name, outcome: answer?.outcome ?? "pending" };
-      }),
-  };
+  /** Ends the wait. The requests go on: only their answers show what to roll back, and when. */
+  #cut(): void {
+    this.#cutsShort = false;
+    for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
+    this.#decide("unavailable");
+    this.#finish();
+  }
+
+  /** Fails what has not answered in time. Not left to the endpoints: one may ignore its signal. */
+  #expire(): void {
+    const { endpoints, timeout } = this.#context;
+    this.#controller.abort();
+    for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
+    endpoints.forEach(({ name }, index) => {
+      if (this.answers[index]) return;
+      const why = `no answer within ${Math.round(timeout)} ms`;
+      this.#note(index, { outcome: "error", cause: new EndpointError(name, "timeout", why) });
+    });
+  }
+
+  #silent(): Endpoint[] {
+    return this.#context.endpoints.filter((_, index) => !this.answers[index]);
+  }
 }
 
 /**
- * The result, or undefined as soon as `signal` aborts. The requests go on, so that their answers are heard: a take
- * that is executed after its rollback would stand until its ttl.
+ * The result, or undefined as soon as `signal` aborts. The requests go on, so that their answers are heard: a request
+ * that is executed after its rollback would hold the lock until its ttl.
  */
 export function unlessAborted(
   round: Round<Answer>,
@@ -213,10 +198,6 @@ export function unlessAborted(
       resolve(result);
     });
   });
-}
-
-function failure(cause: EndpointError): Failure {
-  return { outcome: "error", cause };
 }
 
 function asEndpointError({ name }: Endpoint, error: unknown): EndpointError {

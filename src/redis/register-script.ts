@@ -1,14 +1,4 @@
-/** A Lua script and its SHA-1 in each dialect (a test recomputes them; `scripts/script-hashes.mjs` writes them). */
-export interface Script {
-  readonly source: string;
-  readonly sha: { readonly redis: string; readonly upstash: string };
-}
-
-/**
- * First line of every script in the `upstash` dialect: without it Upstash runs a script under a lock on the
- * whole database. Redis 7 refuses the flag.
- */
-export const upstashFlag = "#!lua flags=allow-key-locking\n";
+import type { Script } from "./script.ts";
 
 /**
  * What one endpoint does with a register: one value at n keys, all or none.

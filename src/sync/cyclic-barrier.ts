@@ -1,6 +1,6 @@
 import { checkInteger, checkText } from "../check.ts";
-import { keyOf } from "../lock/lock-request.ts";
 import { checkAcquire } from "../lock/options.ts";
+import { keyOf } from "../redis/keys.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import {

@@ -1,15 +1,17 @@
 import { checkInteger, checkType } from "../check.ts";
+import type { Call } from "../endpoints/call.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
-import { keyOf } from "../lock/lock-request.ts";
-import { checkAcquire, runInBackground, type Settings } from "../lock/options.ts";
+import { checkAcquire, type Settings } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
-import { type Call, type RegisterAnswer, release, runScript } from "../redis/register.ts";
-import type { Script } from "../redis/register-script.ts";
+import { keyOf } from "../redis/keys.ts";
+import { type RegisterAnswer, release } from "../redis/register.ts";
+import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
+import { runInBackground } from "../wait-until.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
 
 /**
@@ -141,7 +143,7 @@ async function announce(
   const { runtime, timeout, backoff } = settings;
   for (const next = pauses(backoff, runtime); ; ) {
     if (signal?.aborted) throw signal.reason;
-    const round = runRound(settings, timeout, (call) => announceOne(call, key, text, ttl));
+    const round = runRound(settings, (call) => announceOne(call, key, text, ttl));
     keep(round);
     const result = await unlessAborted(round, signal);
     if (!result) continue;
@@ -159,7 +161,7 @@ async function announceOne(call: Call, key: string, text: string, ttl: number): 
   const [echo, other] = Array.isArray(reply) ? reply : [];
   if (echo === text) return { outcome: "granted" };
   if (echo === 0 && sequenceIn(other)) return { outcome: "held", other };
-  throw new Error("unexpected reply to a script");
+  throw unexpectedReply();
 }
 
 /** A call as it stands in Redis; the later one is the greater text. */

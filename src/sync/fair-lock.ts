@@ -1,8 +1,9 @@
 import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
-import { checkAcquire, runInBackground } from "../lock/options.ts";
+import { checkAcquire } from "../lock/options.ts";
 import { runRound } from "../quorum/round.ts";
 import type { Redlock } from "../redlock.ts";
+import { runInBackground } from "../wait-until.ts";
 import {
   checkName,
   type Hold,
@@ -66,7 +67,7 @@ export class FairLock {
       outcome = error;
     }
     // Those behind it need not wait until its ticket expiries. An abort ends the call at once; this goes on.
-    const left = runRound({ ...settings, onFailure: undefined }, settings.timeout, strategy.leave).done;
+    const left = runRound({ ...settings, onFailure: undefined }, strategy.leave).done;
     if (!runInBackground(settings, left) && !signal?.aborted) await left;
     throw outcome;
   }

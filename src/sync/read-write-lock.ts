@@ -1,11 +1,13 @@
 import { acquireWithRetry, type LockStrategy } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
-import { keyOf, tombstoneRetention } from "../lock/lock-request.ts";
-import { checkAcquire, runInBackground, timeUntil } from "../lock/options.ts";
+import { tombstoneRetention } from "../lock/lock-request.ts";
+import { checkAcquire, timeUntil } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
+import { keyOf } from "../redis/keys.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
+import { runInBackground } from "../wait-until.ts";
 import {
   checkName,
   type Hold,

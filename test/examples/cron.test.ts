@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { keyOf } from "../../src/lock/lock-request.ts";
+import { keyOf } from "../../src/redis/keys.ts";
 import { latch, startGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 import { bundleForNode, importInNode } from "./bundle.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { keyOf } from "../../src/lock/lock-request.ts";
+import { keyOf } from "../../src/redis/keys.ts";
 import { until } from "../support/until.ts";
 import { bundleForNode } from "./bundle.ts";
 import { type NodeProcess, startNode } from "./node-process.ts";

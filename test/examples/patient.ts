@@ -6,7 +6,7 @@ import { Redlock as Given, type RedlockOptions } from "../../src/index.ts";
 export * from "../../src/index.ts";
 
 export class Redlock extends Given {
-  static override fromEnv(env: object, options: Omit<RedlockOptions, "endpoints"> = {}): Given {
-    return Given.fromEnv(env, { timeout: 5_000, ...options });
+  constructor(options: RedlockOptions) {
+    super({ timeout: 5_000, ...options });
   }
 }

@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idempotent, type LockRouteOptions, lock } from "../../src/hono/index.ts";
 import type { Lock } from "../../src/index.ts";
+import { inspect } from "../../src/lock/inspect.ts";
 import { freshKey, outcomeOf } from "../support/settled.ts";
 import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
 import { post, problemIn, slowHandler, stores } from "./stand.ts";
@@ -32,7 +33,7 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
   const on = (resource: string, init: RequestInit = {}) =>
     post(null, { ...init, headers: { "x-resource": resource } });
   const isHeld = async (resource: string) =>
-    (await client.redlock.inspect(resource, { timeout: 10_000 })).held;
+    (await inspect(client.redlock, resource, { timeout: 10_000 })).held;
 
   test("holds the lock while the route runs, and releases it before the answer", async () => {
     const resource = freshKey();

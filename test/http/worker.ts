@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { idempotent, lock } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
-import { Redlock } from "../../src/index.ts";
+import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 import { github } from "../../src/webhooks/index.ts";
 
 // What the tests ask for in workerd: each route answers with what its handler got, and a count of its runs.
@@ -24,7 +24,8 @@ async function echo(request: Request): Promise<Response> {
 }
 
 const app = new Hono<{ Bindings: Bindings }>();
-const redlock = (c: { env: Bindings }) => Redlock.fromEnv(c.env, { timeout: 10_000 });
+const redlock = (c: { env: Bindings }) =>
+  new Redlock({ timeout: 10_000, endpoints: endpointsFromEnv(c.env) });
 app.post("/hono", idempotent({ redlock, headers: ["x-runs"] }), (c) => echo(c.req.raw));
 app.post("/locked", lock({ redlock, resource: "r" }), (c) => c.text(c.var.lock.resources.join()));
 app.post(

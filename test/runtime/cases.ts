@@ -1,5 +1,5 @@
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { isRedlockError, type LockOptions, QuorumError, Redlock } from "../../src/index.ts";
+import { inspect, isRedlockError, type LockOptions, QuorumError, Redlock } from "../../src/index.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { standardWebhooks, WebhookVerificationError } from "../../src/webhooks/index.ts";
 import { check, failureOf, same } from "./check.ts";
@@ -55,7 +55,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     const lock = await redlock.acquire(resource);
     same(await redlock.tryAcquire(resource), null, "tryAcquire while it is held");
     await lock.release();
-    same((await redlock.inspect(resource)).held, false, "held after the release");
+    same((await inspect(redlock, resource)).held, false, "held after the release");
   },
 
   "one holder at a time": async ({ healthy }) => {

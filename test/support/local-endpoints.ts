@@ -10,8 +10,9 @@ import {
   type RedlockOptions,
   upstashEndpoint,
 } from "../../src/index.ts";
-import { keyOf } from "../../src/lock/lock-request.ts";
-import { registerScript, upstashFlag } from "../../src/redis/register-script.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import { registerScript } from "../../src/redis/register-script.ts";
+import { upstashFlag } from "../../src/redis/script.ts";
 
 /** What stands behind a test, and how the library talks to it. */
 export interface EndpointSet {

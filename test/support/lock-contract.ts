@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { isRedlockError, type Lock, LockHeldError, LockLostError } from "../../src/index.ts";
+import {
+  forceRelease,
+  handoff,
+  inspect,
+  isRedlockError,
+  type Lock,
+  LockHeldError,
+  LockLostError,
+  resume,
+} from "../../src/index.ts";
 import type { Local } from "./local-endpoints.ts";
 import { newResource } from "./local-endpoints.ts";
 import { rejection, settled, until } from "./until.ts";
@@ -242,13 +251,13 @@ export function lockContract(open: () => Promise<Local>): void {
   });
 
   describe("another process", () => {
-    const handOver = async (lock: Lock) => JSON.parse(JSON.stringify(await lock.handoff()));
+    const handOver = async (lock: Lock) => JSON.parse(JSON.stringify(await handoff(lock)));
 
     test("goes on with a lock from its JSON", async () => {
       const resource = newResource();
       const lock = await local.redlock({ fencing: true, ttl: 5_000 }).acquire(resource);
       const left = lock.remaining();
-      const resumed = local.redlock().resume(await handOver(lock));
+      const resumed = resume(local.redlock(), await handOver(lock));
       expect(resumed.resources).toEqual([resource]);
       expect([resumed.token, resumed.fence, resumed.ttl]).toEqual([lock.token, lock.fence, 5_000]);
       expect(resumed.remaining()).toBeLessThanOrEqual(left + 1);
@@ -263,7 +272,7 @@ export function lockContract(open: () => Promise<Local>): void {
     test("goes on with several resources, an own token and another prefix", async () => {
       const [a, b] = [newResource("a"), newResource("b")];
       const lock = await local.redlock({ prefix: "other" }).acquire([a, b], { token: "me" });
-      const resumed = local.redlock().resume(await handOver(lock));
+      const resumed = resume(local.redlock(), await handOver(lock));
       expect(await resumed.verify()).toBe(true);
       expect(await resumed.release()).toBe(true);
       expect(await lock.verify()).toBe(false);
@@ -272,7 +281,7 @@ export function lockContract(open: () => Promise<Local>): void {
     test("finds an expired lock lost", async () => {
       const redlock = local.redlock();
       const lock = await redlock.acquire(newResource());
-      const resumed = redlock.resume({ ...(await handOver(lock)), validUntil: Date.now() - 1 });
+      const resumed = resume(redlock, { ...(await handOver(lock)), validUntil: Date.now() - 1 });
       const before = local.requests();
       expect(resumed.remaining()).toBeLessThanOrEqual(0);
       expect(resumed.signal.reason).toBeInstanceOf(LockLostError);
@@ -286,12 +295,12 @@ export function lockContract(open: () => Promise<Local>): void {
     test("inspect a resource without touching it", async () => {
       const resource = newResource();
       const redlock = local.redlock({ ttl: 30_000 });
-      const free = await redlock.inspect(resource);
+      const free = await inspect(redlock, resource);
       expect(free).toMatchObject({ held: false, remaining: 0, fence: undefined });
       expect(free.votes.map(({ outcome }) => outcome)).toEqual(local.endpoints.map(() => "free"));
       const lock = await redlock.acquire(resource, { fencing: true });
       await until(async () => (await local.holders(resource)) === local.set.count, "the slower endpoints");
-      const held = await redlock.inspect(resource);
+      const held = await inspect(redlock, resource);
       expect(held).toMatchObject({ held: true, fence: lock.fence });
       expect(held.remaining).toBeGreaterThan(20_000);
       expect(held.remaining).toBeLessThanOrEqual(30_000);
@@ -306,7 +315,7 @@ export function lockContract(open: () => Promise<Local>): void {
       for (const { name } of local.endpoints.slice(1)) {
         await local.put(resource, [Number(name.at(-1)) - 1], `holder-of-${name}`);
       }
-      const { held } = await local.redlock().inspect(resource);
+      const { held } = await inspect(local.redlock(), resource);
       expect(held).toBe(false);
     });
 
@@ -315,9 +324,9 @@ export function lockContract(open: () => Promise<Local>): void {
       const redlock = local.redlock();
       const lock = await redlock.acquire(resource, { token: "stuck" });
       await until(async () => (await local.holders(resource)) === local.set.count, "the slower endpoints");
-      expect(await redlock.forceRelease(resource)).toBe(true);
+      expect(await forceRelease(redlock, resource)).toBe(true);
       expect(await local.holders(resource)).toBe(0);
-      expect(await redlock.forceRelease(resource)).toBe(false);
+      expect(await forceRelease(redlock, resource)).toBe(false);
       await expect(lock.extend()).rejects.toBeInstanceOf(LockLostError);
       expect(await local.holders(resource)).toBe(0);
     });

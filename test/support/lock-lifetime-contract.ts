@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { LockLostError, type RedlockEvent } from "../../src/index.ts";
+import { handoff, LockLostError, type RedlockEvent, resume } from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { rejection, until } from "./until.ts";
 
@@ -233,7 +233,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       const resource = newResource();
       const lock = await local.redlock({ ttl: 1_500 }).acquire(resource);
       const { redlock, events } = local.observed({ autoExtend: true });
-      const resumed = redlock.resume(JSON.parse(JSON.stringify(await lock.handoff())));
+      const resumed = resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
       await until(() => typesOf(events).filter((type) => type === "extended").length >= 2, "extensions");
       expect(await resumed.release()).toBe(true);
     });

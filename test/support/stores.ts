@@ -1,8 +1,9 @@
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
-import { type Dialect, type Endpoint, httpEndpoint } from "../../src/endpoints/endpoint.ts";
+import type { Dialect, Endpoint } from "../../src/endpoints/endpoint.ts";
+import { httpEndpoint } from "../../src/endpoints/http.ts";
 import { hashKey, type KeyKind } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/index.ts";
-import { keyOf } from "../../src/lock/lock-request.ts";
+import { keyOf } from "../../src/redis/keys.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "./link.ts";

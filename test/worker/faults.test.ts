@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { Redlock } from "../../src/index.ts";
+import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 import { until } from "../support/until.ts";
 import { type LocalStand, openStand, sendAtOnce } from "./local-stand.ts";
 
@@ -87,7 +87,7 @@ describe("a write under a stale fence", () => {
 describe("a delivery whose first run is not over", () => {
   it("is answered 503 after a bounded wait, and runs once that run has failed", async () => {
     const delivery = stand.standard("inv_busy");
-    const idempotency = new Idempotency(Redlock.fromEnv(stand.env));
+    const idempotency = new Idempotency(new Redlock({ endpoints: endpointsFromEnv(stand.env) }));
     let fail = (_reason: Error): void => undefined;
     // As the Worker's middleware names it.
     const ofDelivery = { scope: ["standard-webhooks"], kind: "http" };
@@ -116,10 +116,13 @@ describe("a delivery whose first run is not over", () => {
 describe("an entity that somebody else has locked", () => {
   it("is left alone: 503 after a bounded wait, success once it is free", async () => {
     const delivery = stand.standard("inv_locked");
-    const lock = await Redlock.fromEnv(stand.env).acquire("standard-webhooks:inv_locked", {
-      fencing: true,
-      autoExtend: true,
-    });
+    const lock = await new Redlock({ endpoints: endpointsFromEnv(stand.env) }).acquire(
+      "standard-webhooks:inv_locked",
+      {
+        fencing: true,
+        autoExtend: true,
+      },
+    );
     const response = await stand.send(delivery);
     expect(response.status).toBe(503);
     expect(response.headers.has("retry-after")).toBe(true);

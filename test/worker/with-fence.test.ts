@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LeaseLostError, type RunContext } from "../../src/idempotency/index.ts";
-import { LockHeldError, LockLostError, Redlock, systemRuntime } from "../../src/index.ts";
+import { inspect, LockHeldError, LockLostError, Redlock, systemRuntime } from "../../src/index.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { withFence } from "../../worker/with-fence.ts";
 
@@ -28,7 +28,7 @@ describe("withFence", () => {
     const first = await withFence(redlock, "inv_1", { wait: 0, run }, write);
     const second = await withFence(redlock, "inv_1", { wait: 0, run }, write);
     expect(second.fence).toBeGreaterThan(first.fence);
-    expect(await redlock.inspect("inv_1")).toMatchObject({ held: false });
+    expect(await inspect(redlock, "inv_1")).toMatchObject({ held: false });
   });
 
   it("reports a write that was done, although the lock was lost before its end", async () => {

@@ -1,13 +1,13 @@
 // Stripe's webhook on Vercel's Edge runtime: every event is acted upon once.
 
 import { waitUntil } from "@vercel/functions";
-import { Redlock } from "redlock-edge";
+import { endpointsFromEnv, Redlock } from "redlock-edge";
 import { withIdempotency } from "redlock-edge/http";
 import { stripe } from "redlock-edge/webhooks";
 
 export const config = { runtime: "edge" };
 
-const redlock = Redlock.fromEnv(process.env, { waitUntil });
+const redlock = new Redlock({ waitUntil, endpoints: endpointsFromEnv(process.env) });
 const provider = stripe({ secret: process.env.STRIPE_WEBHOOK_SECRET ?? "" });
 const orders = process.env.ORDERS_URL ?? "https://orders.example";
 

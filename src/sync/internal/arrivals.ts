@@ -1,17 +1,12 @@
+import type { Call } from "../../endpoints/call.ts";
 import { QuorumError } from "../../errors.ts";
-import { runInBackground, type Settings, timeUntil } from "../../lock/options.ts";
+import { type Settings, timeUntil } from "../../lock/options.ts";
 import { pauses } from "../../quorum/backoff.ts";
-import {
-  type Answer,
-  quorumOf,
-  type Round,
-  type RoundResult,
-  runRound,
-  unlessAborted,
-} from "../../quorum/round.ts";
-import { type Call, runScript } from "../../redis/register.ts";
-import type { Script } from "../../redis/register-script.ts";
+import { type Round, runRound, unlessAborted } from "../../quorum/round.ts";
+import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
+import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, sleep, stopwatch } from "../../runtime.ts";
+import { runInBackground } from "../../wait-until.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import type { WaitOptions } from "./hold.ts";
 
@@ -121,7 +116,7 @@ export async function pollArrivals<Value>(
   let asked = first;
   for (;;) {
     if (signal?.aborted) throw signal.reason;
-    const round = runRound(settings, timeout, (call) => queryEndpoint(call, roll, asked));
+    const round = runRound(settings, (call) => queryEndpoint(call, roll, asked));
     runInBackground(settings, round.done);
     const result = await unlessAborted(round, signal);
     if (!result) continue;
@@ -167,7 +162,7 @@ async function queryEndpoint(
   // It cannot stay at an earlier generation, nor be without an arrival that it was given.
   const isSane = /^(g\w+)?$/.test(at) && at >= to && Array.isArray(ids);
   if (echo !== nonce || !isSane || (at === to && field && !ids.includes(field))) {
-    throw new Error("unexpected reply to a script");
+    throw unexpectedReply();
   }
   return { outcome: !to || at === to ? "granted" : "held", at, ids };
 }

@@ -1,9 +1,10 @@
+import type { Call } from "../../endpoints/call.ts";
 import { QuorumError } from "../../errors.ts";
-import { keyOf } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
-import { type Answer, quorumOf, runRound } from "../../quorum/round.ts";
-import { type Call, runScript } from "../../redis/register.ts";
-import type { Script } from "../../redis/register-script.ts";
+import { runRound } from "../../quorum/round.ts";
+import { type Answer, quorumOf } from "../../quorum/tally.ts";
+import { keyOf } from "../../redis/keys.ts";
+import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import type { Redlock } from "../../redlock.ts";
 import { randomToken } from "../../runtime.ts";
 import { defaultTtl } from "./arrivals.ts";
@@ -197,7 +198,7 @@ async function free(
   args: readonly (string | number)[],
 ): Promise<Freed[]> {
   const { endpoints, timeout } = settings;
-  const round = runRound(settings, timeout, (call) => freeOne(call, settings, keys, args));
+  const round = runRound(settings, (call) => freeOne(call, settings, keys, args));
   await round.done;
   const answers = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
   if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], round.votes());
@@ -220,7 +221,7 @@ async function freeOne(
     typeof at !== "string" ||
     !Number.isFinite(left)
   ) {
-    throw new Error("unexpected reply to a script");
+    throw unexpectedReply();
   }
   return { outcome: "granted", had: had === 1, limit: Math.max(0, -had), at, left };
 }

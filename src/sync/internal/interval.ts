@@ -1,9 +1,10 @@
+import type { Call } from "../../endpoints/call.ts";
 import { LockHeldError } from "../../errors.ts";
 import type { LockStrategy } from "../../lock/acquire.ts";
-import { keyOf } from "../../lock/lock-request.ts";
-import { quorumOf } from "../../quorum/round.ts";
-import { type Call, counterIn, type RegisterAnswer, runScript } from "../../redis/register.ts";
-import type { Script } from "../../redis/register-script.ts";
+import { quorumOf } from "../../quorum/tally.ts";
+import { keyOf } from "../../redis/keys.ts";
+import { type RegisterAnswer, readCounter } from "../../redis/register.ts";
+import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, stopwatch } from "../../runtime.ts";
 
 // The interval of `once`: first a short claim, then, when its process is about to run, a run that lasts for the whole
@@ -113,14 +114,14 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
     const refused = { acquire: kind === "r" ? 2 : 3, extend: 2, release: names.length - 2 };
     call.cost.commands += (echo === 0 ? refused : done)[operation];
     if (echo === value) {
-      const drawn = Number(other) === 0 ? 0 : counterIn(other);
+      const drawn = Number(other) === 0 ? 0 : readCounter(other);
       if (operation === "release" || drawn !== undefined) return { outcome: "granted", fence: drawn };
     }
     if (echo === 0 && operation !== "acquire" && other === undefined) return { outcome: "lost" };
     if (echo === 0 && Number.isSafeInteger(other) && other >= 0 && (kind === "c" || kind === "r")) {
       return { outcome: "held", retryAfter: other, hasRun: kind === "r" };
     }
-    throw new Error("unexpected reply to a script");
+    throw unexpectedReply();
   }
 
   return {

@@ -1,8 +1,9 @@
+import type { Call } from "../../endpoints/call.ts";
 import type { LockStrategy } from "../../lock/acquire.ts";
-import { keyOf } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
-import { type Call, type Register, type RegisterAnswer, runScript } from "../../redis/register.ts";
-import type { Script } from "../../redis/register-script.ts";
+import { keyOf } from "../../redis/keys.ts";
+import type { Register, RegisterAnswer } from "../../redis/register.ts";
+import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { tokenLength } from "../../runtime.ts";
 
 // Who holds something together: the members of one group. Each is held on its own, with a deadline of its own, so that
@@ -194,7 +195,7 @@ async function operate(
   const granted = echo === value && retryAfter === undefined;
   const isSane = takes ? Number.isSafeInteger(retryAfter) && retryAfter >= 0 : retryAfter === undefined;
   const refused = echo === 0 && isSane;
-  if (!granted && !refused) throw new Error("unexpected reply to a script");
+  if (!granted && !refused) throw unexpectedReply();
   // What Upstash bills beside the script itself.
   const { cost } = call;
   // One that is not there is looked for among the tombstones.

@@ -1,10 +1,13 @@
+import type { Call } from "../../endpoints/call.ts";
 import type { LockStrategy } from "../../lock/acquire.ts";
-import { keyOf, tombstoneRetention } from "../../lock/lock-request.ts";
+import { tombstoneRetention } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { type Backoff, pauses } from "../../quorum/backoff.ts";
-import { type Answer, quorumOf, type Round } from "../../quorum/round.ts";
-import { type Call, type RegisterAnswer, release, runScript } from "../../redis/register.ts";
-import type { Script } from "../../redis/register-script.ts";
+import type { Round } from "../../quorum/round.ts";
+import { type Answer, quorumOf } from "../../quorum/tally.ts";
+import { keyOf } from "../../redis/keys.ts";
+import { type RegisterAnswer, release } from "../../redis/register.ts";
+import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, randomToken, stopwatch } from "../../runtime.ts";
 
 // A lock with a queue at every endpoint. The lock is a plain one, and as exclusive as any; the queue only says who may
@@ -117,7 +120,7 @@ export function queueStrategy(settings: Settings, name: string): QueueStrategy {
     const [echo, ahead, calls] = Array.isArray(reply) && reply.length === 3 ? reply : [];
     const isSane = Number.isSafeInteger(ahead) && Number.isSafeInteger(calls) && ahead >= 0;
     if (!isSane || (echo !== 0 && (echo !== text || ahead > 0))) {
-      throw new Error("unexpected reply to a script");
+      throw unexpectedReply();
     }
     // What Upstash bills beside the script itself.
     call.cost.commands += calls;

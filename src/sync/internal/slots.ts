@@ -1,8 +1,10 @@
+import type { Call } from "../../endpoints/call.ts";
 import type { LockStrategy } from "../../lock/acquire.ts";
-import { keyOf } from "../../lock/lock-request.ts";
-import { quorumOf, type Round } from "../../quorum/round.ts";
-import { type Call, extend, type Register, type RegisterAnswer, runScript } from "../../redis/register.ts";
-import type { Script } from "../../redis/register-script.ts";
+import type { Round } from "../../quorum/round.ts";
+import { quorumOf } from "../../quorum/tally.ts";
+import { keyOf } from "../../redis/keys.ts";
+import { extend, type Register, type RegisterAnswer } from "../../redis/register.ts";
+import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import type { Runtime } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
 
@@ -99,10 +101,10 @@ export function slotStrategy({ runtime, prefix, name, limit, count }: SlotReques
       return { outcome: refusal, free: [], inUse: place };
     }
     const isSane = typeof states === "string" && states.length === names.length && /^[ft]+$/.test(states);
-    if (!isSane || (echo === 0) !== (place === 0)) throw new Error("unexpected reply to a script");
+    if (!isSane || (echo === 0) !== (place === 0)) throw unexpectedReply();
     const free = names.filter((_, index) => states[index] === "f");
     if (echo === 0) return { outcome: refusal, free };
-    if (echo !== value || !names[place - 1]) throw new Error("unexpected reply to a script");
+    if (echo !== value || !names[place - 1]) throw unexpectedReply();
     cost.commands += span > 0 && states[place - 1] === "t" ? 4 : 3;
     return { outcome: "granted", slotKey: names[place - 1], free };
   }

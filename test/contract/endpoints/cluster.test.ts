@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Dialect, QuorumError, Redlock, type Runtime, systemRuntime } from "../../../src/index.ts";
+import {
+  type Dialect,
+  forceRelease,
+  inspect,
+  QuorumError,
+  Redlock,
+  type Runtime,
+  systemRuntime,
+} from "../../../src/index.ts";
 import { type RedisCluster, startRedisCluster } from "../../support/redis-cluster.ts";
 import { redisServer } from "../../support/redis-servers.ts";
 import { rejection } from "../../support/until.ts";
@@ -53,11 +61,11 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
     expect((await slots()).size).toBe(1);
     expect(await first.extend()).toBeGreaterThan(0);
     expect(await first.verify()).toBe(true);
-    expect((await redlock.inspect(resource)).fence).toBe(first.fence);
+    expect((await inspect(redlock, resource)).fence).toBe(first.fence);
     expect(await first.release()).toBe(true);
     const second = await redlock.acquire(resource, { fencing: true });
     expect(second.fence).toBeGreaterThan(first.fence!);
-    expect(await redlock.forceRelease(resource)).toBe(true);
+    expect(await forceRelease(redlock, resource)).toBe(true);
     expect(await redlock.tryAcquire(resource, { token: "the-owner" })).not.toBeNull();
   });
 
@@ -82,7 +90,7 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
     expect((await slots()).size).toBe(1);
     for (const resource of resources) {
       expect(await redlock.tryAcquire(resource)).toBeNull();
-      expect((await redlock.inspect(resource)).fence).toBe(lock.fence);
+      expect((await inspect(redlock, resource)).fence).toBe(lock.fence);
     }
     expect(await lock.extend()).toBeGreaterThan(0);
     expect(await lock.verify()).toBe(true);

@@ -1,10 +1,13 @@
-import { inspect } from "node:util";
+import { inspect as inspectValue } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type AcquireOptions,
   type Endpoint,
+  forceRelease,
   httpEndpoint,
+  inspect,
   Redlock,
+  resume,
   upstashEndpoint,
 } from "../../../src/index.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
@@ -84,7 +87,7 @@ function everythingOf(value: unknown): string {
       String(each),
       message,
       stack ?? "",
-      inspect(each, { depth: 12, showHidden: true, getters: true }),
+      inspectValue(each, { depth: 12, showHidden: true, getters: true }),
     );
     seen.push(JSON.stringify(each) ?? "");
   }
@@ -141,13 +144,13 @@ describe.each(Object.keys(transports))("no secret is told over %s", (transport) 
       unanswered: {},
     };
     for (const owner of ["", ...asked]) {
-      const lock = redlock.resume({ ...json, owner });
+      const lock = resume(redlock, { ...json, owner });
       told.push(await rejection(lock.extend()), await rejection(lock.verify()));
       told.push(await rejection(lock.release()));
     }
     told.push(
-      await rejection(redlock.inspect("resource")),
-      await rejection(redlock.forceRelease("resource")),
+      await rejection(inspect(redlock, "resource")),
+      await rejection(forceRelease(redlock, "resource")),
     );
 
     const nonces = server.requests.flatMap(({ body }) => body.match(/t[0-9a-f]{32}/g) ?? []);
@@ -192,7 +195,7 @@ describe("no secret is told about arguments", () => {
       expect(everythingOf(error)).not.toMatch(/passw0rd|1234567891/);
     }
     const error = await rejection(
-      Promise.resolve().then(() => redlock.resume({ nonce: "passw0rd" } as never)),
+      Promise.resolve().then(() => resume(redlock, { nonce: "passw0rd" } as never)),
     );
     expect(error).toBeInstanceOf(TypeError);
     expect(everythingOf(error)).not.toContain("passw0rd");

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { isRedlockError, QuorumError, Redlock, upstashEndpoint } from "../../../src/index.ts";
+import {
+  forceRelease,
+  inspect,
+  isRedlockError,
+  QuorumError,
+  Redlock,
+  upstashEndpoint,
+} from "../../../src/index.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
 import { startRawServer } from "../../support/raw-server.ts";
@@ -36,7 +43,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
   function clientOf(options: SdkOptions = {}): Redlock {
     const { token } = local.endpoints[0]!;
     const redis = sdkClient({ url: gateway.url, token }, options);
-    return new Redlock({ endpoints: [redis], wait: 0, timeout: 5_000, ttl: 30_000 });
+    return new Redlock({ endpoints: [upstashEndpoint(redis)], wait: 0, timeout: 5_000, ttl: 30_000 });
   }
   const retrying: SdkOptions = { retry: { retries: 3, backoff: () => 3 } };
 
@@ -87,8 +94,8 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       for (const call of [
         () => redlock.acquire(newResource(), options),
         () => redlock.acquire([newResource(), newResource()], options),
-        () => redlock.inspect(resource),
-        () => redlock.forceRelease(resource),
+        () => inspect(redlock, resource),
+        () => forceRelease(redlock, resource),
         () => lock.verify(),
         () => lock.extend(),
         () => lock.release(),
@@ -178,13 +185,17 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
     expect(await local.holders(even)).toBe(1);
   });
 
-  test("is recognised in `endpoints`, named by its host, and refused twice", async () => {
+  test("is named by its host, refused twice, and refused without upstashEndpoint", async () => {
     const { url, token } = local.endpoints[0]!;
     const redis = sdkClient({ url, token });
-    expect(new Redlock({ endpoints: [redis] }).settings.endpoints).toMatchObject([
-      { name: new URL(url).host, dialect: "redis" },
-    ]);
-    expect(() => new Redlock({ endpoints: [redis, sdkClient({ url, token })] })).toThrow(RangeError);
+    const endpoint = upstashEndpoint(redis);
+    expect(endpoint).toMatchObject({ name: new URL(url).host, dialect: "redis" });
+    const again = upstashEndpoint(sdkClient({ url, token }));
+    expect(() => new Redlock({ endpoints: [endpoint, again] })).toThrow(RangeError);
+    // @ts-expect-error A client is no endpoint.
+    expect(() => new Redlock({ endpoints: [redis] })).toThrow(/wrap .*: upstashEndpoint\(client\)/);
+    // @ts-expect-error Other SDKs' clients have no createScript.
+    expect(() => upstashEndpoint({ eval: async () => null, evalsha: async () => null })).toThrow(TypeError);
     const upstash = sdkClient({ url: "https://eu1-some-name.upstash.io", token });
     expect(upstashEndpoint(upstash)).toMatchObject({ name: "eu1-some-name.upstash.io", dialect: "upstash" });
     expect(upstashEndpoint(upstash, { name: "eu", dialect: "redis" })).toMatchObject({
@@ -203,7 +214,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       const [a, b, c] = three.endpoints;
       const redlock = new Redlock({
         endpoints: [
-          sdkClient(a!),
+          upstashEndpoint(sdkClient(a!)),
           { url: b!.url, token: b!.token },
           upstashEndpoint(sdkClient(c!), { name: "c" }),
         ],
@@ -236,7 +247,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       const server = await startRawServer(() => reply);
       // Its pipelines stumble over what is no list, and that looks like a failed request.
       const client = sdkClient({ url: server.url, token: "token" }, { enableAutoPipelining: false });
-      const redlock = new Redlock({ endpoints: [client], wait: 0 });
+      const redlock = new Redlock({ endpoints: [upstashEndpoint(client)], wait: 0 });
       const error = (await rejection(redlock.acquire("a"))) as QuorumError;
       expect(error).toBeInstanceOf(QuorumError);
       expect(error.votes[0]!.cause!.kind).toBe(kind);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
 import { hashKey } from "../../../src/idempotency/digest.ts";
 import { DeadKeyError, LeaseLostError } from "../../../src/idempotency/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { type Gate, gate, type Link } from "../../support/link.ts";
 import { freshKey, outcomeOf, until } from "../../support/settled.ts";
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startEndpoints } from "../../../src/dev/index.ts";
-import { httpEndpoint } from "../../../src/endpoints/endpoint.ts";
+import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { EndpointError, QuorumError } from "../../../src/errors.ts";
 import { Idempotency, InProgressError } from "../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../src/idempotency/record.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startEndpoints } from "../../../src/dev/index.ts";
-import { httpEndpoint } from "../../../src/endpoints/endpoint.ts";
+import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   type Codec,

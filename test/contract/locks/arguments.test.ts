@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type AcquireOptions, type Lock, Redlock, type RedlockOptions } from "../../../src/index.ts";
+import {
+  type AcquireOptions,
+  endpointsFromEnv,
+  forceRelease,
+  handoff,
+  inspect,
+  type Lock,
+  Redlock,
+  type RedlockOptions,
+  resume,
+} from "../../../src/index.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";
 import { rejection } from "../../support/until.ts";
 
@@ -66,8 +76,8 @@ describe("wrong arguments", () => {
     expect(runs).toBe(0);
     const [name = ""] = Object.keys(given);
     if (["signal", "token", "deadline"].includes(name)) return;
-    await expectRefused(() => redlock.inspect("a", given), type, said);
-    await expectRefused(() => redlock.forceRelease("a", given), type, said);
+    await expectRefused(() => inspect(redlock, "a", given), type, said);
+    await expectRefused(() => forceRelease(redlock, "a", given), type, said);
     // The client's own defaults are checked when it is made.
     const make = () => new Redlock({ ...given, endpoints: [{ url: server.url, token: "token" }] });
     expect(make).toThrow(type);
@@ -89,8 +99,8 @@ describe("wrong arguments", () => {
     await expectRefused(() => redlock.acquire(name), type, said);
     await expectRefused(() => redlock.tryAcquire(name), type, said);
     await expectRefused(() => redlock.using(name, () => 1), type, said);
-    await expectRefused(() => redlock.inspect(name), type, said);
-    await expectRefused(() => redlock.forceRelease(name), type, said);
+    await expectRefused(() => inspect(redlock, name), type, said);
+    await expectRefused(() => forceRelease(redlock, name), type, said);
   });
 
   test("of a lock", async () => {
@@ -103,8 +113,8 @@ describe("wrong arguments", () => {
   });
 
   test("of resume", async () => {
-    const json = await (await redlock.acquire("handed over")).handoff();
-    expect(redlock.resume(json).remaining()).toBeGreaterThan(0);
+    const json = await handoff(await redlock.acquire("handed over"));
+    expect(resume(redlock, json).remaining()).toBeGreaterThan(0);
     for (const wrong of [
       {},
       { ...json, nonce: 5 },
@@ -123,7 +133,7 @@ describe("wrong arguments", () => {
       { ...json, unanswered: { another: 500 } },
       { ...json, unanswered: { [json.endpoints[0]!]: "500" } },
     ]) {
-      expect(() => redlock.resume(wrong as never), JSON.stringify(wrong)).toThrow(/./);
+      expect(() => resume(redlock, wrong as never), JSON.stringify(wrong)).toThrow(/./);
     }
   });
 
@@ -202,19 +212,21 @@ describe("defaults and overrides", () => {
         UPSTASH_REDIS_REST_URL_10: third,
         UPSTASH_REDIS_REST_TOKEN_10: "three",
       };
-      await Redlock.fromEnv(vercel).acquire("a");
+      await new Redlock({ endpoints: endpointsFromEnv(vercel) }).acquire("a");
       expect(arrived()).toEqual([[], [], ["Bearer three"]]);
       clear();
-      await Redlock.fromEnv({ ...vercel, ...plain }, { ttl: 3_000 }).acquire("a");
+      await new Redlock({ ttl: 3_000, endpoints: endpointsFromEnv({ ...vercel, ...plain }) }).acquire("a");
       expect(arrived()).toEqual([["Bearer one"], [], []]);
       expect(servers[0]!.requests[0]!.command.at(-1)).toBe("3000");
       clear();
-      await Redlock.fromEnv({ ...vercel, ...plain, ...numbered }).acquire("a");
+      await new Redlock({ endpoints: endpointsFromEnv({ ...vercel, ...plain, ...numbered }) }).acquire("a");
       expect(arrived()).toEqual([["Bearer one"], ["Bearer two"], ["Bearer three"]]);
       const { UPSTASH_REDIS_REST_TOKEN_2: _, ...incomplete } = numbered;
-      expect(() => Redlock.fromEnv(incomplete)).toThrow("UPSTASH_REDIS_REST_TOKEN_2");
-      expect(() => Redlock.fromEnv({})).toThrow("UPSTASH_REDIS_REST_URL");
-      expect(() => Redlock.fromEnv({})).toThrow(TypeError);
+      expect(() => new Redlock({ endpoints: endpointsFromEnv(incomplete) })).toThrow(
+        "UPSTASH_REDIS_REST_TOKEN_2",
+      );
+      expect(() => new Redlock({ endpoints: endpointsFromEnv({}) })).toThrow("UPSTASH_REDIS_REST_URL");
+      expect(() => new Redlock({ endpoints: endpointsFromEnv({}) })).toThrow(TypeError);
     } finally {
       await Promise.all(servers.map((server) => server.close()));
     }

@@ -1,7 +1,16 @@
 import process from "node:process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Lock, QuorumError, Redlock, type Runtime, systemRuntime } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import {
+  handoff,
+  inspect,
+  type Lock,
+  QuorumError,
+  Redlock,
+  type Runtime,
+  resume,
+  systemRuntime,
+} from "../../../src/index.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { once } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gated } from "../../support/gated.ts";
@@ -45,7 +54,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
       expect(await lock.release()).toBe(true);
       expect(at.requests()).toBe(6 * grant);
     }
-    expect((await redlock.inspect(resource)).fence).toBe(before);
+    expect((await inspect(redlock, resource)).fence).toBe(before);
     expect(before).toBeGreaterThanOrEqual(began);
     const ttl = (await at.local.endpoints[0]!.execute(["PTTL", counterOf(resource)])) as number;
     // At least the retention after the lock's end, and twice that so that extensions need not renew it.
@@ -62,7 +71,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     await lock.verify();
     expect(lock.fence).toBe(fence);
     await until(async () => (await counters(resource)).every((counter) => counter === fence), "all counters");
-    expect(redlock.resume(JSON.parse(JSON.stringify(await lock.handoff()))).fence).toBe(fence);
+    expect(resume(redlock, JSON.parse(JSON.stringify(await handoff(lock)))).fence).toBe(fence);
     const refreshed = await redlock.acquire(newResource(), { token: "me" });
     const again = await redlock.acquire(refreshed.resources, { token: "me" });
     expect(again.fence).toBeGreaterThan(refreshed.fence!);
@@ -325,7 +334,7 @@ describe("counters outlive what depends on them", () => {
     const { client, pass, settle } = world({ fenceRetention: 60_000 });
     const given = await settle(client(0).acquire("r"));
     await pass(8_000);
-    const lock = client(0).resume(await settle(given.handoff()), { ttl: 10_000 });
+    const lock = resume(client(0), await settle(handoff(given)), { ttl: 10_000 });
     await settle(lock.extend(60_000));
     await pass(50_000);
     await settle(lock.extend(60_000));

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type Lock, type LockJSON, LockLostError } from "../../../src/index.ts";
+import {
+  forceRelease,
+  handoff,
+  type Lock,
+  type LockJSON,
+  LockLostError,
+  resume,
+} from "../../../src/index.ts";
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -23,16 +30,16 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     const lock = await redlock.acquire(resource, { ttl: 30_000 });
     const { signal } = lock;
     const before = one.requests();
-    const json = viaText(await lock.handoff());
+    const json = viaText(await handoff(lock));
     expect(one.requests()).toBe(before);
     expect(lock.remaining()).toBe(0);
     expect(signal.aborted).toBe(false);
     expect(await lock.release()).toBe(false);
     expect(await lock.verify()).toBe(false);
     expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
-    expect(await rejection(lock.handoff())).toBeInstanceOf(LockLostError);
+    expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
     expect(one.requests()).toBe(before);
-    const received = one.client().redlock.resume(json);
+    const received = resume(one.client().redlock, json);
     expect(received.remaining()).toBeGreaterThan(20_000);
     expect(await received.release()).toBe(true);
   });
@@ -40,7 +47,7 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
   test("ends the giver's automatic extension: it cannot cut the receiver's", async () => {
     const resource = newResource();
     const lock = await one.client().redlock.acquire(resource, { ttl: 400, autoExtend: true });
-    const received = one.client().redlock.resume(viaText(await lock.handoff()));
+    const received = resume(one.client().redlock, viaText(await handoff(lock)));
     expect(await received.extend(60_000)).toBeGreaterThan(50_000);
     const sent = one.requests();
     // Longer than the giver's cadence.
@@ -57,7 +64,7 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     one.gateways[0]!.after = () => late.opened;
     const extension = lock.extend(40_000);
     let json: LockJSON | undefined;
-    const handed = lock.handoff().then((given) => {
+    const handed = handoff(lock).then((given) => {
       json = given;
     });
     await until(() => one.gateways[0]!.executed.length === 2, "the extension");
@@ -75,9 +82,9 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     one.gateways[0]!.before = () => late.opened;
     await rejection(lock.extend(2_000));
     one.gateways[0]!.before = () => undefined;
-    const json = viaText(await lock.handoff());
+    const json = viaText(await handoff(lock));
     expect(Object.values(json.unanswered)).toEqual([2_000]);
-    const received = one.client().redlock.resume(json);
+    const received = resume(one.client().redlock, json);
     // Executed after this extension, the one before would cut it.
     const { code } = (await rejection(received.extend(10_000))) as { code: string };
     expect(code).toBe("NO_QUORUM");
@@ -96,10 +103,10 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     slow.before = () => late.opened;
     const { redlock } = three.client({ timeout: 500, waitUntil: () => undefined });
     const lock = await redlock.acquire(resource, { ...options, ttl: 30_000 });
-    const json = viaText(await lock.handoff());
+    const json = viaText(await handoff(lock));
     expect(json.unsettled).toHaveLength(1);
     slow.before = (command) => (command.includes("acquire") ? late.opened : undefined);
-    const received = three.client().redlock.resume(json);
+    const received = resume(three.client().redlock, json);
     expect(await received.release()).toBe(true);
     late.open();
     await until(() => slow.executed.some((command) => command.includes("acquire")), "the late take");
@@ -110,15 +117,15 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     const { redlock } = three.client();
     const resource = newResource();
     const lock = await redlock.acquire(resource);
-    const json = await lock.handoff();
-    expect(() => one.client().redlock.resume(json)).toThrow(RangeError);
-    expect(() => one.client().redlock.resume(json)).toThrow(/the endpoints that the lock was taken on/);
-    const released: Lock = redlock.resume(json);
+    const json = await handoff(lock);
+    expect(() => resume(one.client().redlock, json)).toThrow(RangeError);
+    expect(() => resume(one.client().redlock, json)).toThrow(/the endpoints that the lock was taken on/);
+    const released: Lock = resume(redlock, json);
     await released.release();
-    expect(await rejection(released.handoff())).toBeInstanceOf(LockLostError);
+    expect(await rejection(handoff(released))).toBeInstanceOf(LockLostError);
     const lost = await redlock.acquire(resource);
-    await redlock.forceRelease(resource);
+    await forceRelease(redlock, resource);
     await rejection(lost.extend());
-    expect(await rejection(lost.handoff())).toBeInstanceOf(LockLostError);
+    expect(await rejection(handoff(lost))).toBeInstanceOf(LockLostError);
   });
 });

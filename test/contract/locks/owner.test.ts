@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Lock, QuorumError } from "../../../src/index.ts";
+import { forceRelease, inspect, type Lock, QuorumError } from "../../../src/index.ts";
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -95,8 +95,8 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     await until(() => late.executed().every((count) => count === 1), "the late drop");
     // The client hears of another mark there. What it would send then is executed before this.
     const { redlock: another } = three.client();
-    await another.inspect(resource);
-    await another.inspect(resource);
+    await inspect(another, resource);
+    await inspect(another, resource);
     expect(dropsAt(2)).toHaveLength(1);
     expect(await three.local.holders(resource)).toBe(3);
     await expectHeld(second, resource);
@@ -130,7 +130,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     const resource = newResource();
     const { redlock } = one.client();
     const lock = await redlock.acquire(resource, own);
-    await redlock.forceRelease(resource);
+    await forceRelease(redlock, resource);
     one.gateways[0]!.before = (command) =>
       command.includes("release") ? one.local.endpoints[0]!.execute([...command]) : undefined;
     expect(await lock.release()).toBe(false);

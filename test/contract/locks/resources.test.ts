@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { handoff, resume } from "../../../src/lock/handoff.ts";
+import { forceRelease, inspect } from "../../../src/lock/inspect.ts";
 import { describeSet, type EndpointSet, type Local, openLocal } from "../../support/local-endpoints.ts";
 import { seededRandom } from "../../support/random.ts";
 import { engines } from "../../support/redis-servers.ts";
@@ -59,10 +61,10 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %
     // A lock and a counter for each.
     expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(2 * new Set(names).size);
     for (const [index, name] of names.entries()) {
-      expect((await redlock.inspect(name)).fence).toBe(locks[index]!.fence);
+      expect((await inspect(redlock, name)).fence).toBe(locks[index]!.fence);
       expect(locks[index]!.resources).toEqual([name]);
     }
-    for (const name of names) expect(await redlock.forceRelease(name)).toBe(true);
+    for (const name of names) expect(await forceRelease(redlock, name)).toBe(true);
     expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(new Set(names).size);
   });
 
@@ -80,9 +82,9 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %
       expect(await redlock.tryAcquire(resource, { token: oddString(random, 255) }), hint).toBeNull();
       expect(await redlock.tryAcquire(resource, { token }), hint).not.toBeNull();
       expect(await lock.extend(20_000), hint).toBeGreaterThan(15_000);
-      const resumed = redlock.resume(JSON.parse(JSON.stringify(await lock.handoff())));
+      const resumed = resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
       expect(await resumed.verify(), hint).toBe(true);
-      expect((await redlock.inspect(resource)).held, hint).toBe(true);
+      expect((await inspect(redlock, resource)).held, hint).toBe(true);
       expect(await resumed.release(), hint).toBe(true);
       expect(await lock.verify(), hint).toBe(false);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { LockLostError } from "../../../src/index.ts";
+import { inspect, LockLostError } from "../../../src/index.ts";
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -32,7 +32,7 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
       expect(await redlock.tryAcquire(resource)).toBeNull();
     }
     if (lock.fence !== undefined) {
-      const { votes } = await redlock.inspect(resource);
+      const { votes } = await inspect(redlock, resource);
       for (const { fence } of votes) expect(fence).toBeGreaterThanOrEqual(lock.fence);
     }
     expect(await lock.release()).toBe(true);

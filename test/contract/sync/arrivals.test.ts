@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { upstashFlag } from "../../../src/redis/register-script.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../../support/stores.ts";

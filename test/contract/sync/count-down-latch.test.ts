@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isRedlockError, QuorumError, Redlock } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { ArrivalsMissingError, CountDownLatch, LimitMismatchError } from "../../../src/sync/index.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";

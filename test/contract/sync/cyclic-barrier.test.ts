@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QuorumError, Redlock, systemRuntime } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { ArrivalsMissingError, CyclicBarrier, LimitMismatchError } from "../../../src/sync/index.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";

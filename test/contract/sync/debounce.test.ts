@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockLostError, QuorumError, Redlock, systemRuntime } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
-import { upstashFlag } from "../../../src/redis/register-script.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { debounce } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { QuorumError, Redlock } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
-import { upstashFlag } from "../../../src/redis/register-script.ts";
+import { type Command, QuorumError, Redlock } from "../../../src/index.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { queuePacer, queueScript } from "../../../src/sync/internal/queue.ts";
@@ -146,7 +146,7 @@ describe("replies that the script cannot have made", async () => {
       endpoints: [
         {
           ...endpoint!,
-          send: (command, signal) =>
+          send: (command: Command, signal: AbortSignal) =>
             command[2] === 4
               ? Promise.resolve(typeof reply === "function" ? reply(command[7]) : reply)
               : endpoint!.send(command, signal),

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";

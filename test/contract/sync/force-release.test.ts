@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
 import { LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
-import { upstashFlag } from "../../../src/redis/register-script.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
 import {
   CountDownLatch,
   CyclicBarrier,

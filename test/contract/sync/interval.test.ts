@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Call } from "../../../src/redis/register.ts";
-import { upstashFlag } from "../../../src/redis/register-script.ts";
+import type { Call } from "../../../src/endpoints/call.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { intervalScript, intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import type { OpenStore } from "../../support/stores.ts";

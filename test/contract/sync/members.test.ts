@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Call } from "../../../src/redis/register.ts";
-import { upstashFlag } from "../../../src/redis/register-script.ts";
+import type { Call } from "../../../src/endpoints/call.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
 import {
   type Announcements,
   acquireMember,

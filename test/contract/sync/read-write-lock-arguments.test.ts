@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Backoff, QuorumError, Redlock } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { ReadWriteLock } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { virtualRuntime } from "../../robustness/fuzz/virtual-runtime.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isRedlockError, LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
-import { upstashFlag } from "../../../src/redis/register-script.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
 import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { newResource } from "../../support/local-endpoints.ts";

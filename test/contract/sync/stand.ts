@@ -6,7 +6,7 @@ import {
   type RedlockOptions,
   upstashEndpoint,
 } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { type Link, link } from "../../support/link.ts";
 import { patience, sdkClient } from "../../support/local-endpoints.ts";
 import { type OpenStore, type Store, storesOf } from "../../support/stores.ts";

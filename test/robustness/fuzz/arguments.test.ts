@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { type Lock, type LockJSON, Redlock } from "../../../src/index.ts";
+import {
+  forceRelease,
+  handoff,
+  inspect,
+  type Lock,
+  type LockJSON,
+  Redlock,
+  resume,
+} from "../../../src/index.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { expectMisuse, expectTyped } from "./messages.ts";
 import { type Network, openNetwork } from "./network.ts";
@@ -73,8 +81,8 @@ describe("arguments of any type", () => {
           () => redlock.acquire(taken, how),
           () => redlock.tryAcquire(taken, how),
           () => redlock.using(taken, how, () => 1),
-          () => redlock.inspect(taken, how),
-          () => redlock.forceRelease(taken, how),
+          () => inspect(redlock, taken, how),
+          () => forceRelease(redlock, taken, how),
         ];
         const before = network.exchanges.length;
         // Nothing but a deadline can keep an empty resource from a caller.
@@ -213,7 +221,7 @@ describe("arguments of any type", () => {
           const values = () => keys.map((key) => engines[0]!.execute(["GET", key]));
           const before = values();
           const value = values()[0] as string;
-          const handed = await runtime.settle(() => lock.handoff());
+          const handed = await runtime.settle(() => handoff(lock));
           const json = { ...(handed as { value: LockJSON }).value } as unknown as Record<string, unknown>;
           if (Array.isArray(change))
             for (const name of change) delete json[typeof name === "string" ? name : ""];
@@ -221,7 +229,7 @@ describe("arguments of any type", () => {
             typeof change === "object" && change && !Array.isArray(change) ? { ...json, ...change } : json;
           let resumed: Lock;
           try {
-            resumed = redlock.resume(given as unknown as LockJSON);
+            resumed = resume(redlock, given as unknown as LockJSON);
           } catch (error) {
             expectMisuse(error);
             expect(values()).toEqual(before);

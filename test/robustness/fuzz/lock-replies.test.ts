@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Lock, Redlock } from "../../../src/index.ts";
+import { forceRelease, handoff, inspect, type Lock, Redlock, resume } from "../../../src/index.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { answers, type Distortion } from "./garbage.ts";
 import { type Judged, operations } from "./lock-replies.ts";
@@ -82,13 +82,13 @@ async function play(given: Scenario): Promise<void> {
   let held: Lock = lock;
   for (const step of given.steps) {
     if (step === "resume") {
-      const handed = await runtime.settle(() => held.handoff());
+      const handed = await runtime.settle(() => handoff(held));
       // What was lost cannot be handed over.
       if ("error" in handed) {
         expectTyped(handed.error, "LOCK_LOST");
         break;
       }
-      held = redlock.resume(JSON.parse(JSON.stringify(handed.value)));
+      held = resume(redlock, JSON.parse(JSON.stringify(handed.value)));
     }
     if (step === "resume" || step === "extend") await judged(of.extend(held));
     else await judged(of[step](held));
@@ -164,8 +164,8 @@ describe.each(["redis", "upstash"] as const)("a lock whose endpoint cuts off eve
         refresh: () => redlock.acquire("a", options),
         extend: () => lock.extend(),
         verify: () => lock.verify(),
-        inspect: () => redlock.inspect("a"),
-        forceRelease: () => redlock.forceRelease("b"),
+        inspect: () => inspect(redlock, "a"),
+        forceRelease: () => forceRelease(redlock, "b"),
         release: () => lock.release(),
       };
       more = false;

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { Lock, Redlock } from "../../../src/index.ts";
-import { quorumOf } from "../../../src/quorum/round.ts";
+import { forceRelease, inspect } from "../../../src/lock/inspect.ts";
+import { quorumOf } from "../../../src/quorum/tally.ts";
 import { expectTyped } from "./messages.ts";
 import type { Exchange, Network } from "./network.ts";
 import type { Outcome } from "./virtual-runtime.ts";
@@ -132,11 +133,11 @@ export function operations(network: Network, redlock: Redlock, resources: string
     },
   });
 
-  const inspect = (): Judged => ({
-    call: () => redlock.inspect(first),
+  const inspecting = (): Judged => ({
+    call: () => inspect(redlock, first),
     judge(outcome, said) {
       if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-      const { held, remaining, fence, votes } = outcome.value as Awaited<ReturnType<Redlock["inspect"]>>;
+      const { held, remaining, fence, votes } = outcome.value as Awaited<ReturnType<typeof inspect>>;
       const sights = said.filter((exchange) => exchange.said === "yes" && exchange.other);
       const holders = sights.map(({ other }) => other!.slice(33) || other);
       const most = Math.max(0, ...holders.map((holder) => holders.filter((one) => one === holder).length));
@@ -151,8 +152,8 @@ export function operations(network: Network, redlock: Redlock, resources: string
     },
   });
 
-  const forceRelease = (): Judged => ({
-    call: () => redlock.forceRelease(first),
+  const forcing = (): Judged => ({
+    call: () => forceRelease(redlock, first),
     judge(outcome, said) {
       if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
       const freed = count(said, "yes", { op: "free" });
@@ -161,5 +162,5 @@ export function operations(network: Network, redlock: Redlock, resources: string
     },
   });
 
-  return { acquire, using, extend, verify, release, inspect, forceRelease };
+  return { acquire, using, extend, verify, release, inspect: inspecting, forceRelease: forcing };
 }

@@ -1,5 +1,5 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
-import { httpEndpoint } from "../../../src/endpoints/endpoint.ts";
+import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { upstashEndpoint } from "../../../src/endpoints/upstash.ts";
 import type { Endpoint } from "../../../src/index.ts";
 import { Engine, ReplyError } from "../../../src/testing/engine.ts";

@@ -1,4 +1,4 @@
-import { quorumOf } from "../../../src/quorum/round.ts";
+import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Process } from "./process.ts";
 import type { Request } from "./request.ts";
 import type { Server } from "./server.ts";

@@ -1,5 +1,5 @@
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
-import { quorumOf } from "../../../src/quorum/round.ts";
+import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
 import { type Hold, type Holds, newHold } from "./holds.ts";

@@ -8,8 +8,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "      elapsed: round.elapsed,\n",
-        replace: "      elapsed: stopwatch(runtime),\n",
+        find: "const { elapsed } = round;",
+        replace: "const elapsed = stopwatch(this.#settings.runtime);",
       },
     ],
     noticedBy: twoHolders,
@@ -20,8 +20,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/extend.ts",
-        find: "  validity.renew(ttl, round.elapsed);",
-        replace: "  validity.renew(ttl, stopwatch(settings.runtime));",
+        find: "  validity.extend(ttl, round.elapsed);",
+        replace: "  validity.extend(ttl, stopwatch(settings.runtime));",
       },
     ],
     noticedBy: twoAtOnce,
@@ -32,7 +32,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/validity.ts",
-        find: "return ttl - (ttl * this.#driftFactor + expiryPrecision);",
+        find: "return ttl - (ttl * this.#options.driftFactor + expiryPrecision);",
         replace: "return ttl;",
       },
     ],
@@ -80,8 +80,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/validity.ts",
-        find: "this.#cancelAlarm = this.#runtime.timer(Math.min(Math.ceil(left), expiryCheckInterval), () => this.#watch());",
-        replace: "this.#cancelAlarm = undefined;",
+        find: "this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.#watch());",
+        replace: "this.#cancelAlarm = delay < 0 ? () => undefined : undefined;",
       },
     ],
     noticedBy: ["validity is honest"],
@@ -115,8 +115,8 @@ export const holdingMutants: readonly Mutant[] = [
       },
       {
         file: "lock/extend.ts",
-        find: "  done?.(round);\n  if (validity.loss) throw validity.loss;\n",
-        replace: "  done?.(round);\n",
+        find: "  onResult?.(round);\n  if (validity.loss) throw validity.loss;\n",
+        replace: "  onResult?.(round);\n",
       },
     ],
     noticedBy: ["validity is honest", ...twoAtOnce],
@@ -128,8 +128,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/extend.ts",
-        find: "if (validity.budgetOf(ttl) < validity.remaining()) validity.renew(",
-        replace: "validity.renew(",
+        find: "if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(",
+        replace: "validity.extend(",
       },
     ],
     noticedBy: twoAtOnce,
@@ -140,8 +140,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/extend.ts",
-        find: "if (validity.budgetOf(ttl) < validity.remaining()) validity.renew(",
-        replace: "if (settings.ttl < 0) validity.renew(",
+        find: "if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(",
+        replace: "if (settings.ttl < 0) validity.extend(",
       },
     ],
     noticedBy: twoAtOnce,
@@ -152,7 +152,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock.ts",
-        find: "if ((this.#shorter.get(name) ?? ttl) < ttl) {",
+        find: "if ((this.#unanswered.get(name) ?? ttl) < ttl) {",
         replace: "if (ttl < 0) {",
       },
     ],
@@ -201,8 +201,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/extend.ts",
-        find: "  if (validity.loss) throw validity.loss;\n  // Of a shorter",
-        replace: '  if (validity.remaining() < 500) throw validity.lose("too short");\n  // Of a shorter',
+        find: "  if (validity.loss) throw validity.loss;\n  // With a shorter",
+        replace: '  if (validity.remaining() < 500) throw validity.lose("too short");\n  // With a shorter',
       },
     ],
     noticedBy: ["refusals are true"],
@@ -212,7 +212,7 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "nobody listens to the renewal in the background (redis-semaphore)",
     patches: [
       {
-        file: "lock/validity.ts",
+        file: "lock/auto-extend.ts",
         find: 'if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;',
         replace: 'if (!isRedlockError(error) || error.code !== "NO_QUORUM") throw error;',
       },
@@ -228,14 +228,14 @@ export const holdingMutants: readonly Mutant[] = [
         find: '  if (result === "refused") throw validity.lose("its token is gone from a quorum");\n',
         replace: "",
       },
-      { file: "lock/validity.ts", find: "pause = next();", replace: "pause = 0;" },
+      { file: "lock/auto-extend.ts", find: "pause = nextPause();", replace: "pause = 0;" },
     ],
     noticedBy: ["requests are bounded", "calls end"],
   },
   {
     name: "failed extension is repeated without a pause",
     breaks: "while no quorum answers, one request follows the other",
-    patches: [{ file: "lock/validity.ts", find: "pause = next();", replace: "pause = 0;" }],
+    patches: [{ file: "lock/auto-extend.ts", find: "pause = nextPause();", replace: "pause = 0;" }],
     noticedBy: ["requests are bounded", "calls end"],
   },
   {
@@ -243,9 +243,9 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "renewal is due a second before the end, also of ttls below a second (redlock-universal)",
     patches: [
       {
-        file: "lock/validity.ts",
-        find: "Math.max(this.remaining() - this.budgetOf(options.ttl()) / 2, 1)",
-        replace: "Math.max(this.remaining() - 1_000, 1)",
+        file: "lock/auto-extend.ts",
+        find: "Math.max(validity.remaining() - validity.budgetOf(options.ttl()) / 2, 1)",
+        replace: "Math.max(validity.remaining() - 1_000, 1)",
       },
     ],
     noticedBy: ["requests are bounded", "calls end"],
@@ -255,9 +255,9 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "who forgets a lock, or hangs, keeps it for ever",
     patches: [
       {
-        file: "lock/validity.ts",
-        find: "Math.floor(Math.min(whole, Math.min(options.maxHold, this.#limit) - this.#age()))",
-        replace: "whole",
+        file: "lock/auto-extend.ts",
+        find: "Math.floor(Math.min(whole, validity.remainingHold(maxHold)))",
+        replace: "(maxHold > 0 ? whole : 0)",
       },
     ],
     noticedBy: ["waiters are served", "calls end"],
@@ -288,8 +288,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "if (fences.filter((drawn) => drawn === highest).length < quorumOf(endpoints.length)) {",
-        replace: "if (fences.length < quorumOf(endpoints.length)) {",
+        find: "const count = fences.filter((drawn) => drawn === fence).length;",
+        replace: "const count = fences.length;",
       },
     ],
     noticedBy: ["fences increase"],

@@ -8,7 +8,7 @@ export const keepingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock.ts",
-        find: "this.fence !== undefined && this.#counted() + ttl > fenceRetention",
+        find: "this.fence !== undefined && this.#sinceCounters() + ttl > this.#request.fenceRetention",
         replace: "ttl < 0",
       },
     ],

@@ -7,12 +7,12 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "failure needs as many votes as success, so 1 to 1 is neither (node-redlock)",
     patches: [
       {
-        file: "quorum/round.ts",
+        file: "quorum/tally.ts",
         find: "  const veto = count - quorum + 1;\n",
         replace: "  const veto = quorum;\n",
       },
       {
-        file: "quorum/round.ts",
+        file: "quorum/tally.ts",
         find: 'return granted + pending < quorum && refused + pending < veto ? "unavailable" : undefined;',
         replace: 'return count - granted - pending >= quorum ? "unavailable" : undefined;',
       },
@@ -25,8 +25,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/round.ts",
-        find: "runtime.timer(timeout, expire)",
-        replace: "runtime.timer(1e9, expire)",
+        find: "runtime.timer(timeout, () =>",
+        replace: "runtime.timer(1e9, () =>",
       },
     ],
     noticedBy: ["calls end", "validity is honest", "waiters are served"],
@@ -34,14 +34,14 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "quorum of one",
     breaks: "a quorum that may be set to 1 of 3 (redlock-universal)",
-    patches: [{ file: "quorum/round.ts", find: "return (count >> 1) + 1;", replace: "return 1;" }],
+    patches: [{ file: "quorum/tally.ts", find: "return (count >> 1) + 1;", replace: "return 1;" }],
     noticedBy: [...twoAtOnce, "fences increase"],
   },
   {
     name: "half is a quorum",
     breaks: "rounding: 2 of 4 endpoints are no majority",
     patches: [
-      { file: "quorum/round.ts", find: "return (count >> 1) + 1;", replace: "return (count + 1) >> 1;" },
+      { file: "quorum/tally.ts", find: "return (count >> 1) + 1;", replace: "return (count + 1) >> 1;" },
     ],
     noticedBy: [...twoAtOnce, "fences increase"],
   },
@@ -51,8 +51,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/round.ts",
-        find: 'else if (answer.outcome !== "error") refused += 1;\n    else onFailure',
-        replace: 'else refused += 1;\n    if (answer.outcome === "error") onFailure',
+        find: 'else if (answer.outcome !== "error") this.#refused += 1;\n    else this.#context.onFailure',
+        replace: 'else this.#refused += 1;\n    if (answer.outcome === "error") this.#context.onFailure',
       },
     ],
     noticedBy: ["refusals are true"],
@@ -63,8 +63,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/round.ts",
-        find: 'else if (answer.outcome !== "error") refused += 1;',
-        replace: 'else if (answer.outcome !== "error") refused += 0;',
+        find: 'else if (answer.outcome !== "error") this.#refused += 1;',
+        replace: 'else if (answer.outcome !== "error") this.#refused += 0;',
       },
       // Else what is known at the end mends it.
       {
@@ -80,7 +80,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "the order of answers decides whether the caller is told of contention or of an outage",
     patches: [
       {
-        file: "quorum/round.ts",
+        file: "quorum/tally.ts",
         find: "return granted + pending < quorum && refused + pending < veto ?",
         replace: "return granted + pending < quorum ?",
       },
@@ -99,7 +99,7 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "redis/register.ts",
-        find: "if (reply === no) return { outcome: refusal };",
+        find: "if (reply === no) return { outcome: refused };",
         replace: "if (reply === no) return granted;",
       },
     ],
@@ -111,8 +111,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "if (lock.remaining() > 0) return { lock,",
-        replace: "if (lock) return { lock,",
+        find: "return lock.remaining() > 0 ? {",
+        replace: "return lock ? {",
       },
     ],
     noticedBy: ["validity is honest"],
@@ -123,8 +123,9 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "const rolledBack = rollback(withdrawing, round, (call) =>\n      giveBack(call, register, tombstoneRetention),\n    ).done;",
-        replace: "const rolledBack = Promise.resolve();",
+        find: "const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));",
+        replace:
+          "const done = Promise.resolve(context && register && releaseOne && round ? undefined : undefined);",
       },
     ],
     noticedBy: ["nothing is abandoned", "waiters are served"],
@@ -135,13 +136,13 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "  for (let attempts = 1; ; attempts += 1) {",
-        replace: "  let grant: Grant | undefined;\n  for (let attempts = 1; ; attempts += 1) {",
+        find: "    for (let attempts = 1; ; attempts += 1) {",
+        replace: "    const request = this.#newRequest();\n    for (let attempts = 1; ; attempts += 1) {",
       },
       {
         file: "lock/acquire.ts",
-        find: "const grant = newLockRequest(",
-        replace: "grant ??= newLockRequest(",
+        find: "      const request = this.#newRequest();\n",
+        replace: "",
       },
     ],
     noticedBy: [...twoHolders, "a quorum decides", "requests are bounded", "waiters are served"],
@@ -176,13 +177,13 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/round.ts",
-        find: "    elapsed,\n    votes",
-        replace: "    elapsed,\n    expire,\n    votes",
+        find: "  votes(): Vote[] {\n",
+        replace: "  expire(): void {\n    this.#expire();\n  }\n\n  votes(): Vote[] {\n",
       },
       {
         file: "quorum/round.ts",
         find: "const giveUp = () => resolve(undefined);",
-        replace: 'const giveUp = () => resolve(Reflect.get(round, "expire")());',
+        replace: "const giveUp = () => resolve((round as PendingRound<Answer>).expire() as undefined);",
       },
     ],
     noticedBy: ["nothing is abandoned"],
@@ -193,8 +194,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/round.ts",
-        find: '    decide("unavailable");\n    finish();',
-        replace: "    expire();",
+        find: '    this.#decide("unavailable");\n    this.#finish();',
+        replace: "    this.#expire();",
       },
     ],
     noticedBy: ["nothing is abandoned"],
@@ -206,8 +207,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/round.ts",
-        find: "return longest && Math.min(timeout, Math.max(minLatency, 1.5 * longest));",
-        replace: "return timeout;",
+        find: "const wait = Math.min(timeout, usefulWait(this.#latencies, this.#silent()));",
+        replace: "const wait = timeout;",
       },
     ],
     noticedBy: ["waiters are served"],
@@ -218,9 +219,9 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "    const register = rollbackRegister(grant);",
+        find: "    const register = rollbackRegister(request);",
         replace:
-          "    if (signal?.aborted) throw signal.reason;\n    const register = rollbackRegister(grant);",
+          "    if (this.#signal?.aborted) throw this.#signal.reason;\n    const register = rollbackRegister(request);",
       },
     ],
     noticedBy: ["nothing is abandoned"],
@@ -231,8 +232,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "const remainingWait = Math.min(settings.wait, limit) - elapsed();",
-        replace: "const remainingWait = limit - elapsed();",
+        find: "const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();",
+        replace: "const remainingWait = wait < 0 ? 0 : this.#limit - this.#elapsed();",
       },
     ],
     noticedBy: ["calls end"],
@@ -243,8 +244,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "Math.min(own ?? next(round.elapsed()), most)",
-        replace: "Math.max(own ?? next(round.elapsed()), retryAfter ?? 0)",
+        find: "Math.min(wanted ?? this.#nextPause(round.elapsed()), longest)",
+        replace: "Math.max(wanted ?? this.#nextPause(round.elapsed()), retryAfter ?? 0)",
       },
     ],
     noticedBy: ["calls end"],
@@ -293,8 +294,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock-request.ts",
-        find: "{ ...acquiredRegister(grant), from: 1 }",
-        replace: "acquiredRegister(grant)",
+        find: "{ ...acquiredRegister(request), from: 1 }",
+        replace: "acquiredRegister(request)",
       },
       { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
@@ -333,9 +334,9 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "redis/register.ts",
-        find: '  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainAnswer(await send(call, ["DELEX"',
+        find: '  if (isNative(call) && isPlain(register)) {\n    return plainAnswer(await send(call, ["DELEX"',
         replace:
-          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, registerScript, [key!], ["free", register.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(register)) {\n    const { keys, value } = register;\n    return plainAnswer(await send(call, ["DELEX"',
+          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, registerScript, [key!], ["free", register.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(register)) {\n    return plainAnswer(await send(call, ["DELEX"',
       },
     ],
     noticedBy: twoAtOnce,

@@ -1,5 +1,5 @@
 import type { Command } from "../../../src/endpoints/endpoint.ts";
-import type { Script } from "../../../src/redis/register-script.ts";
+import type { Script } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.ts";

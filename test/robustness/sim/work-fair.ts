@@ -1,4 +1,4 @@
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { FairLock, type Hold as Handle } from "../../../src/sync/index.ts";
 import { lockModel } from "../linearizability/models.ts";
 import type { Actor, Stage } from "./actor.ts";

@@ -7,7 +7,7 @@ import {
   ResultUnavailableError,
 } from "../../../src/idempotency/index.ts";
 import { QuorumError, type RedlockErrorCode } from "../../../src/index.ts";
-import { quorumOf } from "../../../src/quorum/round.ts";
+import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Actor } from "./actor.ts";
 import { drawOptions } from "./actor.ts";
 import { type Hold, newHold } from "./holds.ts";

@@ -1,6 +1,6 @@
-import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { handoff, LockHeldError, LockLostError, QuorumError, resume } from "../../../src/index.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { type Actor, drawOptions } from "./actor.ts";
 import { boundRenewals, extend, giveBack, type Held, hand, judgeRefusal, linger } from "./handles.ts";
 import type { Hold } from "./holds.ts";
@@ -69,7 +69,7 @@ async function passOn(actor: Actor, lock: Lock, held: Held, timeout: number): Pr
   }
   // It waits for extensions under way.
   const handed = await calls.make(process, "handoff", 4 * timeout, ["LOCK_LOST"], async () => {
-    const json = await lock.handoff();
+    const json = await handoff(lock);
     locks.end(hold);
     hold.releaseInvoked ??= world.now;
     return { json, left: json.validUntil - process.now(), at: world.now };
@@ -82,7 +82,7 @@ async function passOn(actor: Actor, lock: Lock, held: Held, timeout: number): Pr
   // As if the two wall clocks agreed.
   const validUntil = receiver.process.now() + left - (world.now - at);
   if (!receiver.process.running) return;
-  const resumed = receiver.redlock.resume({ ...json, validUntil }, { timeout });
+  const resumed = resume(receiver.redlock, { ...json, validUntil }, { timeout });
   world.count("handed over");
   if (resumed.remaining() <= 0) return;
   // Asked for when the giver did: what has been released since then may have ended it.

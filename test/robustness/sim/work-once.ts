@@ -1,6 +1,6 @@
 import { LockLostError, QuorumError } from "../../../src/index.ts";
-import { keyOf } from "../../../src/lock/lock-request.ts";
-import { quorumOf } from "../../../src/quorum/round.ts";
+import { quorumOf } from "../../../src/quorum/tally.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { stopwatch } from "../../../src/runtime.ts";
 import { type OnceContext, type OnceOutcome, once } from "../../../src/sync/index.ts";
 import { type Actor, drawOptions, type Stage } from "./actor.ts";

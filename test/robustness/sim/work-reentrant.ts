@@ -1,4 +1,4 @@
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { type Hold as Handle, ReentrantLock } from "../../../src/sync/index.ts";
 import type { Actor, Stage } from "./actor.ts";
 import { refusalOf, spend, wishFor } from "./attempts.ts";

@@ -1,4 +1,4 @@
-import { keyOf } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
 import { lockModel, semaphoreModel } from "../linearizability/models.ts";
 import type { Actor, Stage } from "./actor.ts";

@@ -58,7 +58,10 @@ describe("endpointsFromEnv", () => {
 
 describe("Redlock.fromEnv", () => {
   test("makes a client of them, with options", () => {
-    const redlock = Redlock.fromEnv({ ...one("a", "_1"), ...one("b", "_2") }, { ttl: 3_000 });
+    const redlock = new Redlock({
+      ttl: 3_000,
+      endpoints: endpointsFromEnv({ ...one("a", "_1"), ...one("b", "_2") }),
+    });
     expect(redlock.settings.endpoints.map(({ name, dialect }) => [name, dialect])).toEqual([
       ["a.upstash.io", "upstash"],
       ["b.upstash.io", "upstash"],
@@ -67,6 +70,8 @@ describe("Redlock.fromEnv", () => {
   });
 
   test("refuses one database under two numbers", () => {
-    expect(() => Redlock.fromEnv({ ...one("a", "_1"), ...one("a", "_2") })).toThrow(RangeError);
+    expect(
+      () => new Redlock({ endpoints: endpointsFromEnv({ ...one("a", "_1"), ...one("a", "_2") }) }),
+    ).toThrow(RangeError);
   });
 });

@@ -7,19 +7,18 @@ import {
   type LockOptions,
   mergeOptions,
   resolveSettings,
-  runInBackground,
 } from "../../../src/lock/options.ts";
 import { Redlock } from "../../../src/redlock.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
+import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
+import { runInBackground } from "../../../src/wait-until.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 
-const assembly = { endpoints: [], runtime: systemRuntime };
-const longest = 2_147_483_647;
+const context = { endpoints: [], runtime: systemRuntime };
 
-describe("settingsOf", () => {
+describe("resolveSettings", () => {
   test("fills in the defaults", () => {
-    const { endpoints, runtime, latency, onFailure, ...settings } = resolveSettings(assembly);
+    const { endpoints, runtime, latencies, onFailure, ...settings } = resolveSettings(context);
     expect(settings).toEqual({
       ttl: 10_000,
       wait: 5_000,
@@ -34,7 +33,7 @@ describe("settingsOf", () => {
       maxHold: 300_000,
       onEvent: undefined,
     });
-    expect({ endpoints, runtime }).toEqual(assembly);
+    expect({ endpoints, runtime }).toEqual(context);
     expect(onFailure).toBeTypeOf("function");
   });
 
@@ -44,17 +43,17 @@ describe("settingsOf", () => {
     [{ ttl: 60_000 }, "timeout", 1_000],
     [{ ttl: 200_000_000 }, "fenceRetention", 200_000_000],
   ] as const)("%j makes the default of %s %d", (options, name, value) => {
-    expect(resolveSettings(assembly, options)[name]).toBe(value);
+    expect(resolveSettings(context, options)[name]).toBe(value);
   });
 
   test.each<[name: keyof LockOptions, value: unknown]>([
     ["ttl", 10],
-    ["ttl", longest],
+    ["ttl", maxTimerDelay],
     ["wait", 0],
     ["wait", Infinity],
     ["timeout", 1],
     ["timeout", 0.5 + 1],
-    ["timeout", longest],
+    ["timeout", maxTimerDelay],
     ["driftFactor", 0],
     ["driftFactor", 0.5],
     ["fenceRetention", 10_000],
@@ -67,13 +66,13 @@ describe("settingsOf", () => {
     ["autoExtend", true],
     ["backoff", { min: 1, max: 2 }],
   ])("accepts %s %s", (name, value) => {
-    expect(resolveSettings(assembly, { [name]: value })[name]).toEqual(value);
+    expect(resolveSettings(context, { [name]: value })[name]).toEqual(value);
   });
 
   test.each<[name: string, value: unknown, type: new () => Error, shown?: string]>([
     ["ttl", 9, RangeError],
     ["ttl", 10.5, RangeError],
-    ["ttl", longest + 1, RangeError],
+    ["ttl", maxTimerDelay + 1, RangeError],
     ["ttl", NaN, RangeError],
     ["ttl", Infinity, RangeError],
     ["ttl", "10000", TypeError, '"10000"'],
@@ -112,7 +111,7 @@ describe("settingsOf", () => {
     ["onEvent", "log", TypeError, '"log"'],
     ["onEvent", {}, TypeError, "object"],
   ])("refuses %s %s", (name, value, type, shown = String(value)) => {
-    const attempt = () => resolveSettings(assembly, { [name]: value });
+    const attempt = () => resolveSettings(context, { [name]: value });
     expect(attempt).toThrow(type);
     expect(attempt).toThrow(name);
     expect(attempt).toThrow(shown);
@@ -125,9 +124,9 @@ describe("settingsOf", () => {
       { ttl: 30_000, wait: undefined },
       { ttl: undefined },
     ];
-    expect(resolveSettings(assembly, ...layers)).toMatchObject({ ttl: 30_000, wait: 1 });
-    for (const name of Object.keys(resolveSettings(assembly))) {
-      expect(resolveSettings(assembly, { [name]: undefined })).toMatchObject({
+    expect(resolveSettings(context, ...layers)).toMatchObject({ ttl: 30_000, wait: 1 });
+    for (const name of Object.keys(resolveSettings(context))) {
+      expect(resolveSettings(context, { [name]: undefined })).toMatchObject({
         ttl: 10_000,
         prefix: "redlock",
       });
@@ -135,16 +134,16 @@ describe("settingsOf", () => {
   });
 
   test("a message repeats no more than the beginning of a long text", () => {
-    const attempt = () => resolveSettings(assembly, { ttl: "x".repeat(10_000) as never });
+    const attempt = () => resolveSettings(context, { ttl: "x".repeat(10_000) as never });
     expect(attempt).toThrow(/^.{1,200}$/s);
   });
 
   test("onFailure tells the hook which endpoint failed", () => {
     const onEvent = vi.fn();
     const error = new EndpointError("eu", "timeout", "no answer");
-    resolveSettings(assembly, { onEvent }).onFailure?.(error);
+    resolveSettings(context, { onEvent }).onFailure?.(error);
     expect(onEvent.mock.calls).toEqual([[{ type: "endpointError", endpoint: "eu", error }]]);
-    const { onFailure } = resolveSettings(assembly, {
+    const { onFailure } = resolveSettings(context, {
       onEvent() {
         throw new Error("the hook's own");
       },
@@ -244,7 +243,7 @@ describe("handOver", () => {
       },
     });
     for (const waitUntil of [failing, hostile, { waitUntil: failing }, () => undefined]) {
-      const settings = resolveSettings(assembly, { waitUntil: waitUntil as () => void });
+      const settings = resolveSettings(context, { waitUntil: waitUntil as () => void });
       expect(runInBackground(settings, Promise.resolve())).toBe(true);
       expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
     }
@@ -252,7 +251,7 @@ describe("handOver", () => {
 
   test("hands over a promise that never rejects", async () => {
     const handed: Promise<unknown>[] = [];
-    const settings = resolveSettings(assembly, { waitUntil: (work) => handed.push(work) });
+    const settings = resolveSettings(context, { waitUntil: (work) => handed.push(work) });
     expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
     await expect(handed[0]).resolves.toBe(undefined);
   });
@@ -260,12 +259,12 @@ describe("handOver", () => {
   const work = Promise.resolve();
 
   test("is false without anybody to take it", () => {
-    expect(runInBackground(resolveSettings(assembly), work)).toBe(false);
+    expect(runInBackground(resolveSettings(context), work)).toBe(false);
   });
 
   test("calls a function with the work alone", () => {
     const waitUntil = vi.fn();
-    expect(runInBackground(resolveSettings(assembly, { waitUntil }), work)).toBe(true);
+    expect(runInBackground(resolveSettings(context, { waitUntil }), work)).toBe(true);
     expect(waitUntil.mock.calls).toEqual([[work]]);
   });
 
@@ -277,7 +276,7 @@ describe("handOver", () => {
         this.#taken.push(promise);
       }
     }
-    expect(runInBackground(resolveSettings(assembly, { waitUntil: new Context() }), work)).toBe(true);
+    expect(runInBackground(resolveSettings(context, { waitUntil: new Context() }), work)).toBe(true);
     expect(taken).toEqual([work]);
   });
 
@@ -285,7 +284,7 @@ describe("handOver", () => {
     const waitUntil = () => {
       throw new TypeError("Illegal invocation");
     };
-    expect(runInBackground(resolveSettings(assembly, { waitUntil }), work)).toBe(false);
+    expect(runInBackground(resolveSettings(context, { waitUntil }), work)).toBe(false);
   });
 });
 

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { Call } from "../../../src/endpoints/call.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { type LockOptions, resolveSettings } from "../../../src/lock/options.ts";
 import { rollback } from "../../../src/quorum/rollback.ts";
-import { type Answer, runRound, unlessAborted } from "../../../src/quorum/round.ts";
-import type { Call } from "../../../src/redis/register.ts";
+import { runRound, unlessAborted } from "../../../src/quorum/round.ts";
+import type { Answer } from "../../../src/quorum/tally.ts";
 import { type Gate, gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 
@@ -32,7 +33,7 @@ function rig(options: LockOptions = {}, { obeys = false, cutsShort = false } = {
     if (reply instanceof EndpointError) throw reply;
     return { outcome: reply };
   };
-  const taken = runRound(settings, 100, perform, { requests: 0, commands: 0 }, cutsShort);
+  const taken = runRound(settings, perform, { cutsShort });
   const drops: string[] = [];
   const drop = async ({ endpoint }: { endpoint: Endpoint }): Promise<Answer> => {
     drops.push(endpoint.name);

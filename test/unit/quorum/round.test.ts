@@ -1,16 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
+import type { Call } from "../../../src/endpoints/call.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
-import {
-  type Answer,
-  quorumOf,
-  type RoundResult,
-  runRound,
-  tally,
-  unlessAborted,
-} from "../../../src/quorum/round.ts";
-import type { Call } from "../../../src/redis/register.ts";
+import { runRound, unlessAborted } from "../../../src/quorum/round.ts";
+import { type Answer, quorumOf, type RoundResult, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 
@@ -109,11 +103,11 @@ function rig(count: number, { cutsShort = false, latency = new Map<string, numbe
     if (reply instanceof Error) throw reply;
     return reply;
   };
-  const spent = { requests: 0, commands: 0 };
+  const cost = { requests: 0, commands: 0 };
   const known = new Map(endpoints.flatMap((endpoint) => [[endpoint, latency.get(endpoint.name)!] as const]));
   for (const [endpoint, ms] of known) if (ms === undefined) known.delete(endpoint);
-  const assembly = { endpoints, runtime, onFailure, latency: known };
-  const round = runRound(assembly, timeout, perform, spent, cutsShort);
+  const context = { endpoints, runtime, timeout, onFailure, latencies: known };
+  const round = runRound(context, perform, { cost, cutsShort });
   const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
@@ -122,7 +116,7 @@ function rig(count: number, { cutsShort = false, latency = new Map<string, numbe
 
 const down = new EndpointError("e0", "network", "down");
 
-describe("ask", () => {
+describe("a round", () => {
   test("asks all at once", () => {
     expect(rig(5).signals).toHaveLength(5);
   });
@@ -226,7 +220,7 @@ describe("ask", () => {
 
   test("what an endpoint throws may be anything", async () => {
     const { endpoints, runtime } = rig(1);
-    const round = runRound({ endpoints, runtime }, 100, () => Promise.reject("text"));
+    const round = runRound({ endpoints, runtime, timeout: 100 }, () => Promise.reject("text"));
     await round.done;
     expect(round.votes()[0]!.cause).toMatchObject({ kind: "malformed", message: "e0: text" });
   });
@@ -237,22 +231,21 @@ describe("ask", () => {
     expect(round.elapsed()).toBe(40);
   });
 
-  test("adds what it spends to what was spent before", async () => {
+  test("adds its cost to the cost before", async () => {
     const { endpoints, runtime } = rig(2);
-    const spent = { requests: 10, commands: 20 };
+    const cost = { requests: 10, commands: 20 };
     const round = runRound(
-      { endpoints, runtime },
-      100,
+      { endpoints, runtime, timeout: 100 },
       async ({ cost: own }): Promise<Answer> => {
         own.requests += 1;
         own.commands += 3;
         return { outcome: "granted" };
       },
-      spent,
+      { cost },
     );
     await round.done;
-    expect(round.cost).toBe(spent);
-    expect(spent).toEqual({ requests: 12, commands: 26 });
+    expect(round.cost).toBe(cost);
+    expect(cost).toEqual({ requests: 12, commands: 26 });
   });
 
   test("settles by the tally, in whatever order answers come and time out", async () => {

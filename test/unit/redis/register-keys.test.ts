@@ -4,10 +4,10 @@ import {
   acquiredRegister,
   heldRegister,
   holderOf,
-  keyOf,
   newLockRequest,
   rollbackRegister,
 } from "../../../src/lock/lock-request.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { randomToken, systemRuntime, tokenLength } from "../../../src/runtime.ts";
 import { slotOf } from "../../support/cluster-slot.ts";
 

@@ -1,19 +1,18 @@
 import { describe, expect, test } from "vitest";
+import { type Call, send } from "../../../src/endpoints/call.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   acquire,
   acquireOrRead,
-  type Call,
   extend,
   type Register,
   type RegisterAnswer,
   raiseFence,
   release,
-  runScript,
-  send,
 } from "../../../src/redis/register.ts";
-import { registerScript, upstashFlag } from "../../../src/redis/register-script.ts";
+import { registerScript } from "../../../src/redis/register-script.ts";
+import { runScript, upstashFlag } from "../../../src/redis/script.ts";
 
 const plain: Register = { keys: ["k"], value: "tv" };
 const full: Register = { keys: ["k1", "k2"], value: "tv", tombstone: "void", counters: ["f1", "f2"] };

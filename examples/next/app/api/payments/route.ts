@@ -1,7 +1,7 @@
 // A route handler of Next.js, for its Node.js and its Edge runtime: one payment per Idempotency-Key.
 
 import { after } from "next/server";
-import { Redlock } from "redlock-edge";
+import { endpointsFromEnv, Redlock } from "redlock-edge";
 import { withIdempotency } from "redlock-edge/http";
 import type { RunContext } from "redlock-edge/idempotency";
 
@@ -12,7 +12,7 @@ export async function POST(request: Request): Promise<Response> {
   if (account === undefined) return new Response(null, { status: 401 });
   return withIdempotency(request, pay, {
     // Not at module scope, which `next build` runs too, without the variables of production.
-    redlock: Redlock.fromEnv(process.env),
+    redlock: new Redlock({ endpoints: endpointsFromEnv(process.env) }),
     scope: account,
     waitUntil: (work) => after(work), // the promise itself: a function would only begin after the response
     deadline: Date.now() + maxDuration * 1_000 - 1_500,

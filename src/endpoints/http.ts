@@ -1,0 +1,127 @@
+import { checkType } from "../check.ts";
+import { EndpointError, type EndpointErrorKind } from "../errors.ts";
+import {
+  type Command,
+  checkDialect,
+  type Dialect,
+  dialectOf,
+  type Endpoint,
+  withoutSecrets,
+} from "./endpoint.ts";
+
+/** Where an endpoint is, and how to get in. */
+export interface HttpEndpointOptions {
+  /** Base URL of the REST server, `https://…` or `http://…`, without credentials. */
+  readonly url: string;
+  /** The REST token. Never logged, and never sent to another address. */
+  readonly token: string;
+  /** Default: the URL's host. */
+  readonly name?: string | undefined;
+  /** Default: `upstash` when the host ends in `.upstash.io`, else `redis`. */
+  readonly dialect?: Dialect | undefined;
+}
+
+// Far beyond any record that the library stores, far below what would hurt a Worker with 128 MB.
+const maxReplyBytes = 4 * 1024 * 1024;
+
+/**
+ * An endpoint that speaks Upstash's REST protocol through the global `fetch`: one POST, one attempt.
+ *
+ * @throws TypeError when `url` or `token` cannot be used
+ * @example
+ * httpEndpoint({ url: env.UPSTASH_REDIS_REST_URL, token: env.UPSTASH_REDIS_REST_TOKEN })
+ */
+export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
+  const { url, token } = options;
+  const { href, host } = checkUrl(url);
+  // A line break in a pasted token would make fetch print the whole header in its error.
+  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new TypeError(`the token of endpoint ${host} must be printable ASCII without spaces`);
+  }
+  const name = checkType("name", options.name ?? host, "string");
+  const dialect = checkDialect(options.dialect) ?? dialectOf(host);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+
+  async function send(command: Command, signal: AbortSignal): Promise<unknown> {
+    let response: Response;
+    let text: string;
+    try {
+      const body = JSON.stringify(command);
+      // redirect: a token must never follow a redirect. No `cache`, no `keepalive`: Workers refuse them.
+      response = await fetch(href, { method: "POST", headers, body, redirect: "manual", signal });
+      text = await readText(response);
+    } catch (cause) {
+      if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
+      const kind = cause instanceof RangeError ? "malformed" : "network";
+      throw new EndpointError(name, kind, networkReason(cause), quotesReply(cause) ? {} : { cause });
+    }
+    const { status } = response;
+    const reply = parseReply(text);
+    if (status === 200 && reply && Object.hasOwn(reply, "result") && !Object.hasOwn(reply, "error")) {
+      return reply.result;
+    }
+    // Redis's own errors come with status 400; every other status is the gateway's.
+    const kind: EndpointErrorKind =
+      status !== 200 && status !== 400 ? "http" : reply?.error ? "redis" : "malformed";
+    const said = reply?.error ? withoutSecrets(String(reply.error), [token, ...command]) : "no usable reply";
+    throw new EndpointError(name, kind, `HTTP ${status}, ${said}`, { status });
+  }
+
+  return { name, dialect, exactReplies: true, send };
+}
+
+function checkUrl(url: string): URL {
+  let parsed: URL | undefined;
+  try {
+    parsed = new URL(url);
+  } catch {
+    // Told below. The text itself is not repeated: what is not a URL may well be a token in the wrong place.
+  }
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
+    const where = parsed?.host ? ` ${parsed.host}` : "";
+    throw new TypeError(`the url of endpoint${where} must be an https:// or http:// URL without credentials`);
+  }
+  return parsed;
+}
+
+function parseReply(text: string): { error?: unknown; result?: unknown } | undefined {
+  try {
+    const reply: unknown = JSON.parse(text);
+    return typeof reply === "object" && reply !== null ? reply : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the body, or gives it up once it is too large; Workers count an unread one as an open connection. */
+async function readText(response: Response): Promise<string> {
+  const { body, headers } = response;
+  const length = headers.get("content-length");
+  // The quick way, where the length is told and nothing is unpacked on the way; HTTP holds the server to it.
+  if (length && Number(length) <= maxReplyBytes && !headers.has("content-encoding")) return response.text();
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  // Counted while it comes: not every reply says how long it is, or the truth.
+  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
+    size += piece.value.length;
+    if (size > maxReplyBytes) {
+      await reader?.cancel();
+      throw new RangeError(`the reply exceeds ${maxReplyBytes} bytes`);
+    }
+    text += decoder.decode(piece.value, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Whether an error shows what came: Node's HTTP parser keeps the bytes that it could not read, values included. */
+function quotesReply(error: unknown): boolean {
+  return (error as { cause?: { data?: unknown } } | undefined)?.cause?.data !== undefined;
+}
+
+/** What went wrong below fetch: Node hides the code (ECONNREFUSED) in the cause. */
+function networkReason(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { code?: string } };
+  return `the request failed (${cause?.code ?? message})`;
+}
