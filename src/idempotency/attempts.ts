@@ -1,88 +1,142 @@
 import type { Call, RequestCost } from "../endpoints/call.ts";
 import type { Vote } from "../errors.ts";
-import type { Settings } from "../lock/options.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Round, type RoundContext, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { acquireOrRead, extend, type Register, release } from "../redis/register.ts";
 import { countOf, countText } from "./record.ts";
-import type { RecordKeys } from "./store.ts";
+import type { RunRequest } from "./run-request.ts";
 
-/** What counting a run needs of it. */
-interface Counting extends RecordKeys {
-  readonly settings: Settings;
-  readonly retention: number;
-  readonly maxAttempts: number;
-  readonly signal: AbortSignal | undefined;
+/** What counting a run needs of its request. */
+type CountRequest = Pick<
+  RunRequest<unknown>,
+  "settings" | "counter" | "retention" | "maxAttempts" | "signal"
+>;
+
+/** The run that is counted. */
+interface CountedRun {
+  readonly token: string;
+  /** ms of the claim that remain. */
+  readonly within: number;
+  readonly cost: RequestCost;
 }
 
-/** A run's place among those of its key that began and neither completed nor failed. */
+/** A run among those of its key that began and neither completed nor failed. */
 export interface Attempt {
-  /** Whether a quorum has it, undefined when the caller's signal ended that; the handler may not begin before. */
+  /** `granted`: a quorum has the count; the handler may not begin before. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
-  /** How many they are, this one included. */
+  /** The number of such runs, this one included. */
   readonly count: number;
-  /** The handler has not begun: it does not count. */
+  /** Takes the count back: the handler has not begun. */
   undo(): Promise<void>;
-  /** The handler has failed, and so has come to an end: nothing counts any more. */
+  /** Deletes the count: the handler has failed, so this run has ended, and nothing counts any more. */
   clear(): Promise<void>;
   votes(): Vote[];
 }
 
+/** The count at one endpoint. */
+type CountSnapshot = Answer & {
+  /** The text that this run has found or written. */
+  readonly text: string;
+  /** The count before this run; 0: none. */
+  readonly before: number;
+};
+
 /**
- * Counts a run before its handler begins, within `within` ms. A quorum then has its count, which the next run
- * finds at one endpoint at least, and exceeds: each run that began has a count of its own, and none goes missing.
- * Every write compares with what was read or written under this run's token, so that none which comes late can
- * touch what a later run has counted.
+ * Counts a run before its handler begins. A quorum then has its count; the next run reads it at one endpoint at least
+ * and exceeds it. So each run that began has a count of its own, and none goes missing. Every write compares with a
+ * text that this run has read or written: a late one cannot change what a later run has counted.
  */
-export async function countAttempt(
-  { settings, counter, retention, maxAttempts, signal }: Counting,
-  token: string,
-  within: number,
-  cost: RequestCost,
-): Promise<Attempt> {
-  const timeout = Math.min(settings.timeout, within);
-  const at = (count: number): Register => ({ keys: [counter], value: countText({ count, token }) });
-  type Sight = Answer & { readonly found: string; readonly before: number };
-  const snapshot = runRound(
-    { ...settings, timeout },
-    async (call): Promise<Sight> => {
-      const { other } = await acquireOrRead(call, at(1), retention);
-      const before = other === undefined ? 0 : countOf(other);
-      if (before === undefined) throw new Error("what is stored where runs are counted is no count");
-      return { outcome: "granted", found: other ?? at(1).value, before };
-    },
-    { cost },
-  );
-  let last: Round<Answer> = snapshot;
-  let result = await unlessAborted(snapshot, signal);
-  const count =
-    1 + Math.max(0, ...snapshot.answers.map((answer) => (answer as Sight | undefined)?.before ?? 0));
+export async function countAttempt(request: CountRequest, run: CountedRun): Promise<Attempt> {
+  const { settings, maxAttempts, signal } = request;
+  const context = { ...settings, timeout: Math.min(settings.timeout, run.within) };
+  const reading = readCounts(context, request, run);
+  let last: Round<Answer> = reading;
+  let result = await unlessAborted(reading, signal);
+  const before = reading.answers.map((answer) => (answer?.outcome === "granted" ? answer.before : 0));
+  const count = 1 + Math.max(0, ...before);
   if (result === "granted" && count > 1 && count <= maxAttempts) {
-    last = runRound(
-      { ...settings, timeout },
-      async (call): Promise<Answer> => {
-        const seen = await snapshot.requests[settings.endpoints.indexOf(call.endpoint)]!;
-        if (seen.outcome === "error") throw seen.cause;
-        return extend(call, { keys: [counter], value: seen.found }, retention, at(count).value);
-      },
-      { cost },
-    );
+    last = raiseCounts(context, request, { run, reading, count });
     result = await unlessAborted(last, signal);
   }
-  // The result may have fallen before every endpoint answered: what takes the count back must not overtake it.
-  const takeBack = (perform: (call: Call) => Promise<Answer>) => rollback(settings, last, perform).done;
-  const clear = () => takeBack((call) => release(call, at(count)));
+  return attemptOf(request, run.token, { reading, last, result, count });
+}
+
+/** What the count of a granted run means. */
+export type CountState =
+  /** A quorum has the count. */
+  | { readonly kind: "run" }
+  /** No quorum has it. */
+  | { readonly kind: "unclear" }
+  /** The caller's signal has aborted. */
+  | { readonly kind: "aborted" }
+  /** So many runs as are allowed began before this one and did not end. */
+  | { readonly kind: "dead"; readonly attempts: number };
+
+/** Decides whether a counted run may begin. */
+export function stateAfterCount(
+  { result, count }: Pick<Attempt, "result" | "count">,
+  maxAttempts: number,
+): CountState {
+  if (!result) return { kind: "aborted" };
+  if (result !== "granted") return { kind: "unclear" };
+  return count > maxAttempts ? { kind: "dead", attempts: count - 1 } : { kind: "run" };
+}
+
+/** Writes a count of 1 where there is none, and reads it where there is one. */
+function readCounts(
+  context: RoundContext,
+  { counter, retention }: CountRequest,
+  { token, cost }: CountedRun,
+): Round<CountSnapshot> {
+  const first = registerOf(counter, token, 1);
+  const readOne = async (call: Call): Promise<CountSnapshot> => {
+    const { other } = await acquireOrRead(call, first, retention);
+    const before = other === undefined ? 0 : countOf(other);
+    if (before === undefined) throw new Error("the value at the key of the count is no count");
+    return { outcome: "granted", text: other ?? first.value, before };
+  };
+  return runRound(context, readOne, { cost });
+}
+
+/** Replaces every endpoint's count by this run's, by comparison with the text that the endpoint returned. */
+function raiseCounts(
+  context: RoundContext,
+  { settings, counter, retention }: CountRequest,
+  { run, reading, count }: { run: CountedRun; reading: Round<CountSnapshot>; count: number },
+): Round<Answer> {
+  const { value } = registerOf(counter, run.token, count);
+  const raiseOne = async (call: Call): Promise<Answer> => {
+    const snapshot = await reading.requests[settings.endpoints.indexOf(call.endpoint)]!;
+    if (snapshot.outcome === "error") throw snapshot.cause;
+    return extend(call, { keys: [counter], value: snapshot.text }, retention, value);
+  };
+  return runRound(context, raiseOne, { cost: run.cost });
+}
+
+function attemptOf(
+  { settings, counter, retention, maxAttempts }: CountRequest,
+  token: string,
+  counted: Pick<Attempt, "result" | "count"> & { reading: Round<Answer>; last: Round<Answer> },
+): Attempt {
+  const { reading, last, result, count } = counted;
+  const register = (count: number) => registerOf(counter, token, count);
+  // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
+  const rollBack = (perform: (call: Call) => Promise<Answer>) => rollback(settings, last, perform).done;
   return {
     result,
     count,
-    clear,
+    clear: () => rollBack((call) => release(call, register(count))),
     async undo() {
       if (count > maxAttempts) return;
-      // Nothing but the first question has been written.
-      if (last === snapshot) return takeBack((call) => release(call, at(1)));
-      await takeBack((call) => extend(call, at(count), retention, at(count - 1).value));
+      // Only the first round has written anything.
+      if (last === reading) return rollBack((call) => release(call, register(1)));
+      await rollBack((call) => extend(call, register(count), retention, register(count - 1).value));
     },
     votes: () => last.votes(),
   };
+}
+
+function registerOf(counter: string, token: string, count: number): Register {
+  return { keys: [counter], value: countText({ count, token }) };
 }

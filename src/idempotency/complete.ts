@@ -1,19 +1,18 @@
-import type { RequestCost } from "../endpoints/call.ts";
+import type { Call, RequestCost } from "../endpoints/call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
-import { runRound } from "../quorum/round.ts";
-import { quorumOf, type RoundResult } from "../quorum/tally.ts";
-import type { Register } from "../redis/register.ts";
+import { type Round, runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
+import { acquireOrRead, extend, type Register, type RegisterAnswer } from "../redis/register.ts";
 import { sleep, stopwatch } from "../runtime.ts";
 import { runInBackground } from "../wait-until.ts";
 import type { UnstoredReason } from "./record.ts";
 import { recordOfResult, type StoredResult } from "./result.ts";
-import { completeOne } from "./store.ts";
 
 /** What storing the result of a run needs. */
-export interface Completion {
+export interface CompletionRequest {
   readonly settings: Settings;
   /** The record's key, with this run's pending record. */
   readonly own: Register;
@@ -25,75 +24,136 @@ export interface Completion {
   readonly cost: RequestCost;
 }
 
-/** What storing a result came to. */
-export interface Completed {
+/** Whether a result is stored. */
+export interface CompletionResult {
   /** `refused`: another run took over. */
   readonly roundResult: RoundResult;
   /** Why the record has no result, where it has none. */
   readonly unstored: UnstoredReason | undefined;
 }
 
-/**
- * Stores a result and goes on trying when no quorum answers, for `lease` ms: what is left since the lease was
- * renewed. Resolves when that is decided, or goes on in the background.
- */
-export async function complete(run: Completion, result: StoredResult, lease: number): Promise<Completed> {
-  const { settings, cost, retention, own } = run;
-  const { runtime, timeout } = settings;
-  const elapsed = stopwatch(runtime);
-  const completedAt = Math.max(Math.floor(runtime.now()), run.startedAt);
-  const head = { token: run.token, fingerprint: run.fingerprint, completedAt };
-  let record = recordOfResult(head, result, run.maxResult);
-  let refused: string | undefined;
-  /** Endpoints that refused the result for its size: they would do so again. */
-  const tooSmall = new Map<Endpoint, EndpointError>();
-  const attempt = async (): Promise<Completed> => {
-    const { text, unstored } = record;
-    const write = runRound(
-      settings,
-      async (call) => {
-        const cause = unstored ? undefined : tooSmall.get(call.endpoint);
-        if (cause) throw cause;
-        return completeOne(call, own, text, retention, refused);
-      },
-      { cost },
-    );
-    const roundResult = await write.result;
-    // What a minority took of a refused result stays: somebody may have brought it to a quorum meanwhile.
-    if (!runInBackground(settings, write.done)) await write.done;
-    settings.endpoints.forEach((endpoint, index) => {
-      const answer = write.answers[index];
-      if (answer?.outcome === "error" && isSizeError(answer.cause)) tooSmall.set(endpoint, answer.cause);
-    });
-    const { length: count } = settings.endpoints;
-    const isTooLarge = tooSmall.size > count - quorumOf(count);
-    if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };
-    // No retry mends that, and without a record the effect would be repeated when the lease ends.
-    refused = text;
-    record = recordOfResult(head, { unstored: "too-large" }, run.maxResult);
-    return attempt();
-  };
-  const first = await attempt();
-  if (first.roundResult !== "unavailable") return first;
-  const retry = async (): Promise<Completed> => {
-    const next = pauses(settings.backoff, runtime);
-    for (let last = first; ; last = await attempt()) {
-      if (last.roundResult !== "unavailable" || elapsed() >= lease) return last;
-      await sleep(runtime, next());
-    }
-  };
-  // A backoff of the user's that throws ends the retries, not the call: its effect has happened.
-  const retries = retry().catch(() => first);
-  if (runInBackground(settings, retries)) return first;
-  return Promise.race([retries, sleep(runtime, settleTimeout(settings)).then(() => first)]);
+/** What {@link completeOne} writes. */
+interface CompleteText {
+  /** The complete record. */
+  readonly text: string;
+  readonly retention: number;
+  /** The record that this run tried to store before: it may be stored here, but not on a quorum. */
+  readonly former?: string | undefined;
 }
 
-/** How long contenders may go on parting a key among themselves, or a result wait for its quorum, in ms. */
+/**
+ * Completes a run on one endpoint. A record that has expired is completed too, as long as nobody else has begun: the
+ * effect has happened. Another run's record is never changed.
+ */
+export async function completeOne(
+  call: Call,
+  own: Register,
+  { text, retention, former }: CompleteText,
+): Promise<RegisterAnswer> {
+  const completed = await extend(call, own, retention, text);
+  if (completed.outcome === "granted") return completed;
+  const taken = await acquireOrRead(call, { ...own, value: text }, retention);
+  // A late begin of this run was executed between the two requests.
+  if (taken.other === own.value) return extend(call, own, retention, text);
+  if (former !== undefined && taken.other === former) {
+    return extend(call, { ...own, value: former }, retention, text);
+  }
+  return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };
+}
+
+/**
+ * Stores a result, and tries again for `lease` ms when no quorum answers: the time that remains since the lease was
+ * renewed. Resolves when a quorum has decided, or when the retries go on in the background.
+ */
+export function complete(
+  request: CompletionRequest,
+  result: StoredResult,
+  lease: number,
+): Promise<CompletionResult> {
+  return new Completion(request, result).run(lease);
+}
+
+/** The rounds that store one result. */
+class Completion {
+  readonly #request: CompletionRequest;
+  readonly #elapsed: () => number;
+  readonly #head: Parameters<typeof recordOfResult>[0];
+  #record: ReturnType<typeof recordOfResult>;
+  /** The record with the result, once a quorum can no longer store it for its size. */
+  #former: string | undefined;
+  /** Endpoints that refused the result for its size: they would do so again. */
+  readonly #sizeRefusals = new Map<Endpoint, EndpointError>();
+
+  constructor(request: CompletionRequest, result: StoredResult) {
+    const { settings, token, fingerprint, startedAt, maxResult } = request;
+    this.#request = request;
+    this.#elapsed = stopwatch(settings.runtime);
+    const completedAt = Math.max(Math.floor(settings.runtime.now()), startedAt);
+    this.#head = { token, fingerprint, completedAt };
+    this.#record = recordOfResult(this.#head, result, maxResult);
+  }
+
+  async run(lease: number): Promise<CompletionResult> {
+    const { settings } = this.#request;
+    const first = await this.#store();
+    if (first.roundResult !== "unavailable") return first;
+    // An error of the user's backoff ends the retries, not the call: its effect has happened.
+    const retries = this.#retry(first, lease).catch(() => first);
+    if (runInBackground(settings, retries)) return first;
+    return Promise.race([retries, sleep(settings.runtime, settleTimeout(settings)).then(() => first)]);
+  }
+
+  async #retry(first: CompletionResult, lease: number): Promise<CompletionResult> {
+    const { backoff, runtime } = this.#request.settings;
+    const nextPause = pauses(backoff, runtime);
+    for (let last = first; ; last = await this.#store()) {
+      if (last.roundResult !== "unavailable" || this.#elapsed() >= lease) return last;
+      await sleep(runtime, nextPause());
+    }
+  }
+
+  /** Runs one round, and a second one without the result where it is too large for a quorum of the endpoints. */
+  async #store(): Promise<CompletionResult> {
+    const { settings, maxResult } = this.#request;
+    const { text, unstored } = this.#record;
+    const round = this.#runRound();
+    const roundResult = await round.result;
+    // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
+    if (!runInBackground(settings, round.done)) await round.done;
+    settings.endpoints.forEach((endpoint, index) => {
+      const answer = round.answers[index];
+      if (answer?.outcome === "error" && isSizeError(answer.cause)) {
+        this.#sizeRefusals.set(endpoint, answer.cause);
+      }
+    });
+    const { length: count } = settings.endpoints;
+    const isTooLarge = this.#sizeRefusals.size > count - quorumOf(count);
+    if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };
+    // No retry can fix that, and without a record the effect would be repeated when the lease ends.
+    this.#former = text;
+    this.#record = recordOfResult(this.#head, { unstored: "too-large" }, maxResult);
+    return this.#store();
+  }
+
+  #runRound(): Round<Answer> {
+    const { settings, own, retention, cost } = this.#request;
+    const { text, unstored } = this.#record;
+    const former = this.#former;
+    const storeOne = async (call: Call): Promise<Answer> => {
+      const refusal = unstored ? undefined : this.#sizeRefusals.get(call.endpoint);
+      if (refusal) throw refusal;
+      return completeOne(call, own, { text, retention, former });
+    };
+    return runRound(settings, storeOne, { cost });
+  }
+}
+
+/** The longest time in ms to wait for a split vote to end, or for a result to reach its quorum. */
 export function settleTimeout({ timeout, wait }: Settings): number {
   return Math.max(wait, 2 * timeout);
 }
 
-/** Upstash says "max request size exceeded", Redis "exceeds maximum allowed size", a gateway 413. */
+/** Upstash answers "max request size exceeded", Redis "exceeds maximum allowed size", a gateway 413. */
 function isSizeError({ status, message }: EndpointError): boolean {
   return status === 413 || /\bmax(imum)?\b.*\bsize\b/i.test(message);
 }

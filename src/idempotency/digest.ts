@@ -1,11 +1,11 @@
 import { noFingerprint } from "./record.ts";
 
-/** What a key belongs to: calls of `run()`, or requests that are answered once. Their keys never meet. */
+/** What a key belongs to: a call of `run()`, or an HTTP request. The same key of two kinds is two keys. */
 export type KeyKind = "run" | "http";
 
 /**
- * The hash that names a key within its kind and scope. As JSON, so that no delimiter can be smuggled in: the
- * names of two kinds are lists of different lengths.
+ * The hash of a key, its scope and its kind. They are hashed as JSON, so that no delimiter in them can make two keys the
+ * same; the lists of the two kinds differ in length.
  */
 export function hashKey(
   scope: string | readonly string[],
@@ -16,14 +16,14 @@ export function hashKey(
   return sha256(new TextEncoder().encode(JSON.stringify(name)));
 }
 
-/** A fingerprint as it is stored: a hash, never the content. */
+/** A fingerprint as it is stored: a hash of the content, never the content. */
 export function fingerprintOf(content: string | Uint8Array | undefined): Promise<string> | string {
   if (content === undefined) return noFingerprint;
   return sha256(typeof content === "string" ? new TextEncoder().encode(content) : content);
 }
 
 async function sha256(bytes: Uint8Array): Promise<string> {
-  // Narrowed to what newer type libraries ask for: it must not be shared memory.
+  // Newer type libraries require this type: the bytes must not be shared memory.
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
   return Array.from(digest, (byte) => (byte + 256).toString(16).slice(1)).join("");
 }

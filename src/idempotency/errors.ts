@@ -3,9 +3,9 @@ import type { UnstoredReason } from "./record.ts";
 
 /** Another run of the same key is under way. */
 export class InProgressError extends RedlockError {
-  /** The key asked for. */
+  /** The key of the call. */
   readonly key: string;
-  /** When to ask again, in ms: by then the other run has ended or its lease has, unless it was renewed. */
+  /** When to try again, in ms: by then the other run has ended, or its lease has, unless it was renewed. */
   readonly retryAfter: number;
 
   constructor(key: string, retryAfter: number) {
@@ -21,7 +21,7 @@ export class InProgressError extends RedlockError {
 
 /** The key was used before with a different request. */
 export class FingerprintMismatchError extends RedlockError {
-  /** The key asked for. */
+  /** The key of the call. */
   readonly key: string;
 
   constructor(key: string) {
@@ -31,7 +31,7 @@ export class FingerprintMismatchError extends RedlockError {
   }
 }
 
-/** The run outlived its lease and someone else took over; its result was not stored. */
+/** The run outlived its lease and another run took over; its result was not stored. */
 export class LeaseLostError extends RedlockError {
   /** The key of the run. */
   readonly key: string;
@@ -43,11 +43,11 @@ export class LeaseLostError extends RedlockError {
   }
 }
 
-/** So many runs of the key began and neither completed nor failed that `maxAttempts` allows no more. */
+/** `maxAttempts` runs of the key began and neither completed nor failed; no further run may begin. */
 export class DeadKeyError extends RedlockError {
-  /** The key asked for. */
+  /** The key of the call. */
   readonly key: string;
-  /** How many such runs there were. */
+  /** The number of these runs. */
   readonly attempts: number;
 
   constructor(key: string, attempts: number) {
@@ -59,11 +59,11 @@ export class DeadKeyError extends RedlockError {
 }
 
 /**
- * What stands at the key was not written by this library, or its result cannot be decoded (then `cause` says why).
- * Nothing was run and nothing was changed.
+ * The value at the key was not written by this library, or the codec cannot decode its result (then `cause` is the
+ * codec's error). The handler did not run, and nothing was changed.
  */
 export class RecordCorruptError extends RedlockError {
-  /** The key asked for. */
+  /** The key of the call. */
   readonly key: string;
 
   constructor(key: string, options?: ErrorOptions) {
@@ -78,14 +78,14 @@ export class RecordCorruptError extends RedlockError {
 }
 
 /**
- * The key is complete: its handler ran and returned, once, but its result could not be stored and cannot be
- * returned again. Do not repeat the effect. The first caller was told by `outcome.unstored`.
+ * The key is complete: its handler ran and returned, but the result could not be stored and cannot be returned again. Do
+ * not repeat the effect. The first caller got the value, with `outcome.unstored`.
  *
  * @example
- * if (error instanceof ResultUnavailableError) return await findPayment(key); // it was made; look it up
+ * if (error instanceof ResultUnavailableError) return await findPayment(key); // it was made: look it up
  */
 export class ResultUnavailableError extends RedlockError {
-  /** The key asked for. */
+  /** The key of the call. */
   readonly key: string;
   /** `unserializable`: the codec could not encode the result. `too-large`: it exceeds what can be stored. */
   readonly reason: UnstoredReason;

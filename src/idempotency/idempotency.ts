@@ -1,45 +1,59 @@
 import { checkInteger, checkNames, checkScope, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
-import { checkAcquire, mergeOptions, resolveSettings, type Settings } from "../lock/options.ts";
+import {
+  checkAcquire,
+  type LockOptions,
+  mergeOptions,
+  resolveSettings,
+  type Settings,
+} from "../lock/options.ts";
 import type { Backoff } from "../quorum/backoff.ts";
+import type { RoundContext } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import type { Redlock } from "../redlock.ts";
 import type { WaitUntil } from "../wait-until.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
+import type { IdempotencyEvent } from "./events.ts";
+import type { Handler, Outcome } from "./execution.ts";
+import { forget } from "./forget.ts";
+import { inspect, type KeyInspection } from "./inspect.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
-import { type IdempotencyEvent, type Outcome, type RunContext, runOnce } from "./run.ts";
-import { forget, inspect, type KeyInspection, type RecordKeys } from "./store.ts";
+import { runOnce } from "./run.ts";
+import type { RecordKeys, RunRequest } from "./run-request.ts";
 
 /** What can be set for all runs and overridden in each. `undefined` leaves the default in place. */
 export interface IdempotencyOptions {
-  /** How long a run's claim outlives its process, in ms: an integer of at least 10. Renewed while it runs. Default 30 000. */
+  /**
+   * How long a run's claim outlives its process, in ms: an integer from 10 to 2 147 483 647. Renewed while the handler
+   * runs. Default 30 000 (30 seconds).
+   */
   readonly lease?: number | undefined;
-  /** How long a result is kept, in ms: an integer of at least the lease. Default 86 400 000 (24 hours). */
+  /** How long a result is kept, in ms: an integer from the lease to 2^45. Default 86 400 000 (24 hours). */
   readonly retention?: number | undefined;
-  /** How long to wait for another run's result, in ms; 0: not at all. Default 0. */
+  /** How long to wait for another run's result, in ms; 0: one round. Default 0. */
   readonly wait?: number | undefined;
-  /** Bound on the renewal of the lease, in ms, so that a stuck handler frees its key. Default 300 000 (5 minutes). */
+  /** Longest time for which the lease is renewed, in ms: a stuck handler must not keep its key. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
-  /** Limit of one HTTP request, in ms. Default: the client's, or 1 000. */
+  /** Longest time for one HTTP request, in ms, at least 1. Default: the client's, or 1 000. */
   readonly timeout?: number | undefined;
-  /** Pause between two rounds. Default: the client's, or 25 … 1 000 ms. */
+  /** Pause between two rounds: bounds in ms for jitter, or a function. Default: the client's, or 25 … 1 000 ms. */
   readonly backoff?: Backoff | undefined;
-  /** Hands over late requests, e.g. the Worker's `ctx`. Default: the client's, or none. */
+  /** Keeps late requests alive, for example the Worker's `ctx`. Default: the client's, or none. */
   readonly waitUntil?: WaitUntil | undefined;
   /**
-   * How many runs of a key may begin and neither complete nor fail, because their process died or their result
-   * could not be stored; then the key is dead, for the retention after the last of them, or until it is
-   * forgotten. An integer of at least 1. Costs one command and request more per run. Default: not counted.
+   * How many runs of a key may begin and neither complete nor fail, because their process died or their result could not
+   * be stored. Then the key is dead, for the retention after the last of them, or until it is forgotten. An integer of at
+   * least 1. Costs one more command and request per run. Default: runs are not counted.
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * The most bytes that a result may take in the request that stores it: the encoded result in UTF-8, as a string
-   * of JSON, with the record's overhead of about 120. A larger one is not uploaded: the key is complete without
-   * it, and duplicates get a `ResultUnavailableError`. An integer from 1 000 to 4 000 000, below what can be read
-   * back. Default 1 000 000, which fits the smallest limit that Upstash sets for a request (1 MiB).
+   * The most bytes that a result may take in the request that stores it: the encoded result in UTF-8, as a JSON string,
+   * and about 120 bytes of the record. A larger result is not uploaded: the key is complete without it, and duplicates
+   * get a `ResultUnavailableError`. An integer from 1 000 to 4 000 000, which is below what can be read back. Default
+   * 1 000 000, which fits the smallest limit that Upstash sets for a request (1 MiB).
    */
   readonly maxResult?: number | undefined;
-  /** Hears what happens. What it throws changes nothing. Default: none. */
+  /** Called with every event. Its errors are ignored. Default: none. */
   readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
 }
 
@@ -47,18 +61,21 @@ export interface IdempotencyOptions {
 export interface RunOptions<Value> extends IdempotencyOptions {
   /** Separates keys of different origin: tenant, route, provider; one name or several, none empty. Default: none. */
   readonly scope?: string | readonly string[] | undefined;
-  /** What must be the same whenever the key is used again, e.g. the request's body. Only its hash is stored. */
+  /**
+   * What must be the same whenever the key is used again, for example the request's body. Only its hash is stored.
+   * Default: none.
+   */
   readonly fingerprint?: string | Uint8Array | undefined;
   /**
-   * How the result is stored. Default: JSON, in which `undefined` is allowed as a whole. What it cannot encode is
-   * not stored: see {@link Outcome.unstored}.
+   * How the result is stored. Default: JSON, where the whole result may also be `undefined`. A result that the codec
+   * cannot encode is not stored: see {@link Outcome.unstored}.
    */
   readonly codec?: Codec<Value> | undefined;
   /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. The claim
-   * ends one `timeout` later at the latest: time to store the result.
+   * Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. The claim ends at
+   * most one `timeout` later: that is the time to store the result. A time that has passed is a RangeError.
    */
   readonly deadline?: number | undefined;
 }
@@ -66,9 +83,7 @@ export interface RunOptions<Value> extends IdempotencyOptions {
 /** `kind` is for the HTTP handlers of this package. */
 type AnyRunOptions<Value> = RunOptions<Value> & { readonly kind?: KeyKind };
 
-type Handler<Value> = (context: RunContext) => Promise<Value> | Value;
-
-/** What {@link IdempotencyOptions} has; as a record, so that the compiler notices when one is missing. */
+/** The names of {@link IdempotencyOptions}; as a record, so that the compiler notices when one is missing. */
 export const optionNames: Readonly<Record<keyof IdempotencyOptions, 1>> = {
   lease: 1,
   retention: 1,
@@ -92,19 +107,25 @@ const runNames: Readonly<Record<keyof AnyRunOptions<unknown>, 1>> = {
 };
 const keyNames: Readonly<Record<keyof KeyOptions, 1>> = { scope: 1, timeout: 1, kind: 1 };
 
-/** What belongs to one look at a key, or one removal. */
+/** Options of {@link Idempotency.inspect} and {@link Idempotency.forget}. */
 export interface KeyOptions {
-  /** As it was for the runs. Default: none. */
+  /** The scope of the runs. Default: none. */
   readonly scope?: string | readonly string[] | undefined;
-  /** `http`: a key of requests that `withIdempotency()` or `idempotent()` answered. Default `run`: one of `run()`. */
+  /** `run`: a key of `run()`; `http`: a key of `withIdempotency()` or `idempotent()`. Default `run`. */
   readonly kind?: KeyKind | undefined;
-  /** Limit of one HTTP request, in ms. Default: as for runs. */
+  /** Longest time for one HTTP request, in ms. Default: as for runs. */
   readonly timeout?: number | undefined;
 }
 
+/** {@link IdempotencyOptions} with every default filled in. */
+type ResolvedOptions = Pick<
+  RunRequest<unknown>,
+  "settings" | "retention" | "maxAttempts" | "maxResult" | "onEvent"
+>;
+
 /**
- * Runs a handler once per key: at least once across crashes, with one stored result per key as long as the
- * store remembers. A handler that outlives its lease can never overwrite or free what a newer run did.
+ * Runs a handler once per key: at least once across crashes, with one stored result per key as long as the store
+ * keeps it. A handler that outlives its lease can never overwrite or free what a newer run did.
  *
  * @example
  * const idempotency = new Idempotency(redlock, { lease: 30_000, retention: 7 * 86_400_000 });
@@ -116,25 +137,28 @@ export class Idempotency {
   readonly #redlock: Redlock;
   readonly #options: IdempotencyOptions;
 
-  /** @throws TypeError | RangeError when an option is wrong, or there is none of its name */
+  /** @throws TypeError | RangeError when an option is wrong or unknown */
   constructor(redlock: Redlock, options: IdempotencyOptions = {}) {
     checkNames("Idempotency", options, optionNames);
     this.#redlock = redlock;
     this.#options = options;
-    this.#settings(options);
+    this.#resolve(options);
   }
 
   /**
-   * Runs `handler`, unless a run of `key` is complete: then its result is returned again.
+   * Runs `handler`, or returns the stored result where a run of `key` is complete.
    *
-   * @throws InProgressError when another run is under way, and still is after `wait`
+   * @throws InProgressError when another run is still under way after `wait`
    * @throws FingerprintMismatchError when the key was used before with another fingerprint
    * @throws QuorumError when too few endpoints answered to begin; the handler did not run
    * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
    * @throws DeadKeyError when `maxAttempts` runs began and neither completed nor failed
-   * @throws RecordCorruptError when something else is stored under the key, or the codec cannot decode it
+   * @throws RecordCorruptError when the stored value is no record, or the codec cannot decode it
    * @throws ResultUnavailableError when a run is complete, but its result could not be stored
-   * @throws what the handler throws; the key is free again then
+   * @throws what the handler throws; then the key is free again
+   *
+   * @example
+   * const { value } = await idempotency.run("order:7", { fingerprint: body }, () => charge(order));
    */
   run<Value>(key: string, handler: Handler<Value> & JsonResult<Value>): Promise<Outcome<Value>>;
   run<Value>(
@@ -156,77 +180,93 @@ export class Idempotency {
     checkNames("run", options, runNames);
     checkAcquire(options);
     const { signal, deadline = Infinity, codec = json } = options;
-    // Known before the handler runs: afterwards it would have run for nothing, and again at the next try.
+    // Checked before the handler runs: later, its effect would have happened, and would be repeated by the next call.
     checkType("codec.encode", Object(codec).encode, "function");
     checkType("codec.decode", Object(codec).decode, "function");
-    const { settings, ...rules } = this.#settings(options);
-    // Computed before the handler can touch what they are made of.
-    const place = await recordKeysOf(settings, key, options);
+    const { settings, ...rules } = this.#resolve(options);
+    // Computed before the handler can change what they are computed from.
+    const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
-    return runOnce({ settings, ...place, fingerprint, codec, signal, deadline, ...rules }, handler);
+    return runOnce({ settings, ...keys, fingerprint, codec, signal, deadline, ...rules }, handler);
   }
 
   /**
-   * Looks at a key without touching it.
+   * Reads the state of a key and changes nothing.
    *
-   * @throws QuorumError when too few endpoints answered to tell
+   * @throws QuorumError when too few endpoints answered
+   *
+   * @example
+   * const { state, age } = await idempotency.inspect(event.id, { scope: "stripe" });
    */
   async inspect(key: string, options: KeyOptions = {}): Promise<KeyInspection> {
     checkNames("inspect", options, keyNames);
-    const { settings } = this.#settings({ timeout: options.timeout });
+    const { settings } = this.#resolve({ timeout: options.timeout });
     return inspect(settings, await recordKeysOf(settings, key, options));
   }
 
   /**
-   * Removes what is stored for a key, so that it can run again: its result, its count of attempts, and what is no
-   * record. A run under way is left alone: its handler could not be told in time, and two would run.
+   * Removes the result, the count of attempts, and any value that is no record, so that the key can run again. A run
+   * under way is not removed: its handler would learn of it too late, and two handlers would run.
    *
    * @returns whether there was anything to remove
    * @throws InProgressError when a run is under way
-   * @throws QuorumError when an endpoint did not answer: a copy that it keeps would be found again. What the others
-   * had is removed
+   * @throws QuorumError when an endpoint did not answer: the next run would find a copy that it keeps. The values of the
+   * other endpoints are removed
+   *
+   * @example
+   * await idempotency.forget(event.id, { scope: "stripe" });
    */
   async forget(key: string, options: KeyOptions = {}): Promise<boolean> {
     checkNames("forget", options, keyNames);
-    const { settings } = this.#settings({ timeout: options.timeout });
+    const { settings } = this.#resolve({ timeout: options.timeout });
     return forget(settings, await recordKeysOf(settings, key, options));
   }
 
-  #settings(options: IdempotencyOptions): {
-    settings: Settings;
-    retention: number;
-    maxAttempts: number;
-    maxResult: number;
-    onEvent: EventHook<IdempotencyEvent> | undefined;
-  } {
-    const {
-      lease,
-      retention,
-      wait = 0,
-      maxAttempts,
-      maxResult = 1_000_000,
-      onEvent,
-      ...shared
-    } = mergeOptions(this.#options, options);
-    const { timeout, backoff, maxHold, waitUntil } = shared;
-    const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
-    // Records have no fence: how long the client's locks keep theirs does not bound the lease.
-    const defaults = { ...this.#redlock.options, fenceRetention: undefined };
-    const settings = resolveSettings(this.#redlock.settings, defaults, overrides);
-    return {
-      settings,
-      retention: checkInteger("retention", retention ?? 86_400_000, settings.ttl, 2 ** 45),
-      maxAttempts:
-        maxAttempts === undefined
-          ? Infinity
-          : checkInteger("maxAttempts", maxAttempts, 1, Number.MAX_SAFE_INTEGER),
-      maxResult: checkInteger("maxResult", maxResult, 1_000, 4_000_000),
-      onEvent: onEvent && checkType("onEvent", onEvent, "function"),
-    };
+  #resolve(options: IdempotencyOptions): ResolvedOptions {
+    return resolveIdempotency(this.#redlock, this.#options, options);
   }
 }
 
-/** Where a key is in Redis. */
+/**
+ * Merges the options of a call, fills in the defaults and checks everything.
+ *
+ * @param client only its settings and options
+ * @throws TypeError | RangeError naming the option that is wrong
+ */
+export function resolveIdempotency(
+  client: {
+    readonly settings: Pick<RoundContext, "endpoints" | "runtime" | "latencies">;
+    readonly options: LockOptions;
+  },
+  ...layers: IdempotencyOptions[]
+): ResolvedOptions {
+  const {
+    lease,
+    retention,
+    wait = 0,
+    maxAttempts,
+    maxResult = 1_000_000,
+    onEvent,
+    ...shared
+  } = mergeOptions(...layers);
+  const { timeout, backoff, maxHold, waitUntil } = shared;
+  const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
+  // Records have no fence: the client's `fenceRetention` must not bound the lease.
+  const defaults = { ...client.options, fenceRetention: undefined };
+  const settings = resolveSettings(client.settings, defaults, overrides);
+  return {
+    settings,
+    retention: checkInteger("retention", retention ?? 86_400_000, settings.ttl, 2 ** 45),
+    maxAttempts:
+      maxAttempts === undefined
+        ? Infinity
+        : checkInteger("maxAttempts", maxAttempts, 1, Number.MAX_SAFE_INTEGER),
+    maxResult: checkInteger("maxResult", maxResult, 1_000, 4_000_000),
+    onEvent: onEvent && checkType("onEvent", onEvent, "function"),
+  };
+}
+
+/** The names of a key in Redis. */
 async function recordKeysOf(
   { prefix }: Settings,
   key: string,

@@ -6,8 +6,9 @@ export {
   RecordCorruptError,
   ResultUnavailableError,
 } from "./errors.ts";
+export type { IdempotencyEvent } from "./events.ts";
+export type { Outcome, RunContext } from "./execution.ts";
 export { Idempotency, type IdempotencyOptions, type KeyOptions, type RunOptions } from "./idempotency.ts";
+export type { KeyInspection, KeyVote } from "./inspect.ts";
 export type { UnstoredReason } from "./record.ts";
 export type { Codec, JsonResult, JsonValue } from "./result.ts";
-export type { IdempotencyEvent, Outcome, RunContext } from "./run.ts";
-export type { KeyInspection, KeyVote } from "./store.ts";

@@ -1,17 +1,17 @@
 import { quorumOf } from "../quorum/tally.ts";
 
-// The record of one key, as it stands in Redis, and what follows from the records that endpoints show.
+// The record of one key, as it is stored in Redis, and what the records that endpoints return mean.
 //
 // A record begins with a letter and a version, so that no client in between takes it for JSON or a number:
-//   P1 <token> <startedAt> <fingerprint>             a run is under way; its ttl is the lease
-//   C1 <token> <completedAt> <fingerprint> <result>  the run is complete; its ttl is the retention
+//   P1 <token> <startedAt> <fingerprint>             a run is under way; the ttl is its lease
+//   C1 <token> <completedAt> <fingerprint> <result>  the run is complete; the ttl is the retention
 //   N1 <token> <completedAt> <fingerprint> <reason>  the same, but its result could not be stored; the reason is
 //                                                    `unserializable` or `too-large`
-// Times are ms since 1970, a fingerprint is `-` or hexadecimal. Where runs are counted, a key of its own says how
-// many began and neither completed nor failed, and which was the last:
+// Times are ms since 1970, a fingerprint is `-` or hexadecimal. Where runs are counted, a separate key has the number
+// of runs that began and neither completed nor failed, and the token of the last one:
 //   A1 <token> <count>
 
-/** A run is under way, or was until its process died. */
+/** A run is under way, or its process has died. */
 export interface PendingRecord {
   readonly state: "pending";
   readonly token: string;
@@ -37,7 +37,7 @@ export interface CompleteRecord {
  */
 export type UnstoredReason = "unserializable" | "too-large";
 
-/** No fingerprint was asked for. */
+/** Stands for: no fingerprint. */
 export const noFingerprint = "-";
 
 /** A pending record as text. */
@@ -51,7 +51,7 @@ export function completeText(record: Omit<CompleteRecord, "state">): string {
   return `${unstored ? "N1" : "C1"} ${token} ${completedAt} ${fingerprint} ${unstored ?? result}`;
 }
 
-/** The record that a text is, or undefined: then it was not written by this library, or is damaged. */
+/** Parses a record. Undefined: this library did not write the text, or it is damaged. */
 export function parseRecord(text: unknown): PendingRecord | CompleteRecord | undefined {
   const match = typeof text === "string" && /^([PCN])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
   if (!match) return undefined;
@@ -73,7 +73,7 @@ export function countText({ token, count }: { readonly token: string; readonly c
   return `A1 ${token} ${count}`;
 }
 
-/** The count that a text is, or undefined: then it was not written by this library, or is damaged. */
+/** Parses a count of runs. Undefined: this library did not write the text, or it is damaged. */
 export function countOf(text: string): number | undefined {
   const count = Number(/^A1 \S+ ([1-9]\d*)$/.exec(text)?.[1]);
   return Number.isSafeInteger(count) ? count : undefined;
@@ -84,26 +84,34 @@ export function isComplete(text: string): boolean {
   return parseRecord(text)?.state === "complete";
 }
 
-/** What a begin comes to. */
+/** What the records of other runs mean for a run that begins. */
 export type RecordState =
-  /** `decided`: a quorum has it. Fewer keep others from a quorum, but of an even number two halves do so. */
+  /**
+   * A run is complete. `decided`: a quorum has its record. Half of an even number of endpoints also keeps other
+   * records from a quorum, but then each half may do so.
+   */
   | {
       readonly kind: "replay";
       readonly record: CompleteRecord;
       readonly text: string;
       readonly decided: boolean;
     }
+  /** A run with another fingerprint. `complete`: it is complete. */
   | { readonly kind: "mismatch"; readonly complete: boolean }
+  /** Another run is under way. */
   | { readonly kind: "busy"; readonly record: PendingRecord }
+  /** A value is no record, and none decides. */
   | { readonly kind: "corrupt" }
-  /** Nobody has a quorum, and contenders may each have a part: drop and try again. */
-  | { readonly kind: "split" };
+  /** No run has a quorum, and several may have a part each: they roll back and try again. */
+  | { readonly kind: "split-vote" };
 
 /**
- * What follows from other runs' records on some of `count` endpoints. A mismatch is judged before busy: waiting
- * would not help. Someone is busy only if a quorum shows the same run; contenders that hold a part each must not
- * all give way to each other. A complete record that too few endpoints show has happened nevertheless, but another
- * run may be storing another result: it must be brought to a quorum before anybody is told of it.
+ * The state that follows from other runs' records on some of `count` endpoints.
+ *
+ * - A mismatch comes before busy: waiting would not help.
+ * - The key is busy only if a quorum has the same run. Contenders with a part each must not all give up.
+ * - A complete record on a minority means that the effect has happened, but another run may be storing a different
+ *   result. It must reach a quorum before any caller gets it.
  */
 export function classifyRecords(texts: readonly string[], fingerprint: string, count: number): RecordState {
   const quorum = quorumOf(count);
@@ -122,7 +130,7 @@ export function classifyRecords(texts: readonly string[], fingerprint: string, c
   if (differing.length > 0) {
     return { kind: "mismatch", complete: differing.some(({ record }) => record?.state === "complete") };
   }
-  // The same for everybody who sees the same: most first, then in the order of their texts.
+  // Every caller with the same answers must choose the same record: the most frequent one, then the first by text.
   records.sort((a, b) => b.times - a.times || (a.text < b.text ? -1 : 1));
   const complete = records.find(({ record }) => record?.state === "complete");
   const decided = complete !== undefined && complete.times >= quorum;
@@ -132,5 +140,5 @@ export function classifyRecords(texts: readonly string[], fingerprint: string, c
   if (complete) {
     return { kind: "replay", record: complete.record as CompleteRecord, text: complete.text, decided };
   }
-  return { kind: records.every(({ record }) => record) ? "split" : "corrupt" };
+  return { kind: records.every(({ record }) => record) ? "split-vote" : "corrupt" };
 }

@@ -1,24 +1,31 @@
 import { checkType, checkWellFormed } from "../check.ts";
 import { type CompleteRecord, completeText, type UnstoredReason } from "./record.ts";
 
-/** How results become text, of whole characters, and text results again. */
+/** Converts results to text and back. */
 export interface Codec<Value> {
+  /** Returns well-formed text: without unpaired surrogates. */
   encode(value: Value): string;
   decode(text: string): Value;
 }
 
+/** JSON as a codec of every type. */
+interface JsonCodec {
+  encode(value: unknown): string;
+  decode<Value>(text: string): Value;
+}
+
 /** The default codec. `undefined` has no JSON; it is stored as an empty text. */
-export const json: Codec<never> = {
-  encode(value: unknown) {
+export const json: JsonCodec = {
+  encode(value) {
     if (value === undefined) return "";
     const text = JSON.stringify(value) as string | undefined;
     if (text === undefined) throw new TypeError(`the result has no JSON: it is a ${typeof value}`);
     return text;
   },
-  decode: (text: string) => (text === "" ? undefined : JSON.parse(text)) as never,
+  decode: (text) => (text === "" ? undefined : JSON.parse(text)),
 };
 
-/** What JSON can hold and gives back as it was. */
+/** Values that JSON returns as they were. */
 export type JsonValue =
   | string
   | number
@@ -29,7 +36,7 @@ export type JsonValue =
 
 type Callable = (...args: never) => unknown;
 
-/** What JSON refuses, drops, or turns into something else: `Date` and the like have a `toJSON`. */
+/** Types that JSON refuses, leaves out or changes: `Date` and similar classes have a `toJSON`. */
 type NotJson =
   | bigint
   | symbol
@@ -41,7 +48,7 @@ type NotJson =
   | RegExp
   | { toJSON(...args: never): unknown };
 
-/** The same type if its values come back from JSON as they were, as far as types tell; looks `Deeper` levels deep. */
+/** The same type if JSON returns its values as they were, as far as types show; checks `Deeper` levels. */
 type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
   | string
   | number
@@ -56,10 +63,9 @@ type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
       : Value;
 
 /**
- * `unknown` if JSON gives results of this type back as they were, else a type that no handler has. It looks at the
- * value and two levels of properties. Interfaces and classes are accepted; their methods are not stored, nor is
- * `undefined` in them, and `NaN` and `Infinity` become `null`. A generic function that passes a handler on needs
- * the same type, or a codec.
+ * `unknown` if JSON returns results of this type as they were, else a type that no handler has. Checks the value and two
+ * levels of properties. Interfaces and classes are accepted, but their methods are not stored, nor is `undefined` in
+ * them, and `NaN` and `Infinity` become `null`. A generic function that takes a handler needs the same type, or a codec.
  *
  * @example
  * function once<Value>(key: string, work: (() => Promise<Value>) & JsonResult<Value>) {
@@ -68,18 +74,21 @@ type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
  */
 export type JsonResult<Value> = [Value] extends [FromJson<Value, [1, 1]>]
   ? unknown
-  : { readonly "this result needs a codec, because JSON does not give it back as it was": never };
+  : { readonly "this result needs a codec, because JSON does not return it as it was": never };
 
-/** What of a result is stored: its text, or why there is none. */
+/** A result as it is stored: its text, or the reason why there is none. */
 export interface StoredResult extends Pick<CompleteRecord, "result" | "unstored"> {
-  /** What the codec threw, or what is wrong with what it returned. */
+  /** The error that the codec threw, or that describes what it returned. */
   readonly error?: unknown;
 }
 
-/** A result as text. The effect has happened: what cannot be encoded is stored as that, and never run again. */
+/**
+ * Encodes a result. The effect has happened: a result that cannot be encoded is stored as a reason, so that the handler
+ * does not run again.
+ */
 export function encodeResult<Value>(codec: Pick<Codec<Value>, "encode">, value: Value): StoredResult {
   try {
-    // Anything else would be stored as a text that the codec never made.
+    // Any other type would be stored as a text that the codec did not return.
     const text = checkType("codec.encode()", codec.encode(value), "string");
     return { result: checkWellFormed("codec.encode()", text) };
   } catch (error) {
@@ -87,7 +96,7 @@ export function encodeResult<Value>(codec: Pick<Codec<Value>, "encode">, value: 
   }
 }
 
-/** A complete record as text: with its result if that takes at most `most` bytes, else with the reason. */
+/** A complete record as text: with the result if the record takes at most `most` bytes, else with the reason. */
 export function recordOfResult(
   head: Pick<CompleteRecord, "token" | "completedAt" | "fingerprint">,
   { result, unstored }: StoredResult,
@@ -100,6 +109,6 @@ export function recordOfResult(
 
 /** Whether a text takes at most `most` bytes in a request: in UTF-8, as a string of JSON. */
 function isWithin(text: string, most: number): boolean {
-  // Each character takes a byte at least: what is far too large need not be copied to be measured.
+  // Each character takes at least one byte: a text that is far too large need not be copied to be measured.
   return text.length <= most && new TextEncoder().encode(JSON.stringify(text)).length <= most;
 }

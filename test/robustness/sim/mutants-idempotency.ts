@@ -32,7 +32,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "a late first handler that throws deletes the second's record (node-idempotency)",
     patches: [
       {
-        file: "idempotency/run.ts",
+        file: "idempotency/execution.ts",
         find: "rollback(settings, round, (call) => release(call, own)).done;",
         replace: "rollback(settings, round, (call) => release(call, { ...own, from: 2_048 })).done;",
       },
@@ -45,7 +45,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "nobody can try again before the lease ends",
     patches: [
       {
-        file: "idempotency/run.ts",
+        file: "idempotency/execution.ts",
         find: "const free = () => rollback(settings, round, (call) => release(call, own)).done;",
         replace: "const free = () => Promise.resolve();",
       },
@@ -58,8 +58,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "if (!replay) return release(call, own);",
-        replace: 'if (!replay) return Promise.resolve({ outcome: "lost" });',
+        find: "if (!decided) return release(call, claim.own);",
+        replace: 'if (!decided) return Promise.resolve({ outcome: "lost" });',
       },
     ],
     noticedBy: ["nothing is abandoned", "waiters are served"],
@@ -69,7 +69,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "a crash blocks the key for 24 hours (Powertools)",
     patches: [
       {
-        file: "idempotency/store.ts",
+        file: "idempotency/begin.ts",
         find: "acquireOrRead(call, own, lease)",
         replace: "acquireOrRead(call, own, 86_400_000)",
       },
@@ -94,7 +94,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: 'else if (!begin.decided && !(await decide(begin))) begin = { kind: "split" };',
+        find: 'if (!state.decided && !(await this.#bringToQuorum(claim, state))) return { kind: "split-vote" };',
         replace: "",
       },
     ],
@@ -118,8 +118,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "if (run.validity.remaining() > 0) return run.execute(handler, attempt);",
-        replace: "return run.execute(handler, attempt);",
+        find: 'const mayRun = pass.state.kind === "run" && execution.validity.remaining() > 0;',
+        replace: 'const mayRun = pass.state.kind === "run";',
       },
     ],
     noticedBy: ["validity is honest", ...twoAtOnce],
@@ -129,9 +129,15 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "the lease began when the endpoint executed the begin, not when its answer came",
     patches: [
       {
-        file: "idempotency/run.ts",
+        file: "idempotency/execution.ts",
         find: "elapsed: claim.round.elapsed,",
         replace: "elapsed: stopwatch(settings.runtime),",
+      },
+      {
+        file: "idempotency/execution.ts",
+        find: 'import { runInBackground } from "../wait-until.ts";',
+        replace:
+          'import { runInBackground } from "../wait-until.ts";\nimport { stopwatch } from "../runtime.ts";',
       },
     ],
     noticedBy: twoAtOnce,
@@ -141,7 +147,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "the first handler is told that its result stands although the second one's does",
     patches: [
       {
-        file: "idempotency/store.ts",
+        file: "idempotency/complete.ts",
         find: 'return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };',
         replace: 'return { ...taken, outcome: "granted" };',
       },
@@ -155,7 +161,7 @@ export const idempotencyMutants: readonly Mutant[] = [
       {
         file: "idempotency/complete.ts",
         find: 'if (first.roundResult !== "unavailable") return first;',
-        replace: 'return { ...first, result: first.result === "refused" ? "refused" : "granted" };',
+        replace: 'return { ...first, roundResult: first.roundResult === "refused" ? "refused" : "granted" };',
       },
     ],
     noticedBy: ["a stored result stands", "replays agree"],
@@ -178,7 +184,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/complete.ts",
-        find: 'if (answer?.outcome === "error" && isSizeError(answer.cause)) tooSmall.set(endpoint, answer.cause);',
+        find: "this.#sizeRefusals.set(endpoint, answer.cause);",
         replace: "",
       },
     ],
@@ -189,9 +195,9 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "a run that its platform stopped keeps its key for the rest of the lease",
     patches: [
       {
-        file: "idempotency/run.ts",
-        find: "Math.ceil(Math.min(ttl, left + timeout))",
-        replace: "Math.ceil(Math.min(ttl, left + 30_000))",
+        file: "idempotency/run-request.ts",
+        find: "Math.ceil(Math.min(ttl, remainingMs + timeout))",
+        replace: "Math.ceil(Math.min(ttl, remainingMs + 30_000))",
       },
     ],
     noticedBy: ["nothing is abandoned"],

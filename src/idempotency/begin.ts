@@ -1,0 +1,73 @@
+import type { RequestCost } from "../endpoints/call.ts";
+import type { Settings } from "../lock/options.ts";
+import { type Failure, type Round, runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
+import { acquireOrRead, type Register, type RegisterAnswer } from "../redis/register.ts";
+import { classifyRecords, type RecordState } from "./record.ts";
+
+// The begin: one round that claims the key, or reads what another run has stored there. Nothing is read with a plain
+// GET, which a lagging replica may answer: every decision of a run comes from a command that writes or compares.
+
+/** What the answers to a begin mean. */
+export type BeginState =
+  /** A quorum granted the claim, and no complete run is known. */
+  | { readonly kind: "run" }
+  /** Too few endpoints answered. */
+  | { readonly kind: "unclear" }
+  | RecordState;
+
+type BeginAnswers = Round<RegisterAnswer>["answers"];
+
+/** Sends a begin to every endpoint: `own` is the record's key with this run's pending record. */
+export function runBeginRound(
+  settings: Settings,
+  own: Register,
+  cost: RequestCost,
+  cutsShort: boolean,
+): Round<RegisterAnswer> {
+  const { ttl: lease, timeout } = settings;
+  const context = { ...settings, timeout: Math.min(timeout, lease) };
+  return runRound(context, (call) => acquireOrRead(call, own, lease), { cost, cutsShort });
+}
+
+/** What a round of begins means; waits for every endpoint where later answers may change it. */
+export async function stateOfBegin(
+  round: Round<RegisterAnswer>,
+  result: RoundResult,
+  fingerprint: string,
+): Promise<BeginState> {
+  const state = classifyBegin(round.answers, result, fingerprint);
+  if (result === "granted" || !isPreliminary(state)) return state;
+  await round.done;
+  return classifyBegin(round.answers, result, fingerprint);
+}
+
+/** What the answers so far mean for a run with this fingerprint. */
+export function classifyBegin(answers: BeginAnswers, result: RoundResult, fingerprint: string): BeginState {
+  const { length: count } = answers;
+  const quorum = quorumOf(count);
+  const others = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.other ?? ""] : []));
+  const state = classifyRecords(others, fingerprint, count);
+  if (result === "granted") {
+    // A quorum is ours, but the effect of a run that could complete on a minority only has happened nevertheless.
+    const isComplete = state.kind === "replay" || (state.kind === "mismatch" && state.complete);
+    return isComplete ? state : { kind: "run" };
+  }
+  if (state.kind !== "split-vote") return state;
+  if (answers.filter(isWrongType).length > count - quorum) return { kind: "corrupt" };
+  // From so few answers nobody can have a quorum; with more, contenders may have kept it from each other.
+  const answered = answers.filter((answer) => answer && answer.outcome !== "error").length;
+  return result === "unavailable" && answered < quorum ? { kind: "unclear" } : state;
+}
+
+/** Whether further answers may change the state after a round that was not granted. */
+function isPreliminary(state: BeginState): boolean {
+  const { kind } = state;
+  if (kind === "replay") return !state.decided;
+  return kind === "split-vote" || kind === "corrupt" || kind === "unclear";
+}
+
+/** Whether an endpoint says that the value at the key is no string, but a list, a hash or the like. */
+function isWrongType(answer: Answer | Failure | undefined): boolean {
+  return answer?.outcome === "error" && answer.cause.message.includes("WRONGTYPE");
+}

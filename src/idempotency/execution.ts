@@ -1,0 +1,161 @@
+import type { Call, RequestCost } from "../endpoints/call.ts";
+import { autoExtend } from "../lock/auto-extend.ts";
+import { extendOnQuorum } from "../lock/extend.ts";
+import { Validity } from "../lock/validity.ts";
+import { rollback } from "../quorum/rollback.ts";
+import type { Round } from "../quorum/round.ts";
+import { extend, type Register, type RegisterAnswer, release } from "../redis/register.ts";
+import { runInBackground } from "../wait-until.ts";
+import type { Attempt } from "./attempts.ts";
+import { complete } from "./complete.ts";
+import { LeaseLostError } from "./errors.ts";
+import type { Report } from "./events.ts";
+import type { UnstoredReason } from "./record.ts";
+import { encodeResult } from "./result.ts";
+import { leaseWithin, type RunRequest } from "./run-request.ts";
+
+/** What a handler gets to know of its run. */
+export interface RunContext {
+  readonly key: string;
+  /** Identifies this run; no other run has the same. */
+  readonly token: string;
+  /** Aborts with {@link LeaseLostError} as soon as another run may have taken over. */
+  readonly signal: AbortSignal;
+  /** ms of the lease that remain; the lease is renewed meanwhile. */
+  remaining(): number;
+}
+
+/** The result of a call: the handler's value, or that of the run that came first. */
+export interface Outcome<Value> {
+  readonly status: "executed" | "replayed";
+  readonly value: Value;
+  /**
+   * Why the result is not stored; absent where it is. `unserializable`, `too-large`: the key is complete, the handler
+   * does not run again, and duplicates get a {@link ResultUnavailableError}. `no-quorum`: too few endpoints have
+   * stored it so far; storing goes on within the lease, and if that fails, the next call runs the handler again.
+   */
+  readonly unstored?: UnstoredReason | "no-quorum";
+}
+
+/** What {@link Idempotency.run} runs. */
+export type Handler<Value> = (context: RunContext) => Promise<Value> | Value;
+
+/** A run's claim of its key: its pending record, and the round that wrote it. */
+export interface Claim {
+  readonly token: string;
+  /** The record's key, with this run's pending record. */
+  readonly own: Register;
+  /** Wall-clock time in ms since 1970. */
+  readonly startedAt: number;
+  /** The ttl of the pending record, in ms. */
+  readonly lease: number;
+  /** ms from the begin to the deadline of the call. */
+  readonly limit: number;
+  readonly round: Round<RegisterAnswer>;
+}
+
+/** One execution of the handler, under a claim that a quorum has granted. */
+export class Execution<Value> {
+  readonly validity: Validity;
+  readonly #request: RunRequest<Value>;
+  readonly #claim: Claim;
+  readonly #cost: RequestCost;
+  readonly #report: Report;
+
+  constructor(request: RunRequest<Value>, claim: Claim, cost: RequestCost, report: Report) {
+    this.#request = request;
+    this.#claim = claim;
+    this.#cost = cost;
+    this.#report = report;
+    const { settings, key } = request;
+    this.validity = new Validity({
+      runtime: settings.runtime,
+      driftFactor: settings.driftFactor,
+      elapsed: claim.round.elapsed,
+      ttl: claim.lease,
+      limit: claim.limit,
+      lostError: (why) => new LeaseLostError(key, why),
+      onLost: () => undefined,
+    });
+  }
+
+  /** Runs the handler, and stores its result or rolls the claim back. `attempt`: its count, where runs are counted. */
+  async run(handler: Handler<Value>, attempt: Attempt | undefined): Promise<Outcome<Value>> {
+    this.#renewLease();
+    let value: Value;
+    try {
+      value = await handler(this.#context());
+    } catch (error) {
+      const rolledBack = this.#rollBack(attempt);
+      if (!runInBackground(this.#request.settings, rolledBack)) await rolledBack;
+      this.#report("failed");
+      throw error;
+    }
+    return this.#store(value);
+  }
+
+  /** Renews the lease until the handler has ended. */
+  #renewLease(): void {
+    const { settings, key } = this.#request;
+    const { own, lease } = this.#claim;
+    const { runtime, maxHold, backoff } = settings;
+    const renew = (ttl: number) => {
+      const newLease = this.#leaseFor(ttl);
+      const perform = (call: Call) => extend(call, own, newLease);
+      return extendOnQuorum(settings, this.validity, { ttl, names: [key], cost: this.#cost, perform });
+    };
+    void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });
+  }
+
+  /** A renewal that is cut by the deadline includes the time to complete, like the begin. */
+  #leaseFor(ttl: number): number {
+    const { settings } = this.#request;
+    const isCut = ttl < settings.ttl && this.#claim.limit <= settings.maxHold;
+    return isCut ? leaseWithin(settings, ttl) : ttl;
+  }
+
+  #context(): RunContext {
+    const { validity } = this;
+    return {
+      key: this.#request.key,
+      token: this.#claim.token,
+      get signal() {
+        return validity.signal;
+      },
+      remaining: () => validity.remaining(),
+    };
+  }
+
+  /** Frees the key after the handler has thrown. */
+  #rollBack(attempt: Attempt | undefined): Promise<void> {
+    const { settings } = this.#request;
+    const { own, round } = this.#claim;
+    this.validity.release();
+    const free = () => rollback(settings, round, (call) => release(call, own)).done;
+    // The count first: a run that finds the key free must count from the beginning.
+    return attempt ? attempt.clear().then(free) : free();
+  }
+
+  /** Stores the handler's result. The effect has happened, so the caller gets its value even where storing fails. */
+  async #store(value: Value): Promise<Outcome<Value>> {
+    const { key, codec } = this.#request;
+    // From here on the local clock does not matter: each endpoint compares the record.
+    const lease = this.validity.remaining();
+    this.validity.release();
+    const result = encodeResult(codec, value);
+    const request = { ...this.#request, ...this.#claim, cost: this.#cost };
+    const { roundResult, unstored } = await complete(request, result, lease);
+    if (roundResult === "refused") {
+      this.#report("lost");
+      throw new LeaseLostError(key, "another run took over before the result could be stored");
+    }
+    // Without a quorum the record stays pending and keeps other runs away.
+    const reason = roundResult === "granted" ? unstored : "no-quorum";
+    if (!reason) {
+      this.#report("executed");
+      return { status: "executed", value };
+    }
+    this.#report("unstored", { reason, ...("error" in result && { error: result.error }) });
+    return { status: "executed", value, unstored: reason };
+  }
+}

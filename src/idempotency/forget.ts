@@ -1,0 +1,77 @@
+import type { Call } from "../endpoints/call.ts";
+import type { Settings } from "../lock/options.ts";
+import { runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { release } from "../redis/register.ts";
+import { runSource } from "../redis/script.ts";
+import { InProgressError } from "./errors.ts";
+import { type KeyReading, type KeySnapshot, readKey } from "./inspect.ts";
+import { classifyRecords, noFingerprint, parseRecord } from "./record.ts";
+import type { RecordKeys } from "./run-request.ts";
+
+/** How often a key is removed again where something was written to it meanwhile. */
+const maxRemovals = 3;
+
+/** See {@link Idempotency.forget}. */
+export async function forget(settings: Settings, keys: RecordKeys): Promise<boolean> {
+  for (let removals = 0; ; removals += 1) {
+    const reading = await readKey(settings, keys, "forget");
+    switch (nextStep(reading, settings.endpoints.length)) {
+      case "busy": {
+        // It has begun since the removal.
+        if (removals > 0) return true;
+        const remaining = reading.snapshots.map((snapshot) => snapshot.remaining);
+        throw new InProgressError(keys.key, Math.max(1_000, ...remaining));
+      }
+      case "done":
+        return removals > 0;
+      case "unclear":
+        throw reading.unclear;
+      case "remove":
+        if (removals >= maxRemovals) throw reading.unclear;
+        await remove(settings, keys, reading);
+    }
+  }
+}
+
+/** What to do after a reading. */
+function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "done" | "unclear" | "remove" {
+  if (classifyRecords(texts, noFingerprint, count).kind === "busy") return "busy";
+  const silent = count - snapshots.length;
+  const isClean = snapshots.every(
+    ({ text, counted }) => counted === "" && (text === undefined || isPending(text)),
+  );
+  if (isClean) return silent === 0 ? "done" : "unclear";
+  // Silent endpoints may complete a run's quorum, and a copy that one of them keeps would be found again.
+  const mayBeRunning = texts.filter(isPending).length + silent >= quorumOf(count);
+  return mayBeRunning ? "unclear" : "remove";
+}
+
+/** Removes what was read, by comparison: what a run has begun or counted since stays. */
+async function remove(
+  settings: Settings,
+  { name, counter }: RecordKeys,
+  { round }: KeyReading,
+): Promise<void> {
+  const removeOne = async (call: Call): Promise<Answer> => {
+    const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
+    if (snapshot.outcome === "error") throw snapshot.cause;
+    const { text, counted }: KeySnapshot = snapshot;
+    // An empty text may stand for a list or a hash: the script reads them as empty.
+    if (text === "") await removeWrongType(call, name);
+    if (text !== undefined && !isPending(text)) await release(call, { keys: [name], value: text });
+    if (counted) await release(call, { keys: [counter], value: counted });
+    return { outcome: "granted" };
+  };
+  await runRound(settings, removeOne).done;
+}
+
+function isPending(text: string): boolean {
+  return parseRecord(text)?.state === "pending";
+}
+
+/** Checks the type and deletes in one step: a record that is written in between stays. */
+async function removeWrongType(call: Call, name: string): Promise<void> {
+  const source = 'return redis.call("TYPE", KEYS[1]).ok ~= "string" and redis.call("DEL", KEYS[1]) or 0';
+  await runSource(call, source, [1, name]);
+}

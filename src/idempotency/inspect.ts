@@ -1,0 +1,156 @@
+import { type EndpointError, QuorumError } from "../errors.ts";
+import type { Settings } from "../lock/options.ts";
+import { type Round, runRound } from "../quorum/round.ts";
+import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { isSnapshot } from "../redis/register.ts";
+import { registerScript } from "../redis/register-script.ts";
+import { runScript, unexpectedReply } from "../redis/script.ts";
+import {
+  classifyRecords,
+  countOf,
+  noFingerprint,
+  parseRecord,
+  pendingText,
+  type UnstoredReason,
+} from "./record.ts";
+import type { RecordKeys } from "./run-request.ts";
+
+/** The state of a key. */
+export interface KeyInspection {
+  /**
+   * What a run would find. `undecided`: some endpoints have a value, but too few to decide the state; `votes` has the
+   * values. `corrupt`: the value is no record.
+   */
+  readonly state: "none" | "pending" | "complete" | "corrupt" | "undecided";
+  /** ms since the run began or completed, as far as the wall clocks agree; undefined where neither is known. */
+  readonly age?: number | undefined;
+  /** ms until the lease or the retention ends; 0 where neither is known. */
+  readonly remaining: number;
+  /** SHA-256 of the fingerprint, hexadecimal; undefined where there is none. */
+  readonly fingerprint?: string | undefined;
+  /** Why a complete key has no result; undefined where it has one. */
+  readonly unstored?: UnstoredReason | undefined;
+  /** Runs that began and neither completed nor failed, where they are counted: the highest count of any endpoint. */
+  readonly attempts: number;
+  /** By endpoint. */
+  readonly votes: readonly KeyVote[];
+}
+
+/** The state of a key at one endpoint. */
+export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">> {
+  readonly endpoint: string;
+  readonly state: "none" | "pending" | "complete" | "corrupt" | "error";
+  readonly cause?: EndpointError;
+}
+
+/** The values of a key at one endpoint. */
+export interface KeySnapshot extends Answer {
+  /** The record, undefined where there is none. */
+  readonly text: string | undefined;
+  /** ms until the record expires. */
+  readonly remaining: number;
+  /** The text of the count, "" where there is none. */
+  readonly counted: string;
+}
+
+/** The answers of every endpoint that a key was read from. */
+export interface KeyReading {
+  readonly round: Round<KeySnapshot>;
+  /** Without the endpoints that failed. */
+  readonly snapshots: readonly KeySnapshot[];
+  /** The records. */
+  readonly texts: readonly string[];
+  /** The error where the answers do not decide. */
+  readonly unclear: QuorumError;
+}
+
+/**
+ * Reads a key at every endpoint and waits for all of them. It reads by a script, which only a primary executes.
+ *
+ * @param action for the error
+ * @throws QuorumError when no quorum answered
+ */
+export async function readKey(
+  settings: Settings,
+  { key, name, counter }: RecordKeys,
+  action: string,
+): Promise<KeyReading> {
+  const round = runRound(settings, async (call): Promise<KeySnapshot> => {
+    // The script reads three keys, and returns the values of the first and the third.
+    const reply = await runScript(call, registerScript, [name, name, counter], ["look", "", 1, 1, 0]);
+    const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
+    if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
+      throw unexpectedReply();
+    }
+    // -2: there is no key, which cannot be told from an empty text.
+    return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
+  });
+  await round.done;
+  const snapshots = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
+  const unclear = new QuorumError(action, [key], round.votes());
+  if (snapshots.length < quorumOf(settings.endpoints.length)) throw unclear;
+  return { round, snapshots, unclear, texts: snapshots.flatMap(({ text }) => text ?? []) };
+}
+
+/** See {@link Idempotency.inspect}. */
+export async function inspect(settings: Settings, keys: RecordKeys): Promise<KeyInspection> {
+  const { endpoints, runtime } = settings;
+  const { round, snapshots, texts } = await readKey(settings, keys, "inspect");
+  const now = runtime.now();
+  const { state, text } = stateOf(texts, endpoints.length);
+  return {
+    ...fieldsOf(text, now),
+    state,
+    remaining: remainingOf(snapshots, text, neededFor(state, endpoints.length)),
+    attempts: Math.max(...snapshots.map(({ counted }) => countOf(counted) ?? 0)),
+    votes: round.answers.map((answer, index): KeyVote => {
+      const endpoint = endpoints[index]!.name;
+      if (answer?.outcome !== "granted") return { endpoint, state: "error", ...answer };
+      const attempts = countOf(answer.counted) ?? 0;
+      const remaining = Math.max(0, answer.remaining);
+      return { endpoint, ...fieldsOf(answer.text, now), remaining, attempts };
+    }),
+  };
+}
+
+/** The state that the records show, and the record that decides it, where there is one. */
+function stateOf(
+  texts: readonly string[],
+  count: number,
+): { readonly state: KeyInspection["state"]; readonly text?: string } {
+  const found = classifyRecords(texts, noFingerprint, count);
+  if (found.kind === "busy") return { state: "pending", text: pendingText(found.record) };
+  if (found.kind === "replay" && found.decided) return { state: "complete", text: found.text };
+  const isCorrupt = texts.filter((text) => !parseRecord(text)).length >= neededFor("corrupt", count);
+  if (isCorrupt) return { state: "corrupt" };
+  return { state: texts.length > 0 ? "undecided" : "none" };
+}
+
+/** How many endpoints keep up a state: a quorum for a pending record; for others, as many as prevent a quorum. */
+function neededFor(state: KeyInspection["state"], count: number): number {
+  const quorum = quorumOf(count);
+  return state === "pending" ? quorum : count - quorum + 1;
+}
+
+/** ms for which at least `needed` endpoints have this text. */
+function remainingOf(snapshots: readonly KeySnapshot[], text: string | undefined, needed: number): number {
+  const ends = snapshots.flatMap((snapshot) => (text && snapshot.text === text ? [snapshot.remaining] : []));
+  return ends.sort((a, b) => b - a)[needed - 1] ?? 0;
+}
+
+/** The fields of an inspection that a text contains, which may be no record. */
+function fieldsOf(
+  text: string | undefined,
+  now: number,
+): Pick<KeyVote, "age" | "fingerprint" | "unstored"> & { state: Exclude<KeyVote["state"], "error"> } {
+  const record = parseRecord(text);
+  if (!record) return { state: text === undefined ? "none" : "corrupt" };
+  const { state, fingerprint } = record;
+  const since = state === "pending" ? record.startedAt : record.completedAt;
+  return {
+    state,
+    age: Math.max(0, now - since),
+    ...(fingerprint !== noFingerprint && { fingerprint }),
+    ...(state === "complete" && record.unstored && { unstored: record.unstored }),
+  };
+}

@@ -1,0 +1,57 @@
+import type { EventHook } from "../events.ts";
+import type { Settings } from "../lock/options.ts";
+import type { IdempotencyEvent } from "./events.ts";
+import type { CompleteRecord, PendingRecord } from "./record.ts";
+import type { Codec } from "./result.ts";
+
+/** A key, and the names that it has in Redis. */
+export interface RecordKeys {
+  readonly key: string;
+  /** Of the record. */
+  readonly name: string;
+  /** Of the count of runs. */
+  readonly counter: string;
+}
+
+/** Everything that one call of `run()` needs. */
+export interface RunRequest<Value> extends RecordKeys {
+  /** `ttl` is the lease. */
+  readonly settings: Settings;
+  readonly fingerprint: string;
+  /** How long a result is kept, in ms. */
+  readonly retention: number;
+  readonly codec: Codec<Value>;
+  readonly signal: AbortSignal | undefined;
+  /** Wall-clock time in ms since 1970, or Infinity. */
+  readonly deadline: number;
+  /** Infinity: runs are not counted. */
+  readonly maxAttempts: number;
+  /** The most bytes that a record with its result may take in a request. */
+  readonly maxResult: number;
+  readonly onEvent: EventHook<IdempotencyEvent> | undefined;
+}
+
+type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
+
+/**
+ * The ttl of a claim, in ms, where the platform stops the code in `remainingMs`: until then, and one request's time to
+ * complete. After that nobody is left to renew or free it, so it would only keep others away.
+ */
+export function leaseWithin({ ttl, timeout }: Settings, remainingMs: number): number {
+  return Math.max(1, Math.ceil(Math.min(ttl, remainingMs + timeout)));
+}
+
+/**
+ * When to try again, in ms: by then the other run has ended, or its lease has. At least a second, because the lease may
+ * have been renewed.
+ */
+export function retryAfter({ settings }: Timing, { startedAt }: PendingRecord): number {
+  const age = settings.runtime.now() - startedAt;
+  return Math.min(settings.ttl, Math.max(1_000, settings.ttl - age));
+}
+
+/** ms that remain of a result's retention, as far as the wall clocks agree; at least a second. */
+export function remainingRetention({ settings, retention }: Timing, { completedAt }: CompleteRecord): number {
+  const age = Math.max(0, settings.runtime.now() - completedAt);
+  return Math.max(1_000, Math.floor(retention - age));
+}

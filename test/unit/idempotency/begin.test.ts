@@ -1,0 +1,94 @@
+import { describe, expect, test } from "vitest";
+import { EndpointError } from "../../../src/errors.ts";
+import { stateAfterCount } from "../../../src/idempotency/attempts.ts";
+import { classifyBegin } from "../../../src/idempotency/begin.ts";
+import { completeText, noFingerprint, parseRecord, pendingText } from "../../../src/idempotency/record.ts";
+import type { Failure } from "../../../src/quorum/round.ts";
+import type { RoundResult } from "../../../src/quorum/tally.ts";
+import type { RegisterAnswer } from "../../../src/redis/register.ts";
+
+type Given = RegisterAnswer | Failure | undefined;
+
+const failure = (message: string): Failure => ({
+  outcome: "error",
+  cause: new EndpointError("endpoint-1", "redis", message),
+});
+const held = (other: string): RegisterAnswer => ({ outcome: "held", other });
+const pending = (token: string, fingerprint = noFingerprint) =>
+  pendingText({ token, startedAt: 1, fingerprint });
+const complete = (fingerprint = noFingerprint) =>
+  completeText({ token: "t9", completedAt: 2, fingerprint, result: "1" });
+
+const granted: RegisterAnswer = { outcome: "granted" };
+const silent: Given = undefined;
+const down = failure("connect ECONNREFUSED");
+const wrongType = failure("WRONGTYPE Operation against a key holding the wrong kind of value");
+const [p1, p2] = [held(pending("t1")), held(pending("t2"))];
+const done = held(complete());
+const run = { kind: "run" };
+const splitVote = { kind: "split-vote" };
+const unclear = { kind: "unclear" };
+const corrupt = { kind: "corrupt" };
+const busy = { kind: "busy", record: parseRecord(pending("t1")) };
+const replay = (decided: boolean) => ({
+  kind: "replay",
+  record: parseRecord(complete()),
+  text: complete(),
+  decided,
+});
+
+describe("classifyBegin", () => {
+  test.each<[what: string, answers: Given[], result: RoundResult, expected: object]>([
+    ["the only endpoint grants", [granted], "granted", run],
+    ["a quorum grants, one is silent", [granted, granted, silent], "granted", run],
+    ["a quorum grants, one has another run", [granted, granted, p1], "granted", run],
+    ["a quorum grants, one has no record", [granted, granted, held("x")], "granted", run],
+    ["a quorum grants, one has a complete record", [granted, done, granted], "granted", replay(false)],
+    ["a quorum has another run", [granted, p1, p1], "refused", busy],
+    ["a quorum is complete", [done, done, silent], "refused", replay(true)],
+    ["a minority is complete", [granted, done, down], "unavailable", replay(false)],
+    ["each of three runs has a part", [granted, p1, p2], "refused", splitVote],
+    ["two runs have a part each, one endpoint is down", [granted, p1, down], "unavailable", splitVote],
+    ["one of three grants, two are down", [granted, down, down], "unavailable", unclear],
+    ["one of three refuses, two are down", [p1, down, down], "unavailable", unclear],
+    ["one of three refuses, two are silent", [p1, silent, silent], "unavailable", unclear],
+    ["all are down", [down, down, down], "unavailable", unclear],
+    ["one of two refuses, one grants", [granted, p1], "refused", splitVote],
+    ["the only value is no record", [held("x")], "refused", corrupt],
+    ["the only value is no string", [wrongType], "unavailable", corrupt],
+    ["two of three values are no strings", [wrongType, granted, wrongType], "unavailable", corrupt],
+    ["one of three values is no string", [wrongType, granted, down], "unavailable", unclear],
+    ["one of three values is no string, two runs", [wrongType, granted, p1], "unavailable", splitVote],
+  ])("%s", (_what, answers, result, expected) => {
+    expect(classifyBegin(answers, result, noFingerprint)).toEqual(expected);
+  });
+
+  test.each<[what: string, answers: Given[], result: RoundResult, expected: object]>([
+    ["pending, refused", [held(pending("t1", "bb"))], "refused", { kind: "mismatch", complete: false }],
+    ["complete, refused", [held(complete("bb"))], "refused", { kind: "mismatch", complete: true }],
+    [
+      "complete, although a quorum grants",
+      [granted, granted, held(complete("bb"))],
+      "granted",
+      { kind: "mismatch", complete: true },
+    ],
+    ["pending, and a quorum grants", [granted, granted, held(pending("t1", "bb"))], "granted", run],
+  ])("another fingerprint: %s", (_what, answers, result, expected) => {
+    expect(classifyBegin(answers, result, "aa")).toEqual(expected);
+  });
+});
+
+describe("stateAfterCount", () => {
+  test.each<[RoundResult | undefined, count: number, most: number, expected: object]>([
+    ["granted", 1, 1, run],
+    ["granted", 5, 5, run],
+    ["granted", 2, 1, { kind: "dead", attempts: 1 }],
+    ["granted", 6, 5, { kind: "dead", attempts: 5 }],
+    ["unavailable", 1, 5, unclear],
+    ["unavailable", 6, 5, unclear],
+    ["refused", 1, 5, unclear],
+    [undefined, 6, 5, { kind: "aborted" }],
+  ])("%s, count %i of %i", (result, count, most, expected) => {
+    expect(stateAfterCount({ result, count }, most)).toEqual(expected);
+  });
+});
