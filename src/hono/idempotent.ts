@@ -1,6 +1,6 @@
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { checkScope, checkType } from "../check.ts";
-import { bodyOf, unread } from "../http/body.ts";
+import { bodyOf, withUnreadBody } from "../http/body.ts";
 import {
   checkClient,
   checkProvider,
@@ -8,100 +8,124 @@ import {
   type HttpRules,
   resolveRules,
 } from "../http/options.ts";
-import { type Served, serve } from "../http/serve.ts";
+import { type Exchange, type HttpAnswer, serve } from "../http/serve.ts";
 import type { RunContext } from "../idempotency/index.ts";
-import { answered, type FromContext, resolved, waitUntilOf } from "./context.ts";
+import { type FromContext, type UntypedEnv, valueFor, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
-/** What the handler finds as `c.var.idempotency`. */
+/** The value of `c.var.idempotency`. */
 export interface IdempotentRun extends RunContext {
-  /** How the request was answered, for middleware further out; the handler finds none. */
-  readonly status?: Served["status"] | undefined;
-}
-
-/** What `idempotent()` adds to the context. */
-export interface IdempotencyVariables {
-  /** Undefined where nothing protects the handler: without a key, or with `failOpen` without a store. */
-  idempotency?: IdempotentRun;
-}
-
-/** Options of {@link idempotent}; what differs between requests may be a function of the context. */
-export interface IdempotentOptions extends HttpRules {
-  readonly redlock: FromContext<HttpOptions["redlock"]>;
-  /** The sender of webhooks: its deliveries' ids are the keys, and nothing but genuine ones gets to Redis. */
-  readonly provider?: FromContext<NonNullable<HttpOptions["provider"]>> | undefined;
-  /**
-   * Whose keys these are: tenant, account, user; one name or several. Without it, whoever knows a key and the
-   * request that went with it gets the response. A webhook's scope begins with what its provider says.
-   */
-  readonly scope?: FromContext<string | readonly string[]> | undefined;
-  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. */
-  readonly deadline?: FromContext<number> | undefined;
+  /** How the request was answered; for middleware further out, undefined while the handler runs. */
+  readonly status?: HttpAnswer["status"] | undefined;
 }
 
 /**
- * Hono middleware that answers a request once per key: the first by what stands behind it, every later one with
- * what was answered then. The key is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's
- * delivery. Mount it before what reads the body, and behind what compresses or adds CORS headers.
+ * The variables that {@link idempotent} sets.
+ *
+ * @example
+ * const app = new Hono<{ Variables: IdempotencyVariables }>();
+ */
+export interface IdempotencyVariables {
+  /** Undefined where nothing protects the handler: without a key, or with `failOpen` and without a store. */
+  idempotency?: IdempotentRun;
+}
+
+/** Options of {@link idempotent}. Those that differ between requests may be functions of the context. */
+export interface IdempotentOptions<E extends Env = UntypedEnv> extends HttpRules {
+  readonly redlock: FromContext<HttpOptions["redlock"], E>;
+  /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
+  readonly provider?: FromContext<NonNullable<HttpOptions["provider"]>, E> | undefined;
+  /**
+   * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
+   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds.
+   */
+  readonly scope?: FromContext<string | readonly string[], E> | undefined;
+  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
+  readonly deadline?: FromContext<number, E> | undefined;
+}
+
+/**
+ * Hono middleware that handles a request once per key: the handler answers the first request, and later ones get its
+ * stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery.
+ *
+ * Mount it only once per route: a second instance sees the first one's run and answers 409. Mount it before middleware
+ * that reads the body, and after middleware that compresses or adds CORS headers.
  *
  * @throws TypeError | RangeError at once when an option is wrong
  *
  * @example
- * app.post("/payments", idempotent({ redlock, scope: (c) => c.get("tenant") }), async (c) => {
+ * app.post("/payments", idempotent<Env>({ redlock, scope: (c) => c.var.tenant }), async (c) => {
  *   const payment = await pay(await c.req.json(), { signal: c.var.idempotency?.signal });
  *   return c.json(payment, 201);
  * });
  * app.post("/webhooks/github", idempotent({ redlock, provider: github({ secret }) }), handleEvent);
  */
-export function idempotent(
-  options: IdempotentOptions,
+export function idempotent<E extends Env = UntypedEnv>(
+  options: IdempotentOptions<E>,
 ): MiddlewareHandler<{ Variables: IdempotencyVariables }> {
-  const { redlock, provider, scope, deadline } = checkType("options", options, "object");
+  const { redlock, provider } = checkType("options", options, "object");
   const rules = resolveRules("idempotent", options, provider !== undefined);
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
 
   return async function idempotent(c, next) {
-    let ran = false;
-    let run: IdempotentRun | undefined;
+    let handled: { readonly run: IdempotentRun | undefined } | undefined;
     const { status, response } = await serve(rules, {
       request: c.req.raw,
-      redlock: await resolved(redlock, c),
-      provider: await resolved(provider, c),
-      // Absent parts would make the keys of unrelated callers the same.
-      scope: scope === undefined ? undefined : checkScope(await resolved(scope, c)),
-      deadline: await resolved(deadline, c),
+      ...(await routeOptions(options, c)),
       waitUntil: waitUntilOf(c),
       body: (cap) => requestBody(c, cap),
-      async handle(context, body) {
-        if (body) c.req.raw = unread(c.req.raw, body, context?.signal);
-        run = context;
+      handle(run, body) {
+        if (body) c.req.raw = withUnreadBody(c.req.raw, body, run?.signal);
         c.set("idempotency", run);
-        ran = true;
-        await next();
-        // Asking for `c.res` would make an empty 200 of it, and that would be stored.
-        if (!c.finalized) throw new TypeError("the handler has returned no response");
-        // What it threw is not thrown here: it has become a response already, of whatever status.
-        return { response: c.res, failed: c.error !== undefined };
+        handled = { run };
+        return handleRoute(c, next);
       },
     });
-    if (run) Object.assign(run, { status });
-    if (!ran) return answered(c, response);
-    if (response === c.res) return;
-    if (status === "replayed" || status === "refused") {
-      // Nobody is told what the handler answered, but the browser must be told that it may read what is.
-      for (const [name, value] of c.res.headers) {
-        if (/^(access-control-.*|vary)$/.test(name)) response.headers.set(name, value);
-      }
-    }
-    c.res = undefined; // otherwise the headers of the old response are put upon the new one
-    c.res = response;
+    if (handled?.run) Object.assign(handled.run, { status });
+    if (!handled) return withPreparedHeaders(c, response);
+    if (response !== c.res) replaceResponse(c, { status, response });
   };
+}
+
+/** The options that may be functions of the context, for this request. */
+async function routeOptions<E extends Env>(
+  { redlock, provider, scope, deadline }: IdempotentOptions<E>,
+  c: Context,
+): Promise<Pick<Exchange, "redlock" | "provider" | "scope" | "deadline">> {
+  return {
+    redlock: await valueFor(redlock, c),
+    provider: await valueFor(provider, c),
+    // Checked for each request: a scope of absent parts would be shared by unrelated callers.
+    scope: scope === undefined ? undefined : checkScope(await valueFor(scope, c)),
+    deadline: await valueFor(deadline, c),
+  };
+}
+
+/** Runs the rest of the route. */
+async function handleRoute(c: Context, next: Next): ReturnType<Exchange["handle"]> {
+  await next();
+  // Reading `c.res` would create an empty 200, and that would be stored.
+  if (!c.finalized) throw new TypeError("the handler has returned no response");
+  // Hono has already turned the handler's error into a response, of any status.
+  return { response: c.res, failed: c.error !== undefined };
+}
+
+/** Replaces the handler's response: by a stored one or a problem, or by the same one with a body that can be read. */
+function replaceResponse(c: Context, { status, response }: HttpAnswer): void {
+  if (status === "replayed" || status === "refused") {
+    // Nothing of the handler's response is sent, but the browser needs the CORS headers to read the new one.
+    for (const [name, value] of c.res.headers) {
+      if (/^(access-control-.*|vary)$/.test(name)) response.headers.set(name, value);
+    }
+  }
+  c.res = undefined; // otherwise Hono copies the headers of the old response to the new one
+  c.res = response;
 }
 
 /** The request's body as it arrived, also where middleware further out has read it. */
 async function requestBody({ req }: Context, cap: number): Promise<Uint8Array | undefined> {
   if (!req.raw.bodyUsed) return bodyOf(req.raw, cap);
-  // Form data made bytes again is not what arrived: the boundaries between its parts are drawn anew.
+  // Form data cannot be turned back into the bytes that arrived: the boundaries between its parts would differ.
   if (!/^(arrayBuffer|text|blob)$/.test(Object.keys(req.bodyCache)[0] ?? "")) {
     throw new TypeError("the body has been read before idempotent(): mount that further out");
   }

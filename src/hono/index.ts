@@ -1,8 +1,8 @@
-export type { FromContext } from "./context.ts";
+export type { FromContext, UntypedEnv } from "./context.ts";
 export {
   type IdempotencyVariables,
   type IdempotentOptions,
   type IdempotentRun,
   idempotent,
 } from "./idempotent.ts";
-export { type LockRouteOptions, type LockVariables, lock } from "./lock.ts";
+export { type FencedLockRouteOptions, type LockRouteOptions, type LockVariables, lock } from "./lock.ts";

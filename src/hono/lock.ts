@@ -1,30 +1,40 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, Env, MiddlewareHandler } from "hono";
 import { checkNames, checkType } from "../check.ts";
 import { checkClient } from "../http/options.ts";
-import { problem, problemOf, problemResponse } from "../http/problem.ts";
-import type { Lock } from "../lock/lock.ts";
+import { type Problem, problem, problemOf, problemResponse } from "../http/problem.ts";
+import type { FencedLock, Lock } from "../lock/lock.ts";
 import { type LockOptions, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { systemRuntime } from "../runtime.ts";
-import { answered, type FromContext, resolved, waitUntilOf } from "./context.ts";
+import { type FromContext, type UntypedEnv, valueFor, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
-/** What `lock()` adds to the context. */
-export interface LockVariables {
-  lock: Lock;
+/**
+ * The variables that {@link lock} sets: `LockVariables<FencedLock>` with `fencing: true`.
+ *
+ * @example
+ * const app = new Hono<{ Variables: LockVariables }>();
+ */
+export interface LockVariables<Held extends Lock = Lock> {
+  lock: Held;
 }
 
-/** Options of {@link lock}: those of a lock, and what differs between requests. */
-export interface LockRouteOptions extends LockOptions {
-  readonly redlock: FromContext<Redlock>;
-  /** What is locked: one name, or several that are taken all together or not at all. */
-  readonly resource: FromContext<string | readonly string[]>;
-  /** What is answered when it is still held after `wait`. Default 423. */
+/** Options of {@link lock}: those of a lock, and others that may be functions of the context. */
+export interface LockRouteOptions<E extends Env = UntypedEnv> extends LockOptions {
+  readonly redlock: FromContext<Redlock, E>;
+  /** The resource to lock: one name, or several that are acquired all together or not at all. */
+  readonly resource: FromContext<string | readonly string[], E>;
+  /** The status of the answer when the lock is still held after `wait`. Default 423. */
   readonly status?: 423 | 409 | undefined;
-  /** Extends the lock while the handler runs, `maxHold` at most. Default: the client's, or true. */
+  /** Extends the lock while the handler runs, for `maxHold` at most. Default: the client's, or true. */
   readonly autoExtend?: boolean | undefined;
-  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lock and waiting. */
-  readonly deadline?: FromContext<number> | undefined;
+  /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lock and waiting. Default: none. */
+  readonly deadline?: FromContext<number, E> | undefined;
 }
+
+/** {@link LockRouteOptions} of a lock with a fence. */
+export type FencedLockRouteOptions<E extends Env = UntypedEnv> = LockRouteOptions<E> & {
+  readonly fencing: true;
+};
 
 // As a record, so that the compiler notices when one is missing.
 const names: Readonly<Record<keyof LockRouteOptions, 1>> = {
@@ -47,10 +57,12 @@ const names: Readonly<Record<keyof LockRouteOptions, 1>> = {
 };
 
 /**
- * Hono middleware that holds a lock while what stands behind it handles the request: it is `c.var.lock` there, and
- * released when the handler is done, also when it throws. Held by someone else: 423 with `Retry-After`; too few
- * endpoints: 503. A handler that outlives its lock is told by `c.var.lock.signal`; its response is sent as it is,
- * so what must not happen twice compares `c.var.lock.fence`. A streamed body is sent after the release.
+ * Hono middleware that holds a lock while the rest of the route handles the request. The lock is `c.var.lock`, and is
+ * released when the handler ends or throws. If another holder has it: 423 with `Retry-After`; if too few endpoints answer:
+ * 503.
+ *
+ * When a handler outlives its lock, `c.var.lock.signal` aborts, and the response is sent all the same: where a late write
+ * must not happen, compare `c.var.lock.fence`. A streamed body is sent after the release.
  *
  * @throws TypeError | RangeError at once when an option is wrong
  *
@@ -60,33 +72,18 @@ const names: Readonly<Record<keyof LockRouteOptions, 1>> = {
  *   return c.body(null, 204);
  * });
  */
-export function lock(options: LockRouteOptions): MiddlewareHandler<{ Variables: LockVariables }> {
-  const { redlock, resource, status = 423, deadline, ...given } = checkType("options", options, "object");
-  checkNames("lock", options, names);
-  checkClient(redlock);
-  if (typeof resource !== "string" && typeof resource !== "function")
-    checkType("resource", resource, "object");
-  if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
-  resolveSettings({ endpoints: [], runtime: systemRuntime }, given);
+export function lock<E extends Env = UntypedEnv>(
+  options: FencedLockRouteOptions<E>,
+): MiddlewareHandler<{ Variables: LockVariables<FencedLock> }>;
+export function lock<E extends Env = UntypedEnv>(
+  options: LockRouteOptions<E>,
+): MiddlewareHandler<{ Variables: LockVariables }>;
+export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHandler {
+  checkOptions(options);
 
   return async function lock(c, next) {
-    const client = await resolved(redlock, c);
-    const { signal } = c.req.raw;
-    let held: Lock;
-    try {
-      held = await client.acquire(await resolved(resource, c), {
-        ...given,
-        autoExtend: given.autoExtend ?? client.options.autoExtend ?? true,
-        waitUntil: given.waitUntil ?? waitUntilOf(c) ?? client.options.waitUntil,
-        deadline: await resolved(deadline, c),
-        signal,
-      });
-    } catch (error) {
-      const gone = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
-      const refusal = problemOf(error) ?? gone;
-      if (!refusal) throw error;
-      return answered(c, problemResponse(refusal.code === "LOCK_HELD" ? { ...refusal, status } : refusal));
-    }
+    const { held, refusal } = await acquireFor(c, options);
+    if (!held) return withPreparedHeaders(c, problemResponse(refusal));
     c.set("lock", held);
     try {
       await next();
@@ -94,4 +91,42 @@ export function lock(options: LockRouteOptions): MiddlewareHandler<{ Variables: 
       await held[Symbol.asyncDispose]();
     }
   };
+}
+
+function checkOptions<E extends Env>(options: LockRouteOptions<E>): void {
+  const { redlock, resource, status, deadline, ...given } = checkType("options", options, "object");
+  checkNames("lock", options, names);
+  checkClient(redlock);
+  if (typeof resource !== "string" && typeof resource !== "function") {
+    checkType("resource", resource, "object");
+  }
+  if (status !== undefined && status !== 423 && status !== 409) {
+    throw new RangeError(`status must be 423 or 409, got ${status}`);
+  }
+  resolveSettings({ endpoints: [], runtime: systemRuntime }, given);
+}
+
+/** The lock, or the problem where it cannot be acquired. */
+async function acquireFor<E extends Env>(
+  c: Context,
+  options: LockRouteOptions<E>,
+): Promise<{ held: Lock; refusal?: never } | { held?: never; refusal: Problem }> {
+  const { redlock, resource, status = 423, deadline, ...given } = options;
+  const client = await valueFor(redlock, c);
+  const { signal } = c.req.raw;
+  try {
+    const held = await client.acquire(await valueFor(resource, c), {
+      ...given,
+      autoExtend: given.autoExtend ?? client.options.autoExtend ?? true,
+      waitUntil: given.waitUntil ?? waitUntilOf(c) ?? client.options.waitUntil,
+      deadline: await valueFor(deadline, c),
+      signal,
+    });
+    return { held };
+  } catch (error) {
+    const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
+    const refusal = problemOf(error) ?? aborted;
+    if (!refusal) throw error;
+    return { refusal: refusal.code === "LOCK_HELD" ? { ...refusal, status } : refusal };
+  }
 }

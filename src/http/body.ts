@@ -1,7 +1,4 @@
-/**
- * Reads a stream to its end, if that comes within `cap` bytes. Otherwise the stream is handed back as it was,
- * what has been read included.
- */
+/** Reads a stream to its end, if it has at most `cap` bytes. Otherwise returns a stream of all its bytes. */
 export async function readUpTo(
   stream: ReadableStream<Uint8Array>,
   cap: number,
@@ -15,11 +12,15 @@ export async function readUpTo(
     if (!ArrayBuffer.isView(value)) throw new TypeError("a body must be a stream of bytes");
     chunks.push(value);
     length += value.length;
-    if (length > cap) return resumed(chunks, reader);
+    if (length > cap) return resumeStream(chunks, reader);
   }
   const [only] = chunks;
-  if (chunks.length === 1 && only) return only;
-  const bytes = new Uint8Array(length);
+  return chunks.length === 1 && only ? only : concatBytes(chunks);
+}
+
+/** Joins byte arrays. */
+export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let offset = 0;
   for (const chunk of chunks) {
     bytes.set(chunk, offset);
@@ -28,7 +29,7 @@ export async function readUpTo(
   return bytes;
 }
 
-function resumed(
+function resumeStream(
   chunks: Uint8Array[],
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): ReadableStream<Uint8Array> {
@@ -42,24 +43,24 @@ function resumed(
   });
 }
 
-/** The request's body, byte for byte; undefined when it has more than `cap` bytes, which are then not read on. */
+/** The request's body, byte for byte; undefined when it has more than `cap` bytes, and then it is not read further. */
 export async function bodyOf(request: Request, cap: number): Promise<Uint8Array | undefined> {
   if (Number(request.headers.get("content-length")) > cap) return undefined;
   if (!request.body) return new Uint8Array();
   const body = await readUpTo(request.body, cap);
   if (ArrayBuffer.isView(body)) return body;
-  // Nobody waits for a sender that goes on nevertheless.
+  // Not awaited: the sender may go on sending.
   void body.cancel().catch(() => undefined);
   return undefined;
 }
 
 /**
- * The request for the handler: its body, which has been read, can be read again. With `signal` instead of its
- * own: a client that hangs up must not cut off half way what will not be done a second time.
+ * The request for the handler, with a body that can be read again. With `signal` in place of the request's own: a client
+ * that hangs up must not stop half way a handler that will not run a second time.
  */
-export function unread(request: Request, body: Uint8Array, signal?: AbortSignal): Request {
+export function withUnreadBody(request: Request, body: Uint8Array, signal?: AbortSignal): Request {
   return new Request(request, {
-    // An empty one too, where there was one: without it the request would still be one that has been read.
+    // An empty body, too, where there was one: without it the request would count as already read.
     ...((request.body || body.length > 0) && { body: body as Uint8Array<ArrayBuffer> }),
     ...(signal && { signal }),
   });

@@ -1,14 +1,15 @@
 /**
- * The key that an `Idempotency-Key` header names: quoted, as a string of RFC 8941, or bare; both forms name the
- * same key. Undefined when it is empty, longer than 255 characters, or has others than visible ASCII and spaces in
- * it: what lies beyond is read differently by different runtimes, and a retry would be a stranger. A bare one has no
- * comma: two headers arrive as `a, b`, and which of them is meant cannot be told.
+ * Parses an `Idempotency-Key` header: a string of RFC 8941 in quotes, or a bare key; both forms give the same key.
+ *
+ * Undefined when the key is empty, longer than 255 characters, or contains anything but visible ASCII and spaces: runtimes
+ * decode other bytes differently, so a retry could get another key. A bare key has no comma: two headers arrive as
+ * `a, b`, and it would be unclear which of them is the key.
  *
  * @example
  * parseKey('"a-1"'); // "a-1", as is parseKey("a-1")
  */
 export function parseKey(header: string): string | undefined {
-  // A quote at the beginning promises the quoted form; half of it is no bare key.
+  // A quote at the beginning means the quoted form; an incomplete one is not read as a bare key.
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header)?.[1]?.replace(/\\(.)/g, "$1");
   const key = header.startsWith('"') ? quoted : header;
   if (key === undefined || (key === header && key.includes(","))) return undefined;

@@ -1,8 +1,6 @@
 import { isRedlockError } from "../errors.ts";
 
-/**
- * What a request was refused for: the `code` of this package's errors, or what is wrong with the request itself.
- */
+/** Why a request was refused: the `code` of an error of this package, or a fault of the request itself. */
 export type ProblemCode =
   | "KEY_MISSING"
   | "KEY_INVALID"
@@ -18,18 +16,18 @@ export type ProblemCode =
   | "LOCK_HELD"
   | "ABORTED";
 
-/** A refusal, as its body tells it (RFC 9457). */
+/** A refusal, as its body describes it (RFC 9457). */
 export interface Problem {
   readonly status: number;
   /** For programs. */
   readonly code: ProblemCode;
   /** For people. */
   readonly title: string;
-  /** When to ask again, in ms; sent as `Retry-After` in whole seconds, at least one. */
+  /** When to try again, in ms; sent as `Retry-After` in whole seconds, at least one. */
   readonly retryAfter?: number | undefined;
 }
 
-/** Status and title by code; where a webhook's sender is told something else, its status is the last. */
+/** Status and title by code; the last status is for webhooks, where it differs. */
 const problems: Record<ProblemCode, readonly [status: number, title: string, webhook?: number]> = {
   KEY_MISSING: [400, "The idempotency key is missing"],
   KEY_INVALID: [
@@ -38,36 +36,33 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
   ],
   BODY_TOO_LARGE: [413, "The body is too large"],
   WEBHOOK_INVALID: [401, "The delivery is not genuine"],
-  // Never 2xx: if the first run failed after that, nobody would send the event again. Nor 4xx, after which some
-  // senders give up.
+  // For webhooks never 2xx: if the first run failed afterwards, the sender would not send the event again. Nor 4xx,
+  // after which some senders give up.
   IN_PROGRESS: [409, "A request with this key is being handled", 503],
   FINGERPRINT_MISMATCH: [422, "The key was used before with a different request"],
   LEASE_LOST: [409, "Another request with this key took over", 503],
   NO_QUORUM: [503, "The store cannot be reached"],
   RECORD_CORRUPT: [500, "What is stored for this key cannot be read"],
-  // No status after which clients try again: they would for as long as the key is kept. A webhook's sender only
-  // needs to know that it was done.
+  // No status after which clients retry: they would do so for the whole retention. A webhook's sender only needs to know
+  // that the event was handled.
   RESULT_UNAVAILABLE: [410, "The request was handled before, but its response was not stored", 200],
   DEAD_KEY: [500, "Handling this key was broken off too often"],
   LOCK_HELD: [423, "The resource is locked"],
-  // What nginx logs for it; nobody reads the answer.
+  // The status that nginx logs for it; the client does not read the answer.
   ABORTED: [499, "The client has gone"],
 };
 
-/** The refusal with this code. */
+/** The problem with this code. */
 export function problem(code: ProblemCode, webhook = false, retryAfter?: number): Problem {
   const [status, title, forWebhook = status] = problems[code];
   return { status: webhook ? forWebhook : status, code, title, retryAfter };
 }
 
-/**
- * What an error of this package means to the client; undefined for every other error. A webhook's sender gets no
- * 2xx for anything but success.
- */
+/** The problem that an error of this package means to the client; undefined for every other error. */
 export function problemOf(error: unknown, webhook = false): Problem | undefined {
   if (!isRedlockError(error)) return undefined;
   const { retryAfter = 1_000, reason = "" } = error as { retryAfter?: number | undefined; reason?: string };
-  // By code, not by class: it may come from another copy of this package.
+  // By code, not by class: the error may come from another copy of this package.
   const { code } = error;
   switch (code) {
     case "IN_PROGRESS":
@@ -81,14 +76,14 @@ export function problemOf(error: unknown, webhook = false): Problem | undefined 
     case "DEAD_KEY":
       return problem(code, webhook);
     case "WEBHOOK_INVALID":
-      // Not forged, but not from this sender at all.
+      // A header is missing or has another form: the request is not from this sender.
       return { ...problem(code), ...(/header$/.test(reason) && { status: 400 }) };
     default:
       return undefined;
   }
 }
 
-/** A refusal as a response. It tells nothing of endpoints, which are the operator's business. */
+/** A problem as a response. It does not mention endpoints: those concern the operator only. */
 export function problemResponse({ status, code, title, retryAfter }: Problem): Response {
   return new Response(JSON.stringify({ title, status, code }), {
     status,

@@ -1,21 +1,21 @@
 import type { Codec } from "../idempotency/index.ts";
 import { readUpTo } from "./body.ts";
 
-// A response as it is stored: one letter for how the body is written, the status, the headers as JSON, a line
-// feed, the body. `t`: text; `b`: base64, where it is no text; `n`: it was not kept.
+// A response as it is stored: a letter for the form of the body, the status, the headers as JSON, a line feed, the
+// body. `t`: text; `b`: base64, where it is no text; `n`: not stored.
 //   t201{"content-type":"application/json","location":"/payments/7"}
 //   {"id":7}
 
-/** What is kept of a response, to be answered again. */
+/** The part of a response that is stored, to be sent again. */
 export interface StoredResponse {
   /** 200 … 599. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: it was a stream, or too large, and only status and headers were kept. */
+  /** Undefined: it was a stream or too large, so only status and headers are stored. */
   readonly body: Uint8Array | undefined;
 }
 
-/** How responses are stored. */
+/** Converts responses to text and back. */
 export const responseCodec: Codec<StoredResponse> = {
   encode({ status, headers, body }) {
     const head = `${status}${JSON.stringify(headers)}\n`;
@@ -35,10 +35,10 @@ export const responseCodec: Codec<StoredResponse> = {
   },
 };
 
-/** The text that these bytes are, if they are one that JSON writes in about as many bytes. */
+/** The bytes as text, if they are text that JSON writes in about as many bytes. */
 function textOf(bytes: Uint8Array): string | undefined {
   try {
-    // A byte order mark is a part of the body like any other.
+    // A byte order mark is part of the body.
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: six bytes each in JSON, where base64 takes 4/3
     return /[\0-\x08\x0b\x0c\x0e-\x1f]/.test(text) ? undefined : text;
@@ -57,37 +57,43 @@ function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-/** What {@link keep} goes by. */
-export interface Keeping {
-  /** Which headers are kept, in lower case. */
+/** Which responses are stored, and how much of them. */
+export interface StoragePolicy {
+  /** Names of the headers that are stored, in lower case. */
   readonly headers: readonly string[];
   readonly maxResponseBody: number;
   readonly streams: "status" | "nothing";
   readonly store: (response: Response) => boolean;
 }
 
-/**
- * Takes down what is to be stored of a response, if anything is, and returns the response to be sent: the same,
- * also where its body had to be read.
- */
-export async function keep(
+/** Reads the part of a response that is stored, if any, and returns the response to send, with its body unread. */
+export async function captureResponse(
   response: Response,
-  keeping: Keeping,
+  policy: StoragePolicy,
 ): Promise<{ readonly response: Response; readonly stored?: StoredResponse }> {
-  const { status, body } = response;
-  // 101 is an upgraded connection, 0 a network error: neither can be made again.
-  if (status < 200 || status > 599 || !keeping.store(response)) return { response };
-  const cap = keeping.maxResponseBody;
-  const read = !body ? new Uint8Array() : isStream(response, cap) ? body : await readUpTo(body, cap);
-  const sent = !body || read === body ? response : new Response(read as BodyInit, response);
-  const kept = ArrayBuffer.isView(read) ? read : undefined;
-  if (!kept && keeping.streams === "nothing") return { response: sent };
-  return { response: sent, stored: { status, headers: keptHeaders(response, keeping, kept), body: kept } };
+  const { status } = response;
+  // 101 is an upgraded connection, 0 a network error: neither can be constructed again.
+  if (status < 200 || status > 599 || !policy.store(response)) return { response };
+  const { body, sent } = await captureBody(response, policy.maxResponseBody);
+  if (!body && policy.streams === "nothing") return { response: sent };
+  return { response: sent, stored: { status, headers: storedHeaders(response, policy, body), body } };
+}
+
+/** A response's body, undefined where it is not stored, and the response to send. */
+async function captureBody(
+  response: Response,
+  cap: number,
+): Promise<{ readonly body: Uint8Array | undefined; readonly sent: Response }> {
+  if (!response.body) return { body: new Uint8Array(), sent: response };
+  if (isStream(response, cap)) return { body: undefined, sent: response };
+  const read = await readUpTo(response.body, cap);
+  const sent = new Response(read as BodyInit, response);
+  return { body: ArrayBuffer.isView(read) ? read : undefined, sent };
 }
 
 /**
- * Whether a body must not be read before it is sent: because it ends late or never, is too large, or is encoded:
- * its bytes mean nothing without `content-encoding`, which some platforms undo and others do not.
+ * Whether a body must be sent before it has been read: because it ends late or never, is too large, or is encoded. The
+ * bytes of an encoded body mean nothing without `content-encoding`, which only some platforms undo.
  */
 function isStream({ headers }: Response, cap: number): boolean {
   return (
@@ -98,23 +104,23 @@ function isStream({ headers }: Response, cap: number): boolean {
   );
 }
 
-function keptHeaders(
+function storedHeaders(
   { headers }: Response,
-  keeping: Keeping,
+  policy: StoragePolicy,
   body: Uint8Array | undefined,
 ): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const name of keeping.headers) {
+  const stored: Record<string, string> = {};
+  for (const name of policy.headers) {
     const value = headers.get(name);
-    if (value !== null && (body || name !== "content-type")) kept[name] = value;
+    if (value !== null && (body || name !== "content-type")) stored[name] = value;
   }
-  return kept;
+  return stored;
 }
 
 /** A stored response as the answer to `request`. */
-export function replayed({ status, headers, body }: StoredResponse, { method }: Request): Response {
-  const bodiless = method === "HEAD" || status === 204 || status === 205 || status === 304;
-  return new Response(bodiless ? null : ((body ?? null) as BodyInit | null), {
+export function replayResponse({ status, headers, body }: StoredResponse, { method }: Request): Response {
+  const isBodiless = method === "HEAD" || status === 204 || status === 205 || status === 304;
+  return new Response(isBodiless ? null : ((body ?? null) as BodyInit | null), {
     status,
     headers: {
       ...headers,

@@ -1,25 +1,25 @@
 import { checkScope, checkType } from "../check.ts";
 import type { RunContext } from "../idempotency/index.ts";
-import { bodyOf, unread } from "./body.ts";
+import { bodyOf, withUnreadBody } from "./body.ts";
 import { checkClient, checkProvider, type HttpOptions, resolveRules } from "./options.ts";
 import { serve } from "./serve.ts";
 
 /**
- * Answers a request once per key: the first by the handler, every later one with what the handler answered then.
- * The key is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery.
+ * Handles a request once per key: the handler answers the first request, and later ones get its stored response. The key
+ * is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery.
  *
- * @param handler gets the request with its body unread, and as `run` the key, the run's token, its signal and what
- * is left of its lease; no `run` where nothing protects it: without a key, or with `failOpen` without a store. The
- * request's signal is the run's then: it does not abort when the client hangs up.
- * @returns the response; what is wrong with the request, or keeps it from being handled now, as a problem (RFC 9457)
+ * @param handler gets the request with its body unread, and `run` with the key, the run's token, its signal and its
+ * remaining lease. The request's signal is the run's: it does not abort when the client hangs up. `run` is undefined
+ * where nothing protects the handler: without a key, or with `failOpen` and without a store.
+ * @returns the response; a problem (RFC 9457) where the request is wrong or cannot be handled now
  * @throws TypeError | RangeError when an option is wrong
- * @throws what the handler throws; the key is free again then
+ * @throws what the handler throws; then the key is free again
  *
  * @example
  * export default {
  *   fetch: (request, env, ctx) =>
  *     withIdempotency(request, (request, run) => pay(request, run?.signal), {
- *       redlock: Redlock.fromEnv(env),
+ *       redlock: new Redlock({ endpoints: endpointsFromEnv(env) }),
  *       scope: tenantOf(request),
  *       waitUntil: ctx,
  *     }),
@@ -43,7 +43,7 @@ export async function withIdempotency(
     waitUntil: undefined,
     body: (cap) => bodyOf(request, cap),
     async handle(run, body) {
-      const given = body ? unread(request, body, run?.signal) : request;
+      const given = body ? withUnreadBody(request, body, run?.signal) : request;
       const response = await handler(given, run);
       checkType("the handler's response", response, "object");
       return { response };
