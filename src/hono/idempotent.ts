@@ -62,7 +62,7 @@ export interface IdempotentOptions<E extends Env = UntypedEnv> extends HttpRules
 export function idempotent<E extends Env = UntypedEnv>(
   options: IdempotentOptions<E>,
 ): MiddlewareHandler<{ Variables: IdempotencyVariables }> {
-  const { redlock, provider } = checkType("options", options, "object");
+  const { redlock, provider, scope, deadline } = checkType("options", options, "object");
   const rules = resolveRules("idempotent", options, provider !== undefined);
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
@@ -71,7 +71,11 @@ export function idempotent<E extends Env = UntypedEnv>(
     let handled: { readonly run: IdempotentRun | undefined } | undefined;
     const { status, response } = await serve(rules, {
       request: c.req.raw,
-      ...(await routeOptions(options, c)),
+      redlock: await valueFor(redlock, c),
+      provider: await valueFor(provider, c),
+      // Checked for each request: a scope of absent parts would be shared by unrelated callers.
+      scope: scope === undefined ? undefined : checkScope(await valueFor(scope, c)),
+      deadline: await valueFor(deadline, c),
       waitUntil: waitUntilOf(c),
       body: (cap) => requestBody(c, cap),
       handle(run, body) {
@@ -84,20 +88,6 @@ export function idempotent<E extends Env = UntypedEnv>(
     if (handled?.run) Object.assign(handled.run, { status });
     if (!handled) return withPreparedHeaders(c, response);
     if (response !== c.res) replaceResponse(c, { status, response });
-  };
-}
-
-/** The options that may be functions of the context, for this request. */
-async function routeOptions<E extends Env>(
-  { redlock, provider, scope, deadline }: IdempotentOptions<E>,
-  c: Context,
-): Promise<Pick<Exchange, "redlock" | "provider" | "scope" | "deadline">> {
-  return {
-    redlock: await valueFor(redlock, c),
-    provider: await valueFor(provider, c),
-    // Checked for each request: a scope of absent parts would be shared by unrelated callers.
-    scope: scope === undefined ? undefined : checkScope(await valueFor(scope, c)),
-    deadline: await valueFor(deadline, c),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
 import { checkNames, checkType } from "../check.ts";
 import { checkClient } from "../http/options.ts";
-import { type Problem, problem, problemOf, problemResponse } from "../http/problem.ts";
+import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
 import { type LockOptions, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -79,11 +79,37 @@ export function lock<E extends Env = UntypedEnv>(
   options: LockRouteOptions<E>,
 ): MiddlewareHandler<{ Variables: LockVariables }>;
 export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHandler {
-  checkOptions(options);
+  const { redlock, resource, status = 423, deadline, ...given } = checkType("options", options, "object");
+  checkNames("lock", options, names);
+  checkClient(redlock);
+  if (typeof resource !== "string" && typeof resource !== "function") {
+    checkType("resource", resource, "object");
+  }
+  if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
+  resolveSettings({ endpoints: [], runtime: systemRuntime }, given);
+
+  const acquire = async (client: Redlock, c: Context): Promise<Lock> =>
+    client.acquire(await valueFor(resource, c), {
+      ...given,
+      autoExtend: given.autoExtend ?? client.options.autoExtend ?? true,
+      waitUntil: given.waitUntil ?? waitUntilOf(c) ?? client.options.waitUntil,
+      deadline: await valueFor(deadline, c),
+      signal: c.req.raw.signal,
+    });
 
   return async function lock(c, next) {
-    const { held, refusal } = await acquireFor(c, options);
-    if (!held) return withPreparedHeaders(c, problemResponse(refusal));
+    const client = await valueFor(redlock, c);
+    const { signal } = c.req.raw;
+    let held: Lock;
+    try {
+      held = await acquire(client, c);
+    } catch (error) {
+      const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
+      const refusal = problemOf(error) ?? aborted;
+      if (!refusal) throw error;
+      const answer = refusal.code === "LOCK_HELD" ? { ...refusal, status } : refusal;
+      return withPreparedHeaders(c, problemResponse(answer));
+    }
     c.set("lock", held);
     try {
       await next();
@@ -91,42 +117,4 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
       await held[Symbol.asyncDispose]();
     }
   };
-}
-
-function checkOptions<E extends Env>(options: LockRouteOptions<E>): void {
-  const { redlock, resource, status, deadline, ...given } = checkType("options", options, "object");
-  checkNames("lock", options, names);
-  checkClient(redlock);
-  if (typeof resource !== "string" && typeof resource !== "function") {
-    checkType("resource", resource, "object");
-  }
-  if (status !== undefined && status !== 423 && status !== 409) {
-    throw new RangeError(`status must be 423 or 409, got ${status}`);
-  }
-  resolveSettings({ endpoints: [], runtime: systemRuntime }, given);
-}
-
-/** The lock, or the problem where it cannot be acquired. */
-async function acquireFor<E extends Env>(
-  c: Context,
-  options: LockRouteOptions<E>,
-): Promise<{ held: Lock; refusal?: never } | { held?: never; refusal: Problem }> {
-  const { redlock, resource, status = 423, deadline, ...given } = options;
-  const client = await valueFor(redlock, c);
-  const { signal } = c.req.raw;
-  try {
-    const held = await client.acquire(await valueFor(resource, c), {
-      ...given,
-      autoExtend: given.autoExtend ?? client.options.autoExtend ?? true,
-      waitUntil: given.waitUntil ?? waitUntilOf(c) ?? client.options.waitUntil,
-      deadline: await valueFor(deadline, c),
-      signal,
-    });
-    return { held };
-  } catch (error) {
-    const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
-    const refusal = problemOf(error) ?? aborted;
-    if (!refusal) throw error;
-    return { refusal: refusal.code === "LOCK_HELD" ? { ...refusal, status } : refusal };
-  }
 }

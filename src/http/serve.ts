@@ -64,51 +64,39 @@ interface KeyedRequest {
   readonly body: Uint8Array;
 }
 
-/** What the request itself decides, before anything is sent to Redis. */
-type Admission =
-  | ({ readonly kind: "keyed" } & KeyedRequest)
-  /** No key, and none is required. */
-  | { readonly kind: "unkeyed" }
-  | { readonly kind: "refused"; readonly problem: Problem; readonly key: string; readonly error?: unknown };
-
 /** Answers a request: the first of its key by the handler, later ones with the stored response. */
 export async function serve(rules: ResolvedRules, exchange: Exchange): Promise<HttpAnswer> {
-  const admission = await admit(rules, exchange);
-  switch (admission.kind) {
-    case "unkeyed":
-      return { status: "unguarded", ...(await exchange.handle()) };
-    case "refused":
-      return refuse(rules, admission.key, admission.problem, admission.error);
-    case "keyed":
-      return new GuardedRequest(rules, exchange, admission).answer();
-  }
+  const admitted = await admit(rules, exchange);
+  return "key" in admitted ? answerOnce(rules, exchange, admitted) : admitted;
 }
 
-/** Finds the key of a request: in its header, or as the id of a verified delivery. */
-async function admit(rules: ResolvedRules, exchange: Exchange): Promise<Admission> {
+/**
+ * Finds the key of a request: in its header, or as the id of a verified delivery. Where there is none, returns the answer;
+ * nothing has been sent to Redis then.
+ */
+async function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
   const { request, provider, scope } = exchange;
   let key = "";
   if (!rules.webhook) {
     const header = request.headers.get(rules.header);
     if (header === null) {
       const isSafe = /^(GET|HEAD|OPTIONS|TRACE)$/.test(request.method);
-      if (rules.required && !isSafe) return { kind: "refused", problem: problem("KEY_MISSING"), key };
-      return { kind: "unkeyed" };
+      if (rules.required && !isSafe) return refuse(rules, key, problem("KEY_MISSING"));
+      return { status: "unguarded", ...(await exchange.handle()) };
     }
     key = parseKey(header) ?? "";
-    if (!key) return { kind: "refused", problem: problem("KEY_INVALID"), key };
+    if (!key) return refuse(rules, key, problem("KEY_INVALID"));
   }
   const body = await exchange.body(rules.maxRequestBody);
-  if (!body) return { kind: "refused", problem: problem("BODY_TOO_LARGE"), key };
-  if (!provider) return { kind: "keyed", key, scopes: [scope], body };
+  if (!body) return refuse(rules, key, problem("BODY_TOO_LARGE"));
+  if (!provider) return { key, scopes: [scope], body };
   try {
     const verified = await provider.verify(request, body);
-    const scopes = webhookScopes(provider.name, verified, scope);
-    return { kind: "keyed", key: verified.id, scopes, body };
+    return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), body };
   } catch (error) {
     const refusal = problemOf(error, rules.webhook);
     if (refusal?.code !== "WEBHOOK_INVALID") throw error;
-    return { kind: "refused", problem: refusal, key, error };
+    return refuse(rules, key, refusal, error);
   }
 }
 
@@ -134,123 +122,116 @@ function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unk
   return { status: "refused", response: problemResponse(refusal) };
 }
 
-/** The options of a run that differ between requests; its scope is added. */
-type ResponseRunOptions = Omit<RunOptions<StoredResponse>, "codec"> & {
-  readonly codec: Codec<StoredResponse>;
-};
+/** A request's run: where it runs, and its options without the scope. */
+interface ResponseRun extends Omit<KeyedRequest, "body"> {
+  readonly redlock: Redlock;
+  readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
+}
 
-/** One request with a key: runs the handler unless a request of the same key has been answered. */
-class GuardedRequest {
-  readonly #rules: ResolvedRules;
-  readonly #exchange: Exchange;
-  readonly #keyed: KeyedRequest;
-  /** The handler's response. */
-  #response: Response | undefined;
-  /** The handler's error. */
-  #thrown: { readonly error: unknown } | undefined;
+/** What the handler has done. */
+interface Handled {
+  response?: Response;
+  thrown?: { readonly error: unknown };
+}
 
-  constructor(rules: ResolvedRules, exchange: Exchange, keyed: KeyedRequest) {
-    this.#rules = rules;
-    this.#exchange = exchange;
-    this.#keyed = keyed;
-  }
-
-  async answer(): Promise<HttpAnswer> {
-    const { request, redlock, deadline, waitUntil: platform } = this.#exchange;
-    const waitUntil = this.#rules.runs.waitUntil ?? platform ?? redlock.options.waitUntil;
-    const fingerprint = await this.#rules.fingerprint?.(request, this.#keyed.body);
-    const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
-    // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
-    // has gone.
-    const work = this.#runInScopes({ ...options, signal: request.signal }, (run) => this.#handle(run));
-    // Where the platform stops the code when the client hangs up, this keeps it going.
-    runInBackground({ ...redlock.settings, waitUntil }, work);
-    try {
-      const { value } = await work;
-      if (this.#response) return { status: "executed", response: this.#response };
-      return { status: "replayed", response: replayResponse(value, request) };
-    } catch (error) {
-      return this.#answerError(error, options);
-    }
-  }
-
-  /** Runs the handler, and returns the part of its response that is stored. */
-  async #handle(run: RunContext): Promise<StoredResponse> {
-    try {
-      const { response, failed } = await this.#exchange.handle(run, this.#keyed.body);
-      const captured = failed ? { response } : await captureResponse(response, this.#rules);
-      this.#response = captured.response;
-      if (captured.stored) return captured.stored;
-    } catch (error) {
-      // Kept apart: a handler that takes locks or runs others may throw this package's errors, too.
-      this.#thrown = { error };
-      throw error;
-    }
-    throw notStored;
-  }
-
-  async #answerError(error: unknown, options: ResponseRunOptions): Promise<HttpAnswer> {
-    const { key } = this.#keyed;
-    const { signal } = this.#exchange.request;
-    const response = this.#response;
-    if (this.#thrown) throw this.#thrown.error;
-    if (error === notStored && response) return { status: "failed", response };
-    if (signal?.aborted && error === signal.reason) {
-      return refuse(this.#rules, key, problem("ABORTED"), error);
-    }
-    const refusal = problemOf(error, this.#rules.webhook);
+/** Runs the handler unless a request of the same key has been answered. */
+async function answerOnce(
+  rules: ResolvedRules,
+  exchange: Exchange,
+  keyed: KeyedRequest,
+): Promise<HttpAnswer> {
+  const { request, redlock, deadline } = exchange;
+  const { signal } = request;
+  const { key, scopes, body } = keyed;
+  const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? redlock.options.waitUntil;
+  const fingerprint = await rules.fingerprint?.(request, body);
+  const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
+  const run: ResponseRun = { redlock, key, scopes, options };
+  const handled: Handled = {};
+  // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
+  // has gone.
+  const work = runInScopes(rules, { ...run, options: { ...options, signal } }, (context) =>
+    runHandler(rules, () => exchange.handle(context, body), handled),
+  );
+  // Where the platform stops the code when the client hangs up, this keeps it going.
+  runInBackground({ ...redlock.settings, waitUntil }, work);
+  try {
+    const { value } = await work;
+    if (handled.response) return { status: "executed", response: handled.response };
+    return { status: "replayed", response: replayResponse(value, request) };
+  } catch (error) {
+    if (handled.thrown) throw handled.thrown.error;
+    if (error === notStored && handled.response) return { status: "failed", response: handled.response };
+    const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
+    const refusal = aborted ?? problemOf(error, rules.webhook);
     if (!refusal) throw error;
-    const answer = await this.#answerInstead(refusal, error, options);
-    return answer ?? refuse(this.#rules, key, refusal, error);
-  }
-
-  /** The answer in place of a refusal, where there is one. */
-  async #answerInstead(
-    { code }: Problem,
-    error: unknown,
-    options: ResponseRunOptions,
-  ): Promise<HttpAnswer | undefined> {
-    const { request } = this.#exchange;
-    if (code === "NO_QUORUM" && this.#rules.failOpen && !this.#response) {
-      emit(this.#rules.onEvent, { type: "unguarded", key: this.#keyed.key, error });
-      return { status: "unguarded", ...(await this.#exchange.handle(undefined, this.#keyed.body)) };
+    if (refusal.code === "NO_QUORUM" && rules.failOpen && !handled.response) {
+      emit(rules.onEvent, { type: "unguarded", key, error });
+      return { status: "unguarded", ...(await exchange.handle(undefined, body)) };
     }
-    // The sender only needs to know that the event was handled, and it was.
-    if (code === "RESULT_UNAVAILABLE" && this.#rules.webhook) {
-      return { status: "replayed", response: replayResponse(emptySuccess, request) };
-    }
-    if (code !== "LEASE_LOST" || !this.#response) return undefined;
-    // This response is not sent, and must not keep the source of its stream open.
-    void this.#response.body?.cancel().catch(() => undefined);
-    // The result of the run that took over. Where that has none either, the handler must not run once more.
-    const again = this.#runInScopes(options, () => Promise.reject(notStored));
-    const winner = await again.catch(() => undefined);
-    return winner && { status: "replayed", response: replayResponse(winner.value, request) };
+    const stored = await storedInstead(rules, run, refusal, handled.response);
+    if (stored) return { status: "replayed", response: replayResponse(stored, request) };
+    return refuse(rules, key, refusal, error);
   }
+}
 
-  /**
-   * Runs the handler in all scopes, the first outermost: each outer run has the result of the run within it. A key that
-   * is complete in any scope does not run again. Only one event is reported, that of the innermost run.
-   */
-  #runInScopes(
-    options: ResponseRunOptions,
-    handler: (context: RunContext) => Promise<StoredResponse>,
-  ): Promise<Outcome<StoredResponse>> {
-    const { key, scopes } = this.#keyed;
-    const { runs, onEvent: hook } = this.#rules;
-    let isReported = false;
-    const onEvent: EventHook<IdempotencyEvent> = (event) => {
-      if (isReported) return undefined;
-      isReported = true;
-      // Returned, because a hook may be asynchronous, and its rejection must be handled.
-      return hook?.(event);
-    };
-    const idempotency = new Idempotency(this.#exchange.redlock, { ...runs, onEvent });
-    const enter = (index: number): Promise<Outcome<StoredResponse>> => {
-      const isLast = index === scopes.length - 1;
-      const scoped = { ...options, scope: scopes[index], kind: "http" };
-      return idempotency.run(key, scoped, isLast ? handler : async () => (await enter(index + 1)).value);
-    };
-    return enter(0);
+/** Runs the handler, and returns the part of its response that is stored. */
+async function runHandler(
+  rules: ResolvedRules,
+  handle: () => ReturnType<Exchange["handle"]>,
+  handled: Handled,
+): Promise<StoredResponse> {
+  try {
+    const { response, failed } = await handle();
+    const captured = failed ? { response } : await captureResponse(response, rules);
+    handled.response = captured.response;
+    if (captured.stored) return captured.stored;
+  } catch (error) {
+    // Kept apart: a handler that acquires locks or runs others may throw this package's errors, too.
+    handled.thrown = { error };
+    throw error;
   }
+  throw notStored;
+}
+
+/** The stored response to send in place of a refusal, where there is one. */
+async function storedInstead(
+  rules: ResolvedRules,
+  run: ResponseRun,
+  { code }: Problem,
+  response: Response | undefined,
+): Promise<StoredResponse | undefined> {
+  // The sender only needs to know that the event was handled, and it was.
+  if (code === "RESULT_UNAVAILABLE" && rules.webhook) return emptySuccess;
+  if (code !== "LEASE_LOST" || !response) return undefined;
+  // This response is not sent, and must not keep the source of its stream open.
+  void response.body?.cancel().catch(() => undefined);
+  // The result of the run that took over. Where that has none either, the handler must not run once more.
+  const again = runInScopes(rules, run, () => Promise.reject(notStored));
+  return (await again.catch(() => undefined))?.value;
+}
+
+/**
+ * Runs the handler in all scopes, the first outermost: each outer run has the result of the run within it. A key that is
+ * complete in any scope does not run again. Only one event is reported, that of the innermost run.
+ */
+function runInScopes(
+  rules: ResolvedRules,
+  { redlock, key, scopes, options }: ResponseRun,
+  handler: (context: RunContext) => Promise<StoredResponse>,
+): Promise<Outcome<StoredResponse>> {
+  let isReported = false;
+  const onEvent: EventHook<IdempotencyEvent> = (event) => {
+    if (isReported) return undefined;
+    isReported = true;
+    // Returned, because a hook may be asynchronous, and its rejection must be handled.
+    return rules.onEvent?.(event);
+  };
+  const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
+  const enter = (index: number): Promise<Outcome<StoredResponse>> => {
+    const isLast = index === scopes.length - 1;
+    const scoped = { ...options, scope: scopes[index], kind: "http" };
+    return idempotency.run(key, scoped, isLast ? handler : async () => (await enter(index + 1)).value);
+  };
+  return enter(0);
 }

@@ -71,24 +71,21 @@ export async function captureResponse(
   response: Response,
   policy: StoragePolicy,
 ): Promise<{ readonly response: Response; readonly stored?: StoredResponse }> {
-  const { status } = response;
+  const { status, body: unread } = response;
   // 101 is an upgraded connection, 0 a network error: neither can be constructed again.
   if (status < 200 || status > 599 || !policy.store(response)) return { response };
-  const { body, sent } = await captureBody(response, policy.maxResponseBody);
+  const read = await readBody(response, policy.maxResponseBody);
+  const sent = !unread || read === unread ? response : new Response(read as BodyInit, response);
+  const body = ArrayBuffer.isView(read) ? read : undefined;
   if (!body && policy.streams === "nothing") return { response: sent };
   return { response: sent, stored: { status, headers: storedHeaders(response, policy, body), body } };
 }
 
-/** A response's body, undefined where it is not stored, and the response to send. */
-async function captureBody(
-  response: Response,
-  cap: number,
-): Promise<{ readonly body: Uint8Array | undefined; readonly sent: Response }> {
-  if (!response.body) return { body: new Uint8Array(), sent: response };
-  if (isStream(response, cap)) return { body: undefined, sent: response };
-  const read = await readUpTo(response.body, cap);
-  const sent = new Response(read as BodyInit, response);
-  return { body: ArrayBuffer.isView(read) ? read : undefined, sent };
+/** The bytes of a response's body; a stream of them where they are not to be stored. */
+async function readBody(response: Response, cap: number): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+  const { body } = response;
+  if (!body) return new Uint8Array();
+  return isStream(response, cap) ? body : readUpTo(body, cap);
 }
 
 /**
