@@ -197,7 +197,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([status, "true"]);
   });
 
-  test("store decides otherwise", async () => {
+  test("the store option decides otherwise", async () => {
     const key = freshKey();
     let runs = 0;
     const fetch = serving(() => new Response(`${++runs}`, { status: 404 }), { store: ({ ok }) => ok });
@@ -223,7 +223,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(runs).toBe(1);
   });
 
-  test("50 duplicates at once run once, and without wait the others are told so", async () => {
+  test("50 duplicates at once run once, and without wait the others get 409", async () => {
     const key = freshKey();
     let runs = 0;
     const fetch = serving(async () => {
@@ -236,7 +236,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(all.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(1);
   });
 
-  test("a store that is down is 503, and nothing of it is told", async () => {
+  test("a store that is down is 503, and the answer does not describe the store", async () => {
     const key = freshKey();
     const fetch = serving(never);
     for (const link of client.links) link.fate = () => "refused";
@@ -261,7 +261,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(events.map(({ type }) => type)).toContain("unguarded");
   });
 
-  test("a store that goes down before the result is there does not keep the response back", async () => {
+  test("a store that goes down before the result is stored does not delay the response", async () => {
     const key = freshKey();
     const fetch = serving(
       async () => {
@@ -285,7 +285,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
       headers: { "content-type": "text/plain" },
       body: new TextEncoder().encode("theirs"),
     };
-    const told = { token: "tother", fingerprint: "-" };
+    const other = { token: "tother", fingerprint: "-" };
 
     /** A handler in whose time another run writes `text` over its record. */
     const overtaken =
@@ -301,7 +301,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     test("its response is answered", async () => {
       const key = freshKey();
       const result = responseCodec.encode(winner);
-      const text = () => completeText({ ...told, completedAt: Date.now(), result });
+      const text = () => completeText({ ...other, completedAt: Date.now(), result });
       const response = await seen(await serving(overtaken(key, text))(post(key)));
       expect(response).toMatchObject({ status: 202, bytes: winner.body });
       expect(response.headers).toMatchObject({ "idempotent-replayed": "true" });
@@ -310,20 +310,20 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
 
     test("409 while it is under way", async () => {
       const key = freshKey();
-      const text = () => pendingText({ ...told, startedAt: Date.now() });
+      const text = () => pendingText({ ...other, startedAt: Date.now() });
       const response = await serving(overtaken(key, text))(post(key));
       expect(response.headers.get("retry-after")).toBe("1");
       expect(await problemIn(response)).toEqual({ status: 409, code: "LEASE_LOST" });
       expect(response.headers.has("x-mine")).toBe(false);
     });
 
-    test("409 when it came to nothing; the handler does not run again", async () => {
+    test("409 when it has no result; the handler does not run again", async () => {
       const key = freshKey();
       const name = await recordName(key, [], "http");
       let runs = 0;
       const fetch = serving(async (request, run) => {
         runs += 1;
-        const answer = await overtaken(key, () => pendingText({ ...told, startedAt: Date.now() }))(
+        const answer = await overtaken(key, () => pendingText({ ...other, startedAt: Date.now() }))(
           request,
           run,
         );
@@ -353,7 +353,7 @@ describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand
     expect(await problemIn(await next(post(key)))).toEqual({ status: 500, code: "DEAD_KEY" });
   });
 
-  test("what is no response is a 500, and changes nothing", async () => {
+  test("a stored value that is no response is a 500, and nothing is changed", async () => {
     const key = freshKey();
     const name = await recordName(key, [], "http");
     for (let index = 0; index < count; index += 1) {

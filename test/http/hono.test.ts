@@ -56,7 +56,7 @@ describe("a handler that throws", () => {
     expect(await (await app.fetch(post(key))).text()).toBe("second time");
   });
 
-  test("onError may answer 200: that is no result", async () => {
+  test("a 200 of onError is not stored", async () => {
     const key = freshKey();
     let runs = 0;
     const app = new Hono().post("/payments", once(), () => {
@@ -83,7 +83,7 @@ describe("a handler that throws", () => {
     expect(await free(key)).toBe(true);
   });
 
-  test("what is no Error is passed on, and the key is free", async () => {
+  test("a thrown value that is no Error is passed on, and the key is free", async () => {
     const key = freshKey();
     const app = new Hono().post("/payments", once(), () => {
       throw "text";
@@ -218,7 +218,7 @@ describe("middleware further out", () => {
     expect((await app.fetch(post(freshKey(), { path: "/small", body }))).status).toBe(413);
   });
 
-  test("must not have read it as form data, whose bytes are gone", async () => {
+  test("must not have read it as form data, whose bytes cannot be restored", async () => {
     const app = new Hono();
     app.use(async (c, next) => {
       await c.req.formData();
@@ -232,7 +232,7 @@ describe("middleware further out", () => {
     expect([response.status, await response.text()]).toEqual([500, expect.stringContaining("further out")]);
   });
 
-  test("finds how the request was answered", async () => {
+  test("gets the status of the answer", async () => {
     const statuses: unknown[] = [];
     const app = new Hono<{ Variables: IdempotencyVariables }>();
     app.use(async (c, next) => {
@@ -256,7 +256,7 @@ describe("middleware further out", () => {
   });
 });
 
-test("what reads the body behind it works: validators, parseBody", async () => {
+test("validators and parseBody behind it can read the body", async () => {
   const app = new Hono();
   app.post(
     "/json",
@@ -271,7 +271,7 @@ test("what reads the body behind it works: validators, parseBody", async () => {
   expect(await (await app.fetch(form)).json()).toEqual({ a: "1" });
 });
 
-test("what differs between requests may come from the context", async () => {
+test("options that differ between requests may come from the context", async () => {
   interface Bindings {
     redlock: Redlock;
     tenant?: string;
@@ -306,25 +306,25 @@ test("what differs between requests may come from the context", async () => {
 });
 
 test("the platform's waitUntil is used where there is one", async () => {
-  const handed: Promise<unknown>[] = [];
+  const background: Promise<unknown>[] = [];
   const platform = {
-    handed,
-    waitUntil(this: { handed: Promise<unknown>[] }, work: Promise<unknown>) {
-      this.handed.push(work); // called on its owner, as the platform demands
+    background,
+    waitUntil(this: { background: Promise<unknown>[] }, work: Promise<unknown>) {
+      this.background.push(work); // called on its owner, as the platform demands
     },
     passThroughOnException: () => undefined,
     props: {},
   };
   const app = new Hono().post("/payments", once(), (c) => c.text("x"));
   await app.fetch(post(), {}, platform as never);
-  expect(handed.length).toBeGreaterThan(0);
-  await Promise.all(handed);
+  expect(background.length).toBeGreaterThan(0);
+  await Promise.all(background);
   const own: Promise<unknown>[] = [];
   const waitUntil = (work: Promise<unknown>) => own.push(work);
   const other = new Hono().post("/payments", idempotent({ redlock, timeout, waitUntil }), (c) => c.text("x"));
-  handed.length = 0;
+  background.length = 0;
   await other.fetch(post(), {}, platform as never);
-  expect([own.length > 0, handed.length]).toEqual([true, 0]);
+  expect([own.length > 0, background.length]).toEqual([true, 0]);
 });
 
 test("a HEAD request is answered without a body, by GET's handler", async () => {

@@ -94,7 +94,7 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     expect(await isHeld(resource)).toBe(false);
   });
 
-  test("too few endpoints is 503; nothing runs, and nothing of it is told", async () => {
+  test("too few endpoints is 503; nothing runs, and the answer does not describe them", async () => {
     const app = serving(() => expect.unreachable());
     for (const link of client.links) link.fate = () => "refused";
     const response = await app.fetch(on(freshKey()));
@@ -110,13 +110,13 @@ describe.each(stores)("lock(): $title", ({ open, count }) => {
     expect(await (await app.fetch(on(freshKey()))).text()).toBe("done");
   });
 
-  test("the release is handed to waitUntil where there is one", async () => {
+  test("the release is passed to waitUntil where there is one", async () => {
     const resource = freshKey();
-    const handed: Promise<unknown>[] = [];
-    const app = serving((c) => c.text("done"), { waitUntil: (work) => handed.push(work) });
+    const background: Promise<unknown>[] = [];
+    const app = serving((c) => c.text("done"), { waitUntil: (work) => background.push(work) });
     await app.fetch(on(resource));
-    expect(handed.length).toBeGreaterThan(0);
-    await Promise.all(handed);
+    expect(background.length).toBeGreaterThan(0);
+    await Promise.all(background);
     expect(await isHeld(resource)).toBe(false);
   });
 

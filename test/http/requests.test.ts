@@ -75,7 +75,7 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     expect(await response.json()).toEqual(["PUT", "https://api.example/p?q=%20#h", "1"]);
   });
 
-  test("a body above the cap is 413, whether or not it says so itself, and no Redis command", async () => {
+  test("a body above the cap is 413, with or without Content-Length, and no Redis command", async () => {
     const client = clientOf(store);
     const fetch = stand(() => expect.unreachable(), { redlock: client.redlock, maxRequestBody: 10 });
     const tooLong = { status: 413, code: "BODY_TOO_LARGE" };
@@ -153,16 +153,16 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     expect(await (await fetch(post(key))).text()).toBe("late, but nobody took over");
   });
 
-  test("the whole run is handed to waitUntil from its beginning, and the result stored before the answer", async () => {
+  test("the whole run is passed to waitUntil from its beginning, and the result stored before the answer", async () => {
     const key = freshKey();
-    const handed: Promise<unknown>[] = [];
+    const background: Promise<unknown>[] = [];
     const slow = slowHandler();
-    const fetch = serving(slow.handler, { waitUntil: (work) => handed.push(work) });
+    const fetch = serving(slow.handler, { waitUntil: (work) => background.push(work) });
     const answer = fetch(post(key));
     await slow.started.passed;
-    const before = handed.length;
+    const before = background.length;
     expect(before).toBeGreaterThan(0);
-    const whole = Promise.all(handed);
+    const whole = Promise.all(background);
     let settled = false;
     void whole.then(() => {
       settled = true;
@@ -174,14 +174,14 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     await whole;
   });
 
-  test("what is handed to waitUntil never rejects", async () => {
-    const handed: Promise<unknown>[] = [];
+  test("a promise that is passed to waitUntil never rejects", async () => {
+    const background: Promise<unknown>[] = [];
     const failing = serving(() => Promise.reject(new Error("no")), {
-      waitUntil: (work) => handed.push(work),
+      waitUntil: (work) => background.push(work),
     });
     await failing(post()).catch(() => undefined);
-    expect(handed.length).toBeGreaterThan(0);
-    await Promise.all(handed);
+    expect(background.length).toBeGreaterThan(0);
+    await Promise.all(background);
   });
 
   test("a deadline bounds the lease", async () => {

@@ -28,7 +28,7 @@ describe("the stored form of a response", () => {
     );
   });
 
-  test("is hardly longer than the body: text stays text", () => {
+  test("is hardly longer than the body: text is stored as text", () => {
     const length = (body: Uint8Array) => responseCodec.encode({ status: 200, headers: {}, body }).length;
     const json = text(JSON.stringify({ quotes: '"'.repeat(100), umlaut: "ü" }));
     expect(length(json)).toBeLessThan(json.length + 10);
@@ -141,33 +141,33 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect(JSON.stringify(await recordsOf(store, key))).not.toMatch(/secret|cf-ray|a\.example/);
   });
 
-  test("chosen headers are", async () => {
+  test("headers named by the option are replayed", async () => {
     const handler = () => new Response("x", { headers: everyHeader });
     const { again } = await twice(handler, { headers: ["Link", "x-other"] });
     expect(again.headers).toMatchObject({ link: "</next>; rel=next", "x-other": "1" });
     expect(Object.keys(again.headers)).toHaveLength(7);
   });
 
-  /** A body in pieces; `ended` tells whether it was read to its end. */
+  /** A body in pieces; `progress` shows how much of it was read. */
   function pieces(count: number, size: number) {
-    const told = { pulled: 0, cancelled: false };
+    const progress = { pulled: 0, cancelled: false };
     const stream = new ReadableStream<Uint8Array>(
       {
         pull(controller) {
-          if (told.pulled === count) return controller.close();
-          told.pulled += 1;
-          controller.enqueue(new Uint8Array(size).fill(told.pulled));
+          if (progress.pulled === count) return controller.close();
+          progress.pulled += 1;
+          controller.enqueue(new Uint8Array(size).fill(progress.pulled));
         },
         cancel() {
-          told.cancelled = true;
+          progress.cancelled = true;
         },
       },
       { highWaterMark: 0 },
     );
-    return { stream, told };
+    return { stream, progress };
   }
 
-  test("a small body that comes in pieces is stored whole", async () => {
+  test("a small body in several chunks is stored whole", async () => {
     const { first, again } = await twice(() => new Response(pieces(10, 100).stream));
     expect(first.bytes).toHaveLength(1_000);
     expect(Buffer.compare(again.bytes, first.bytes)).toBe(0);
@@ -196,15 +196,15 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect(runs).toBe(1);
   });
 
-  test("a stream without end is not held back, and is read no faster than it is asked for", async () => {
-    const { stream, told } = pieces(Infinity, 10);
+  test("an endless stream is sent at once, and read no faster than the client reads it", async () => {
+    const { stream, progress } = pieces(Infinity, 10);
     const fetch = serving(() => new Response(stream, { headers: { "content-type": "text/event-stream" } }));
     const response = await fetch(post());
-    expect(told.pulled).toBeLessThanOrEqual(1);
+    expect(progress.pulled).toBeLessThanOrEqual(1);
     const reader = response.body!.getReader();
     expect((await reader.read()).value).toHaveLength(10);
     await reader.cancel();
-    expect(told.cancelled).toBe(true);
+    expect(progress.cancelled).toBe(true);
   });
 
   test("with nothing stored of streams a duplicate runs again", async () => {
@@ -233,7 +233,7 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     return redlock;
   }
 
-  test("a response that the store refuses for its size is done once, and duplicates are told so", async () => {
+  test("a response that the store refuses for its size is handled once, and duplicates get 410", async () => {
     const key = freshKey();
     let runs = 0;
     const events: string[] = [];
@@ -262,7 +262,7 @@ describe.each(stands)("responses: %s", (_name, stand) => {
     expect(runs).toBe(1);
   });
 
-  test("the largest body that may be stored is stored, whatever is in it", async () => {
+  test("the largest body that may be stored is stored, with any bytes", async () => {
     for (const body of [text('"\n'.repeat(120_000)), new Uint8Array(240_000).fill(0xff)]) {
       const { first, again, runs } = await twice(() => new Response(body), {
         maxResponseBody: 240_000,

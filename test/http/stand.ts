@@ -72,7 +72,7 @@ export function delivery(
   return new Request("https://api.example/hook", { method: "POST", body, headers, ...init });
 }
 
-/** A handler that is under way until it is told its response; counts its runs. */
+/** A handler that runs until the test gives it a response; counts its runs. */
 export function slowHandler(): {
   readonly handler: Handler;
   readonly started: Gate;

@@ -35,7 +35,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     const events: HttpEvent[] = [];
     const { name, wait = 0 } = options;
     const provider = stripe({ secret, ...(name !== undefined && { name }) });
-    const onEvent = (told: HttpEvent) => events.push(told);
+    const onEvent = (event: HttpEvent) => events.push(event);
     const run = (request: Request, handler: () => Response | Promise<Response>) =>
       withIdempotency(request, handler, {
         redlock: client.redlock,
@@ -105,7 +105,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     expect(await run(during, second, "whsec_new", "second")).toEqual(["second", null]);
     expect(await run(reversed, second, "whsec_old", "twice")).toEqual(["second", "true"]);
     expect(await run(after, second, "whsec_new", "twice")).toEqual(["second", "true"]);
-    // One event for each request, whatever it took.
+    // One event for each request, however many runs it took.
     for (const { events } of [before, during, reversed, after]) {
       for (const { type } of events) expect(["executed", "replayed"]).toContain(type);
     }
@@ -152,7 +152,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     expect(await replay.text()).toBe("once");
   });
 
-  test("are told of by hooks that fail, synchronously and not", async () => {
+  test("are reported to hooks that fail, synchronously and not", async () => {
     const provider = stripe({ secret: ["whsec_new", "whsec_old"] });
     for (const onEvent of [
       () => Promise.reject(new Error("no")),
@@ -170,7 +170,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     }
   });
 
-  test("cost nothing more, but while they are rotated", async () => {
+  test("cost more only while they are rotated", async () => {
     const costOf = async (secret: string | string[]) => {
       const where = instance(secret);
       const id = freshKey();

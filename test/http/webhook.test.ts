@@ -88,7 +88,7 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
     expect(sent()).toEqual([]);
   });
 
-  test("duplicates during a run wait a while, are then told to come again, and never 2xx", async () => {
+  test("duplicates during a run wait, then get 503 with Retry-After, and never 2xx", async () => {
     const id = freshKey();
     const slow = slowHandler();
     const fetch = serving(slow.handler, { wait: 100, backoff: { min: 10, max: 30 } });
@@ -193,10 +193,10 @@ describe.each(everywhere)("webhooks: %s", (_title, stand, { open, count }) => {
   });
 
   test("lost: the winner's response, or 503 while there is none", async () => {
-    const told = { token: "tother", fingerprint: "-" };
-    const pending = () => pendingText({ ...told, startedAt: Date.now() });
+    const other = { token: "tother", fingerprint: "-" };
+    const pending = () => pendingText({ ...other, startedAt: Date.now() });
     const result = 't202{"x-theirs":"1"}\ntheirs';
-    const complete = () => completeText({ ...told, completedAt: Date.now(), result });
+    const complete = () => completeText({ ...other, completedAt: Date.now(), result });
     for (const [text, status] of [
       [pending, 503],
       [complete, 202],

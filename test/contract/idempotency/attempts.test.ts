@@ -63,19 +63,19 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
     return { outcome, end };
   }
 
-  /** The end of a lease, without the waiting. */
-  async function lapse(key: string): Promise<void> {
+  /** Ends a lease at once. */
+  async function expire(key: string): Promise<void> {
     const name = await recordName(key);
     await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["DEL", name])));
   }
 
-  /** A run that begins, and of which nothing is heard any more. `silent`: an endpoint that it never reached. */
+  /** A run that begins and never ends. `silent`: an endpoint that it did not reach. */
   async function crash(key: string, { silent }: { silent?: number } = {}): Promise<void> {
     const client = clientOf(store, { wait: 10_000, backoff });
     if (silent !== undefined) client.links[silent]!.fate = () => "refused";
     await begin(client, key);
     for (const link of client.links) link.fate = () => "lost";
-    await lapse(key);
+    await expire(key);
   }
 
   test("make the key dead once there are as many as allowed", async () => {
@@ -138,7 +138,7 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
     },
   );
 
-  test("are none of those that only contended", async () => {
+  test("are not those that only contended for the claim", async () => {
     const key = freshKey();
     const clients = Array.from({ length: 4 }, () => clientOf(store, { wait: 20_000, backoff }));
     let runs = 0;
@@ -154,7 +154,7 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
   test("are counted when their handler begins, not when it ends", async () => {
     const key = freshKey();
     const late = await begin(healthy, key);
-    const [, inspected] = await Promise.all([lapse(key), healthy.idempotency.inspect(key)]);
+    const [, inspected] = await Promise.all([expire(key), healthy.idempotency.inspect(key)]);
     expect(inspected.attempts).toBe(1);
     await crash(key);
     // Its place has been taken: what it takes back now must not be the other's.
@@ -168,11 +168,11 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
   test("are counted also where a result came too late", async () => {
     const key = freshKey();
     const late = await begin(healthy, key);
-    await lapse(key);
+    await expire(key);
     const other = await begin(healthy, key);
     late.end.open("too late");
     expect((await late.outcome).error).toBeInstanceOf(LeaseLostError);
-    await lapse(key);
+    await expire(key);
     const { error } = await outcomeOf(healthy.idempotency.run(key, { maxAttempts: 2 }, never));
     expect(error).toMatchObject({ code: "DEAD_KEY", attempts: 2 });
     other.end.open(new Error("over"));
@@ -223,7 +223,7 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
   });
 
   if (count === 3) {
-    test("keep it also at an endpoint that is late to write what is taken back", async () => {
+    test("keep it also at an endpoint that is late to write a count that is rolled back", async () => {
       const key = freshKey();
       await crash(key);
       const { idempotency, links } = clientOf(store);
@@ -282,7 +282,7 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
     expect((await healthy.idempotency.run(key, { maxAttempts: 2 }, () => 1)).status).toBe("executed");
   });
 
-  test("are not counted over what is no count", async () => {
+  test("are not counted where the stored value is no count", async () => {
     const key = freshKey();
     const name = await counterName(key);
     for (const text of ["7", "A1 t0 0", "A1 t0 x", "A1 t0 1 2"]) {

@@ -125,7 +125,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
       expect(await first).toEqual({ status: "executed", value: "undisturbed" });
     });
 
-    test("while its handler runs goes on: the signal only ends the waiting", async () => {
+    test("while its handler runs goes on: the signal ends only the waiting", async () => {
       const controller = new AbortController();
       const { idempotency } = clientOf(store);
       const outcome = await idempotency.run(freshKey(), { signal: controller.signal }, ({ signal }) => {
@@ -187,7 +187,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
       });
     });
 
-    test("tells the handler when the platform stops it, without a storm of renewals", async () => {
+    test("aborts the handler's signal at the deadline, without a storm of renewals", async () => {
       const { idempotency, links } = clientOf(store, { lease: 30_000 });
       const deadline = Date.now() + 600;
       let sent = 0;
@@ -206,10 +206,10 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
   });
 
   describe("with waitUntil", () => {
-    test.each(["function", "object"])("as a %s hands late requests over", async (form) => {
-      const handed: Promise<unknown>[] = [];
+    test.each(["function", "object"])("as a %s keeps late requests alive", async (form) => {
+      const background: Promise<unknown>[] = [];
       class Context {
-        readonly list = handed;
+        readonly list = background;
         waitUntil(promise: Promise<unknown>): void {
           // Unbound, `this` would be undefined here, as it is for a platform's context.
           this.list.push(promise);
@@ -229,18 +229,18 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
         return "done";
       });
       expect(outcome.status).toBe("executed");
-      expect(handed.length).toBeGreaterThan(0);
+      expect(background.length).toBeGreaterThan(0);
       held.open();
-      await Promise.all(handed);
+      await Promise.all(background);
       const records = await recordsOf(store, key);
       expect(new Set(records).size).toBe(1);
       expect(records[0]).toMatch(/^C1 /);
     });
 
     test("keeps on storing after the answer", async () => {
-      const handed: Promise<unknown>[] = [];
+      const background: Promise<unknown>[] = [];
       const { idempotency, links } = clientOf(store, {
-        waitUntil: (promise) => handed.push(promise),
+        waitUntil: (promise) => background.push(promise),
         backoff,
       });
       const key = freshKey();
@@ -250,13 +250,13 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
       });
       expect(outcome).toEqual({ status: "executed", value: "kept", unstored: "no-quorum" });
       for (const link of links) link.fate = () => "delivered";
-      await Promise.all(handed);
+      await Promise.all(background);
       for (const record of await recordsOf(store, key)) expect(record).toMatch(/^C1 .*"kept"$/);
     });
 
-    test("frees a failed key behind the caller's back", async () => {
-      const handed: Promise<unknown>[] = [];
-      const { idempotency, links } = clientOf(store, { waitUntil: (promise) => handed.push(promise) });
+    test("frees the key of a failed run in the background", async () => {
+      const background: Promise<unknown>[] = [];
+      const { idempotency, links } = clientOf(store, { waitUntil: (promise) => background.push(promise) });
       const key = freshKey();
       const held = gate();
       const { error } = await outcomeOf(
@@ -269,12 +269,12 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
       expect(error).toEqual(new Error("declined"));
       expect((await recordsOf(store, key)).every((text) => text?.startsWith("P1 "))).toBe(true);
       held.open();
-      await Promise.all(handed);
+      await Promise.all(background);
       expect(await recordsOf(store, key)).toEqual(nothing);
     });
   });
 
-  describe("by clocks that are wrong", () => {
+  describe("with wrong clocks", () => {
     const shifted = (ms: number): Runtime => ({ ...systemRuntime, now: () => systemRuntime.now() + ms });
 
     test.each([
@@ -304,8 +304,8 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
     });
   });
 
-  describe("tells", () => {
-    test("what happened to a key", async () => {
+  describe("reports", () => {
+    test("an event for every call", async () => {
       const events: IdempotencyEvent[] = [];
       const { idempotency, links } = clientOf(store, { onEvent: (event) => events.push(event) });
       const [key, failing, corrupt, silent] = [freshKey(), freshKey(), freshKey(), freshKey()];

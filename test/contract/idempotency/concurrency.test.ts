@@ -38,7 +38,7 @@ describe.each(storesOf([1, 2, 3]))("many runs of one key on $title", ({ open }) 
     expect(new Set(outcomes.map(({ value }) => value.by)).size).toBe(1);
   });
 
-  test("of 50 that do not wait one runs, and the others are told", async () => {
+  test("of 50 that do not wait one runs, and the others get InProgressError", async () => {
     const key = freshKey();
     const { idempotency } = clientOf(store, { timeout: 5_000, backoff });
     const others = gate();

@@ -65,17 +65,17 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
       expect((await healthy.idempotency.run(key, () => 1)).status).toBe("executed");
     });
 
-    test("a begin that failed is taken back before the caller hears of it, when nothing else keeps that alive", async () => {
+    test("a failed begin is rolled back before the call ends, when there is no waitUntil", async () => {
       const key = freshKey();
       const { idempotency, links } = clientOf(store);
-      let withdrawn = 0;
+      let rolledBack = 0;
       for (const link of links) {
-        // Executed, and then answered by a gateway in trouble; the withdrawal takes its time.
+        // Executed, but a failing gateway answers; the rollback is slow.
         link.fate = () => {
           link.fate = () => ({
             before: () => new Promise((resolve) => setImmediate(resolve)),
             after() {
-              withdrawn += 1;
+              rolledBack += 1;
             },
           });
           return { after: () => Promise.reject(new EndpointError(link.name, "http", "HTTP 502")) };
@@ -83,7 +83,7 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
       }
       const { error } = await outcomeOf(idempotency.run(key, () => expect.unreachable("nothing may run")));
       expect(error).toBeInstanceOf(QuorumError);
-      expect(withdrawn).toBeGreaterThanOrEqual(count);
+      expect(rolledBack).toBeGreaterThanOrEqual(count);
       expect(await recordsOf(store, key)).toEqual(new Array(count).fill(null));
     });
 
@@ -178,7 +178,7 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
       expect(outcome).toEqual({ status: "executed", value: "second try" });
     });
 
-    test("a begin that arrives after its withdrawal leaves nothing beyond its lease", async () => {
+    test("a begin that arrives after its rollback leaves nothing beyond its lease", async () => {
       const key = freshKey();
       const lease = 700;
       const { idempotency, links } = clientOf(store, { lease, timeout: 250 });
@@ -271,7 +271,7 @@ describe.concurrent.each(storesOf([2, 3]))(
       return client;
     }
 
-    test("is replayed, and written to the others for what is left of its retention", async () => {
+    test("is replayed, and written to the others for the rest of its retention", async () => {
       const key = freshKey();
       const record = await minority(key);
       const outcome = await patient().idempotency.run(key, () =>
@@ -322,7 +322,7 @@ describe.concurrent("a server that is killed while the handler runs", () => {
       expect(await client().run(key, never)).toEqual(replayed);
       await killed.start({ memory });
       expect(await client().run(key, never)).toEqual(replayed);
-      // Where it knows nothing of the run, whoever replays the result also writes it there.
+      // Where it knows nothing of the run, the call that replays the result also writes it there.
       const name = await recordName(key);
       const states = async () =>
         parseRecord(await killed.execute(["GET", name]))?.state ?? (await client().run(key, never)).status;
@@ -340,7 +340,7 @@ describe.concurrent("a server that is killed while the handler runs", () => {
       return "done";
     });
     expect(outcome).toEqual({ status: "executed", value: "done", unstored: "no-quorum" });
-    const down = await outcomeOf(client().run(key, () => expect.unreachable("nobody could tell")));
+    const down = await outcomeOf(client().run(key, () => expect.unreachable("the answers do not decide")));
     expect(down.error).toBeInstanceOf(QuorumError);
     await only.start();
     const name = await recordName(key);

@@ -31,7 +31,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, cou
   });
   afterAll(() => store.close());
 
-  /** A run of `key` that goes on until it is told its result. */
+  /** A run of `key` that goes on until the test gives it a result. */
   async function underWay(key: string, options: { fingerprint?: string } = {}) {
     const started = gate();
     const result = gate<unknown>();
@@ -49,8 +49,8 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, cou
     const value = { paid: true, lines: [1, "zwei", null], note: "Ünïcode\n\u0000 ≠ 💶" };
     let pending: (string | null)[] = [];
     let pendingTtls: number[] = [];
-    const outcome = await first.idempotency.run(key, async ({ key: told, token, signal, remaining }) => {
-      expect(told).toBe(key);
+    const outcome = await first.idempotency.run(key, async ({ key: given, token, signal, remaining }) => {
+      expect(given).toBe(key);
       expect(token).toMatch(/^[a-z][0-9a-f]{32}$/);
       expect(signal.aborted).toBe(false);
       expect(remaining()).toBeGreaterThan(0);
@@ -153,7 +153,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, cou
     expect(await second.idempotency.run(key, () => "paid")).toEqual({ status: "executed", value: "paid" });
   });
 
-  test("passes on what the handler throws, whatever that is", async () => {
+  test("rejects with anything that the handler throws", async () => {
     for (const thrown of [undefined, null, 0, "text", Object.freeze({ frozen: true })]) {
       const { error } = await outcomeOf(first.idempotency.run(freshKey(), () => Promise.reject(thrown)));
       expect(error).toBe(thrown);

@@ -15,7 +15,7 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
   });
   afterAll(() => store.close());
 
-  test("of runs and of requests never meet, whatever their scope", async () => {
+  test("of runs and of requests never meet, in any scope", async () => {
     for (const scope of [undefined, "tenant", "http", ["http"], ["http", "tenant"]] as const) {
       const key = freshKey();
       const { redlock, idempotency } = client;
@@ -29,7 +29,7 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
         expect(response.headers.get("idempotent-replayed")).toBe(replayed);
       }
       expect(await idempotency.run(key, { scope }, never)).toEqual({ status: "replayed", value: "run" });
-      // Operators tell them apart by their kind.
+      // Operators select one by its kind.
       expect((await idempotency.inspect(key, { scope, kind: "http" })).state).toBe("complete");
       expect(await idempotency.forget(key, { scope, kind: "http" })).toBe(true);
       expect(await (await answer()).text()).toBe("request");
@@ -57,7 +57,7 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
     expect((await idempotency.run(key, () => 1)).status).toBe("executed");
   });
 
-  test("where a list stands at a minority run, and are forgotten everywhere", async () => {
+  test("run where a minority has a list at the key, and are forgotten everywhere", async () => {
     if (count < 3) return;
     const key = freshKey();
     const name = await recordName(key);

@@ -64,7 +64,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
   afterAll(() => store.close());
 
   /** A run that has lost its lease while it was cut off, and reaches its endpoints again. */
-  async function lapsed(key: string): Promise<Running> {
+  async function expired(key: string): Promise<Running> {
     const client = clientOf(store, shortLease);
     const run = await begin(client, key);
     cutOff(client.links);
@@ -111,9 +111,9 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
     expect(left).toBeLessThan(Math.floor(count / 2) + 1);
   });
 
-  test("that lapsed untaken is completed nevertheless", async () => {
+  test("that expired is completed nevertheless when no other run has begun", async () => {
     const key = freshKey();
-    const run = await lapsed(key);
+    const run = await expired(key);
     expect(run.signal.reason).toBeInstanceOf(LeaseLostError);
     run.end.open("late but alone");
     expect(await run.outcome).toEqual({ value: { status: "executed", value: "late but alone" } });
@@ -123,7 +123,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
 
   test("that was taken over: a late result is refused while the other still runs", async () => {
     const key = freshKey();
-    const late = await lapsed(key);
+    const late = await expired(key);
     const other = await begin(clientOf(store), key);
     const record = await recordsOf(store, key);
     late.end.open("too late");
@@ -139,7 +139,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
 
   test("that was taken over: a late result is refused after the other completed", async () => {
     const key = freshKey();
-    const late = await lapsed(key);
+    const late = await expired(key);
     await clientOf(store).idempotency.run(key, () => "the other's");
     const record = await recordsOf(store, key);
     late.end.open("too late");
@@ -151,7 +151,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
     "that was taken over: a late failure frees nothing while the other %s",
     async (state) => {
       const key = freshKey();
-      const late = await lapsed(key);
+      const late = await expired(key);
       const other = await begin(clientOf(store), key);
       if (state === "has completed") {
         other.end.open("the other's");
@@ -201,7 +201,7 @@ describe.concurrent.each(storesOf([1, 3], [3]))("a lease on $title", ({ open, co
     }
     const sent = client.links.map((link) => link.sent.length);
     await until(() => run.signal.aborted);
-    // Not by the end of its time: it was told.
+    // The renewal noticed it, not the local clock.
     expect(String(run.signal.reason)).toMatch(/LeaseLostError: .*gone from a quorum/);
     const next = performance.now() + lease;
     await until(() => performance.now() > next);
@@ -277,7 +277,7 @@ describe.concurrent.each(storesOf([3]))(
       return { run, other, winner };
     }
 
-    test("a late result there is told to nobody while the other run is under way", async () => {
+    test("a late result there is returned to no caller while the other run is under way", async () => {
       const key = freshKey();
       const { run, other, winner } = await takenOver(key);
       const [nothing, ...pending] = await recordsOf(store, key);
@@ -295,7 +295,7 @@ describe.concurrent.each(storesOf([3]))(
       await until(async () => new Set(await recordsOf(store, key)).size === 1);
     });
 
-    test("a late result found there by the winner gives way to none of its own", async () => {
+    test("a late result that the winner finds there is replaced by the winner's", async () => {
       const key = freshKey();
       const { run, other } = await takenOver(key);
       other.end.open("the other's");

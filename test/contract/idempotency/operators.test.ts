@@ -33,7 +33,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
     return client;
   }
 
-  /** A run that goes on until it is told its result. */
+  /** A run that goes on until the test gives it a result. */
   async function underWay(key: string): Promise<{ run: Promise<unknown>; finish: Gate<unknown> }> {
     const { idempotency, links } = reaching(count);
     const started = gate();
@@ -57,7 +57,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
   }
 
   describe("who inspects a key", () => {
-    test("sees nothing where nothing is", async () => {
+    test("finds no record where there is none", async () => {
       const key = freshKey();
       const client = reaching(count);
       expect(await client.idempotency.inspect(key)).toEqual({
@@ -135,7 +135,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       }
     });
 
-    test("is told which endpoints did not answer", async () => {
+    test("learns which endpoints did not answer", async () => {
       const key = freshKey();
       await reaching(count).idempotency.run(key, () => 1);
       for (let reached = 0; reached < count; reached += 1) {
@@ -151,7 +151,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
     });
   });
 
-  describe("who makes forget a key", () => {
+  describe("who forgets a key", () => {
     test("lets it run again", async () => {
       const key = freshKey();
       const { idempotency } = reaching(count);
@@ -165,7 +165,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       expect(other).toEqual({ status: "replayed", value: "another scope's" });
     });
 
-    test("is told that there was nothing", async () => {
+    test("gets false when there was nothing", async () => {
       expect(await reaching(count).idempotency.forget(freshKey())).toBe(false);
     });
 
@@ -210,7 +210,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       }
     });
 
-    test("removes what is no record, too", async () => {
+    test("removes a value that is no record, too", async () => {
       const key = freshKey();
       const { idempotency } = reaching(count);
       for (const text of ["something else", ""]) {
@@ -220,7 +220,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       }
     });
 
-    test("is not told so while an endpoint may keep a copy that would be found again", async () => {
+    test("gets an error while an endpoint may keep a copy that would be found again", async () => {
       const key = freshKey();
       const { idempotency } = reaching(count);
       await idempotency.run(key, () => "kept");
@@ -234,7 +234,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       expect((await idempotency.run(key, () => "new")).value).toBe("new");
     });
 
-    test("is not told so when a copy comes back meanwhile", async () => {
+    test("gets an error when a copy comes back meanwhile", async () => {
       const key = freshKey();
       const { idempotency, links } = reaching(count);
       await idempotency.run(key, () => "stubborn");

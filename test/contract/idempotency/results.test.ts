@@ -21,7 +21,7 @@ import {
   storesOf,
 } from "../../support/stores.ts";
 
-// The effect of a run has happened when its handler has returned: whatever comes of the result, it happens once.
+// When the handler has returned, the effect has happened, and must not be repeated even where the result cannot be stored.
 
 const never = () => expect.unreachable("the effect has happened");
 const circular: Record<string, unknown> = {};
@@ -45,7 +45,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
   });
   afterAll(() => store.close());
 
-  /** A run whose result is not stored: what its caller and every later one is told, and what stands there. */
+  /** A run whose result is not stored: what its caller and every later caller gets, and the record. */
   async function expectUnstored(
     value: unknown,
     reason: "unserializable" | "too-large",
@@ -132,7 +132,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
     });
   });
 
-  test("what is larger than maxResult is not uploaded, and not run again", async () => {
+  test("a result larger than maxResult is not uploaded, and the handler does not run again", async () => {
     for (const value of ["x".repeat(1_000), "ü".repeat(500), '"'.repeat(300), ["x".repeat(2_000_000)]]) {
       const { sent } = await expectUnstored(value, "too-large", { maxResult: 1_000 });
       for (const command of sent) expect(JSON.stringify(command).length).toBeLessThan(4_000);
@@ -140,7 +140,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
     await expectUnstored("x".repeat(1_000_000), "too-large");
   });
 
-  test("what takes no more than maxResult is stored, as it stands in the request", async () => {
+  test("a result of at most maxResult bytes in the request is stored", async () => {
     const measured = clientOf(store, { maxResult: 4_000_000 });
     for (const value of ["", "ü\n\"'<\u2028".repeat(300), "x".repeat(3_900_000)]) {
       const key = freshKey();
@@ -195,7 +195,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
     },
   );
 
-  test("what too few endpoints refuse for its size is stored by the others", async () => {
+  test("a result that a minority refuses for its size is stored by the others", async () => {
     if (count < 3) return;
     const key = freshKey();
     const { idempotency, links } = clientOf(store);
@@ -237,7 +237,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
     expect((await recordsOf(store, key)).every((record) => record?.startsWith("N1 "))).toBe(true);
   });
 
-  test("a reason that a minority has is brought to a quorum before anybody is told", async () => {
+  test("a reason that a minority has is brought to a quorum before any caller gets it", async () => {
     if (count < 3) return;
     const key = freshKey();
     const { idempotency, links } = clientOf(store, { timeout: 500, lease: 500 });
@@ -247,13 +247,13 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
       return 1n;
     });
     expect(outcome).toEqual({ status: "executed", value: 1n, unstored: "no-quorum" });
-    const told = await outcomeOf(other.idempotency.run(key, { wait: 10_000 }, never));
-    expect(told.error).toBeInstanceOf(ResultUnavailableError);
+    const later = await outcomeOf(other.idempotency.run(key, { wait: 10_000 }, never));
+    expect(later.error).toBeInstanceOf(ResultUnavailableError);
     const marked = (await recordsOf(store, key)).filter((record) => record?.startsWith("N1 "));
     expect(marked.length).toBeGreaterThanOrEqual(2);
   });
 
-  test("a run under way is busy, whatever its result will be", async () => {
+  test("a run under way is busy, also when its result will not be stored", async () => {
     const key = freshKey();
     await other.idempotency.run<unknown>(key, async () => {
       const { error } = await outcomeOf(clientOf(store).idempotency.run(key, never));
@@ -305,7 +305,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, count, 
 });
 
 describe("the types of results", () => {
-  test("refuse what JSON does not give back, unless there is a codec", () => {
+  test("refuse results that JSON does not return as they were, unless there is a codec", () => {
     interface Payment {
       readonly id: number;
       readonly note?: string;

@@ -23,7 +23,7 @@ const pending = (fields: object = {}) => pendingText({ ...run, startedAt: 1, ...
 const complete = (fields: object = {}) => completeText({ ...run, completedAt: 2, result: "{}", ...fields });
 
 describe("records as text", () => {
-  test("read back as they were written, whatever the result", () => {
+  test("are parsed as they were written, with any result", () => {
     fc.assert(
       fc.property(token, time, fingerprint, fc.string({ unit: "binary" }), (token, at, print, result) => {
         const begun = { token, startedAt: at, fingerprint: print };
@@ -95,7 +95,7 @@ describe("records as text", () => {
 });
 
 describe("counts as text", () => {
-  test("read back as they were written", () => {
+  test("are parsed as they were written", () => {
     expect(countText({ token: run.token, count: 3 })).toBe(`A1 ${run.token} 3`);
     fc.assert(
       fc.property(token, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (token, count) => {
