@@ -82,7 +82,7 @@ export async function readKey(
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
       throw unexpectedReply();
     }
-    // -2: there is no key, which cannot be told from an empty text.
+    // -2: there is no key. The value is empty then, as it is for an empty text.
     return { outcome: "granted", text: remaining === -2 ? undefined : String(value), remaining, counted };
   });
   await round.done;

@@ -35,7 +35,7 @@ type Timing = Pick<RunRequest<unknown>, "settings" | "retention">;
 
 /**
  * The ttl of a claim, in ms, where the platform stops the code in `remainingMs`: until then, and one request's time to
- * complete. After that nobody is left to renew or free it, so it would only keep others away.
+ * complete. After that no process renews or frees it, so a longer one would only keep other runs away.
  */
 export function leaseWithin({ ttl, timeout }: Settings, remainingMs: number): number {
   return Math.max(1, Math.ceil(Math.min(ttl, remainingMs + timeout)));

@@ -36,7 +36,7 @@ interface DecidedRecord {
 type CallState<Value> =
   | Exclude<BeginState, { kind: "replay" | "corrupt" }>
   | CountState
-  /** `cause`: the codec's error, where there is one. */
+  /** `options`: the codec's error as the cause, where the codec failed. */
   | { readonly kind: "corrupt"; readonly options?: { readonly cause: unknown } }
   | ({ readonly kind: "replay"; readonly value: Value } & DecidedRecord)
   /** Complete, but without a result. */
@@ -95,11 +95,8 @@ class RunCall<Value> {
       if (pass.state.kind === "aborted") throw signal?.reason;
       const remainingWait = this.#remainingWait(pass.state);
       if (remainingWait > 0) {
-        await sleep(
-          settings.runtime,
-          Math.min(this.#nextPause(claim.round.elapsed()), remainingWait),
-          signal,
-        );
+        const pause = Math.min(this.#nextPause(claim.round.elapsed()), remainingWait);
+        await sleep(settings.runtime, pause, signal);
         continue;
       }
       // Nothing else keeps the rollbacks alive once the caller has its answer.
@@ -116,7 +113,7 @@ class RunCall<Value> {
     const startedAt = Math.floor(runtime.now());
     const own: Register = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
     const limit = this.#limit - this.#elapsed();
-    // The last round waits for every endpoint, so that it can tell a run under way from an outage.
+    // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = Math.min(wait, this.#limit) - this.#elapsed() <= timeout;
     const lease = leaseWithin(settings, limit);
     const round = runBeginRound({ ...settings, ttl: lease }, own, this.#cost, !isLast);
@@ -131,7 +128,7 @@ class RunCall<Value> {
 
   /** Decodes another run's result, and makes sure that a quorum has it. */
   async #replay(claim: Claim, state: ReplayState): Promise<CallState<Value>> {
-    // Before it is brought to further endpoints: a result that nobody can read must not spread.
+    // Decoded before it is written to further endpoints: an unreadable result must not spread.
     const decoded = this.#decode(state);
     if (decoded.kind === "corrupt") return decoded;
     // No caller gets it before a quorum has it: until then another run could store a different one.
