@@ -3,11 +3,13 @@ import { EndpointError } from "../../../src/errors.ts";
 import {
   type AcquireOptions,
   checkAcquire,
+  checkBackoff,
   checkResources,
   type LockOptions,
   mergeOptions,
   resolveSettings,
 } from "../../../src/lock/options.ts";
+import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { Redlock } from "../../../src/redlock.ts";
 import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
@@ -310,5 +312,27 @@ describe("Redlock", () => {
     expect(() => new Redlock({ endpoints })).toThrow(/host/);
     expect(() => new Redlock({ endpoints })).not.toThrow(/secret/);
     expect(() => new Redlock({ endpoints: [memoryEndpoint()], ttl: 1 })).toThrow(RangeError);
+  });
+});
+
+describe("checkBackoff", () => {
+  test.each([
+    [{ min: 0 }, RangeError, /backoff\.min.*0/],
+    [{ min: NaN }, RangeError, /backoff\.min.*NaN/],
+    [{ min: "5" }, TypeError, /backoff\.min.*"5"/],
+    [{ max: 0 }, RangeError, /backoff\.max.*0/],
+    [{ min: 50, max: 49 }, RangeError, /backoff\.max.*49/],
+    [100, TypeError, /backoff.*number/],
+    ["fast", TypeError, /backoff.*"fast"/],
+    [true, TypeError, /backoff.*boolean/],
+  ])("refuses %j", (backoff, type, message) => {
+    expect(() => checkBackoff(backoff as Backoff)).toThrow(type);
+    expect(() => checkBackoff(backoff as Backoff)).toThrow(message);
+  });
+
+  test("passes on what can be used", () => {
+    for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
+      expect(checkBackoff(backoff)).toBe(backoff);
+    }
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Backoff, checkBackoff, nextPause, pauses } from "../../../src/quorum/backoff.ts";
+import { checkBackoff } from "../../../src/lock/options.ts";
+import { type Backoff, nextPause, pauses } from "../../../src/quorum/backoff.ts";
 
 const seed = Date.now() % 2 ** 31;
 console.log(`backoff SEED=${seed}`);
@@ -110,27 +111,5 @@ describe("pauses", () => {
       }),
       { seed },
     );
-  });
-});
-
-describe("checkBackoff", () => {
-  test.each([
-    [{ min: 0 }, RangeError, /backoff\.min.*0/],
-    [{ min: NaN }, RangeError, /backoff\.min.*NaN/],
-    [{ min: "5" }, TypeError, /backoff\.min.*"5"/],
-    [{ max: 0 }, RangeError, /backoff\.max.*0/],
-    [{ min: 50, max: 49 }, RangeError, /backoff\.max.*49/],
-    [100, TypeError, /backoff.*number/],
-    ["fast", TypeError, /backoff.*"fast"/],
-    [true, TypeError, /backoff.*boolean/],
-  ])("refuses %j", (backoff, type, message) => {
-    expect(() => checkBackoff(backoff as Backoff)).toThrow(type);
-    expect(() => checkBackoff(backoff as Backoff)).toThrow(message);
-  });
-
-  test("passes on what can be used", () => {
-    for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
-      expect(checkBackoff(backoff)).toBe(backoff);
-    }
   });
 });

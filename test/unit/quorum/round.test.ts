@@ -4,86 +4,12 @@ import type { Call } from "../../../src/endpoints/call.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { runRound, unlessAborted } from "../../../src/quorum/round.ts";
-import { type Answer, quorumOf, type RoundResult, tally } from "../../../src/quorum/tally.ts";
+import { type Answer, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 
 const seed = Date.now() % 2 ** 31;
-console.log(`quorum SEED=${seed}`);
-
-describe("quorumOf", () => {
-  test.each([
-    [1, 1],
-    [2, 2],
-    [3, 2],
-    [4, 3],
-    [5, 3],
-    [6, 4],
-    [7, 4],
-  ])("of %i is %i", (count, quorum) => {
-    expect(quorumOf(count)).toBe(quorum);
-  });
-
-  test("any two quorums share an endpoint, and a smaller one would not do", () => {
-    for (let count = 1; count < 100; count += 1) {
-      expect(2 * quorumOf(count)).toBeGreaterThan(count);
-      expect(2 * (quorumOf(count) - 1)).toBeLessThanOrEqual(count);
-    }
-  });
-});
-
-describe("tally", () => {
-  /** What all answers together mean, from the definition. */
-  function meaning(granted: number, refused: number, count: number): RoundResult {
-    if (granted > count / 2) return "granted";
-    // Even if every endpoint that failed had granted, there would have been no quorum.
-    return count - refused <= count / 2 ? "refused" : "unavailable";
-  }
-
-  /** Every verdict that the pending answers can still lead to. */
-  function possible(granted: number, refused: number, pending: number, count: number): Set<RoundResult> {
-    const verdicts = new Set<RoundResult>();
-    for (let more = 0; more <= pending; more += 1) {
-      for (let less = 0; more + less <= pending; less += 1) {
-        verdicts.add(meaning(granted + more, refused + less, count));
-      }
-    }
-    return verdicts;
-  }
-
-  test.each([1, 2, 3, 4, 5, 6, 7])("of %i settles exactly when nothing else can come of it", (count) => {
-    let cases = 0;
-    for (let granted = 0; granted <= count; granted += 1) {
-      for (let refused = 0; granted + refused <= count; refused += 1) {
-        for (let pending = 0; granted + refused + pending <= count; pending += 1) {
-          const open = possible(granted, refused, pending, count);
-          const expected = open.size === 1 ? [...open][0] : undefined;
-          expect(tally(granted, refused, pending, count), `${granted} ${refused} ${pending}`).toBe(expected);
-          cases += 1;
-        }
-      }
-    }
-    expect(cases).toBe(((count + 1) * (count + 2) * (count + 3)) / 6);
-  });
-
-  test("never contradicts itself, in whatever order answers come", () => {
-    const answer = fc.constantFrom("granted", "refused", "error");
-    fc.assert(
-      fc.property(fc.array(answer, { minLength: 1, maxLength: 9 }), (answers) => {
-        const count = answers.length;
-        const said = new Set<RoundResult>();
-        const of = (kind: string, until: number) => answers.slice(0, until).filter((a) => a === kind).length;
-        for (let arrived = 0; arrived <= count; arrived += 1) {
-          const verdict = tally(of("granted", arrived), of("refused", arrived), count - arrived, count);
-          expect(said.size === 0 || verdict !== undefined).toBe(true);
-          if (verdict) said.add(verdict);
-        }
-        expect(said.size).toBe(1);
-      }),
-      { seed, numRuns: 2_000 },
-    );
-  });
-});
+console.log(`round SEED=${seed}`);
 
 /** Endpoints whose answers the test gives. */
 function rig(count: number, { cutsShort = false, latency = new Map<string, number>(), timeout = 100 } = {}) {
