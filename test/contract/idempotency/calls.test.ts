@@ -144,7 +144,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
         idempotency.run(key, { deadline: Date.now() - 1 }, () => expect.unreachable("too late")),
       );
       expect(error).toBeInstanceOf(RangeError);
-      expect(String(error)).toContain("deadline is over");
+      expect(String(error)).toContain("deadline has passed");
       expect(await recordsOf(store, key)).toEqual(nothing);
     });
 

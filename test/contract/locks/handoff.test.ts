@@ -119,7 +119,7 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     const lock = await redlock.acquire(resource);
     const json = await handoff(lock);
     expect(() => resume(one.client().redlock, json)).toThrow(RangeError);
-    expect(() => resume(one.client().redlock, json)).toThrow(/the endpoints that the lock was taken on/);
+    expect(() => resume(one.client().redlock, json)).toThrow(/the endpoints that acquired the lock/);
     const released: Lock = resume(redlock, json);
     await released.release();
     expect(await rejection(handoff(released))).toBeInstanceOf(LockLostError);
