@@ -28,8 +28,13 @@ export function imports() {
     );
 }
 
-/** Import arrows between parts, each once: by part, the parts that it imports. */
+/**
+ * Import arrows between parts, each once: by part, the parts that it imports.
+ *
+ * @returns {Map<string, Set<string>>}
+ */
 export function arrows(list = imports()) {
+  /** @type {Map<string, Set<string>>} */
   const byPart = new Map();
   for (const { from, to } of list) {
     const [one, other] = [partOf(from), partOf(to)];
@@ -39,11 +44,16 @@ export function arrows(list = imports()) {
   return byPart;
 }
 
-/** The parts in layers, lowest first: each imports lower ones only. `undefined`: there is a circle. */
+/**
+ * The parts in layers, lowest first: each imports lower ones only. `undefined`: there is a circle.
+ *
+ * @returns {string[][] | undefined}
+ */
 export function layers(byPart = arrows()) {
   const open = new Map(byPart);
   for (const targets of byPart.values())
     for (const part of targets) if (!open.has(part)) open.set(part, new Set());
+  /** @type {string[][]} */
   const found = [];
   while (open.size > 0) {
     const free = [...open].filter(([, targets]) => [...targets].every((part) => !open.has(part)));
@@ -60,5 +70,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     console.log(`${part.padEnd(16)} → ${[...targets].sort().join(", ")}`);
   }
   const count = [...byPart.values()].reduce((sum, { size }) => sum + size, 0);
-  console.log(`\n${count} arrows in ${layers(byPart)?.length ?? "no"} layers${layers(byPart) ? "" : ": a circle"}`);
+  console.log(
+    `\n${count} arrows in ${layers(byPart)?.length ?? "no"} layers${layers(byPart) ? "" : ": a circle"}`,
+  );
 }
