@@ -194,7 +194,7 @@ describe("defaults and overrides", () => {
     }
   });
 
-  test("fromEnv takes numbered variables, plain ones and Vercel's, in this order", async () => {
+  test("endpointsFromEnv takes numbered variables, plain ones and Vercel's, in this order", async () => {
     const servers = await Promise.all([1, 2, 3].map(() => startRawServer(() => result("OK"))));
     const [first, second, third] = servers.map(({ url }) => url);
     const arrived = () => servers.map(({ requests }) => requests.map(({ headers }) => headers.authorization));
