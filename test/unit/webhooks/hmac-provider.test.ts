@@ -40,12 +40,12 @@ describe("hmacProvider", () => {
     expect(await reason({}, {})).toBe("missing-header");
   });
 
-  it("leaves the tags of the secrets out where that is asked for", async () => {
+  it("leaves out the tags of the secrets with tagSecrets: false", async () => {
     const verified = await verify({ tagSecrets: false }, { "acme-signature": sign(body) });
     expect(verified).toEqual({ id: sha256(body), idSigned: true });
   });
 
-  it("takes secrets as text and as bytes", async () => {
+  it("accepts secrets as text and as bytes", async () => {
     const key = Uint8Array.of(0, 255, 7);
     for (const secret of [key, ["another", key]]) {
       await expect(verify({ secret }, { "acme-signature": sign(body, key) })).resolves.toBeDefined();
@@ -60,7 +60,7 @@ describe("hmacProvider", () => {
     expect(await reason(options, { "acme-signature": `v9:${sign(body)}` })).toBe("malformed-header");
   });
 
-  it("covers what the signed text names, in its order", async () => {
+  it("checks the parts of the signed text in its order", async () => {
     const headers = { "acme-id": "evt-7", "acme-time": String(seconds) };
     const signed = sign(`v1:${seconds}:evt-7:${body}`);
     const options = { ...timed, id: { header: "acme-id" }, signedText: "v1:{time}:{id}:{body}" };
@@ -80,7 +80,7 @@ describe("hmacProvider", () => {
     }
   });
 
-  it("says that an id is not signed where the signed text does not name it", async () => {
+  it("reports an id as not signed if the signed text does not contain it", async () => {
     const headers = { "acme-id": "evt-7", "acme-signature": sign(body) };
     const verified = await verify({ id: { header: "acme-id" } }, headers);
     expect(verified).toMatchObject({ id: "evt-7", idSigned: false });
