@@ -96,18 +96,18 @@ function readHeaders(scheme: HmacScheme, request: Request): Claims {
 function readSignatures(
   { name, header, form, separator, timeEntry: timePrefix }: HmacScheme,
   request: Request,
-): { readonly signatures: readonly Uint8Array[]; readonly timeEntry?: string } {
+): { readonly signatures: readonly Uint8Array[]; readonly timeEntry?: string | undefined } {
   if (separator === undefined) return { signatures: requireSignature(name, request, header, form) };
   const entries = requireHeader(name, request, header).split(separator);
   const signatures = signaturesOf(entries, form);
-  if (entries.length > maxSignatures || signatures.length === 0) {
-    throw malformed(name, header, `is not 1 to ${maxSignatures} entries with a signature ${form.prefix}`);
-  }
-  if (timePrefix === undefined) return { signatures };
-  const [time, ...others] = entries.filter((entry) => entry.startsWith(timePrefix));
+  const times = entries.filter((entry) => timePrefix !== undefined && entry.startsWith(timePrefix));
   // Of two times, one could be the signed one and the other the one that is checked.
-  if (time === undefined || others.length > 0) throw malformed(name, header, `is not one ${timePrefix}`);
-  return { signatures, timeEntry: time.slice(timePrefix.length) };
+  const oneTime = timePrefix === undefined || times.length === 1;
+  if (entries.length > maxSignatures || signatures.length === 0 || !oneTime) {
+    const time = timePrefix === undefined ? "" : `one ${timePrefix} and `;
+    throw malformed(name, header, `is not ${time}1 or more ${form.prefix}, at most ${maxSignatures} entries`);
+  }
+  return { signatures, timeEntry: times[0]?.slice(timePrefix?.length) };
 }
 
 function readId({ name, signedText }: HmacScheme, request: Request, headers: readonly string[]): string {
