@@ -1,7 +1,7 @@
 import { checkNames } from "../check.ts";
-import { hmacProvider } from "./hmac-provider.ts";
 import { idFromBody, requireForms } from "./option.ts";
 import type { WebhookProvider } from "./provider.ts";
+import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /** Options of {@link github}. */
 export interface GitHubOptions {
@@ -38,7 +38,7 @@ const optionNames: Readonly<Record<keyof GitHubOptions, 1>> = { secret: 1, id: 1
  */
 export function github(options: GitHubOptions): WebhookProvider {
   checkNames("github", options, optionNames);
-  return hmacProvider({
+  return uncheckedHmacProvider({
     name: options.name ?? "github",
     tagSecrets: options.name === undefined,
     secret: requireForms("secret", options.secret),

@@ -1,8 +1,6 @@
 import { checkNames, checkType } from "../check.ts";
-import { decodeBase64, decodeHex } from "./decode.ts";
 import { listOf, requireForm, requireForms } from "./option.ts";
-import type { SignatureForm } from "./signature.ts";
-import { parseSignedText, type SignedText } from "./signed-text.ts";
+import { checkSignedText, parseSignedText } from "./signed-text.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
 
 /** Where a sender puts the time of signing. */
@@ -57,8 +55,9 @@ export interface HmacProviderOptions extends ToleranceOptions {
   readonly separator?: string | undefined;
   /**
    * What the signature covers, e.g. `{id}.{time}.{body}`. It ends with `{body}`; `{id}` and `{time}` may each occur
-   * once, and must if the signature covers them. The character behind `{id}` ends the id: ids that contain it are
-   * refused, or a captured delivery could be split at another place. Default `{body}`.
+   * once, and must if the signature covers them. The character behind `{id}` ends the id, so the sender must never use
+   * it in an id: an id that contains it is refused, or a captured delivery could be split at another place. Default
+   * `{body}`.
    */
   readonly signedText?: string | undefined;
   /**
@@ -81,8 +80,7 @@ export interface HmacProviderOptions extends ToleranceOptions {
   readonly scope?: ((request: Request) => readonly string[]) | undefined;
 }
 
-/** The names of all options. */
-export const hmacOptionNames: Readonly<Record<keyof HmacProviderOptions, 1>> = {
+const optionNames: Readonly<Record<keyof HmacProviderOptions, 1>> = {
   name: 1,
   secret: 1,
   tagSecrets: 1,
@@ -99,102 +97,75 @@ export const hmacOptionNames: Readonly<Record<keyof HmacProviderOptions, 1>> = {
   now: 1,
 };
 
-/**
- * The secrets, at least one, none of them empty.
- *
- * @throws {TypeError} without repeating any part of a secret
- */
-export function requireSecrets(secret: HmacProviderOptions["secret"]): readonly (string | Uint8Array)[] {
-  return listOf(secret).map((one) => {
-    if ((typeof one === "string" || one instanceof Uint8Array) && one.length > 0) return one;
-    throw new TypeError("secret must be a string or a Uint8Array that is not empty (is the variable set?)");
-  });
-}
-
-/** How a sender signs, with every default filled in. */
-export interface HmacScheme {
-  readonly name: string;
-  readonly header: string;
-  readonly form: SignatureForm;
-  readonly separator: string | undefined;
-  readonly signedText: SignedText;
-  readonly timeHeader: string | undefined;
-  readonly timeEntry: string | undefined;
-  readonly timeField: string | undefined;
-  readonly idHeaders: readonly string[] | undefined;
-  readonly idField: string | undefined;
-  readonly deliveryIdHeaders: readonly string[];
-  readonly scope: HmacProviderOptions["scope"];
-}
-
 const headerForm = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /**
- * Checks the options and fills in the defaults.
+ * Checks all options but `tolerance` and `now`, which are checked with the tolerance.
  *
- * @throws {TypeError} an option does not have its form, or options contradict each other
+ * @throws {TypeError} an option is unknown, missing or not of its form, or options contradict each other
  */
-export function resolveScheme(name: string, options: HmacProviderOptions): HmacScheme {
-  const { encoding = "hex", prefix = "", signedText = "{body}", deliveryId, scope } = options;
-  const time: Partial<Record<"header" | "entry" | "field", string>> = options.time ?? {};
-  const id: { header?: string | readonly string[]; field?: string } = options.id ?? {};
-  if (options.time !== undefined) checkPlace("time", time, { header: 1, entry: 1, field: 1 });
-  if (options.id !== undefined) checkPlace("id", id, { header: 1, field: 1 });
+export function checkHmacOptions(options: HmacProviderOptions): void {
+  checkNames("hmacProvider", options, optionNames);
+  const { tagSecrets = true, encoding = "hex", prefix = "", signedText = "{body}", separator } = options;
+  requireForm("name", options.name);
+  for (const secret of listOf(options.secret)) checkSecret(secret);
+  checkType("tagSecrets", tagSecrets, "boolean");
+  requireForm("header", options.header, headerForm);
   requireForm("encoding", encoding, /^(hex|base64)$/);
-  const scheme: HmacScheme = {
-    name,
-    header: requireForm("header", options.header, headerForm),
-    form: {
-      prefix: checkType("prefix", prefix, "string"),
-      decode: encoding === "hex" ? decodeHex : decodeBase64,
-      length: 32,
-    },
-    separator: ifGiven(options.separator, (text) => requireForm("separator", text)),
-    signedText: parseSignedText(signedText),
-    timeHeader: ifGiven(time.header, (header) => requireForm("time.header", header, headerForm)),
-    timeEntry: ifGiven(time.entry, (entry) => requireForm("time.entry", entry)),
-    timeField: ifGiven(time.field, (field) => requireForm("time.field", field)),
-    idHeaders: ifGiven(id.header, (headers) => requireForms("id.header", headers, headerForm)),
-    idField: ifGiven(id.field, (field) => requireForm("id.field", field)),
-    deliveryIdHeaders: deliveryId === undefined ? [] : requireForms("deliveryId", deliveryId, headerForm),
-    scope: ifGiven(scope, (read) => checkType("scope", read, "function")),
-  };
-  checkCombination(scheme, options);
-  return scheme;
+  checkType("prefix", prefix, "string");
+  if (separator !== undefined) requireForm("separator", separator);
+  checkSignedText(signedText);
+  checkPlace("time", options.time, { header: headerForm, entry: /./s, field: /./s });
+  checkPlace("id", options.id, { header: headerForm, field: /./s });
+  if (options.deliveryId !== undefined) requireForms("deliveryId", options.deliveryId, headerForm);
+  if (options.scope !== undefined) checkType("scope", options.scope, "function");
+  checkCombination(options);
+}
+
+/** The message does not repeat any part of the secret. */
+function checkSecret(secret: unknown): void {
+  if ((typeof secret === "string" || secret instanceof Uint8Array) && secret.length > 0) return;
+  throw new TypeError("secret must be a string or a Uint8Array that is not empty (is the variable set?)");
+}
+
+/**
+ * Refuses a place that is not of exactly one kind, as `{ header: "acme-time" }` is.
+ *
+ * @param forms what the names of places may be, by kind; an id may have several headers
+ */
+function checkPlace(
+  option: string,
+  place: HmacTime | HmacId | undefined,
+  forms: Readonly<Record<string, RegExp>>,
+): void {
+  if (place === undefined) return;
+  checkNames(option, checkType(option, place, "object"), forms);
+  const given = Object.entries(place).filter(([, value]) => value !== undefined);
+  if (given.length !== 1) throw new TypeError(`${option} must have one of ${Object.keys(forms).join(", ")}`);
+  for (const [kind, name] of given) {
+    const several = option === "id" && kind === "header";
+    (several ? requireForms : requireForm)(`${option}.${kind}`, name, forms[kind]);
+  }
 }
 
 /** Refuses options that contradict each other. Ignored, each would leave a user less protected than they believe. */
-function checkCombination(scheme: HmacScheme, { time, tolerance, now }: HmacProviderOptions): void {
-  const { signedText, timeHeader, timeEntry, idHeaders, separator } = scheme;
-  const timeInHeaders = timeHeader !== undefined || timeEntry !== undefined;
-  if (timeInHeaders && !signedText.coversTime) {
+function checkCombination(options: HmacProviderOptions): void {
+  const { signedText = "{body}", time, id, separator, tolerance, now } = options;
+  const { coversId, coversTime } = parseSignedText(signedText);
+  const timeInHeaders = time !== undefined && !("field" in time);
+  if (timeInHeaders && !coversTime) {
     throw new TypeError("signedText must contain {time}: a time that is not signed protects from nothing");
   }
-  if (signedText.coversTime && !timeInHeaders) {
+  if (coversTime && !timeInHeaders) {
     throw new TypeError("signedText contains {time}: time must name a header or an entry");
   }
-  if (signedText.coversId && idHeaders === undefined) {
+  if (coversId && !(id !== undefined && "header" in id)) {
     throw new TypeError("signedText contains {id}: id must name a header");
   }
-  if (timeEntry !== undefined && separator === undefined) {
+  if (timeInHeaders && "entry" in time && separator === undefined) {
     throw new TypeError("time.entry needs separator: the signature's header must have entries");
   }
   if (time === undefined && (tolerance !== undefined || now !== undefined)) {
     throw new TypeError("tolerance and now need time: without it deliveries of any age are accepted");
   }
-}
-
-/** Refuses a place that is not of exactly one kind, as `{ header: "acme-time" }` is. */
-function checkPlace(option: string, place: object, kinds: Readonly<Record<string, 1>>): void {
-  checkNames(option, checkType(option, place, "object"), kinds);
-  if (Object.values(place).filter((value) => value !== undefined).length !== 1) {
-    throw new TypeError(`${option} must have one of ${Object.keys(kinds).join(", ")}`);
-  }
-}
-
-function ifGiven<Value, Checked>(
-  value: Value | undefined,
-  check: (value: Value) => Checked,
-): Checked | undefined {
-  return value === undefined ? undefined : check(value);
 }

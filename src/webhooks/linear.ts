@@ -1,8 +1,8 @@
 import { checkNames } from "../check.ts";
-import { hmacProvider } from "./hmac-provider.ts";
 import { generated, idFromBody, requireForms } from "./option.ts";
 import type { WebhookProvider } from "./provider.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
+import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /** Options of {@link linear}; `tolerance` is 60 000 (one minute) by default. */
 export interface LinearOptions extends ToleranceOptions {
@@ -44,7 +44,7 @@ const optionNames: Readonly<Record<keyof LinearOptions, 1>> = {
 export function linear(options: LinearOptions): WebhookProvider {
   checkNames("linear", options, optionNames);
   const { name, tolerance = 60_000, now } = options;
-  return hmacProvider({
+  return uncheckedHmacProvider({
     name: name ?? "linear",
     tagSecrets: name === undefined,
     secret: requireForms("secret", options.secret, generated),

@@ -1,8 +1,8 @@
 import { checkNames } from "../check.ts";
 import { malformed, requireId } from "./header.ts";
-import { hmacProvider } from "./hmac-provider.ts";
 import { generated, idFromBody, requireForms } from "./option.ts";
 import type { WebhookProvider } from "./provider.ts";
+import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /** Options of {@link shopify}. */
 export interface ShopifyOptions {
@@ -67,7 +67,7 @@ export function shopify(options: ShopifyOptions): WebhookProvider {
     return fromBody ? [topic] : [shop, topic];
   }
 
-  return hmacProvider({
+  return uncheckedHmacProvider({
     name,
     tagSecrets: options.name === undefined,
     secret,

@@ -1,8 +1,8 @@
 import { checkNames } from "../check.ts";
-import { hmacProvider } from "./hmac-provider.ts";
 import { generated, requireForms } from "./option.ts";
 import type { WebhookProvider } from "./provider.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
+import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /** Options of {@link slack}; `tolerance` is 300 000 (5 minutes) by default. */
 export interface SlackOptions extends ToleranceOptions {
@@ -33,7 +33,7 @@ const optionNames: Readonly<Record<keyof SlackOptions, 1>> = { secret: 1, tolera
  */
 export function slack(options: SlackOptions): WebhookProvider {
   checkNames("slack", options, optionNames);
-  return hmacProvider({
+  return uncheckedHmacProvider({
     name: options.name ?? "slack",
     tagSecrets: options.name === undefined,
     secret: requireForms("secret", options.secret, generated),

@@ -1,8 +1,8 @@
 import { checkNames } from "../check.ts";
-import { hmacProvider } from "./hmac-provider.ts";
 import { requireForms } from "./option.ts";
 import type { WebhookProvider } from "./provider.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
+import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /** Options of {@link stripe}; `tolerance` is 300 000 (5 minutes) by default. */
 export interface StripeOptions extends ToleranceOptions {
@@ -35,7 +35,7 @@ const optionNames: Readonly<Record<keyof StripeOptions, 1>> = { secret: 1, toler
  */
 export function stripe(options: StripeOptions): WebhookProvider {
   checkNames("stripe", options, optionNames);
-  return hmacProvider({
+  return uncheckedHmacProvider({
     name: options.name ?? "stripe",
     tagSecrets: options.name === undefined,
     secret: requireForms("secret", options.secret, /^whsec_\S+$/),

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   type HmacProviderOptions,
@@ -7,6 +8,7 @@ import {
   secretTag,
   WebhookVerificationError,
 } from "../../../src/webhooks/index.ts";
+import { seeded } from "../../robustness/fuzz/seeded.ts";
 
 const seconds = 1_763_714_567;
 const at = seconds * 1_000;
@@ -79,6 +81,42 @@ describe("hmacProvider", () => {
       expect(await reason(options, headers)).toBe("malformed-header");
     }
   });
+
+  it.each(["{id}.{time}.{body}", "{time}:{id}::{body}"])(
+    "accepts what was signed by %s, split in no other way",
+    async (signedText) => {
+      const options = { ...timed, id: { header: "acme-id" }, signedText };
+      // The sender never puts the character behind the id into an id.
+      const ids = fc.string({ unit: fc.constantFrom(..."a1"), minLength: 1, maxLength: 16 });
+      const rests = fc.string({ unit: fc.constantFrom(..."a.:1"), maxLength: 16 });
+      const digits = String(seconds);
+      let accepted = 0;
+      await fc.assert(
+        fc.asyncProperty(ids, rests, async (id, rest) => {
+          // The body begins as another time and body would.
+          const signed = { id, time: digits, body: `${digits}.${digits}:${rest}` };
+          const fill = (values: typeof signed) =>
+            signedText.replace(/\{(id|time|body)\}/g, (_, name: keyof typeof signed) => values[name]);
+          const text = fill(signed);
+          const signature = sign(text);
+          for (let from = 0; from <= text.length; from += 1) {
+            for (let to = from; to <= text.length; to += 1) {
+              const other = { id: text.slice(from, to), time: digits, body: "" };
+              other.body = text.slice(fill(other).length);
+              if (fill(other) !== text) continue;
+              const headers = { "acme-id": other.id, "acme-time": digits, "acme-signature": signature };
+              const verified = await verify(options, headers, other.body).catch(() => undefined);
+              if (verified === undefined) continue;
+              accepted += 1;
+              expect(verified.id).toBe(id);
+            }
+          }
+        }),
+        seeded(60),
+      );
+      expect(accepted).toBeGreaterThan(0);
+    },
+  );
 
   it("reports an id as not signed if the signed text does not contain it", async () => {
     const headers = { "acme-id": "evt-7", "acme-signature": sign(body) };
