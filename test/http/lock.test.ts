@@ -2,7 +2,8 @@ import { type Context, Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idempotent, type LockRouteOptions, lock } from "../../src/hono/index.ts";
 import type { Lock } from "../../src/index.ts";
-import { freshKey, outcomeOf } from "../support/settled.ts";
+import { freshKey } from "../support/fresh-key.ts";
+import { outcomeOf } from "../support/outcomes.ts";
 import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
 import { post, problemIn, slowHandler, stores } from "./stand.ts";
 

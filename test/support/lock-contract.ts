@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { isRedlockError, type Lock, LockHeldError, LockLostError } from "../../src/index.ts";
 import type { Local } from "./local-endpoints.ts";
 import { newResource } from "./local-endpoints.ts";
-import { rejection, settled, until } from "./until.ts";
+import { isSettled, rejection } from "./outcomes.ts";
+import { until } from "./until.ts";
 
 /** What every set of endpoints has to keep: taking, giving back, several resources, owners, operators. */
 export function lockContract(open: () => Promise<Local>): void {
@@ -64,7 +65,7 @@ export function lockContract(open: () => Promise<Local>): void {
       const first = await redlock.acquire(resource);
       const second = redlock.acquire(resource, { wait: 60_000 });
       await until(() => events.some(({ type }) => type === "contended"), "contention");
-      expect(await settled(second)).toBe(false);
+      expect(await isSettled(second)).toBe(false);
       await first.release();
       expect((await second).remaining()).toBeGreaterThan(0);
     });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LockLostError, type RedlockEvent } from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
-import { rejection, until } from "./until.ts";
+import { rejection } from "./outcomes.ts";
+import { until } from "./until.ts";
 
 /** What every set of endpoints has to keep: extension, loss, `using`, bounds on the time held, events. */
 export function lockLifetimeContract(open: () => Promise<Local>): void {

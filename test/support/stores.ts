@@ -7,7 +7,7 @@ import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "./link.ts";
 import { redisServer } from "./redis-servers.ts";
-import { until } from "./settled.ts";
+import { until } from "./until.ts";
 
 // Sets of endpoints for contract tests: the embedded engine in this process, and real redis-servers over HTTP.
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Dialect, QuorumError, Redlock, type Runtime, systemRuntime } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { type RedisCluster, startRedisCluster } from "../../support/redis-cluster.ts";
 import { redisServer } from "../../support/redis-servers.ts";
-import { rejection } from "../../support/until.ts";
 
 describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
   let cluster: RedisCluster;

@@ -9,9 +9,9 @@ import {
   Redlock,
   type RedlockEvent,
 } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { type RawReply, type RawServer, result, startRawServer } from "../../support/raw-server.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
-import { rejection } from "../../support/until.ts";
 
 const json = (body: unknown, status = 200): RawReply => ({ status, body: JSON.stringify(body) });
 const page = "<!DOCTYPE html><html><body><h1>OK</h1></body></html>";

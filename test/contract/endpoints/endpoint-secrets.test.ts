@@ -8,6 +8,7 @@ import {
   upstashEndpoint,
 } from "../../../src/index.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import {
   type RawReply,
   type RawRequest,
@@ -16,7 +17,6 @@ import {
   startRawServer,
 } from "../../support/raw-server.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
-import { rejection } from "../../support/until.ts";
 
 const restToken = "rest-token-0123456789abcdef";
 const owners = ["plain-owner-token", 'odd "owner" {ü} \\ token', "[ERR] owner, token's"];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AcquireOptions, type Lock, Redlock, type RedlockOptions } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";
-import { rejection } from "../../support/until.ts";
 
 describe("wrong arguments", () => {
   let server: RawServer;
