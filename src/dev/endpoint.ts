@@ -1,12 +1,12 @@
 import type { Reply } from "../testing/engine.ts";
 import { Faults } from "../testing/faults.ts";
-import { accessOf } from "./authorize.ts";
 import { plainReply } from "./backend.ts";
 import { CommandLog, type LoggedCommand } from "./command-log.ts";
-import { type Answer, withFaults } from "./fault-server.ts";
-import { answerFaults } from "./faults-api.ts";
-import { declaredSize, upstashHandler } from "./handler.ts";
-import { type Listener, listen } from "./listen.ts";
+import { accessOf } from "./http/authorize.ts";
+import { answerFaults } from "./http/faults-api.ts";
+import { declaredSize, upstashHandler } from "./http/handler.ts";
+import { type Answer, withFaults } from "./http/inject-faults.ts";
+import { type Listener, listen } from "./http/listen.ts";
 import type { Memory, Store } from "./store.ts";
 
 const maxBody = 10 * 1024 * 1024;

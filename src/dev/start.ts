@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { LoggedCommand } from "./command-log.ts";
 import { DevEndpoint } from "./endpoint.ts";
-import { findRedisServer } from "./redis/redis-process.ts";
+import { findRedisServer } from "./redis/process.ts";
 import { embeddedStore, externalStore, type Store, spawnedStore } from "./store.ts";
 
 /** How {@link startEndpoints} is told what to start. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Engine } from "../testing/engine.ts";
 import type { Backend } from "./backend.ts";
 import { EmbeddedBackend } from "./embedded-backend.ts";
-import { RedisBackend } from "./redis/redis-backend.ts";
-import { forget, startRedis } from "./redis/redis-process.ts";
+import { RedisBackend } from "./redis/backend.ts";
+import { forget, startRedis } from "./redis/process.ts";
 
 /** What an endpoint remembers across a restart: all that it acknowledged, or nothing. */
 export type Memory = "kept" | "lost";

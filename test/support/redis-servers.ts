@@ -1,5 +1,5 @@
 import process from "node:process";
-import { findRedisServer } from "../../src/dev/redis/redis-process.ts";
+import { findRedisServer } from "../../src/dev/redis/process.ts";
 
 /** The path of `redis-server`; undefined, said loudly, where it is missing. In CI it must not be missing. */
 export const redisServer: string | undefined = await findRedisServer();

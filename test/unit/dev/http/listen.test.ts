@@ -10,7 +10,7 @@ const program = `
 import net from "node:net";
 import { once } from "node:events";
 import { load } from ${JSON.stringify(pathToFileURL("scripts/load.mjs").href)};
-const { listen } = await load("src/dev/listen.ts");
+const { listen } = await load("src/dev/http/listen.ts");
 const listener = await listen(
   async (request, address, closing) => (closing.aborted ? "reset" : new Response("too early")),
   { host: "127.0.0.1", port: 0, keepBody: 100 },

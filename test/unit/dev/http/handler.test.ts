@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Argument, Backend, Outcome } from "../../../src/dev/index.ts";
-import { upstashHandler } from "../../../src/dev/index.ts";
-import { StatusReply } from "../../../src/dev/redis/resp.ts";
-import { until } from "../../support/until.ts";
+import type { Argument, Backend, Outcome } from "../../../../src/dev/index.ts";
+import { upstashHandler } from "../../../../src/dev/index.ts";
+import { StatusReply } from "../../../../src/dev/redis/resp.ts";
+import { until } from "../../../support/until.ts";
 
 const done: Outcome = { reply: new StatusReply("OK"), billed: 1 };
 

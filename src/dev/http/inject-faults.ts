@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FaultPlan } from "../testing/faults.ts";
+import type { FaultPlan } from "../../testing/faults.ts";
 
 /** What goes back to a client: a response, a broken connection, or nothing for as long as it cares to wait. */
 export type Answer = Response | "reset" | "silence";

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
-import { commandName, withFaults } from "../../../src/dev/fault-server.ts";
-import type { FaultPlan } from "../../../src/testing/faults.ts";
+import { commandName, withFaults } from "../../../../src/dev/http/inject-faults.ts";
+import type { FaultPlan } from "../../../../src/testing/faults.ts";
 
 const none: FaultPlan = {
   down: false,

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { ReplyError } from "../testing/engine.ts";
-import { type Argument, nameOf, textOf } from "./argument.ts";
-import type { WireReply } from "./redis/resp.ts";
+import { ReplyError } from "../../testing/engine.ts";
+import { type Argument, nameOf, textOf } from "../argument.ts";
+import type { WireReply } from "./resp.ts";
 import { prefixOf } from "./script-prefix.ts";
 
 /**

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Answer } from "./fault-server.ts";
+import type { Answer } from "./inject-faults.ts";
 
 /** A port that is being listened on. */
 export interface Listener {

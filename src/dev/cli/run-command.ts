@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { type DevCommand, help, parseCommandLine, UsageError } from "./cli-options.ts";
-import type { LoggedCommand } from "./command-log.ts";
-import { isLoopback } from "./faults-api.ts";
-import { type DevEndpoints, startEndpoints } from "./start.ts";
+import type { LoggedCommand } from "../command-log.ts";
+import { isLoopback } from "../http/faults-api.ts";
+import { type DevEndpoints, startEndpoints } from "../start.ts";
+import { type DevCommand, help, parseCommandLine, UsageError } from "./options.ts";
 
 /** Where a run of the command writes, and what ends it. */
 export interface Surroundings {

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RedisConnection } from "./redis-connection.ts";
+import { RedisConnection } from "./connection.ts";
 import { StatusReply } from "./resp.ts";
 
 /**

@@ -31,7 +31,7 @@ const lockedKeys = [
  *
  * A missing key is equal to nothing: IFEQ leaves it missing, IFNE creates it. Where the condition does not hold, SET
  * is sent nevertheless, under one that cannot hold either: Redis then checks the other options and writes nothing.
- * Every command beyond one is followed by COMMAND COUNT, by which redis-backend.ts knows that it is not billed.
+ * Every command beyond one is followed by COMMAND COUNT, by which backend.ts knows that it is not billed.
  */
 const conditions = [
   "local function text(value) return type(value)=='number' and string.format('%.17g',value) or value end",

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { type Argument, argumentOf } from "./argument.ts";
+import { type Argument, argumentOf } from "../argument.ts";
 
 /** A request that is refused before anything is run: `message` goes out as `{"error": message}`. */
 export class RequestError extends Error {

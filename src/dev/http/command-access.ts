@@ -1,4 +1,4 @@
-import { type Argument, nameOf, textOf } from "./argument.ts";
+import { type Argument, nameOf, textOf } from "../argument.ts";
 
 // What Upstash's REST API does not offer: a request has no connection to keep a state on, cannot wait, and
 // has no business with the server's administration.

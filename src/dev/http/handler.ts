@@ -1,13 +1,13 @@
 import { Buffer } from "node:buffer";
 import { performance } from "node:perf_hooks";
 import { type Context, Hono } from "hono";
-import { ReplyError } from "../testing/engine.ts";
-import { type Argument, textOf } from "./argument.ts";
+import { ReplyError } from "../../testing/engine.ts";
+import { type Argument, textOf } from "../argument.ts";
+import { type Backend, BackendGoneError, type Outcome } from "../backend.ts";
+import type { CommandLog } from "../command-log.ts";
+import { encodeReply, StatusReply, type WireReply } from "../redis/resp.ts";
 import { accessOf } from "./authorize.ts";
-import { type Backend, BackendGoneError, type Outcome } from "./backend.ts";
 import { isReading, refusal } from "./command-access.ts";
-import type { CommandLog } from "./command-log.ts";
-import { encodeReply, StatusReply, type WireReply } from "./redis/resp.ts";
 import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
 
 /** What {@link upstashHandler} needs. */

@@ -7,8 +7,8 @@ import {
   RespParser,
   StatusReply,
   type WireReply,
-} from "../../../src/dev/redis/resp.ts";
-import { ReplyError } from "../../../src/testing/engine.ts";
+} from "../../../../src/dev/redis/resp.ts";
+import { ReplyError } from "../../../../src/testing/engine.ts";
 
 const line = fc.string().map((text) => text.replace(/[\r\n]/g, " "));
 const { reply } = fc.letrec<{ reply: WireReply }>((tie) => ({

@@ -1,9 +1,9 @@
 import { ReplyError } from "../../testing/engine.ts";
 import type { Argument } from "../argument.ts";
 import { type Backend, BackendGoneError, type Outcome } from "../backend.ts";
-import { type Translation, UpstashEmulation } from "../upstash-emulation.ts";
-import { RedisConnection } from "./redis-connection.ts";
+import { RedisConnection } from "./connection.ts";
 import type { WireReply } from "./resp.ts";
+import { type Translation, UpstashEmulation } from "./upstash-emulation.ts";
 
 interface Session {
   readonly connection: RedisConnection;

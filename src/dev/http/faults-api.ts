@@ -1,4 +1,4 @@
-import type { FaultRule, Faults } from "../testing/faults.ts";
+import type { FaultRule, Faults } from "../../testing/faults.ts";
 import { accessOf } from "./authorize.ts";
 
 /**

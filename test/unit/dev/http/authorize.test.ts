@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { accessOf } from "../../../src/dev/authorize.ts";
+import { accessOf } from "../../../../src/dev/http/authorize.ts";
 
 const tokens = { token: "full", readOnlyToken: "reader" };
 const ask = (path: string, authorization?: string) =>

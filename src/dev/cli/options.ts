@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import type { FaultRule } from "../testing/faults.ts";
-import type { StartOptions } from "./start.ts";
+import type { FaultRule } from "../../testing/faults.ts";
+import type { StartOptions } from "../start.ts";
 
 /** What `redlock-edge dev` was told. */
 export interface DevCommand {

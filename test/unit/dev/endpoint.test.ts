@@ -1,17 +1,11 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import {
   type DevEndpoint,
   type DevEndpoints,
   type StartOptions,
   startEndpoints,
 } from "../../../src/dev/index.ts";
-import { RedisConnection } from "../../../src/dev/redis/redis-connection.ts";
+import { RedisConnection } from "../../../src/dev/redis/connection.ts";
 import { engines, redisServer } from "../../support/redis-servers.ts";
 
 let started: DevEndpoints[] = [];
@@ -277,57 +271,5 @@ describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () 
     const said = JSON.stringify(await send(first, ["PING"]));
     expect(said).toMatch(/cannot be reached/);
     expect(said).not.toContain("secret-password");
-  });
-});
-
-describe.runIf(redisServer !== undefined)("a start that fails half-way", () => {
-  test("leaves no server and no file behind", async () => {
-    const scratch = await mkdtemp(join(tmpdir(), "redlock-edge-scratch-"));
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
-    const { port } = taken.address() as AddressInfo;
-    vi.stubEnv("TMPDIR", scratch);
-    try {
-      await expect(startEndpoints({ count: 2, engine: "redis", port: port - 1 })).rejects.toThrow(
-        /EADDRINUSE/,
-      );
-      expect(await readdir(scratch)).toEqual([]);
-      // The shell that guards a server names its directory.
-      const { stdout } = await promisify(execFile)("ps", ["-eo", "args"]);
-      expect(stdout).not.toContain(scratch);
-    } finally {
-      vi.unstubAllEnvs();
-      await new Promise((resolve) => taken.close(resolve));
-      await rm(scratch, { recursive: true });
-    }
-  });
-});
-
-describe("startEndpoints refuses", () => {
-  test.each([
-    [{ count: 0 }, RangeError, "0"],
-    [{ count: 1.5 }, RangeError, "1.5"],
-    [{ port: 70_000 }, RangeError, "70000"],
-    [{ engine: "dragonfly" as "auto" }, TypeError, "dragonfly"],
-    [{ token: "" }, TypeError, "token"],
-    [{ readOnlyToken: 'quote"' }, TypeError, "readOnlyToken"],
-    [{ redis: ["http://localhost"] }, TypeError, "redis://"],
-    [{ redis: ["redis://localhost"], count: 2 }, RangeError, "2"],
-    [{ redis: ["redis://localhost"], engine: "embedded" }, TypeError, "embedded"],
-  ] as const)("%j", async (options, type, value) => {
-    const failure = await startEndpoints(options).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(type);
-    expect((failure as Error).message).toContain(value);
-  });
-
-  test("a port that is taken, and leaves nothing running", async () => {
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
-    const { port } = taken.address() as AddressInfo;
-    await expect(startEndpoints({ count: 1, engine: "embedded", port })).rejects.toThrow(/EADDRINUSE/);
-    await new Promise((resolve) => taken.close(resolve));
-    // The port is free for the next.
-    const { first } = await start({ count: 1, engine: "embedded", port });
-    expect(first.url).toBe(`http://127.0.0.1:${port}`);
   });
 });
