@@ -2,18 +2,18 @@ import { parseArgs } from "node:util";
 import type { FaultRule } from "../../testing/faults.ts";
 import type { StartOptions } from "../start.ts";
 
-/** What `redlock-edge dev` was told. */
+/** The options of `redlock-edge dev`. */
 export interface DevCommand {
   readonly start: StartOptions;
-  /** A file that gets the variables as `KEY="value"` lines, e.g. `.dev.vars` for wrangler. */
+  /** A file to write the variables into, as `KEY="value"` lines; for example `.dev.vars` for wrangler. */
   readonly envFile: string | undefined;
-  /** Faults to begin with, by endpoint: 1, 2, … */
+  /** Faults to start with. Endpoints count from 1. */
   readonly faults: readonly { readonly endpoint: number; readonly rule: FaultRule }[];
   /** Whether every command is printed. */
   readonly log: boolean;
 }
 
-/** A command line that cannot be understood. Its message is one line. */
+/** A command line that is not valid. The message is one line. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -74,7 +74,11 @@ const options = {
   version: { type: "boolean", short: "v" },
 } as const;
 
-/** Understands a command line, or throws {@link UsageError}. Values are checked where they are used. */
+/**
+ * Parses a command line. Ranges of values are checked where they are used.
+ *
+ * @throws UsageError when it is not valid
+ */
 export function parseCommandLine(args: readonly string[]): DevCommand | "help" | "version" {
   const { values, positionals } = parse(args);
   if (values.help) return "help";
@@ -84,53 +88,65 @@ export function parseCommandLine(args: readonly string[]): DevCommand | "help" |
   if (command !== "dev")
     throw new UsageError(`unknown command '${command}', there is only: redlock-edge dev`);
   if (rest.length > 0) throw new UsageError(`unexpected argument '${rest[0]}'`);
-  const engine = values.engine;
+  return {
+    start: startOptions(values),
+    envFile: values["env-file"],
+    faults: startingFaults(values),
+    log: values.log ?? false,
+  };
+}
+
+type Values = ReturnType<typeof parse>["values"];
+
+function startOptions(values: Values): StartOptions {
+  const { count, engine, redis, host, port, token, faults } = values;
   if (engine !== undefined && engine !== "auto" && engine !== "redis" && engine !== "embedded") {
     throw new UsageError(`--engine is auto, redis or embedded, not '${engine}'`);
   }
-  const start: StartOptions = {
-    ...(values.count !== undefined && { count: integer("--count", values.count) }),
+  const luaTimeLimit = values["lua-time-limit"];
+  return {
+    ...(count !== undefined && { count: integer("--count", count) }),
     ...(engine !== undefined && { engine }),
-    ...(values.redis && { redis: values.redis }),
-    ...(values.host !== undefined && { host: values.host }),
-    ...(values.port !== undefined && { port: integer("--port", values.port) }),
-    ...(values.token !== undefined && { token: values.token }),
-    ...(values["lua-time-limit"] !== undefined && {
-      luaTimeLimit: integer("--lua-time-limit", values["lua-time-limit"]),
-    }),
-    ...(values.faults && { faultsApi: true }),
+    ...(redis && { redis }),
+    ...(host !== undefined && { host }),
+    ...(port !== undefined && { port: integer("--port", port) }),
+    ...(token !== undefined && { token }),
+    ...(luaTimeLimit !== undefined && { luaTimeLimit: integer("--lua-time-limit", luaTimeLimit) }),
+    ...(faults && { faultsApi: true }),
   };
-  const faults = [
-    ...shares.flatMap((fault) =>
-      (values[fault] ?? []).map((value) => {
-        const { endpoint, detail } = target(fault, value);
-        const probability = detail === undefined ? 1 : number(`--${fault}`, detail);
-        return { endpoint, rule: { fault, probability } };
-      }),
-    ),
-    ...delays.flatMap((fault) =>
-      (values[fault] ?? []).map((value) => {
-        const { endpoint, detail } = target(fault, value);
-        return { endpoint, rule: { fault, ms: duration(`--${fault}`, detail) } };
-      }),
-    ),
-    ...(values.status ?? []).map((value) => {
-      const { endpoint, detail = "500" } = target("status", value);
-      return { endpoint, rule: { fault: "status" as const, status: integer("--status", detail) } };
+}
+
+function startingFaults(values: Values): DevCommand["faults"] {
+  const withProbability = shares.flatMap((fault) =>
+    (values[fault] ?? []).map((value) => {
+      const { endpoint, detail } = target(fault, value);
+      const probability = detail === undefined ? 1 : number(`--${fault}`, detail);
+      return { endpoint, rule: { fault, probability } };
     }),
-  ];
-  return { start, envFile: values["env-file"], faults, log: values.log ?? false };
+  );
+  const withDuration = delays.flatMap((fault) =>
+    (values[fault] ?? []).map((value) => {
+      const { endpoint, detail } = target(fault, value);
+      return { endpoint, rule: { fault, ms: duration(`--${fault}`, detail) } };
+    }),
+  );
+  const withStatus = (values.status ?? []).map((value) => {
+    const { endpoint, detail = "500" } = target("status", value);
+    return { endpoint, rule: { fault: "status" as const, status: integer("--status", detail) } };
+  });
+  return [...withProbability, ...withDuration, ...withStatus];
 }
 
 function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Node explains at length; the first sentence says it.
+    // Node adds a long explanation; its first sentence is enough.
     throw new UsageError((error as Error).message.split(/\.\s|\n/)[0]!.replace(/\.$/, ""));
   }
 }
 
+/** Splits `<endpoint>[=<detail>]`. */
 function target(option: string, value: string): { endpoint: number; detail: string | undefined } {
   const [first = "", detail] = value.split("=", 2);
   return { endpoint: integer(`--${option}`, first), detail };
