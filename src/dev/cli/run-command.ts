@@ -4,27 +4,32 @@ import { isLoopback } from "../http/faults-api.ts";
 import { type DevEndpoints, startEndpoints } from "../start.ts";
 import { type DevCommand, help, parseCommandLine, UsageError } from "./options.ts";
 
-/** Where a run of the command writes, and what ends it. */
-export interface Surroundings {
+/** The environment of a run of the command. */
+export interface CommandEnvironment {
+  /** Prints a line to standard output. */
   out(line: string): void;
+  /** Prints a line to standard error. */
   warn(line: string): void;
-  /** Aborts when the command should stop its endpoints and end. */
+  /** Aborts when the command should stop its endpoints and exit. */
   readonly stop: AbortSignal;
   /** The package's version. */
   version(): Promise<string>;
 }
 
 /**
- * The `redlock-edge` command. Resolves with the exit code: 0, 1 when the endpoints could not be started, 2 for
- * a command line that it does not understand.
+ * The `redlock-edge` command. Resolves with the exit code: 0 after it was stopped, 1 when the endpoints could not be
+ * started or a file not be written, 2 for a command line that is not valid.
  */
-export async function runCommand(args: readonly string[], surroundings: Surroundings): Promise<0 | 1 | 2> {
-  const { out, warn } = surroundings;
+export async function runCommand(
+  args: readonly string[],
+  environment: CommandEnvironment,
+): Promise<0 | 1 | 2> {
+  const { out, warn } = environment;
   try {
     const command = parseCommandLine(args);
     if (command === "help") out(help.trimEnd());
-    else if (command === "version") out(await surroundings.version());
-    else await runEndpoints(command, surroundings);
+    else if (command === "version") out(await environment.version());
+    else await runEndpoints(command, environment);
     return 0;
   } catch (error) {
     warn(`redlock-edge: ${(error as Error).message}`);
@@ -34,7 +39,7 @@ export async function runCommand(args: readonly string[], surroundings: Surround
   }
 }
 
-async function runEndpoints(command: DevCommand, { out, warn, stop }: Surroundings): Promise<void> {
+async function runEndpoints(command: DevCommand, { out, warn, stop }: CommandEnvironment): Promise<void> {
   const onLog = (entry: LoggedCommand & { endpoint: string }) => out(logLine(entry));
   const local = await startEndpoints({ ...command.start, ...(command.log && { onLog }) });
   try {
@@ -50,7 +55,7 @@ async function runEndpoints(command: DevCommand, { out, warn, stop }: Surroundin
     const { host } = command.start;
     if (host !== undefined && !isLoopback(host)) {
       warn(
-        `redlock-edge: ${host} is not loopback: whoever reaches this machine and has the token can connect`,
+        `redlock-edge: ${host} is not loopback: everyone who reaches this machine and has the token can connect`,
       );
     }
     await aborted(stop);
@@ -59,7 +64,7 @@ async function runEndpoints(command: DevCommand, { out, warn, stop }: Surroundin
   }
 }
 
-// As comments, so that everything up to the log can be pasted into a shell.
+// Shell comments, so that all output up to the log can be pasted into a shell.
 function announcement({ engine, endpoints }: DevEndpoints): string[] {
   const behind = engine === "redis" ? "Redis" : "the embedded engine";
   return [
@@ -89,7 +94,7 @@ function logLine({
   return printable(error ? `${line} -> ${error}` : line);
 }
 
-/** Text as one line of a terminal: what could move the cursor, set colours or hide something becomes an escape. */
+/** Text as one line for a terminal: characters that could move the cursor, set colours or hide text are escaped. */
 function printable(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
@@ -101,7 +106,7 @@ function shorten(word: string): string {
   return word.length > 60 ? `${word.slice(0, 57)}...` : word;
 }
 
-/** Sets the variables in the file and leaves its other lines as they are. */
+/** Sets the variables in a file and keeps its other lines. */
 async function writeVariables(
   path: string,
   variables: readonly (readonly [string, string])[],
@@ -111,7 +116,7 @@ async function writeVariables(
     .split("\n")
     .filter((line) => line !== "" && !names.has(line.split("=")[0]!.trim()));
   const lines = [...kept, ...variables.map(([name, value]) => `${name}="${value}"`)];
-  // It holds tokens: nobody else's to read.
+  // The file has tokens, so only its owner may read it.
   await writeFile(path, `${lines.join("\n")}\n`, { mode: 0o600 });
 }
 

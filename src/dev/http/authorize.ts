@@ -2,18 +2,18 @@ import { createHash, timingSafeEqual } from "node:crypto";
 
 /** The tokens of an endpoint. */
 export interface Tokens {
-  /** May do everything. */
+  /** Allows every command. */
   readonly token: string;
-  /** May only read. Default: there is none. */
+  /** Allows only reading commands. Default: none. */
   readonly readOnlyToken?: string | undefined;
 }
 
-/** What a request may do. */
+/** The commands that a request may run: all, or only reading ones. */
 export type Access = "full" | "read-only";
 
 /**
- * What the token of a request allows: of the query (`?_token=`) if it has one, else of the `Authorization` header.
- * Undefined: nothing. Only the head of the request is looked at.
+ * What the token of a request allows; undefined without a valid token. The token of the query (`?_token=`) takes
+ * precedence over the `Authorization` header. The body is not read.
  *
  * @example
  * accessOf(new Request(url, { headers: { authorization: "Bearer secret" } }), { token: "secret" }); // "full"
@@ -32,7 +32,7 @@ function bearer(header: string | null): string | undefined {
   return header?.replace(/^bearer\s+/i, "").trim();
 }
 
-/** In a time that tells nothing: the digests are of one length, and every byte of them is compared. */
+/** Compares in constant time: digests have one length, and all their bytes are compared. */
 function isSameSecret(given: string | undefined, secret: string | undefined): boolean {
   const same = timingSafeEqual(digest(given ?? ""), digest(secret ?? ""));
   return same && given !== undefined && secret !== undefined;

@@ -1,7 +1,7 @@
 import { type Argument, nameOf, textOf } from "../argument.ts";
 
-// What Upstash's REST API does not offer: a request has no connection to keep a state on, cannot wait, and
-// has no business with the server's administration.
+// Commands that Upstash's REST API does not offer: they block, change the state of a connection, or administer the
+// server.
 const unavailable = new Set(
   [
     "BLPOP BRPOP BLMOVE BLMPOP BRPOPLPUSH BZPOPMIN BZPOPMAX BZMPOP WAIT WAITAOF",
@@ -13,7 +13,7 @@ const unavailable = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-// What a read-only token may do. KEYS and SCAN read, too, but Upstash holds them back.
+// Commands that a read-only token allows. KEYS and SCAN read as well, but Upstash refuses them.
 const reading = new Set(
   [
     "PING ECHO TIME DBSIZE EXISTS TYPE TTL PTTL EXPIRETIME PEXPIRETIME RANDOMKEY TOUCH OBJECT DUMP",
@@ -28,24 +28,24 @@ const reading = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** Whether the command, by its name, changes nothing. */
+/** Whether a command only reads, by its name. */
 export function isReading(command: readonly Argument[]): boolean {
   return reading.has(nameOf(command));
 }
 
-/** The error that Upstash would answer without running the command; undefined when it may run. */
+/** The error with which Upstash refuses a command without running it; undefined if it may run. */
 export function refusal(command: readonly Argument[], readOnly: boolean): string | undefined {
   const name = nameOf(command);
-  // All requests share one connection, so one that waits would hold up every other.
-  const waits = (name === "XREAD" || name === "XREADGROUP") && blocks(command);
-  if (unavailable.has(name) || waits) return `ERR Command is not available: '${textOf(command[0]!)}'`;
+  // All requests share one connection: a blocking command would delay every other one.
+  const isBlocking = (name === "XREAD" || name === "XREADGROUP") && hasBlockOption(command);
+  if (unavailable.has(name) || isBlocking) return `ERR Command is not available: '${textOf(command[0]!)}'`;
   if (readOnly && !reading.has(name)) {
     return `NOPERM this user has no permissions to run the '${name.toLowerCase()}' command or its subcommand`;
   }
   return undefined;
 }
 
-function blocks(command: readonly Argument[]): boolean {
+function hasBlockOption(command: readonly Argument[]): boolean {
   const words = command.map((argument) => textOf(argument).toUpperCase());
   const streams = words.indexOf("STREAMS");
   return words.slice(1, streams < 0 ? undefined : streams).includes("BLOCK");

@@ -2,9 +2,9 @@ import type { FaultRule, Faults } from "../../testing/faults.ts";
 import { accessOf } from "./authorize.ts";
 
 /**
- * `/_faults` over HTTP: GET lists the rules, POST adds one (or a JSON array of them), DELETE clears them. Each
- * answers with the list that is active then. Only from loopback, and only with the endpoint's full token, so
- * that a page in a browser cannot reach it.
+ * Answers `/_faults`: GET lists the fault rules, POST adds one rule or a JSON array of them, DELETE removes all. Each
+ * answers with the rules that are active afterwards. Allowed from loopback only (403), and only with the endpoint's
+ * full token (401), so that no web page in a browser can set faults.
  */
 export async function answerFaults(
   request: Request,
@@ -36,7 +36,7 @@ export async function answerFaults(
   }
 }
 
-/** Whether an address, of a peer or to bind to, is this machine's own. */
+/** Whether an address is a loopback address: a peer's, or one to listen on. */
 export function isLoopback(address: string): boolean {
   return /^(?:::ffff:)?127\.|^(?:\[?::1\]?|localhost)$/i.test(address);
 }

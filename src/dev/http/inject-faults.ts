@@ -2,37 +2,42 @@ import { Buffer } from "node:buffer";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FaultPlan } from "../../testing/faults.ts";
 
-/** What goes back to a client: a response, a broken connection, or nothing for as long as it cares to wait. */
+/** The answer to a request: a response, a broken connection (`"reset"`), or none at all (`"silence"`). */
 export type Answer = Response | "reset" | "silence";
 
-/** How long a reordered request waits for another one to overtake it, in ms. */
+/** How long a reordered request waits at most for the next one to overtake it, in ms. */
 const reorderLimit = 1000;
 
 /**
- * Stands before a handler and makes requests go wrong as planned. `plan` is asked once per request, with the
- * command's name; a pipeline or transaction goes by the name of its first command. `signal` in a call ends all
- * waiting, as the crash of a server does: what has not been run by then never is.
+ * Wraps a handler so that requests fail as planned. `plan` is called once per request with the name of its command; a
+ * pipeline or transaction has the name of its first command. Aborting the `signal` of a call ends its delays, as the
+ * crash of a server does: a request that has not been executed by then never is, and its connection is reset.
+ *
+ * @example
+ * const answer = withFaults(handle, (command) => faults.plan(command));
+ * const reply = await answer(request, closing.signal); // a Response, "reset" or "silence"
  */
 export function withFaults(
   handle: (request: Request) => Promise<Response>,
   plan: (command: string) => FaultPlan,
 ): (request: Request, signal: AbortSignal) => Promise<Answer> {
+  /** Resume the requests that wait for the next one to overtake them. */
   let overtaken: (() => void)[] = [];
 
   async function execute(request: () => Request, times: number): Promise<Response> {
-    const held = overtaken;
+    const waiting = overtaken;
     overtaken = [];
     try {
       let response = await handle(request());
       for (let time = 1; time < times; time++) response = await handle(request());
       return response;
     } finally {
-      for (const release of held) release();
+      for (const resume of waiting) resume();
     }
   }
 
-  /** Resolves when the next request has been run, after a second at the latest. */
-  async function beOvertaken(signal: AbortSignal): Promise<void> {
+  /** Resolves when the next request has been executed, or after {@link reorderLimit}. */
+  async function waitForNext(signal: AbortSignal): Promise<void> {
     const timer = new AbortController();
     const next = new Promise<void>((resolve) => overtaken.push(resolve));
     const limit = wait(reorderLimit, AbortSignal.any([signal, timer.signal]));
@@ -49,7 +54,7 @@ export function withFaults(
     if (faults.dropRequest) return lost;
     await wait(faults.delay, signal);
     if (faults.status !== undefined) return failure(faults.status, faults.html);
-    if (faults.reorder) await beOvertaken(signal);
+    if (faults.reorder) await waitForNext(signal);
     if (signal.aborted) return "reset";
     const response = await execute(again, faults.duplicate ? 2 : 1);
     if (faults.dropReply) return lost;
@@ -58,7 +63,7 @@ export function withFaults(
   };
 }
 
-/** The name of the command that a request carries, in capitals; empty when it carries none. */
+/** The name of the command in a request, in upper case; empty if it has none. */
 export function commandName(path: string, body: Buffer): string {
   const [, first = ""] = path.split("/");
   if (first !== "" && first !== "pipeline" && first !== "multi-exec") return first.toUpperCase();
@@ -67,7 +72,7 @@ export function commandName(path: string, body: Buffer): string {
     while (Array.isArray(value)) value = value[0];
     return typeof value === "string" ? value.toUpperCase() : "";
   } catch {
-    // Not JSON: the handler will say so, a fault without a command still applies.
+    // Not JSON. The handler answers with an error; faults without a command still apply.
     return "";
   }
 }
@@ -80,7 +85,7 @@ function copyOf(request: Request, body: Buffer): Request {
 
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
-  // Being aborted ends the wait like its time does; the caller looks at the signal.
+  // An abort ends the wait without an error; the caller checks the signal.
   await Promise.allSettled([sleep(ms, undefined, { signal })]);
 }
 
@@ -91,7 +96,7 @@ const reasons: Record<number, string> = {
 };
 
 function failure(status: number, html: boolean): Response {
-  // The one status that may be asked for and has no body.
+  // A 304 must not have a body.
   if (status === 304) return new Response(null, { status });
   if (!html) return Response.json({ error: reasons[status] ?? "ERR injected fault" }, { status });
   const page = `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${status}</h1></body></html>\n`;

@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
 import { type Argument, argumentOf } from "../argument.ts";
 
-/** A request that is refused before anything is run: `message` goes out as `{"error": message}`. */
+/** A request that is refused before any command is run. Its message is the response: `{"error": message}`. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
-  /** The HTTP status. */
+  /** The HTTP status of the response. */
   readonly status: 400 | 401 | 405 | 413 | 501;
 
   constructor(status: RequestError["status"], message: string) {
@@ -13,12 +13,12 @@ export class RequestError extends Error {
   }
 }
 
-/** The command in the body of `POST /`: a JSON array. Throws `RequestError` 400. */
+/** The command in the body of `POST /`, a JSON array. Throws `RequestError` 400 for anything else. */
 export function decodeCommand(body: Buffer): string[] {
   return commandOf(parse(body), "the body");
 }
 
-/** The commands in the body of `/pipeline` and `/multi-exec`: a JSON array of arrays. Throws `RequestError` 400. */
+/** The commands in the body of `/pipeline` and `/multi-exec`, a JSON array of arrays. Throws `RequestError` 400. */
 export function decodeBatch(body: Buffer): string[][] {
   const batch = parse(body);
   if (!Array.isArray(batch)) throw new RequestError(400, "ERR the body must be a JSON array of commands");
@@ -27,13 +27,13 @@ export function decodeBatch(body: Buffer): string[][] {
 }
 
 /**
- * The command in a path: `/set/key/value?EX=10`. A body, if there is one, follows the path's arguments, and the
- * query follows the body, each name with its value; a name without a value is an option (`?NX`). Body and percents
- * are bytes, which need not be UTF-8. Throws `RequestError` 400.
+ * The command in a path, for example `/set/key/value?EX=10`. Its arguments are those of the path, then the body if
+ * there is one, then each name and value of the query; a name without a value is an option (`?NX`). The body and
+ * percent-encoded bytes need not be UTF-8. Throws `RequestError` 400 for a malformed encoding.
  */
 export function decodePath({ pathname, search }: URL, body: Buffer): Argument[] {
   const command = pathname.slice(1).split("/").map(decodePercents);
-  // A slash at the end is not an empty argument.
+  // A trailing slash is not an empty argument.
   if (command.length > 1 && command.at(-1) === "") command.pop();
   if (body.length > 0) command.push(argumentOf(body));
   for (const field of search.slice(1).split("&")) {
@@ -51,7 +51,7 @@ function decodePercents(text: string): Argument {
   if (/%(?![0-9a-f]{2})/i.test(text)) {
     throw new RequestError(400, `ERR the path is not correctly percent-encoded: ${text.slice(0, 100)}`);
   }
-  // A URL holds nothing but ASCII beside them.
+  // Everything else in a URL is ASCII, so one character is one byte.
   const bytes = text.replace(/%(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
   return argumentOf(Buffer.from(bytes, "latin1"));
 }

@@ -11,18 +11,24 @@ interface Session {
 }
 
 /**
- * A running Redis server as a backend.
+ * A running Redis server as a backend. On a server without them it emulates what Upstash adds to Redis 7.
  *
- * How the billed commands are counted: a script is sent inside MULTI … EXEC between two `INFO commandstats`,
- * so the difference is exactly what it called, whatever else is going on at that server, and the script runs
- * as it was written. Everything else counts as 1 and is sent as it is.
+ * Billed commands are counted as follows: a script is sent inside MULTI … EXEC between two `INFO commandstats`. The
+ * difference of their counts is exactly what the script called, even if other clients use the server. Every other
+ * command counts as 1.
+ *
+ * @example
+ * const handle = upstashHandler({ backend: new RedisBackend("redis://127.0.0.1:6379"), token: "secret" });
  */
 export class RedisBackend implements Backend {
   readonly #url: string;
   #session: Promise<Session> | undefined;
   #closed = false;
 
-  /** `url`: `redis://` or `rediss://`. It connects with the first command, and anew after a loss. */
+  /**
+   * @param url `redis://` or `rediss://`. Connects at the first command, and again at the first command after the
+   *   connection broke
+   */
   constructor(url: string) {
     this.#url = url;
   }
@@ -33,10 +39,10 @@ export class RedisBackend implements Backend {
     if (translation instanceof ReplyError) return { reply: translation, billed: 1 };
     if (!translation.script) {
       const [reply] = await connection.send([translation.command]);
-      return { reply: told(translation, reply!), billed: 1 };
+      return { reply: replyOf(translation, reply!), billed: 1 };
     }
     const replies = await connection.send([["MULTI"], ...measured(translation), ["EXEC"]]);
-    // A script command that is malformed is refused when it is queued.
+    // A malformed script command is refused when it is queued: replies are MULTI's, INFO's, then its own.
     const refused = replies[2];
     if (refused instanceof ReplyError) return { reply: refused, billed: 1 };
     return outcome(translation, executed(replies.at(-1)!), 0);
@@ -61,7 +67,7 @@ export class RedisBackend implements Backend {
       const start = position;
       position += translation.script ? 3 : 1;
       if (translation.script) return outcome(translation, replies, start);
-      return { reply: told(translation, replies[start]!), billed: 1 };
+      return { reply: replyOf(translation, replies[start]!), billed: 1 };
     });
   }
 
@@ -69,17 +75,17 @@ export class RedisBackend implements Backend {
     this.#closed = true;
     const session = this.#session;
     this.#session = undefined;
-    // A connection that never came about has nothing to close.
+    // A connection that failed to open needs no closing.
     const [opened] = await Promise.allSettled([session]);
     if (opened.status === "fulfilled") opened.value?.connection.close();
   }
 
   async #connected(): Promise<Session> {
-    if (this.#closed) throw new BackendGoneError(`the backend is closed`);
+    if (this.#closed) throw new BackendGoneError("the backend is closed");
     const pending = this.#session;
     const [known] = await Promise.allSettled([pending]);
     if (known.status === "fulfilled" && known.value?.connection.open) return known.value;
-    // Only the first of several that find the connection broken opens a new one.
+    // Several callers may find the connection broken; only the first opens a new one.
     if (this.#session === pending) this.#session = openSession(this.#url);
     return this.#session!;
   }
@@ -103,23 +109,23 @@ function executed(reply: WireReply): readonly WireReply[] {
   throw reply instanceof ReplyError ? reply : new BackendGoneError("EXEC was not answered with an array");
 }
 
-/** The outcome of a script that stands at `start` between its two counts. */
+/** The outcome of a script whose count before it is at `start`, its reply and the count after it next. */
 function outcome(translation: Translation, replies: readonly WireReply[], start: number): Outcome {
   const [before, reply, after] = replies.slice(start, start + 3);
-  // The count after includes the first INFO, which is ours; the script itself stays in as its own command.
-  return { reply: told(translation, reply!), billed: calls(after!) - calls(before!) - 1 };
+  // Without 1 for the first INFO, which the second one counts. The script's own call stays in: it is billed.
+  return { reply: replyOf(translation, reply!), billed: calls(after!) - calls(before!) - 1 };
 }
 
-function told(translation: Translation, reply: WireReply): WireReply {
+function replyOf(translation: Translation, reply: WireReply): WireReply {
   return translation.reply ? translation.reply(reply) : reply;
 }
 
-/** All calls of a server so far, without those that script-prefix.ts makes beside the script's own. */
+/** All calls that a server has counted, without those that script-prefix.ts adds to a script's own. */
 function calls(info: WireReply): number {
   const text = info instanceof Uint8Array ? new TextDecoder().decode(info) : "";
   let sum = 0;
   for (const [, name, count] of text.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)) {
-    // Each COMMAND COUNT stands for one command too many.
+    // The prefix calls COMMAND COUNT once for each command that it adds, so that it can be subtracted here.
     if (name === "command|count") sum -= Number(count);
     else if (name !== "command|getkeys" && name !== "command") sum += Number(count);
   }

@@ -13,8 +13,8 @@ interface Waiting {
 }
 
 /**
- * One RESP2 connection. Deliberately without reconnecting, queueing while offline or retries: a command that
- * was sent twice behind the client's back would falsify what this package's tests are about.
+ * One RESP2 connection. It does not reconnect, queue while offline, or retry: a command that is sent twice without the
+ * caller's knowledge would invalidate tests of what happens after a lost reply.
  */
 export class RedisConnection {
   #socket: Socket;
@@ -31,8 +31,9 @@ export class RedisConnection {
   }
 
   /**
-   * Connects to `redis://` or `rediss://` `[user:password@]host[:port][/database]`. Rejects with a
-   * `BackendGoneError` when nobody answers, with a `ReplyError` when the password or database is refused.
+   * Connects to `redis://` or `rediss://` `[user:password@]host[:port][/database]`. Rejects with a `TypeError` for
+   * another scheme, a `BackendGoneError` when the server does not answer, and a `ReplyError` when it refuses the password
+   * or the database.
    */
   static async open(address: string): Promise<RedisConnection> {
     const url = new URL(address);
@@ -43,7 +44,7 @@ export class RedisConnection {
     const host = url.hostname.replace(/^\[|\]$/g, "") || "127.0.0.1";
     const port = Number(url.port || 6379);
     const socket = tls ? connectTls({ host, port, servername: host }) : connectTcp({ host, port });
-    // The password stays out of messages.
+    // Used in error messages, so without the password.
     const where = `${url.protocol}//${url.hostname}:${port}`;
     await new Promise<void>((resolve, reject) => {
       socket.once(tls ? "secureConnect" : "connect", resolve);
@@ -70,7 +71,10 @@ export class RedisConnection {
     return this.#ended === undefined;
   }
 
-  /** Sends the commands in one piece and resolves with their replies, errors included as values. */
+  /**
+   * Sends commands as one pipeline and resolves with their replies, errors included as `ReplyError` values. Rejects with
+   * a `BackendGoneError` when the connection breaks.
+   */
   send(commands: readonly (readonly Argument[])[]): Promise<WireReply[]> {
     if (commands.length === 0) return Promise.resolve([]);
     if (this.#ended) return Promise.reject(this.#ended);
@@ -80,7 +84,7 @@ export class RedisConnection {
     });
   }
 
-  /** Breaks the connection; what waits for a reply is rejected. */
+  /** Closes the connection. Calls of {@link send} that wait for a reply reject. */
   close(): void {
     this.#socket.destroy();
     this.#end(new BackendGoneError("the connection was closed"));

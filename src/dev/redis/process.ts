@@ -10,9 +10,9 @@ import { RedisConnection } from "./connection.ts";
 import { StatusReply } from "./resp.ts";
 
 /**
- * Starts the server (the arguments after the first, which is its directory), says its process id, and holds a
- * pipe from this process. When the pipe ends without more ado, this process has died, however that happened:
- * then the server is killed and its directory removed. So nothing survives, not even a SIGKILL.
+ * Shell script that starts the server, prints its process id, and reads a pipe from this process. The first argument
+ * is the server's directory, the others are its command line. The pipe ends when this process dies, even by SIGKILL:
+ * then the script kills the server and removes its directory.
  */
 const guard = `directory=$1
 shift
@@ -31,47 +31,47 @@ echo "$server"
 wait "$server"
 kill "$watcher"`;
 
-/** A `redis-server` that belongs to this process. */
+/** A `redis-server` that this process started. */
 export interface RedisProcess {
   readonly url: string;
   readonly port: number;
-  /** Process id of the server itself, for SIGSTOP and the like. */
+  /** Process id of the server itself, not of the shell that guards it. */
   readonly pid: number;
-  /** Kills it with SIGKILL and resolves when it is gone. */
+  /** Kills the server with SIGKILL and resolves when it has exited. */
   kill(): Promise<void>;
 }
 
-/** The path of `redis-server`, or undefined when it is not on PATH. */
+/** The path of `redis-server`; undefined if it is not on PATH, and always on Windows. */
 export async function findRedisServer(): Promise<string | undefined> {
   // The guard is a POSIX shell script.
   if (process.platform === "win32") return undefined;
   for (const directory of (process.env.PATH ?? "").split(delimiter)) {
     const candidate = join(directory, "redis-server");
-    const [found] = await Promise.allSettled([access(candidate, constants.X_OK)]);
-    if (found.status === "fulfilled") return candidate;
+    const [executable] = await Promise.allSettled([access(candidate, constants.X_OK)]);
+    if (executable.status === "fulfilled") return candidate;
   }
   return undefined;
 }
 
 /**
- * Starts `program` on loopback and resolves once it answers PING. What it keeps is in `directory`: every write
- * is in its append-only file before it is acknowledged, so a killed server that is started there again knows
- * all that it acknowledged. Without a `port` a free one is found.
+ * Starts `program` on loopback, with its files in `directory`, and resolves once it answers PING. Every write is in the
+ * append-only file before it is acknowledged, so a killed server has all acknowledged writes when it is started in
+ * the same directory again. Without a `port` it uses a free one. Rejects with the end of the server's log.
  */
 export async function startRedis(program: string, directory: string, port?: number): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await launch(program, directory, port ?? (await freePort()));
     } catch (error) {
-      // Somebody else can take the port between the finding and the using.
-      const taken = error instanceof StartError && error.log.includes("Address already in use");
-      if (!taken || port !== undefined || attempt === 5) throw error;
+      // Another process may have opened the free port in the meantime.
+      const inUse = error instanceof StartError && error.log.includes("Address already in use");
+      if (!inUse || port !== undefined || attempt === 5) throw error;
     }
   }
 }
 
-/** Removes what servers that ran in `directory` have left: the memory of the next one is empty. */
-export async function forget(directory: string): Promise<void> {
+/** Deletes the data of servers that ran in `directory`, so that the next one starts empty. */
+export async function deleteData(directory: string): Promise<void> {
   await rm(join(directory, "appendonlydir"), { recursive: true, force: true });
   await rm(join(directory, "appendonly.aof"), { force: true });
   await rm(join(directory, "dump.rdb"), { force: true });
@@ -97,13 +97,13 @@ async function launch(program: string, directory: string, port: number): Promise
     logfile: logFile,
     save: "",
     appendonly: "yes",
-    // Written before each reply, which outlives the process; an fsync would only help against a power cut.
+    // The file is written before each reply, which survives a kill. An fsync would only help at a power failure.
     appendfsync: "no",
     "auto-aof-rewrite-percentage": "0",
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const child = spawn("/bin/sh", ["-c", guard, "sh", directory, program, ...flags], {
-    // Its own group: a Ctrl-C in the terminal is for this process, which stops the servers in order.
+    // A process group of its own: Ctrl-C in the terminal must reach only this process, which stops the servers.
     detached: true,
     stdio: ["pipe", "pipe", "ignore"],
   });
@@ -111,18 +111,18 @@ async function launch(program: string, directory: string, port: number): Promise
     child.once("exit", () => resolve());
     child.once("error", () => resolve());
   });
-  const pid = await firstLine(child);
+  const pid = await printedId(child);
   const redis: RedisProcess = {
     url: `redis://127.0.0.1:${port}`,
     port,
     pid,
     async kill() {
-      signal(pid);
+      killHard(pid);
       await exited;
     },
   };
   try {
-    await untilItAnswers(redis.url, exited);
+    await waitForPing(redis.url, exited);
   } catch (error) {
     await redis.kill();
     const [log] = await Promise.allSettled([readFile(logFile, "utf8")]);
@@ -131,18 +131,19 @@ async function launch(program: string, directory: string, port: number): Promise
   return redis;
 }
 
-async function firstLine(child: ChildProcess): Promise<number> {
+/** The process id that the guard prints. */
+async function printedId(child: ChildProcess): Promise<number> {
   for await (const line of createInterface({ input: child.stdout! })) return Number(line);
-  throw new Error("redis-server could not be started: /bin/sh said nothing");
+  throw new Error("redis-server could not be started: /bin/sh printed no process id");
 }
 
-async function untilItAnswers(url: string, exited: Promise<void>): Promise<void> {
-  let gone = false;
+async function waitForPing(url: string, exited: Promise<void>): Promise<void> {
+  let hasExited = false;
   const exit = exited.then(() => {
-    gone = true;
+    hasExited = true;
   });
   for (let attempt = 0; attempt < 1000; attempt++) {
-    if (gone) throw new Error("redis-server ended as soon as it was started");
+    if (hasExited) throw new Error("redis-server ended as soon as it was started");
     if (await answersPing(url)) return;
     await Promise.race([sleep(10), exit]);
   }
@@ -154,11 +155,12 @@ async function answersPing(url: string): Promise<boolean> {
   if (opened.status === "rejected") return false;
   const [replies] = await Promise.allSettled([opened.value.send([["PING"]])]);
   opened.value.close();
-  // While it loads its file it answers with an error.
+  // While the server loads its file, the reply is an error.
   return replies.status === "fulfilled" && replies.value[0] instanceof StatusReply;
 }
 
-function signal(pid: number): void {
+/** Sends SIGKILL. Does nothing if the process has already exited. */
+function killHard(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {

@@ -1,17 +1,17 @@
-// What stands before a script so that a plain Redis runs it as Upstash does. All of it is one line, so that the
-// line numbers in error messages stay those of the script, and one local variable: it shadows `redis`.
+// Lua that is prepended to a script so that a plain Redis runs it as Upstash does. It is a single line, so that line
+// numbers in error messages stay those of the script, and it declares a single local variable, which shadows `redis`.
 
-/** What a script needs that the server lacks. */
+/** The features that a script needs and the server lacks. */
 export interface Needs {
-  /** The check that `allow-key-locking` stands for. */
+  /** The check of `allow-key-locking`: all keys must be declared in KEYS. */
   readonly lockedKeys: boolean;
   /** `DELEX`, and `SET` with `IFEQ` or `IFNE`. */
   readonly conditions: boolean;
 }
 
 /**
- * Refuses commands whose keys are not all in KEYS, in Upstash's words. Redis itself says which arguments are keys;
- * of DELEX, which it may not know, the first one is.
+ * Refuses commands whose keys are not all in KEYS, with Upstash's error. COMMAND GETKEYS finds the keys among the
+ * arguments, except for DELEX, which the server may not know: its key is the first argument.
  */
 const lockedKeys = [
   "local declared={} for _,key in ipairs(KEYS) do declared[key]=true end",
@@ -26,12 +26,12 @@ const lockedKeys = [
 ].join(" ");
 
 /**
- * `DELEX key [IFEQ|IFNE value]` and `SET key value … IFEQ|IFNE value …`, which came with Redis 8.4. `emulated` gets
- * a command and gives its reply, errors as tables; nil for a command that Redis knows itself.
+ * Emulates `DELEX key [IFEQ|IFNE value]` and `SET key value … IFEQ|IFNE value …`, which are part of Redis since 8.4.
+ * `emulated` takes a command and returns its reply, errors as tables; nil for a command that Redis has itself.
  *
- * A missing key is equal to nothing: IFEQ leaves it missing, IFNE creates it. Where the condition does not hold, SET
- * is sent nevertheless, under one that cannot hold either: Redis then checks the other options and writes nothing.
- * Every command beyond one is followed by COMMAND COUNT, by which backend.ts knows that it is not billed.
+ * A missing key is equal to no value: IFEQ leaves it missing, IFNE creates it. If the condition does not hold, SET is
+ * still sent, with NX or XX so that it writes nothing: Redis then checks the other options. Every command beyond
+ * one is followed by COMMAND COUNT, which tells backend.ts not to bill it.
  */
 const conditions = [
   "local function text(value) return type(value)=='number' and string.format('%.17g',value) or value end",
@@ -54,7 +54,7 @@ const conditions = [
   "mode=word compared=words[position] position=position+1",
   "elseif word=='GET' then get=true",
   "else exists=exists or word=='NX' or word=='XX' sent[#sent+1]=word",
-  // The argument of an expiry is a number and never an option.
+  // The argument of an expiry is a number, never an option.
   "if string.find(word,'^[EP]X$') or string.find(word,'^[EP]XAT$') then",
   "if position>#words then return fail('syntax error') end",
   "sent[#sent+1]=words[position] position=position+1 end end end",
@@ -76,7 +76,7 @@ const conditions = [
 const digests = "local digests='IFDEQ and IFDNE need a Redis of 8.4 or later behind the local endpoint'";
 
 /**
- * The prefix for a script.
+ * The prefix that gives a script the features in `needs`.
  *
  * @example
  * const sent = prefixOf({ lockedKeys: true, conditions: false }) + script;

@@ -6,40 +6,40 @@ import type { WireReply } from "./resp.ts";
 import { prefixOf } from "./script-prefix.ts";
 
 /**
- * Runs the command in ARGV, whose key is KEYS[1], and gives its reply. An error is returned, not raised: raised, it
- * would name this script.
+ * Runs the command in ARGV, whose key is KEYS[1], and returns its reply. An error is returned and not raised, because
+ * a raised error names this script.
  */
 const oneCommand = `${prefixOf({ lockedKeys: false, conditions: true })}return redis.pcall(unpack(ARGV))`;
 
 const flags = /(?<=^#!lua[^\n]*)[ \t]*\bflags=(\S*)/;
 
-// Names that are put together while the script runs are not found; docs/local-endpoints.md says so.
+// Does not find names that a script builds while it runs; see docs/local-endpoints.md.
 const mentionsConditions = /\b(?:delex|ifeq|ifne)\b/i;
 
-/** What is sent to Redis in the place of a command that it lacks. */
+/** The command that is sent to Redis instead of the client's. */
 export interface Translation {
   readonly command: readonly Argument[];
-  /** Whether it is a script of the client's, whose inner commands are billed. */
+  /** Whether it is a script of the client, whose calls are billed. */
   readonly script: boolean;
-  /** What the client is told instead of Redis's reply. */
+  /** Translates Redis's reply into the client's. Default: the same. */
   readonly reply?: (reply: WireReply) => WireReply;
 }
 
 /**
- * Makes a plain Redis answer what Upstash answers: `DELEX`, `SET … IFEQ|IFNE`, also inside scripts, and scripts
- * flagged `allow-key-locking`, which a plain Redis refuses to compile. Such a script is changed before it is sent
- * and so has another SHA-1 there; the client goes on using the SHA-1 of what it sent.
+ * Makes a plain Redis answer as Upstash does: for `DELEX` and `SET … IFEQ|IFNE`, also inside scripts, and for scripts
+ * with the flag `allow-key-locking`, which a plain Redis refuses to compile. Such a script is changed before it is sent,
+ * and so has another SHA-1 at the server. The client keeps using the SHA-1 of the script that it sent.
  */
 export class UpstashEmulation {
   readonly #nativeConditions: boolean;
   readonly #sent = new Map<string, Replacement>();
 
-  /** `nativeConditions`: the server has DELEX and SET IFEQ itself (Redis 8.4 and later). */
+  /** @param options `nativeConditions`: whether the server has DELEX and SET IFEQ itself (Redis 8.4 and later) */
   constructor(options: { nativeConditions: boolean }) {
     this.#nativeConditions = options.nativeConditions;
   }
 
-  /** What to send for `command`, or the error that it deserves. */
+  /** The command to send instead of `command`, or the error to answer with. */
   translate(command: readonly Argument[]): Translation | ReplyError {
     switch (nameOf(command)) {
       case "DELEX":
@@ -48,7 +48,7 @@ export class UpstashEmulation {
         return this.#nativeConditions ? { command, script: false } : translateSet(command);
       case "EVAL":
       case "EVAL_RO":
-        return this.#withScript(command, this.#accept(command[1]));
+        return this.#withScript(command, this.#replace(command[1]));
       case "EVALSHA":
       case "EVALSHA_RO":
         return this.#withScript(command, this.#sent.get(textOf(command[1] ?? "").toLowerCase()));
@@ -62,8 +62,8 @@ export class UpstashEmulation {
     }
   }
 
-  /** The script as Redis gets it, when it has to be another; its SHA-1 is remembered. */
-  #accept(script: Argument | undefined): Replacement | undefined {
+  /** The replacement of a script, whose SHA-1 is stored; undefined if Redis can run the script unchanged. */
+  #replace(script: Argument | undefined): Replacement | undefined {
     if (script === undefined) return undefined;
     const changed = this.#changed(script);
     if (changed === undefined) return undefined;
@@ -72,9 +72,9 @@ export class UpstashEmulation {
     return replacement;
   }
 
-  /** The script without the flag and with what the server lacks; undefined when Redis can run it as it is. */
+  /** The script without the flag and with the prefix; undefined if Redis can run the script unchanged. */
   #changed(script: Argument): Argument | undefined {
-    // One character per byte, so that every script can be put together again.
+    // latin1, one character per byte, so that a script that is not UTF-8 keeps its bytes.
     const text = Buffer.from(script as string).toString("latin1");
     const list = flags.exec(text)?.[1]?.split(",") ?? [];
     const lockedKeys = list.includes("allow-key-locking");
@@ -97,7 +97,7 @@ export class UpstashEmulation {
     const action = textOf(command[1] ?? "").toUpperCase();
     if (action === "LOAD" && command.length === 3) {
       const script = command[2]!;
-      const changed = this.#accept(script);
+      const changed = this.#replace(script);
       if (changed === undefined) return { command, script: false };
       return {
         command: ["SCRIPT", "LOAD", changed.body],
@@ -113,20 +113,20 @@ export class UpstashEmulation {
   }
 }
 
-/** A script that Redis gets in the place of another. */
+/** A script that is sent instead of the client's. */
 interface Replacement {
   /** SHA-1 of the client's script. */
   readonly given: string;
-  /** SHA-1 of the one that Redis gets. */
+  /** SHA-1 of the script that is sent. */
   readonly sent: string;
-  /** What stands for it in the command: its text, or its SHA-1. */
+  /** The argument of the command: the script's text, or its SHA-1. */
   readonly body: Argument;
 }
 
-/** Errors name the script by its SHA-1; the client knows only its own. */
+/** The error with the SHA-1 of the client's script instead of the one that was sent. */
 function asSentByClient(error: ReplyError, { given, sent }: Replacement): ReplyError {
   let { message } = error;
-  // The refusals of the prefix come without the place where Redis says that they were raised.
+  // Upstash's refusals do not name the line that raised them.
   if (message.includes("'allow-key-locking' flag is set")) {
     message = message.replace(/ script: [0-9a-f]{40}, on @.*$/, "");
   }
@@ -152,7 +152,7 @@ function withPrefix(script: string, prefix: string, list: readonly string[]): st
   const end = script.indexOf("\n");
   const [first, body] = end < 0 ? [script, ""] : [script.slice(0, end), script.slice(end)];
   const line = first.replace(flags, kept.length === 0 ? "" : ` flags=${kept.join(",")}`);
-  // A first line that still says something has to stay a line of its own.
+  // A shebang with other flags or options must remain, on a line of its own.
   return /^#!lua[ \t\r]*$/.test(line) ? prefix + body : `${line}\n${prefix}${body.replace(/^\n/, "")}`;
 }
 
