@@ -17,7 +17,7 @@ const json = (body: unknown, status = 200): RawReply => ({ status, body: JSON.st
 const page = "<!DOCTYPE html><html><body><h1>OK</h1></body></html>";
 const megabyte = `"${"x".repeat(1024 * 1024 - 2)}"`;
 
-/** Answers that are none, and what they are called. */
+/** Invalid answers, and the kind of the error that each becomes. */
 const garbage: [string, RawReply, EndpointErrorKind][] = [
   ["an HTML page with 200", { body: page, headers: { "content-type": "text/html" } }, "malformed"],
   ["an HTML page with 502", { status: 502, body: page }, "http"],
@@ -60,7 +60,7 @@ const garbage: [string, RawReply, EndpointErrorKind][] = [
   ["silence", "hang", "timeout"],
 ];
 
-describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (%s dialect)", (dialect) => {
+describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (%s dialect)", (dialect) => {
   forbidUnhandledRejections();
   let server: RawServer;
   let events: RedlockEvent[];
@@ -78,14 +78,14 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     new Redlock({
       endpoints: [{ url: server.url, token: "token", name: "odd", dialect: dialect as Dialect }],
       onEvent: (event) => events.push(event),
-      // Where no answer is the point, not for long; else for so long that the machine's load decides nothing.
+      // Short if the endpoint is silent by intention, else so long that the machine's load does not matter.
       timeout: silent ? 60 : 8_000,
       ttl: 30_000,
       wait: 0,
       ...options,
     });
 
-  /** A lock that was granted by an endpoint that answered as it should until then. */
+  /** Acquires a lock while the endpoint still answers correctly. */
   async function held(): Promise<Lock> {
     server.answer = () => result("OK");
     return client({ wait: 5_000 }).acquire("resource");
@@ -102,7 +102,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     expect(cause!.message.length).toBeLessThan(400);
   }
 
-  test.each(garbage)("%s is no grant", async (_, reply, kind) => {
+  test.each(garbage)("%s acquires nothing", async (_, reply, kind) => {
     server.answer = () => reply;
     silent = kind === "timeout";
     for (const options of [{}, { fencing: true }, { token: "the-owner" }]) {
@@ -115,7 +115,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     expectKind(await rejection(client().acquire(["a", "b"])), kind);
   });
 
-  test.each(garbage)("%s proves nothing about a lock that is held", async (_, reply, kind) => {
+  test.each(garbage)("%s is neither success nor loss of a held lock", async (_, reply, kind) => {
     silent = kind === "timeout";
     const lock = await held();
     server.answer = () => reply;
@@ -128,7 +128,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     expectKind(await rejection(client().forceRelease("resource")), kind);
   });
 
-  test("a null is contention for a plain take, and nothing else", async () => {
+  test("null is contention for a plain acquire, and an error for everything else", async () => {
     server.answer = () => result(null);
     expect(await client().tryAcquire("resource")).toBeNull();
     expectKind(await rejection(client().acquire("resource", { fencing: true })), "malformed");
@@ -139,7 +139,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     expectKind(await rejection(lock.release()), "malformed");
   });
 
-  test("the status is told, where there is one", async () => {
+  test("the error has the HTTP status, if there is one", async () => {
     server.answer = () => json({ error: "ERR max requests limit exceeded" }, 429);
     const { votes } = (await rejection(client().acquire("resource"))) as QuorumError;
     expect(votes[0]!.cause).toMatchObject({ status: 429, message: expect.stringContaining("max requests") });
@@ -148,28 +148,31 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     expect(other.votes[0]!.cause!.status).toBeUndefined();
   });
 
-  test.each([301, 302, 303, 307, 308])("%i is not followed: the token goes nowhere else", async (status) => {
-    const target = await startRawServer(() => result("OK"));
-    try {
-      server.answer = () => ({ status, headers: { location: `${target.url}/` } });
-      const before = server.requests.length;
-      expectKind(await rejection(client().acquire("resource")), "http");
-      expectKind(await rejection(client().acquire("resource", { fencing: true })), "http");
-      expect(target.requests).toEqual([]);
-      expect(server.requests.length).toBe(before + 4);
-    } finally {
-      await target.close();
-    }
-  });
+  test.each([301, 302, 303, 307, 308])(
+    "%i is not followed, so that the token is sent nowhere else",
+    async (status) => {
+      const target = await startRawServer(() => result("OK"));
+      try {
+        server.answer = () => ({ status, headers: { location: `${target.url}/` } });
+        const before = server.requests.length;
+        expectKind(await rejection(client().acquire("resource")), "http");
+        expectKind(await rejection(client().acquire("resource", { fencing: true })), "http");
+        expect(target.requests).toEqual([]);
+        expect(server.requests.length).toBe(before + 4);
+      } finally {
+        await target.close();
+      }
+    },
+  );
 
-  test("a reply without an end is not read to its end", async () => {
+  test("an endless reply is not read to its end", async () => {
     server.answer = () => ({ body: megabyte, pieces: 1_000 });
     const before = server.written;
     expectKind(await rejection(client().acquire("resource")), "malformed");
     expect(server.written - before).toBeLessThan(200 * 1024 * 1024);
   });
 
-  test("a fence that is no safe integer is none", async () => {
+  test("a fence that is not a positive safe integer is an error", async () => {
     for (const fence of ["0", "-1", "1.5", "9007199254740993", "1e400", "", "x", null, [], 2 ** 53]) {
       server.answer = ({ command }) => result([command[4 + Number(command[2])], fence]);
       const error = await rejection(client().acquire("resource", { fencing: true }));
@@ -177,7 +180,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     }
   });
 
-  test("another's echo is no grant", async () => {
+  test("an echo of another value acquires nothing", async () => {
     for (const reply of [["t0", "1"], [0], [0, -3, ""], ["", "1"], [null, "1"], ["OK", "1"], [1]]) {
       server.answer = () => result(reply);
       const outcome = await client()
@@ -187,12 +190,12 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
     }
   });
 
-  test("every request is a POST of one JSON array with the token, and only one attempt", async () => {
+  test("every request is a POST of one JSON array with the token, and is not retried", async () => {
     server.answer = () => "reset";
     const before = server.requests.length;
     await rejection(client().acquire("resource"));
     const sent = server.requests.slice(before);
-    expect(sent).toHaveLength(2); // the take and its withdrawal
+    expect(sent).toHaveLength(2); // the acquire and its rollback
     for (const { method, path, headers, body } of sent) {
       expect([method, path, headers.authorization]).toEqual(["POST", "/", "Bearer token"]);
       expect(headers["content-type"]).toBe("application/json");
@@ -209,7 +212,7 @@ describe.each(["redis", "upstash"] as const)("an endpoint that answers garbage (
   });
 });
 
-describe("one endpoint of three that answers garbage", () => {
+describe("one of three endpoints with invalid answers", () => {
   forbidUnhandledRejections();
   const servers: RawServer[] = [];
   beforeAll(async () => {
@@ -217,7 +220,7 @@ describe("one endpoint of three that answers garbage", () => {
   });
   afterAll(() => Promise.all(servers.map((server) => server.close())));
 
-  test.each(garbage)("%s stops nobody", async (_, reply) => {
+  test.each(garbage)("%s does not prevent a lock", async (_, reply) => {
     for (const [index, server] of servers.entries()) {
       const script = (command: readonly string[]) => command[4 + Number(command[2])];
       server.answer = ({ command }) =>

@@ -4,6 +4,7 @@ import {
   type AcquireOptions,
   type Endpoint,
   httpEndpoint,
+  type LockJSON,
   Redlock,
   upstashEndpoint,
 } from "../../../src/index.ts";
@@ -21,7 +22,7 @@ import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 const restToken = "rest-token-0123456789abcdef";
 const owners = ["plain-owner-token", 'odd "owner" {ü} \\ token', "[ERR] owner, token's"];
 
-/** A server that tells all it knows. */
+/** Answers that reveal secrets of the request. */
 const indiscretions: Record<string, (request: RawRequest) => RawReply> = {
   "a refusal that quotes the body": ({ body }) => ({
     status: 400,
@@ -75,7 +76,7 @@ const indiscretions: Record<string, (request: RawRequest) => RawReply> = {
   silence: () => "hang",
 };
 
-/** All that a program could print of a value: every property, hidden ones too, and the chain of causes. */
+/** Everything that a program could print of a value: all properties, hidden ones included, and the chain of causes. */
 function everythingOf(value: unknown): string {
   const seen: string[] = [];
   for (let each = value; each; each = (each as { cause?: unknown }).cause) {
@@ -101,7 +102,7 @@ const transports: Record<string, (url: string) => Endpoint> = {
     upstashEndpoint(sdkClient({ url, token: restToken }, { enableAutoPipelining: false })),
 };
 
-describe.each(Object.keys(transports))("no secret is told over %s", (transport) => {
+describe.each(Object.keys(transports))("no secret is revealed over %s", (transport) => {
   forbidUnhandledRejections();
   let server: RawServer;
   beforeAll(async () => {
@@ -112,24 +113,24 @@ describe.each(Object.keys(transports))("no secret is told over %s", (transport) 
   test.each(Object.entries(indiscretions))("by %s", async (name, indiscretion) => {
     server.answer = indiscretion;
     const quick = name === "silence" || name === "a body that breaks off";
-    // Every one of these takes its whole timeout.
-    const asked = quick ? owners.slice(1, 2) : owners;
-    const told: unknown[] = [];
+    // Fewer calls, because each of them takes its whole timeout.
+    const tokens = quick ? owners.slice(1, 2) : owners;
+    const seen: unknown[] = [];
     const redlock = new Redlock({
       endpoints: [transports[transport]!(server.url)],
       timeout: quick ? 20 : 5_000,
       ttl: 20_000,
       wait: 0,
-      onEvent: (event) => told.push(event),
+      onEvent: (event) => seen.push(event),
     });
     const options: AcquireOptions[] = [
       {},
       { fencing: true },
-      ...asked.map((token) => ({ token })),
+      ...tokens.map((token) => ({ token })),
       { token: owners[0], fencing: true },
     ];
-    for (const each of options) told.push(await rejection(redlock.acquire("resource", each)));
-    told.push(await rejection(redlock.acquire(["a", "b"], { token: owners[1] })));
+    for (const each of options) seen.push(await rejection(redlock.acquire("resource", each)));
+    seen.push(await rejection(redlock.acquire(["a", "b"], { token: owners[1] })));
     const json = {
       resources: ["resource"],
       prefix: "redlock",
@@ -140,12 +141,12 @@ describe.each(Object.keys(transports))("no secret is told over %s", (transport) 
       unsettled: [],
       unanswered: {},
     };
-    for (const owner of ["", ...asked]) {
+    for (const owner of ["", ...tokens]) {
       const lock = redlock.resume({ ...json, owner });
-      told.push(await rejection(lock.extend()), await rejection(lock.verify()));
-      told.push(await rejection(lock.release()));
+      seen.push(await rejection(lock.extend()), await rejection(lock.verify()));
+      seen.push(await rejection(lock.release()));
     }
-    told.push(
+    seen.push(
       await rejection(redlock.inspect("resource")),
       await rejection(redlock.forceRelease("resource")),
     );
@@ -157,17 +158,17 @@ describe.each(Object.keys(transports))("no secret is told over %s", (transport) 
       json.nonce,
       ...nonces,
       ...owners.flatMap((owner) => [owner, JSON.stringify(owner).slice(1, -1), encodeURIComponent(owner)]),
-      // Parts, as a message that is cut in the middle would have them.
+      // Also parts, as in a truncated message.
       restToken.slice(0, 16),
       ...nonces.map((nonce) => nonce.slice(0, 16)),
       ...owners.map((owner) => owner.slice(0, 12)),
     ]);
-    const text = told.map(everythingOf).join("\n");
+    const text = seen.map(everythingOf).join("\n");
     expect([...secrets].filter((secret) => text.includes(secret))).toEqual([]);
   });
 });
 
-describe("no secret is told about arguments", () => {
+describe("no secret is revealed by errors of arguments", () => {
   test.each<[string, { url: string; token: string }]>([
     ["credentials in the URL", { url: "https://user:passw0rd@host.upstash.io", token: restToken }],
     ["a user in the URL", { url: "https://passw0rd@host.upstash.io", token: restToken }],
@@ -185,20 +186,20 @@ describe("no secret is told about arguments", () => {
     expect(everythingOf(error)).not.toContain(restToken);
   });
 
-  test("a wrong own token", async () => {
+  test("an invalid token of the caller", async () => {
     const redlock = new Redlock({ endpoints: [{ url: "https://host.upstash.io", token: restToken }] });
     for (const token of [`passw0rd${"x".repeat(300)}`, 1234567891, { passw0rd: true }]) {
       const error = await rejection(redlock.acquire("resource", { token: token as string }));
       expect(everythingOf(error)).not.toMatch(/passw0rd|1234567891/);
     }
     const error = await rejection(
-      Promise.resolve().then(() => redlock.resume({ nonce: "passw0rd" } as never)),
+      Promise.resolve().then(() => redlock.resume({ nonce: "passw0rd" } as unknown as LockJSON)),
     );
     expect(error).toBeInstanceOf(TypeError);
     expect(everythingOf(error)).not.toContain("passw0rd");
   });
 
-  test("a client that is printed", () => {
+  test("a client that is inspected", () => {
     const redlock = new Redlock({ endpoints: [{ url: "https://host.upstash.io", token: restToken }] });
     expect(everythingOf(redlock)).not.toContain(restToken);
   });
