@@ -24,7 +24,7 @@ beforeAll(async () => {
     bundle: true,
     platform: "node",
     format: "esm",
-    // What is CommonJS in the bundle asks for Node's modules with require.
+    // CommonJS modules in the bundle require Node's modules.
     banner: {
       js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
     },
@@ -76,9 +76,9 @@ function alive(pid: number): boolean {
   }
 }
 
-describe.runIf(redisServer !== undefined)("the command with redis-servers of its own", () => {
+describe.runIf(redisServer !== undefined)("the command with redis-servers", () => {
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
-    "ends with 0 at %s and leaves nothing",
+    "exits with 0 at %s and leaves nothing behind",
     async (signal) => {
       const { child, exited, redisUrls } = await startCommand("--engine", "redis");
       const pids = await Promise.all(redisUrls.map(processId));
@@ -90,7 +90,7 @@ describe.runIf(redisServer !== undefined)("the command with redis-servers of its
     },
   );
 
-  test("leaves nothing when it is killed with SIGKILL", async () => {
+  test("leaves nothing behind after SIGKILL", async () => {
     const { child, exited, redisUrls } = await startCommand("--engine", "redis");
     const pids = await Promise.all(redisUrls.map(processId));
     expect(pids.filter(alive)).toHaveLength(2);
@@ -102,14 +102,14 @@ describe.runIf(redisServer !== undefined)("the command with redis-servers of its
   });
 });
 
-test("the command with the embedded engine ends with 0 at SIGTERM", async () => {
+test("the command with the embedded engine exits with 0 at SIGTERM", async () => {
   const { child, exited, urls } = await startCommand("--engine", "embedded");
   expect((await fetch(urls[0]!)).status).toBe(401);
   child.kill("SIGTERM");
   expect(await exited).toEqual([0, null]);
 });
 
-test("the command with the embedded engine ends with 0 at SIGTERM though a script does not end", async () => {
+test("the command with the embedded engine exits with 0 at SIGTERM during an endless script", async () => {
   const { child, exited, urls } = await startCommand(
     "--engine",
     "embedded",
@@ -123,7 +123,7 @@ test("the command with the embedded engine ends with 0 at SIGTERM though a scrip
     headers: { authorization: "Bearer full" },
     body: JSON.stringify(["EVAL", "while true do end", 0]),
   });
-  // It runs when its endpoint is deaf.
+  // While the script runs, no endpoint of the process answers.
   const silent = async () => {
     const answer = fetch(urls[1]!).then(() => "answered");
     return Promise.race([answer, sleep(100).then(() => "silent")]);

@@ -57,12 +57,12 @@ describe.each(engines)("endpoints on %s", (engine) => {
     });
   });
 
-  test("name a single one without a number, too", async () => {
+  test("have variables without a number if there is only one", async () => {
     const { first, env } = await start({ count: 1, engine, token: "given" });
     expect(env()).toMatchObject({ UPSTASH_REDIS_REST_URL: first.url, UPSTASH_REDIS_REST_TOKEN: "given" });
   });
 
-  test("stop refuses connections; start comes back on the same port with what was acknowledged", async () => {
+  test("stop refuses connections; start has the same port and all acknowledged writes", async () => {
     const { first } = await start({ count: 1, engine });
     const { url } = first;
     for (let index = 0; index < 50; index++)
@@ -77,7 +77,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
     expect(await first.execute(["PTTL", "key 49"])).toBeGreaterThan(0);
   });
 
-  test("start with memory lost is empty, scripts included", async () => {
+  test("start with memory lost has neither data nor scripts", async () => {
     const { first } = await start({ count: 1, engine });
     await send(first, ["SET", "key", "lost"]);
     const sha = await first.execute(["SCRIPT", "LOAD", "return 1"]);
@@ -85,13 +85,13 @@ describe.each(engines)("endpoints on %s", (engine) => {
     await first.start({ memory: "lost" });
     expect(await first.execute(["DBSIZE"])).toBe(0);
     expect(await first.execute(["SCRIPT", "EXISTS", String(sha)])).toEqual([0]);
-    // The next crash has nothing of before either.
+    // The lost data must not come back at the next restart.
     await first.stop();
     await first.start({ memory: "kept" });
     expect(await first.execute(["DBSIZE"])).toBe(0);
   });
 
-  test("stop breaks the requests that wait, and those that a fault holds back are never run", async () => {
+  test("stop breaks delayed requests, which are then never executed", async () => {
     const { first } = await start({ count: 1, engine });
     const remove = first.faults.add({ fault: "delay", ms: 300 });
     const waiting = expect(send(first, ["SET", "key", "never"])).rejects.toThrow();
@@ -99,7 +99,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
     await first.stop();
     await waiting;
     await first.start();
-    // This one is held back just as long, so it outlasts the other.
+    // Delayed for the same time, so the first one would have been executed before this one.
     await send(first, ["SET", "later", "x"]);
     remove();
     expect(await send(first, ["MGET", "key", "later"])).toEqual({ result: [null, "x"] });
@@ -113,7 +113,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
     expect(await send(first, ["EXISTS", "key"])).toEqual({ result: 0 });
   });
 
-  test("a dropped request is never run, a dropped reply is; the client waits in vain", async () => {
+  test("a dropped request is never executed, one with a dropped reply is; neither is answered", async () => {
     const { first } = await start({ count: 1, engine });
     for (const [fault, stored] of [
       ["drop-request", 0],
@@ -123,7 +123,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
       const giveUp = new AbortController();
       const silent = expect(send(first, ["SET", fault, "x"], giveUp.signal)).rejects.toThrow(/abort/);
       await expect.poll(() => first.log.requests).toBe(1);
-      // Another request is answered meanwhile: the endpoint is silent, not stuck.
+      // Another request is answered meanwhile: the endpoint is only silent, not blocked.
       await expect.poll(() => send(first, ["EXISTS", fault])).toEqual({ result: stored });
       giveUp.abort();
       await silent;
@@ -132,7 +132,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
     }
   });
 
-  test("the log tells commands, cost and requests apart, and goes to onLog", async () => {
+  test("the log has commands, billed commands and requests, and onLog gets each entry", async () => {
     const seen: string[] = [];
     const { first } = await start({
       count: 1,
@@ -162,7 +162,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
     expect([first.log.requests, first.log.billed, first.log.entries.length]).toEqual([0, 0, 0]);
   });
 
-  test("/_faults is there only when it is asked for, and only with the full token", async () => {
+  test("/_faults needs the option and the full token", async () => {
     const closed = (await start({ count: 1, engine, token: "full" })).first;
     const call = (endpoint: DevEndpoint, method: string, body?: unknown, token = "full") =>
       fetch(`${endpoint.url}/_faults`, {
@@ -188,7 +188,7 @@ describe.each(engines)("endpoints on %s", (engine) => {
     expect(await (await call(first, "DELETE")).json()).toEqual({ result: [] });
     expect((await call(first, "PATCH")).status).toBe(405);
     expect(await send(first, ["PING"])).toEqual({ result: "PONG" });
-    // What is said to /_faults is no request to the endpoint.
+    // Requests to /_faults are not counted.
     expect(first.log.requests).toBe(2);
   });
 });
@@ -207,8 +207,8 @@ describe("the embedded engine's clock", () => {
   });
 });
 
-describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () => {
-  test("has the machine's clock", async () => {
+describe.runIf(redisServer !== undefined)("the redis-server of an endpoint", () => {
+  test("uses the machine's clock", async () => {
     const { first } = await start({ count: 1, engine: "redis" });
     expect(first.clockOffset).toBe(0);
     expect(() => {
@@ -216,7 +216,7 @@ describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () 
     }).toThrow(/embedded engine only/);
   });
 
-  test("is gone after stop and after close", async () => {
+  test("has exited after stop and after close", async () => {
     const { first, endpoints, close } = await start({ count: 2, engine: "redis" });
     const pids = endpoints.map(({ pid }) => pid!);
     expect(pids.every(alive)).toBe(true);
@@ -227,7 +227,7 @@ describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () 
     expect(pids.map(alive)).toEqual([false, false]);
   });
 
-  test("that dies by itself makes 500, and comes back after stop and start", async () => {
+  test("that crashes is answered with 500, and runs again after stop and start", async () => {
     const { first } = await start({ count: 1, engine: "redis" });
     await send(first, ["SET", "key", "kept"]);
     process.kill(first.pid!, "SIGKILL");
@@ -239,7 +239,7 @@ describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () 
     expect(await send(first, ["GET", "key"])).toEqual({ result: "kept" });
   });
 
-  test("can be one that runs already; it is neither stopped nor emptied", async () => {
+  test("may be a running one, which is neither stopped nor emptied", async () => {
     const owner = await start({ count: 2, engine: "redis" });
     const urls = owner.endpoints.map(({ redisUrl }) => redisUrl!);
     const { first, endpoints, close } = await start({ redis: urls.map((url) => `${url}/1`) });
@@ -256,7 +256,7 @@ describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () 
     connection.close();
   });
 
-  test("is spoken to again after it was away", async () => {
+  test("is connected again after an outage", async () => {
     const owner = await start({ count: 1, engine: "redis" });
     const { first } = await start({ redis: [owner.first.redisUrl!] });
     await send(first, ["SET", "key", "value"]);
@@ -266,10 +266,10 @@ describe.runIf(redisServer !== undefined)("a real Redis behind an endpoint", () 
     expect(await send(first, ["GET", "key"])).toEqual({ result: "value" });
   });
 
-  test("keeps its password out of errors", async () => {
+  test("has no password in errors", async () => {
     const { first } = await start({ redis: ["redis://user:secret-password@127.0.0.1:1"] });
-    const said = JSON.stringify(await send(first, ["PING"]));
-    expect(said).toMatch(/cannot be reached/);
-    expect(said).not.toContain("secret-password");
+    const answer = JSON.stringify(await send(first, ["PING"]));
+    expect(answer).toMatch(/cannot be reached/);
+    expect(answer).not.toContain("secret-password");
   });
 });

@@ -8,8 +8,8 @@ import { describe, expect, test, vi } from "vitest";
 import { startEndpoints } from "../../../src/dev/index.ts";
 import { redisServer } from "../../support/redis-servers.ts";
 
-describe.runIf(redisServer !== undefined)("a start that fails half-way", () => {
-  test("leaves no server and no file behind", async () => {
+describe.runIf(redisServer !== undefined)("a start that fails halfway", () => {
+  test("leaves no process and no file behind", async () => {
     const scratch = await mkdtemp(join(tmpdir(), "redlock-edge-scratch-"));
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
@@ -20,7 +20,7 @@ describe.runIf(redisServer !== undefined)("a start that fails half-way", () => {
         /EADDRINUSE/,
       );
       expect(await readdir(scratch)).toEqual([]);
-      // The shell that guards a server names its directory.
+      // The directory is an argument of the shell that guards a server.
       const { stdout } = await promisify(execFile)("ps", ["-eo", "args"]);
       expect(stdout).not.toContain(scratch);
     } finally {
@@ -48,13 +48,13 @@ describe("startEndpoints refuses", () => {
     expect((failure as Error).message).toContain(value);
   });
 
-  test("a port that is taken, and leaves nothing running", async () => {
+  test("a port in use, and leaves nothing running", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as AddressInfo;
     await expect(startEndpoints({ count: 1, engine: "embedded", port })).rejects.toThrow(/EADDRINUSE/);
     await new Promise((resolve) => taken.close(resolve));
-    // The port is free for the next.
+    // The port must be free again.
     await using local = await startEndpoints({ count: 1, engine: "embedded", port });
     expect(local.endpoints[0]!.url).toBe(`http://127.0.0.1:${port}`);
   });

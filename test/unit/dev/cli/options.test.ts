@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { parseCommandLine, UsageError } from "../../../../src/dev/cli/options.ts";
 
 describe("parseCommandLine", () => {
-  test("without options starts the defaults", () => {
+  test("has no start options by default", () => {
     expect(parseCommandLine(["dev"])).toEqual({ start: {}, envFile: undefined, faults: [], log: false });
   });
 
-  test("takes every option", () => {
+  test("parses every option", () => {
     const line =
       "dev --count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
       "--env-file .dev.vars --log --faults --lua-time-limit 250";
@@ -36,7 +36,7 @@ describe("parseCommandLine", () => {
     ["--delay 2=1000", { endpoint: 2, rule: { fault: "delay", ms: 1000 } }],
     ["--delay-reply 2=10-500", { endpoint: 2, rule: { fault: "delay-reply", ms: [10, 500] } }],
     ["--status 1=503", { endpoint: 1, rule: { fault: "status", status: 503 } }],
-  ])("understands %s", (line, fault) => {
+  ])("parses %s", (line, fault) => {
     expect(parseCommandLine(["dev", ...line.split(" ")])).toMatchObject({ faults: [fault] });
   });
 

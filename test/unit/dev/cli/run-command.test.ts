@@ -18,7 +18,7 @@ describe("runCommand", () => {
 
   const version = async () => "1.2.3";
 
-  /** Runs to the end: for what does not start anything. */
+  /** Runs to the end; `stop` is aborted already. */
   const runToEnd = (line: string) =>
     runCommand(line.split(" ").filter(Boolean), {
       out: (text) => lines.push(text),
@@ -27,7 +27,7 @@ describe("runCommand", () => {
       version,
     });
 
-  /** Runs with the embedded engine, and stops once `during` is done. */
+  /** Runs with the embedded engine until `during` has resolved. */
   async function runWhile(line: string, during: (env: Record<string, string>) => Promise<void>) {
     const stop = new AbortController();
     const ended = runCommand(["dev", "--engine", "embedded", ...line.split(" ").filter(Boolean)], {
@@ -61,7 +61,7 @@ describe("runCommand", () => {
       headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
     });
 
-  test("prints help and version, exit code 0", async () => {
+  test("prints help and version with exit code 0", async () => {
     expect(await runToEnd("--help")).toBe(0);
     expect(lines.join("\n")).toMatch(/^Usage: redlock-edge dev/);
     for (const option of ["--count", "--env-file", "--drop-reply", "--faults"])
@@ -73,20 +73,20 @@ describe("runCommand", () => {
   });
 
   test.each(["dev --bogus", "dev --count 0", "dev --redis http://x", "dev --engine embedded --down 9"])(
-    "answers '%s' with exit code 2 and a hint",
+    "exits with 2 and a hint after '%s'",
     async (line) => {
       expect(await runToEnd(line)).toBe(2);
       expect(warnings).toEqual([expect.stringMatching(/^redlock-edge: /), "Try: redlock-edge dev --help"]);
     },
   );
 
-  test("starts endpoints that work, and closes them when told to stop", async () => {
+  test("starts working endpoints, and closes them when `stop` aborts", async () => {
     let url = "";
     const code = await runWhile("--count 2", async (env) => {
       url = env.UPSTASH_REDIS_REST_URL_2!;
       expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
       expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine/);
-      // All of it can be pasted into a shell.
+      // All lines can be pasted into a shell.
       for (const line of lines) expect(line).toMatch(/^(?:# |export \w+=")/);
     });
     expect(code).toBe(0);
@@ -113,7 +113,7 @@ describe("runCommand", () => {
     ]);
   });
 
-  test("prints nothing of a command that a terminal would act on", async () => {
+  test("escapes characters that control a terminal", async () => {
     await runWhile("--count 1 --log", async (env) => {
       const odd = ["\u001b[2J", "\u009b31m", "\u007f\u0007", "\u202etxt", "\u2028", "a\r\nb", "\ud83d"];
       for (const text of odd) {
@@ -134,7 +134,7 @@ describe("runCommand", () => {
     });
   });
 
-  test("writes the variables into --env-file and leaves other lines alone", async () => {
+  test("writes the variables into --env-file and keeps other lines", async () => {
     const file = join(directory, ".dev.vars");
     await writeFile(file, 'OTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://old"\n');
     await runWhile(`--count 1 --token secret --env-file ${file}`, async (env) => {
@@ -150,7 +150,7 @@ describe("runCommand", () => {
     });
   });
 
-  test("creates --env-file for its owner's eyes only", async () => {
+  test("creates --env-file readable by its owner only", async () => {
     const file = join(directory, "new.vars");
     await runWhile(`--count 1 --env-file ${file}`, async () => {
       await expect.poll(() => readFile(file, "utf8").catch(() => "")).toContain("UPSTASH_REDIS_REST_URL=");
@@ -158,13 +158,13 @@ describe("runCommand", () => {
     expect((await stat(file)).mode & 0o077).toBe(0);
   });
 
-  test("answers a file that cannot be written with exit code 1, and stops what it started", async () => {
+  test("exits with 1 if the file cannot be written, and stops what it started", async () => {
     expect(await runToEnd(`dev --engine embedded --env-file ${directory}`)).toBe(1);
     const url = /"(http:[^"]+)"/.exec(lines.join("\n"))![1]!;
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  test("warns of an address that others can reach", async () => {
+  test("warns of an address that other machines can reach", async () => {
     await runWhile("--count 1 --host 0.0.0.0", async (env) => {
       expect(env.UPSTASH_REDIS_REST_URL_1).toMatch(/^http:\/\/127\.0\.0\.1:/);
       await expect.poll(() => warnings).toEqual([expect.stringContaining("0.0.0.0 is not loopback")]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { accessOf } from "../../../../src/dev/http/authorize.ts";
 
 const tokens = { token: "full", readOnlyToken: "reader" };
-const ask = (path: string, authorization?: string) =>
+const requestTo = (path: string, authorization?: string) =>
   new Request(`http://localhost${path}`, {
     ...(authorization !== undefined && { headers: { authorization } }),
   });
@@ -23,11 +23,11 @@ describe("accessOf", () => {
     ["/", "Bearer ", undefined],
     ["/", undefined, undefined],
   ])("of %s with %j is %s", (path, authorization, access) => {
-    expect(accessOf(ask(path, authorization), tokens)).toBe(access);
+    expect(accessOf(requestTo(path, authorization), tokens)).toBe(access);
   });
 
-  test("of a request without a token is none where there is no read-only token either", () => {
-    expect(accessOf(ask("/"), { token: "full" })).toBeUndefined();
-    expect(accessOf(ask("/", "Bearer "), { token: "full", readOnlyToken: undefined })).toBeUndefined();
+  test("of a request without a token is undefined, also if there is no read-only token", () => {
+    expect(accessOf(requestTo("/"), { token: "full" })).toBeUndefined();
+    expect(accessOf(requestTo("/", "Bearer "), { token: "full", readOnlyToken: undefined })).toBeUndefined();
   });
 });

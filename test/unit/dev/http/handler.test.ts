@@ -6,7 +6,7 @@ import { until } from "../../../support/until.ts";
 
 const done: Outcome = { reply: new StatusReply("OK"), billed: 1 };
 
-/** A handler in front of a backend whose commands are answered when the test says so. */
+/** A handler in front of a backend whose replies the test triggers. */
 function setUp() {
   const sent: { readonly name: string; answer(): void; lose(): void }[] = [];
   const send = (command: readonly Argument[]) =>
@@ -20,23 +20,23 @@ function setUp() {
     close: async () => undefined,
   };
   const handle = upstashHandler({ backend, token: "full" });
-  async function ask(body: unknown, path = "/"): Promise<number> {
+  async function request(body: unknown, path = "/"): Promise<number> {
     const headers = { authorization: "Bearer full" };
-    const request = { method: "POST", headers, body: JSON.stringify(body) };
-    const response = await handle(new Request(`http://localhost${path}`, request));
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    const response = await handle(new Request(`http://localhost${path}`, init));
     return Number.parseInt(response.headers.get("upstash-sync-token") ?? "", 32);
   }
-  /** The command with this key, once the backend has it. */
+  /** Resolves with the command with this key when the backend has received it. */
   const command = (name: string) => until(() => sent.find((each) => each.name === name), `command ${name}`);
-  return { ask, command };
+  return { request, command };
 }
 
 describe("upstash-sync-token", () => {
-  test("of concurrent writes follows the order in which they were sent, not answered", async () => {
-    const { ask, command } = setUp();
+  test("of concurrent writes has the order in which they were sent, not answered", async () => {
+    const { request, command } = setUp();
     const tokens: Promise<number>[] = [];
     for (const name of ["a", "b", "c"]) {
-      tokens.push(ask(["SET", name, 1]));
+      tokens.push(request(["SET", name, 1]));
       await command(name);
     }
     for (const name of ["c", "a", "b"]) (await command(name)).answer();
@@ -44,13 +44,13 @@ describe("upstash-sync-token", () => {
     expect([second, third]).toEqual([first! + 1, first! + 2]);
   });
 
-  test("of a read covers the writes sent before it, answered or not, and none sent later", async () => {
-    const { ask, command } = setUp();
-    const before = ask(["SET", "before", 1]);
+  test("of a read includes the writes sent before it, answered or not, but no later one", async () => {
+    const { request, command } = setUp();
+    const before = request(["SET", "before", 1]);
     await command("before");
-    const read = ask(["GET", "read"]);
+    const read = request(["GET", "read"]);
     await command("read");
-    const after = ask(["SET", "after", 1]);
+    const after = request(["SET", "after", 1]);
     (await command("after")).answer();
     expect(await after).toBeGreaterThan(0);
     (await command("read")).answer();
@@ -59,29 +59,29 @@ describe("upstash-sync-token", () => {
     expect([token, await after]).toEqual([await before, token + 1]);
   });
 
-  test("moves with a write whose reply is lost", async () => {
-    const { ask, command } = setUp();
-    const lost = ask(["SET", "lost", 1]);
+  test("increases with a write whose reply is lost", async () => {
+    const { request, command } = setUp();
+    const lost = request(["SET", "lost", 1]);
     (await command("lost")).lose();
     const token = await lost;
-    const read = ask(["GET", "read"]);
+    const read = request(["GET", "read"]);
     (await command("read")).answer();
     expect([token, await read]).toEqual([1, 1]);
   });
 
-  test("of a pipeline and of a transaction covers their last write", async () => {
-    const { ask, command } = setUp();
+  test("of a pipeline or transaction includes its last write", async () => {
+    const { request, command } = setUp();
     const writes = (name: string) => [
       ["SET", `${name}1`, 1],
       ["GET", `${name}2`],
       ["SET", `${name}3`, 1],
     ];
-    const pipeline = ask(writes("p"), "/pipeline");
-    const other = ask(["SET", "other", 1]);
+    const pipeline = request(writes("p"), "/pipeline");
+    const other = request(["SET", "other", 1]);
     (await command("other")).answer();
     for (const number of [1, 2, 3]) (await command(`p${number}`)).answer();
     expect([await other, await pipeline]).toEqual([2, 3]);
-    const transaction = ask(writes("t"), "/multi-exec");
+    const transaction = request(writes("t"), "/multi-exec");
     for (const number of [1, 2, 3]) (await command(`t${number}`)).answer();
     expect(await transaction).toBe(5);
   });

@@ -16,16 +16,16 @@ const none: FaultPlan = {
   html: false,
 };
 
-/** A handler that notes the bodies it runs, behind faults that are taken from `plans`, one per request. */
+/** A handler that records the bodies that it executes, with one of `plans` for each request. */
 function setUp(...plans: Partial<FaultPlan>[]) {
-  const ran: string[] = [];
+  const executed: string[] = [];
   const planned: string[] = [];
   let waiting: (() => void)[] = [];
   const answer = withFaults(
     async (request) => {
-      ran.push(await request.text());
+      executed.push(await request.text());
       for (const resolve of waiting.splice(0)) resolve();
-      return Response.json({ result: ran.length });
+      return Response.json({ result: executed.length });
     },
     (command) => {
       planned.push(command);
@@ -35,19 +35,19 @@ function setUp(...plans: Partial<FaultPlan>[]) {
   const closing = new AbortController();
   const send = (body: string) =>
     answer(new Request("http://localhost/", { method: "POST", body }), closing.signal);
-  const nextRun = () =>
+  const nextExecution = () =>
     new Promise<void>((resolve) => {
       waiting = [...waiting, resolve];
     });
-  return { ran, planned, send, closing, nextRun };
+  return { executed, planned, send, closing, nextExecution };
 }
 
 describe("withFaults", () => {
-  test("does nothing without a fault", async () => {
-    const { ran, planned, send } = setUp();
+  test("changes nothing without a fault", async () => {
+    const { executed, planned, send } = setUp();
     const response = (await send('["get","a"]')) as Response;
     expect(await response.json()).toEqual({ result: 1 });
-    expect([ran, planned]).toEqual([['["get","a"]'], ["GET"]]);
+    expect([executed, planned]).toEqual([['["get","a"]'], ["GET"]]);
   });
 
   test.each([
@@ -57,64 +57,64 @@ describe("withFaults", () => {
     [{ dropReply: true }, "silence", 1],
     [{ dropReply: true, reset: true }, "reset", 1],
     [{ dropReply: true, duplicate: true }, "silence", 2],
-  ] as const)("%j answers with %s after %i runs", async (plan, answer, runs) => {
-    const { ran, send } = setUp(plan);
+  ] as const)("%j answers with %s after %i executions", async (plan, answer, runs) => {
+    const { executed, send } = setUp(plan);
     expect(await send("[]")).toBe(answer);
-    expect(ran).toHaveLength(runs);
+    expect(executed).toHaveLength(runs);
   });
 
-  test("duplicate: the second reply arrives", async () => {
-    const { ran, send } = setUp({ duplicate: true });
+  test("duplicate: the second reply is sent", async () => {
+    const { executed, send } = setUp({ duplicate: true });
     expect(await ((await send('["INCR","a"]')) as Response).json()).toEqual({ result: 2 });
-    expect(ran).toEqual(['["INCR","a"]', '["INCR","a"]']);
+    expect(executed).toEqual(['["INCR","a"]', '["INCR","a"]']);
   });
 
-  test("status: not run, an error as JSON or as a page", async () => {
-    const { ran, send } = setUp({ status: 429 }, { status: 502, html: true });
+  test("status: not executed, an error as JSON or as HTML", async () => {
+    const { executed, send } = setUp({ status: 429 }, { status: 502, html: true });
     const json = (await send("[]")) as Response;
     expect([json.status, await json.json()]).toEqual([429, { error: expect.stringMatching(/^ERR /) }]);
     const page = (await send("[]")) as Response;
     expect([page.status, page.headers.get("content-type")]).toEqual([502, "text/html; charset=utf-8"]);
     expect(await page.text()).toMatch(/^<!DOCTYPE html>/);
-    expect(ran).toEqual([]);
+    expect(executed).toEqual([]);
   });
 
-  test("delay: others are run in the meantime", async () => {
-    const { ran, send } = setUp({ delay: 100 });
+  test("delay: others are executed in the meantime", async () => {
+    const { executed, send } = setUp({ delay: 100 });
     await Promise.all([send("delayed"), send("prompt")]);
-    expect(ran).toEqual(["prompt", "delayed"]);
+    expect(executed).toEqual(["prompt", "delayed"]);
   });
 
-  test("delay-reply: run at once", async () => {
-    const { ran, send, nextRun } = setUp({ delayReply: 60_000 });
-    const run = nextRun();
+  test("delay-reply: executed at once", async () => {
+    const { executed, send, nextExecution } = setUp({ delayReply: 60_000 });
+    const execution = nextExecution();
     const late = send("late");
-    await run;
-    expect(ran).toEqual(["late"]);
+    await execution;
+    expect(executed).toEqual(["late"]);
     expect(await Promise.race([late, send("other").then(() => "other came first")])).toBe("other came first");
   });
 
-  test("reorder: the next request is run first", async () => {
-    const { ran, send } = setUp({ reorder: true }, {}, { delay: 500 });
+  test("reorder: executed after the next request", async () => {
+    const { executed, send } = setUp({ reorder: true }, {}, { delay: 500 });
     await Promise.all([send("first"), send("second"), send("third")]);
-    expect(ran).toEqual(["second", "first", "third"]);
+    expect(executed).toEqual(["second", "first", "third"]);
   });
 
-  test("reorder: alone, it is run in the end", async () => {
-    const { ran, send } = setUp({ reorder: true });
+  test("reorder: executed in the end without a next request", async () => {
+    const { executed, send } = setUp({ reorder: true });
     expect(await ((await send("only")) as Response).json()).toEqual({ result: 1 });
-    expect(ran).toEqual(["only"]);
+    expect(executed).toEqual(["only"]);
   });
 
   test.each([{ delay: 60_000 }, { reorder: true }])(
-    "%j: a crash in the meantime means never run",
+    "%j: never executed after a crash in the meantime",
     async (plan) => {
-      const { ran, planned, send, closing } = setUp(plan);
+      const { executed, planned, send, closing } = setUp(plan);
       const pending = send('["SET","a","b"]');
       await expect.poll(() => planned).toEqual(["SET"]);
       closing.abort();
       expect(await pending).toBe("reset");
-      expect(ran).toEqual([]);
+      expect(executed).toEqual([]);
     },
   );
 });

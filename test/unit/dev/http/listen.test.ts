@@ -4,8 +4,8 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
-// In a process of its own, because what it is about shows at the exit. The request and the byte that closes the
-// listener are there together, so the request is answered while its connection is being ended.
+// In a process of its own, because the defect appears at its exit. The request and the byte that closes the listener
+// arrive together, so that the request is answered while its connection is being ended.
 const program = `
 import net from "node:net";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ const connect = async (port) => {
 const trigger = await connect(control.address().port);
 const clients = [];
 for (let count = 0; count < 10; count++) clients.push(await connect(listener.port));
-// An answered request shows that the connection is known to be there, and idle.
+// After an answered request, the listener knows that the connection is idle.
 for (const client of clients) {
   client.write("GET / HTTP/1.1\\r\\nhost: localhost\\r\\n\\r\\n");
   await once(client, "data");
@@ -40,7 +40,7 @@ control.close();
 console.log("closed");
 `;
 
-it("listen lets its process exit after requests that came while it closed", async () => {
+it("listen lets its process exit after requests that arrived while it closed", async () => {
   const run = promisify(execFile);
   const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program], { timeout: 20_000 });
   expect(stdout).toBe("closed\n");

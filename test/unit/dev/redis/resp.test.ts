@@ -23,32 +23,32 @@ const { reply } = fc.letrec<{ reply: WireReply }>((tie) => ({
   ),
 }));
 
-/** Cuts bytes at the given places, each taken modulo the length. */
-function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
-  const ends = [...new Set(places.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
+/** Splits bytes at the given positions, each modulo the length. */
+function split(bytes: Buffer, positions: readonly number[]): Buffer[] {
+  const ends = [...new Set(positions.map((position) => position % (bytes.length + 1)))].sort((a, b) => a - b);
   return [...ends, bytes.length].map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
 }
 
 describe("RespParser", () => {
-  test("reads what encodeReply writes, however the bytes are cut", () => {
+  test("parses what encodeReply encodes, for pieces of any size", () => {
     fc.assert(
-      fc.property(fc.array(reply), fc.array(fc.nat(), { maxLength: 20 }), (replies, places) => {
+      fc.property(fc.array(reply), fc.array(fc.nat(), { maxLength: 20 }), (replies, positions) => {
         const parser = new RespParser();
-        const pieces = cut(Buffer.concat(replies.map(encodeReply)), places);
+        const pieces = split(Buffer.concat(replies.map(encodeReply)), positions);
         expect(pieces.flatMap((piece) => parser.push(piece))).toEqual(replies);
       }),
     );
   });
 
-  test("reads nil arrays as null", () => {
+  test("parses nil arrays as null", () => {
     expect(new RespParser().push(Buffer.from("*-1\r\n"))).toEqual([null]);
   });
 
-  test("throws on what is not RESP2", () => {
+  test("throws on bytes that are not RESP2", () => {
     expect(() => new RespParser().push(Buffer.from("HTTP/1.1 400\r\n"))).toThrow(/not a RESP2 reply/);
   });
 
-  test("reads a large string that comes in small pieces", () => {
+  test("parses a large string that arrives in small pieces", () => {
     const parser = new RespParser();
     const bytes = encodeReply(Buffer.alloc(3_000_000, "x"));
     const replies: WireReply[] = [];
