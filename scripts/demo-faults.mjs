@@ -1,17 +1,17 @@
-// Rules of faults end by themselves after so many hits; what is left tells how often they did hit.
+// The `times` of a fault rule, never used up: the remaining ones tell how many requests it has hit.
 const endless = 1_000_000;
 
 /**
  * @typedef {object} FaultPhase
  * @property {string} name
- * @property {(done: number) => Promise<void>} onProgress makes things go wrong; `done` is the share of the
- *   phase's deliveries that is over, 0 … 1
- * @property {() => Promise<void>} after mends everything
+ * @property {(done: number) => Promise<void>} onProgress injects faults; `done` is the share of the phase's deliveries
+ *   that have ended, from 0 to 1
+ * @property {() => Promise<void>} after removes all faults
  */
 
 /**
- * What goes wrong in the demo, phase by phase. Of three endpoints two must answer, so where several are in
- * trouble at once it is in part: some requests find no quorum, and what senders send again gets through.
+ * The faults of the demo, phase by phase. Two of three endpoints must answer. So when several have faults at the same
+ * time, only a part of their requests fails: some requests get no quorum, but retries succeed.
  *
  * @param {readonly any[]} endpoints three of `startEndpoints`
  * @returns {{ phases: FaultPhase[], hits: Record<string, number> }} how many requests each fault has hit so far
@@ -30,8 +30,14 @@ export function planFaults([first, second, third]) {
       hits["replies dropped"] += count;
     });
   const kill = (from, to) =>
-    outage(first, from, to, second, (missed) => {
-      hits["missed while killed"] += missed;
+    outage({
+      endpoint: first,
+      from,
+      to,
+      other: second,
+      onMissed: (missed) => {
+        hits["missed while killed"] += missed;
+      },
     });
   return {
     hits,
@@ -45,41 +51,44 @@ export function planFaults([first, second, third]) {
   };
 }
 
-function together(name, ...troubles) {
+function together(name, ...faults) {
   return {
     name,
     async onProgress(done) {
-      await Promise.all(troubles.map((trouble) => trouble.onProgress(done)));
+      await Promise.all(faults.map((fault) => fault.onProgress(done)));
     },
     async after() {
-      await Promise.all(troubles.map((trouble) => trouble.after()));
+      await Promise.all(faults.map((fault) => fault.after()));
     },
   };
 }
 
-/** A rule that holds for the whole phase. `tell` hears how many requests it has hit. */
-function inject(endpoint, rule, tell) {
+/** A rule for the whole phase. `onHits` is called with the number of requests that it hit. */
+function inject(endpoint, rule, onHits) {
   return {
     async onProgress(done) {
       if (done === 0) endpoint.faults.add({ ...rule, times: endless });
     },
     async after() {
-      for (const { times } of endpoint.faults.list()) tell(endless - times);
+      for (const { times } of endpoint.faults.list()) onHits(endless - times);
       endpoint.faults.clear();
     },
   };
 }
 
-/** Kills an endpoint, as by SIGKILL, and lets it come back. `tell` hears how many requests `other` had meanwhile. */
-function outage(endpoint, from, to, other, tell) {
+/**
+ * Kills an endpoint, as by SIGKILL, and starts it again. `from` and `to` are shares of the phase's deliveries. `onMissed`
+ * is called with the number of requests that `other` received meanwhile.
+ */
+function outage({ endpoint, from, to, other, onMissed }) {
   let state = "before";
   let requestsBefore = 0;
-  // One after the other: deliveries end at the same time, and a start must not overtake the stop before it.
+  // Stop and start one after another: deliveries end concurrently, and a start must not overtake the stop before it.
   let work = Promise.resolve();
-  function comeBack() {
+  function restart() {
     if (state === "killed") {
       state = "back";
-      tell(other.log.requests - requestsBefore);
+      onMissed(other.log.requests - requestsBefore);
       work = work.then(() => endpoint.start());
     }
     return work;
@@ -91,9 +100,9 @@ function outage(endpoint, from, to, other, tell) {
         requestsBefore = other.log.requests;
         work = work.then(() => endpoint.stop());
       }
-      if (done >= to) comeBack();
+      if (done >= to) restart();
       await work;
     },
-    after: comeBack,
+    after: restart,
   };
 }

@@ -1,8 +1,8 @@
 /**
- * The value below which a share of the others is, by nearest rank.
+ * A percentile, by nearest rank.
  *
  * @param {readonly number[]} values
- * @param {number} share 0 … 1
+ * @param {number} share from 0 to 1
  * @returns {number} NaN for no values
  *
  * @example
@@ -14,7 +14,7 @@ export function percentile(values, share) {
 }
 
 /**
- * A table of plain text: the first column to the left, numbers to the right.
+ * A table as plain text, with the first column aligned to the left and the others to the right.
  *
  * @param {readonly string[]} head
  * @param {readonly (readonly (string | number)[])[]} rows
@@ -37,7 +37,7 @@ const phaseColumns = ["events", "sent", "executed", "replayed", "refused", "retr
 const phaseName = 26;
 
 /**
- * The head of the lines that {@link phaseLine} makes.
+ * The head of the table whose lines {@link phaseLine} returns.
  *
  * @returns {string}
  *
@@ -50,7 +50,7 @@ export function phaseHead() {
 }
 
 /**
- * What was sent in a phase and what came of it, as one line.
+ * The requests and answers of a phase, as one line.
  *
  * @param {import("./demo-senders.mjs").PhaseCounts} counts
  * @param {number} events
@@ -81,7 +81,7 @@ function columns(name, values) {
   return `  ${name.padEnd(phaseName)}${values.map((value, index) => String(value).padStart(phaseColumns[index].length + 2)).join("")}`;
 }
 
-/** Requests that had to be sent once more. */
+/** Requests that had to be sent again. */
 function retried({ unavailable, failed, unexpected }) {
   return unavailable + failed + unexpected;
 }

@@ -1,35 +1,35 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { forged, send } from "./deliveries.mjs";
 
-// As GitHub does, which hangs up then.
+// As GitHub, which closes the connection after that time.
 const timeout = 10_000;
 
-// What senders do at a 5xx: a few more tries, each a little later. Theirs are minutes apart.
+// Senders retry after a 5xx, with growing pauses. Real ones pause for minutes.
 const mostAttempts = 12;
 const firstPause = 150;
 const longestPause = 2_000;
 
-/** What came of the requests of one phase of the demo. */
+/** Counts of the requests and answers of one phase of the demo. */
 export class PhaseCounts {
   /** HTTP requests to the Worker. */
   sent = 0;
   executed = 0;
   replayed = 0;
-  /** Bad signatures sent, and how many of them were refused. */
+  /** Requests with bad signatures, and how many of them were refused. */
   forged = 0;
   refused = 0;
   /** Answers 503: busy, or no quorum. */
   unavailable = 0;
   /** Answers 500. */
   failed = 0;
-  /** Answers that nothing of the above describes, and requests without any answer. */
+  /** Other answers, and requests without an answer. */
   unexpected = 0;
   /** Senders that gave up. */
   givenUp = 0;
-  /** How long each answer took, in ms. */
+  /** Duration of each request, in ms. */
   durations = [];
 
-  /** Of the numbers above: how much of each is which provider's. */
+  /** The same counts by provider. */
   byProvider = new Map();
 
   constructor(name) {
@@ -37,7 +37,7 @@ export class PhaseCounts {
   }
 
   /**
-   * Counts one more.
+   * Adds one to a count.
    *
    * @param {"sent" | "executed" | "replayed" | "forged" | "refused" | "unavailable" | "failed" | "unexpected" | "givenUp"} what
    * @param {import("./deliveries.mjs").Delivery} delivery
@@ -55,7 +55,7 @@ export class PhaseCounts {
  * @param {string} url where the Worker listens
  * @param {import("./deliveries.mjs").Delivery} delivery
  * @param {PhaseCounts} counts
- * @param {AbortSignal} signal gives up
+ * @param {AbortSignal} signal when it aborts, the sender gives up
  * @returns {Promise<string | undefined>} the body of the success; undefined when the sender gave up
  *
  * @example
@@ -87,7 +87,7 @@ async function attemptOnce(url, delivery, counts, signal) {
     const { status } = response;
     counts.count(status === 503 ? "unavailable" : status === 500 ? "failed" : "unexpected", delivery);
   } catch {
-    // No answer at all, or not in time. What was done is unknown: one more reason to send it again.
+    // No answer, or not in time. Whether the event took effect is unknown, so it is sent again.
     counts.count("unexpected", delivery);
   }
   return undefined;
@@ -112,19 +112,19 @@ export async function forge(url, delivery, counts) {
 }
 
 /**
- * Sends deliveries, several at once and each in several copies at once, some of them also forged.
+ * Sends deliveries, several at once and each in several concurrent copies. Every fourth is also sent forged.
  *
  * @param {string} url where the Worker listens
  * @param {readonly import("./deliveries.mjs").Delivery[]} deliveries
  * @param {object} options
  * @param {PhaseCounts} options.counts
- * @param {AbortSignal} options.signal gives up
+ * @param {AbortSignal} options.signal when it aborts, all senders give up
  * @param {number} options.atOnce how many deliveries
  * @param {number} options.copies of each
- * @param {(done: number) => Promise<void>} options.onProgress called before the first and after each delivery,
- *   with the share that is done, 0 … 1; the next one waits for it
- * @param {(delivery: import("./deliveries.mjs").Delivery, body: string) => void} options.onAnswer hears of
- *   every success
+ * @param {(done: number) => Promise<void>} options.onProgress called before the first and after each delivery, with the
+ *   share that has ended, from 0 to 1; the next delivery waits for it
+ * @param {(delivery: import("./deliveries.mjs").Delivery, body: string) => void} options.onAnswer called for every
+ *   success
  * @returns {Promise<void>}
  *
  * @example
