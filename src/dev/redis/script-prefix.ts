@@ -31,7 +31,7 @@ const lockedKeys = [
  *
  * A missing key is equal to no value: IFEQ leaves it missing, IFNE creates it. If the condition does not hold, SET is
  * still sent, with NX or XX so that it writes nothing: Redis then checks the other options. Every command beyond
- * one is followed by COMMAND COUNT, which tells backend.ts not to bill it.
+ * one is followed by COMMAND COUNT, by which backend.ts knows not to bill it.
  */
 const conditions = [
   "local function text(value) return type(value)=='number' and string.format('%.17g',value) or value end",

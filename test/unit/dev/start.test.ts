@@ -11,9 +11,9 @@ import { redisServer } from "../../support/redis-servers.ts";
 describe.runIf(redisServer !== undefined)("a start that fails halfway", () => {
   test("leaves no process and no file behind", async () => {
     const scratch = await mkdtemp(join(tmpdir(), "redlock-edge-scratch-"));
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
-    const { port } = taken.address() as AddressInfo;
+    const blocker = createServer();
+    await new Promise<void>((resolve) => blocker.listen(0, "127.0.0.1", resolve));
+    const { port } = blocker.address() as AddressInfo;
     vi.stubEnv("TMPDIR", scratch);
     try {
       await expect(startEndpoints({ count: 2, engine: "redis", port: port - 1 })).rejects.toThrow(
@@ -25,7 +25,7 @@ describe.runIf(redisServer !== undefined)("a start that fails halfway", () => {
       expect(stdout).not.toContain(scratch);
     } finally {
       vi.unstubAllEnvs();
-      await new Promise((resolve) => taken.close(resolve));
+      await new Promise((resolve) => blocker.close(resolve));
       await rm(scratch, { recursive: true });
     }
   });
@@ -49,11 +49,11 @@ describe("startEndpoints refuses", () => {
   });
 
   test("a port in use, and leaves nothing running", async () => {
-    const taken = createServer();
-    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
-    const { port } = taken.address() as AddressInfo;
+    const blocker = createServer();
+    await new Promise<void>((resolve) => blocker.listen(0, "127.0.0.1", resolve));
+    const { port } = blocker.address() as AddressInfo;
     await expect(startEndpoints({ count: 1, engine: "embedded", port })).rejects.toThrow(/EADDRINUSE/);
-    await new Promise((resolve) => taken.close(resolve));
+    await new Promise((resolve) => blocker.close(resolve));
     // The port must be free again.
     await using local = await startEndpoints({ count: 1, engine: "embedded", port });
     expect(local.endpoints[0]!.url).toBe(`http://127.0.0.1:${port}`);
