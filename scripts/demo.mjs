@@ -8,10 +8,10 @@ import { once, setMaxListeners } from "node:events";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from "./deliveries.mjs";
-import { checkAll } from "./demo-checks.mjs";
-import { planFaults } from "./demo-faults.mjs";
-import { phaseHead, phaseLine, printChecks, table } from "./demo-report.mjs";
-import { deliver, deliverAll, forge, PhaseCounts } from "./demo-senders.mjs";
+import { checkAll } from "./demo/checks.mjs";
+import { planFaults } from "./demo/faults.mjs";
+import { phaseHead, phaseLine, printChecks, table } from "./demo/report.mjs";
+import { deliver, deliverAll, forge, PhaseCounts } from "./demo/senders.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 

@@ -2,9 +2,9 @@
  * What a run of the demo observed.
  *
  * @typedef {object} Evidence
- * @property {readonly import("./deliveries.mjs").Delivery[]} deliveries every genuine one
+ * @property {readonly import("../deliveries.mjs").Delivery[]} deliveries every genuine one
  * @property {ReadonlyMap<string, readonly string[]>} answers bodies of all successes, by delivery key
- * @property {readonly import("./demo-senders.mjs").PhaseCounts[]} counts of every phase
+ * @property {readonly import("./senders.mjs").PhaseCounts[]} counts of every phase
  * @property {number} forgedRequests requests to Redis while nothing but forged deliveries came
  * @property {Readonly<Record<string, number>>} faultHits by kind: how many requests each fault has hit
  */

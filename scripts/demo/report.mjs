@@ -52,7 +52,7 @@ export function phaseHead() {
 /**
  * The requests and answers of a phase, as one line.
  *
- * @param {import("./demo-senders.mjs").PhaseCounts} counts
+ * @param {import("./senders.mjs").PhaseCounts} counts
  * @param {number} events
  * @param {number} seconds how long it took
  * @returns {string}

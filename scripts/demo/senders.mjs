@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { forged, send } from "./deliveries.mjs";
+import { forged, send } from "../deliveries.mjs";
 
 // As GitHub, which closes the connection after that time.
 const timeout = 10_000;
@@ -40,7 +40,7 @@ export class PhaseCounts {
    * Adds one to a count.
    *
    * @param {"sent" | "executed" | "replayed" | "forged" | "refused" | "unavailable" | "failed" | "unexpected" | "givenUp"} what
-   * @param {import("./deliveries.mjs").Delivery} delivery
+   * @param {import("../deliveries.mjs").Delivery} delivery
    */
   count(what, { provider }) {
     this[what]++;
@@ -53,7 +53,7 @@ export class PhaseCounts {
  * Sends a delivery until it is answered with success, as a real sender does.
  *
  * @param {string} url where the Worker listens
- * @param {import("./deliveries.mjs").Delivery} delivery
+ * @param {import("../deliveries.mjs").Delivery} delivery
  * @param {PhaseCounts} counts
  * @param {AbortSignal} signal when it aborts, the sender gives up
  * @returns {Promise<string | undefined>} the body of the success; undefined when the sender gave up
@@ -97,7 +97,7 @@ async function attemptOnce(url, delivery, counts, signal) {
  * Sends a delivery once with a body that was not signed.
  *
  * @param {string} url where the Worker listens
- * @param {import("./deliveries.mjs").Delivery} delivery
+ * @param {import("../deliveries.mjs").Delivery} delivery
  * @param {PhaseCounts} counts
  * @returns {Promise<void>}
  *
@@ -115,7 +115,7 @@ export async function forge(url, delivery, counts) {
  * Sends deliveries, several at once and each in several concurrent copies. Every fourth is also sent forged.
  *
  * @param {string} url where the Worker listens
- * @param {readonly import("./deliveries.mjs").Delivery[]} deliveries
+ * @param {readonly import("../deliveries.mjs").Delivery[]} deliveries
  * @param {object} options
  * @param {PhaseCounts} options.counts
  * @param {AbortSignal} options.signal when it aborts, all senders give up
@@ -123,7 +123,7 @@ export async function forge(url, delivery, counts) {
  * @param {number} options.copies of each
  * @param {(done: number) => Promise<void>} options.onProgress called before the first and after each delivery, with the
  *   share that has ended, from 0 to 1; the next delivery waits for it
- * @param {(delivery: import("./deliveries.mjs").Delivery, body: string) => void} options.onAnswer called for every
+ * @param {(delivery: import("../deliveries.mjs").Delivery, body: string) => void} options.onAnswer called for every
  *   success
  * @returns {Promise<void>}
  *
