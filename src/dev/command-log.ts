@@ -26,7 +26,7 @@ const mostEntries = 10_000;
 const mostCharacters = 8_000_000;
 
 /**
- * The commands that an endpoint executed, and what Upstash would bill for them. Keeps at least the last 10 000
+ * The commands that an endpoint received, and what Upstash would bill for them. Keeps at least the last 10 000
  * commands, or fewer if together they exceed 8 million characters. The counts cover all commands since the last reset.
  *
  * @example

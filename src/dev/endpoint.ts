@@ -92,8 +92,8 @@ export class DevEndpoint {
   }
 
   /**
-   * Stops the endpoint as a crash does: breaks open connections, refuses new ones, and kills the redis-server that it
-   * started with SIGKILL. Requests that a fault still delays are never executed. Does nothing if it is stopped.
+   * Stops the endpoint as a crash does: breaks open connections, refuses new ones, and sends SIGKILL to the redis-server
+   * that was started for it. Requests that a fault still delays are never executed. Does nothing if it is stopped.
    */
   async stop(): Promise<void> {
     const listener = this.#listener;
