@@ -85,8 +85,8 @@ export function formatFixed(value: number, precision: number): string {
   return BigInt(value).toString() + (precision > 0 ? `.${"0".repeat(precision)}` : "");
 }
 
-// JavaScript rounds ties up, C rounds them to even: 0.5 is printed as "0". So many further digits decide whether a
-// number is a tie: the exact digits of a double may go on after them, but never after so many zeros.
+// JavaScript rounds ties up, C rounds them to even: 0.5 is printed as "0". This number of further digits is
+// enough to recognize a tie: a double may have more digits, but never after so many zeros.
 const tieDigits = 40;
 
 function toFixed(value: number, precision: number): string {

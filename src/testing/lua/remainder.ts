@@ -12,7 +12,7 @@ export function remainderIsReplaced(): boolean {
 }
 
 /**
- * `dividend % divisor` by the formula of Lua 5.1. That of 5.3 returns -0 for -4 % 2, which 5.1 would print as "-0".
+ * `dividend % divisor` by the formula of Lua 5.1. That of 5.3 returns -0 for -4 % 2, which would be printed as "-0".
  *
  * @example
  * remainder(undefined, -7, 3); // 2
