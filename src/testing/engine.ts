@@ -61,7 +61,7 @@ export class Engine {
   readonly #scripting: Scripting;
   #billed = 0;
 
-  /** @throws TypeError | RangeError for a `luaTimeLimit` out of range */
+  /** @throws TypeError | RangeError for a `luaTimeLimit` that is not a number or out of range */
   constructor(options: EngineOptions = {}) {
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = options.dialect ?? "upstash";
