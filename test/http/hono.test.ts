@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type IdempotencyVariables, idempotent } from "../../src/hono/index.ts";
 import { pendingText } from "../../src/idempotency/record.ts";
 import type { Redlock } from "../../src/index.ts";
-import { freshKey, until } from "../support/settled.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import {
   allArrived,
   type Client,
@@ -16,6 +16,7 @@ import {
   recordName,
   recordsOf,
 } from "../support/stores.ts";
+import { until } from "../support/until.ts";
 import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
 
 let store: OpenStore;
