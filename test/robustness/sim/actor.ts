@@ -5,7 +5,7 @@ import type { Calls } from "./calls.ts";
 import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";
 import type { Ledger } from "./ledger.ts";
-import { link } from "./network.ts";
+import { createLink } from "./network.ts";
 import type { Process } from "./process.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Wire } from "./wire.ts";
@@ -31,21 +31,21 @@ export interface Actor {
 }
 
 /** What all actors of a world share. */
-export type Stage = Pick<
+export type SharedContext = Pick<
   Actor,
   "world" | "scenario" | "wire" | "calls" | "locks" | "claims" | "ledger" | "kept" | "actors"
 >;
 
-export function enter(stage: Stage, process: Process): Actor {
-  const { world, scenario, wire } = stage;
+export function createActor(shared: SharedContext, process: Process): Actor {
+  const { world, scenario, wire } = shared;
   const endpoints = world.servers.map((server, index) =>
-    link(world, wire, process, server, scenario.exactReplies[index]!),
+    createLink({ world, wire, process, server, exactReplies: scenario.exactReplies[index] === true }),
   );
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
   const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);
   const redlock = new Redlock({ endpoints, runtime: process, waitUntil, onEvent });
   return {
-    ...stage,
+    ...shared,
     process,
     draw: world.draw.fork(),
     redlock,

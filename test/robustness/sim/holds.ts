@@ -12,7 +12,7 @@ export interface Hold {
   /** ms, by the process's clocks, for which it may be relied on. */
   readonly remaining: () => number;
   /** Whether the end has been told; undefined when nobody asked to be told. */
-  readonly told: (() => boolean) | undefined;
+  readonly lossReported: (() => boolean) | undefined;
   /** When the call that got it was made, and when it returned. */
   readonly invoked: number;
   readonly acquired: number;
@@ -40,7 +40,10 @@ export interface Extensions {
 
 /** Something that has just been handed out. */
 export function newHold(
-  grant: Pick<Hold, "resources" | "nonce" | "process" | "remaining" | "told" | "invoked" | "acquired"> &
+  grant: Pick<
+    Hold,
+    "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
+  > &
     Partial<Pick<Hold, "holder" | "fence" | "group">>,
 ): Hold {
   return {
@@ -108,7 +111,7 @@ export class Holds {
   }
 
   /** Looks again at everything that a process holds: its clock has been set. */
-  look(process: Process): void {
+  recheck(process: Process): void {
     for (const hold of this.all) {
       if (hold.process !== process || hold.ended !== undefined) continue;
       this.#probe(hold);
@@ -127,7 +130,7 @@ export class Holds {
    *
    * @returns to be called when the release has returned: it ends nothing that is asked for from then on
    */
-  endAll({ holder, resources, process }: Hold): () => void {
+  endAllOfHolder({ holder, resources, process }: Hold): () => void {
     const release: Release = { process, returned: undefined };
     this.#releases.set(holder, [...(this.#releases.get(holder) ?? []), release]);
     for (const resource of resources) {
@@ -162,14 +165,14 @@ export class Holds {
 
   /** Has an eye on it that a holder who listens is told of the end in time. */
   #expectTold(hold: Hold): void {
-    const { process, told } = hold;
-    if (!told || !process.running) return;
+    const { process, lossReported } = hold;
+    if (!lossReported || !process.running) return;
     const { pausedFor, disturbances } = process;
     const allowed = (disturbances > 0 ? tolerated : tolerance) / process.rate;
     this.#world.scheduler.at(this.#world.now + allowed, () => {
       const hasRun = process.running && process.pausedFor === pausedFor;
       // A clock that was set forward and back again has shown an end that was none.
-      if (!hasRun || told() || hold.releaseInvoked !== undefined || hold.remaining() > 0) return;
+      if (!hasRun || lossReported() || hold.releaseInvoked !== undefined || hold.remaining() > 0) return;
       // Then it may have been set forward once more, a moment ago.
       if (process.disturbances > disturbances) return this.#expectTold(hold);
       this.#world.violate(

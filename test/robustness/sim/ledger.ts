@@ -46,7 +46,7 @@ export class Ledger {
     });
   }
 
-  conclude(): void {
+  checkAtEnd(): void {
     for (const [name, { balance, acknowledged }] of this.#accounts) {
       if (balance === acknowledged) continue;
       this.#world.violate("no lost update", `${name}: ${acknowledged} increments came to ${balance}`);

@@ -18,6 +18,12 @@ export const faultKinds = [
 
 export type FaultKind = (typeof faultKinds)[number];
 
+/** For how many ms fences are remembered, and how clients' clocks differ from the endpoints'. */
+export interface Retention {
+  readonly ms: number;
+  readonly clocks: "ahead" | "behind";
+}
+
 /** What a simulation is made of. Each draws a part of what is possible: all at once would hide one by another. */
 export interface Scenario {
   readonly endpoints: number;
@@ -39,7 +45,7 @@ export interface Scenario {
    * How long fences are remembered, in ms, where that is short enough to be seen; and whether clients' clocks are ahead
    * of the endpoints', or behind.
    */
-  readonly retention: { readonly ms: number; readonly clocks: "ahead" | "behind" } | undefined;
+  readonly retention: Retention | undefined;
   /** Whether holders shorten what they hold, then lengthen it, and rely on that to the end while others wait. */
   readonly lingering: boolean;
   /** How many calls each process makes while there are faults, roughly. */
