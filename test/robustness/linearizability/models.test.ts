@@ -143,7 +143,7 @@ describe("semaphoreModel", () => {
     for (let count = 0; count < 300; count += 1) {
       const { records, most } = countingSemaphoreRun(random, 2);
       const result = linearizable(semaphoreModel(2), grantHistory(records).get("s") ?? []);
-      expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe(most > 2 ? "no" : "yes");
+      expect(result.outcome, `SEED=${seed}: ${explain(result)}`).toBe(most > 2 ? "no" : "yes");
       seen[most as keyof typeof seen] += 1;
     }
     expect(seen[3], `SEED=${seed}`).toBeGreaterThan(20);
@@ -157,7 +157,7 @@ describe("semaphoreModel", () => {
     for (let count = 0; count < 300; count += 1) {
       const { records, most } = slotSemaphoreRun(random, 2);
       const result = linearizable(semaphoreModel(2), grantHistory(records).get("s") ?? []);
-      expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe("yes");
+      expect(result.outcome, `SEED=${seed}: ${explain(result)}`).toBe("yes");
       full += Number(most === 2);
     }
     expect(full, `SEED=${seed}`).toBeGreaterThan(20);
@@ -228,12 +228,12 @@ function table<State, Input, Output>(
   for (const [title, history] of Object.entries(good)) {
     it(`accepts ${title}`, () => {
       const result = linearizable(model, history);
-      expect(result.verdict, explain(result)).toBe("yes");
+      expect(result.outcome, explain(result)).toBe("yes");
     });
   }
   for (const [title, history] of Object.entries(bad)) {
     it(`refuses ${title}`, () => {
-      expect(linearizable(model, history).verdict).toBe("no");
+      expect(linearizable(model, history).outcome).toBe("no");
     });
   }
 }
