@@ -1,3 +1,5 @@
+import { type Call, candidates, type Mark, mayBeLeftOut, relink, ring, unlink } from "./ring.ts";
+
 /**
  * One call of one process, as seen from outside. Times are in any unit, on one clock for all processes.
  */
@@ -46,25 +48,6 @@ export type Result<Input, Output> =
 export interface Bound {
   /** Configurations to visit at most, an integer; beyond it the outcome is "undecided". Default 500 000. */
   readonly limit?: number;
-}
-
-/** An operation in the search. */
-interface Call<Input, Output> {
-  readonly operation: Operation<Input, Output>;
-  /** Its number among the calls that must be placed, or its bit among those that need not. */
-  readonly index: number;
-  readonly bit: bigint;
-  /** Its links in the ring: its invocation, and its return if it must be placed by then. */
-  readonly marks: readonly Mark<Input, Output>[];
-}
-
-/** A link of a ring in order of time. The ring's own link belongs to no call. */
-interface Mark<Input, Output> {
-  readonly time: number;
-  readonly kind: "invocation" | "return" | "ring";
-  readonly call: Call<Input, Output> | undefined;
-  previous: Mark<Input, Output>;
-  next: Mark<Input, Output>;
 }
 
 /** Optional calls that are placed one after another, and the state and used-up calls after them. */
@@ -351,53 +334,4 @@ export function explain<Input, Output>(result: Result<Input, Output>): string {
 function describe({ process, input, output, invoked, returned }: Operation<unknown, unknown>): string {
   const outcome = output === undefined ? "unknown" : JSON.stringify(output);
   return `${process}: ${JSON.stringify(input)} → ${outcome}, ${invoked} … ${returned}`;
-}
-
-/** Whether an operation is optional: nothing ever depends on its having been placed. */
-function mayBeLeftOut({ output, returned }: Operation<unknown, unknown>): boolean {
-  return output === undefined && returned === Infinity;
-}
-
-/** The invocations and, of calls that must be placed, the returns, in order of time, numbered by it. */
-function ring<Input, Output>(operations: readonly Operation<Input, Output>[]): Mark<Input, Output> {
-  const head = { time: Infinity, kind: "ring", call: undefined } as unknown as Mark<Input, Output>;
-  head.previous = head;
-  head.next = head;
-  const marks = [...operations]
-    .sort((a, b) => a.invoked - b.invoked)
-    .flatMap((operation, index) => {
-      const own: Mark<Input, Output>[] = [];
-      const call = { operation, index, bit: 1n << BigInt(index), marks: own };
-      own.push({ time: operation.invoked, kind: "invocation", call, previous: head, next: head });
-      if (!mayBeLeftOut(operation)) {
-        own.push({ time: operation.returned, kind: "return", call, previous: head, next: head });
-      }
-      return own;
-    });
-  // At a tie invocations come first, so that the two operations count as concurrent.
-  marks.sort((a, b) =>
-    a.time === b.time ? Number(a.kind === "return") - Number(b.kind === "return") : a.time - b.time,
-  );
-  for (const mark of marks) {
-    mark.previous = head.previous;
-    relink(mark);
-  }
-  return head;
-}
-
-function unlink(mark: Mark<unknown, unknown>): void {
-  mark.previous.next = mark.next;
-  mark.next.previous = mark.previous;
-}
-
-function relink(mark: Mark<unknown, unknown>): void {
-  mark.previous.next = mark;
-  mark.next.previous = mark;
-}
-
-/** The calls of which one has to come next: those invoked before the first return. */
-function candidates<Input, Output>(required: Mark<Input, Output>): Call<Input, Output>[] {
-  const calls: Call<Input, Output>[] = [];
-  for (let mark = required.next; mark.kind === "invocation"; mark = mark.next) calls.push(mark.call!);
-  return calls;
 }
