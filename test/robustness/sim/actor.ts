@@ -11,7 +11,7 @@ import type { Scenario } from "./scenario.ts";
 import type { Wire } from "./wire.ts";
 import type { World } from "./world.ts";
 
-/** One client process with the library in it, and what it needs to be observed. */
+/** One client process with the library in it, and all that its calls are checked against. */
 export interface Actor {
   readonly world: World;
   readonly scenario: Scenario;
@@ -23,9 +23,9 @@ export interface Actor {
   readonly locks: Holds;
   readonly claims: Holds;
   readonly ledger: Ledger;
-  /** Nonces of grants that their holders never meant to give back. */
+  /** Nonces of holds that their holders never meant to release. */
   readonly kept: Set<string>;
-  /** All of its world, itself included. */
+  /** All actors of the world, this one included. */
   readonly actors: Actor[];
   sleep(ms: number): Promise<void>;
 }
@@ -36,6 +36,7 @@ export type SharedContext = Pick<
   "world" | "scenario" | "wire" | "calls" | "locks" | "claims" | "ledger" | "kept" | "actors"
 >;
 
+/** Creates an actor: a client with links to all servers of its world. */
 export function createActor(shared: SharedContext, process: Process): Actor {
   const { world, scenario, wire } = shared;
   const endpoints = world.servers.map((server, index) =>
@@ -56,7 +57,7 @@ export function createActor(shared: SharedContext, process: Process): Actor {
 function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   world.count(`event ${event.type}`);
   if (event.type !== "acquired") return;
-  // Four requests to an endpoint at most: the script's hash and its text, for the take and for the fence.
+  // At most four requests to an endpoint: the script's hash and its text, for the acquire and for the fence.
   const most = event.attempts * world.servers.length * 4;
   if (event.requests <= most) return;
   world.violate(
@@ -65,7 +66,7 @@ function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   );
 }
 
-/** Draws how a lock is asked for. */
+/** Draws the options of an acquire. */
 export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions & {
   readonly ttl: number;
   readonly wait: number;
@@ -73,7 +74,7 @@ export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions 
   readonly backoff: { readonly min: number; readonly max: number };
 } {
   const ttl = Math.max(10, Math.floor(scenario.ttl * draw.between(0.5, 2)));
-  // Who holds for longer is asked less often: a simulation of polling shows nothing after the first few rounds.
+  // Longer pauses for longer ttls: polling shows nothing new after the first few rounds.
   const min = draw.pick([5, 25, 100]) * Math.max(1, scenario.ttl / 300);
   const wait = scenario.lingering ? 2 * ttl : draw.pick([0, 0, 0, ttl / 2, ttl]);
   const timeout = scenario.lingering

@@ -1,14 +1,14 @@
 import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
 import { faultKinds } from "./scenario.ts";
 
-/** What must have been seen at least once in a few hundred seeds: else nothing is shown about it. */
+/** Events that must occur at least once in a few hundred seeds: else they are not tested. */
 export const mustOccur: readonly string[] = [
   ...faultKinds,
-  // faults of a kind that only some worlds have
+  // faults that only some worlds have
   "endpoint's clock set",
   "restart with memory",
   "restart without memory",
-  // the weather, and what comes of it
+  // faults of single messages
   "connection reset after execution",
   "connection reset before execution",
   "http error",
@@ -22,7 +22,7 @@ export const mustOccur: readonly string[] = [
   "request sent again by the client in between",
   "request to a silent endpoint",
   "request too large",
-  // what calls came to
+  // outcomes of calls
   "aborted",
   "barrier passed",
   "barrier: ARRIVALS_MISSING",
@@ -92,10 +92,10 @@ export const mustOccur: readonly string[] = [
   "writing",
 ];
 
-/** Of so many seeds each of them has to occur. */
+/** In so many seeds each of them must occur. */
 export const enoughSeeds = 500;
 
-/** Every assumption with each invariant that may break without it. Histories are only checked with all of them. */
+/** Each assumption with the invariants that may break without it. Linearizability is only checked with all of them. */
 export const allowed: readonly { readonly assumption: Assumption; readonly invariant: Invariant }[] =
   assumptions.flatMap((assumption) =>
     (Object.keys(invariants) as Invariant[])

@@ -3,7 +3,7 @@ import type { Draw } from "./draw.ts";
 import { mixed, type Synchronizer, synchronizers } from "./synchronizers.ts";
 import { fairWeather, type Weather } from "./world.ts";
 
-/** Everything that can go wrong in a simulation, apart from what the weather does to single messages. */
+/** All faults of a simulation, except those of single messages. */
 export const faultKinds = [
   "link cut",
   "endpoint cut off",
@@ -24,52 +24,49 @@ export interface Retention {
   readonly clocks: "ahead" | "behind";
 }
 
-/** What a simulation is made of. Each draws a part of what is possible: all at once would hide one by another. */
+/** The parameters of a simulation. Each has only some of the possible faults: with all at once, one would hide another. */
 export interface Scenario {
   readonly endpoints: number;
   readonly dialects: readonly Dialect[];
-  /** By endpoint: whether nobody stands between. */
+  /** By endpoint: whether there is no client in between that repeats requests. */
   readonly exactReplies: readonly boolean[];
   readonly processes: number;
   readonly resources: readonly string[];
-  /** ms about which ttls are drawn. */
+  /** The typical ttl, in ms. */
   readonly ttl: number;
   readonly fencing: boolean;
-  /** How many of the calls are made for an owner of two, and not for the call alone. */
+  /** The share of acquires with one of two owners' tokens. */
   readonly owned: number;
-  /** What processes do, each as often as it stands here. */
+  /** The kinds of calls, each with a frequency by how often it occurs here. */
   readonly work: readonly Work[];
-  /** Whether holders hand what they hold over to other processes. */
+  /** Whether holders hand locks off to other processes. */
   readonly handing: boolean;
-  /**
-   * How long fences are remembered, in ms, where that is short enough to be seen; and whether clients' clocks are ahead
-   * of the endpoints', or behind.
-   */
+  /** Set where fences are remembered for so short a time that a simulation outlasts it. */
   readonly retention: Retention | undefined;
-  /** Whether holders shorten what they hold, then lengthen it, and rely on that to the end while others wait. */
+  /** Whether holders shorten their hold, then lengthen it, and rely on that to the end while others wait. */
   readonly lingering: boolean;
-  /** How many calls each process makes while there are faults, roughly. */
+  /** Roughly how many calls each process makes while there are faults. */
   readonly calls: number;
-  /** Whether a process ends as soon as it has its answer, or is kept by `waitUntil`. */
+  /** Whether background work is passed to `waitUntil`. */
   readonly lifetime: "server" | "waitUntil";
   readonly faults: readonly FaultKind[];
-  /** ms between two faults, on average. */
+  /** Average ms between two faults. */
   readonly calm: number;
   readonly storm: Weather;
-  /** Whether an endpoint is silent while progress is looked at. */
+  /** Whether an endpoint is silent during the probes after the faults. */
   readonly silentMinority: boolean;
 }
 
 export type Work = "lock" | "using" | "idempotency" | Synchronizer;
 
-/** What a world is about: locks and idempotent runs, synchronizers, or one synchronizer only. */
+/** What a simulation is about: locks and idempotent runs, synchronizers, or one synchronizer only. */
 export type Theme = "locks" | "sync" | Synchronizer;
 
 export const themes: readonly Theme[] = ["locks", "sync", ...synchronizers];
 
-/** What the world of a seed is about, if nobody says. */
+/** The default theme of a seed. */
 export function themeOf(seed: number): Theme {
-  // Not one of those that are mixed, so that the other seeds show what they always did.
+  // `debounce` has worlds of its own, so that the other seeds still draw what they drew before it was added.
   if (seed % 30 === 17) return "debounce";
   return seed % 3 === 2 ? "sync" : "locks";
 }
@@ -85,7 +82,7 @@ export function drawScenario(draw: Draw): Scenario {
   // Two owners with several handles each, whose answers are lost.
   if (kind < 0.1) return { ...plain(scenario, { ...fairWeather, loseReply: 0.3 }), owned: 1 };
   const late = { ...fairWeather, tail: 0.3, tailLength: 3 * scenario.ttl };
-  // The same, with requests that come when their owner has released and acquired again.
+  // The same, with requests that arrive when their owner has released and acquired again.
   if (kind > 0.96) return { ...plain(scenario, late), owned: 0.9 };
   if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handing: true, owned: 0 };
   if (kind > 0.87) {
@@ -96,7 +93,7 @@ export function drawScenario(draw: Draw): Scenario {
   return scenario;
 }
 
-/** Locks on one endpoint, with nothing wrong but this: anything else would end what is held too soon to show it. */
+/** Locks on one endpoint with no other faults: these would end holds too soon to show the rare case. */
 function plain({ dialects, exactReplies, ...scenario }: Scenario, storm: Weather): Scenario {
   return {
     ...scenario,
@@ -111,7 +108,7 @@ function plain({ dialects, exactReplies, ...scenario }: Scenario, storm: Weather
 }
 
 function drawUsual(draw: Draw): Scenario {
-  // Much of what can go wrong takes several late requests in a row, and no majority that makes up for them.
+  // Many defects need several late requests in a row, and no majority that makes up for them.
   const late = draw.chance(0.15);
   const endpoints = late ? draw.pick([1, 1, 2]) : draw.pick([1, 1, 2, 3, 3, 3, 3, 4, 5]);
   const each = <Item>(item: () => Item): Item[] => Array.from({ length: endpoints }, item);
@@ -165,7 +162,7 @@ function drawUsual(draw: Draw): Scenario {
   };
 }
 
-/** The same, with one or two synchronizers in place of locks. */
+/** The same scenario, with one or two synchronizers in place of locks. */
 export function withSynchronizers(scenario: Scenario, draw: Draw, theme: Exclude<Theme, "locks">): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
   return { ...scenario, work: [...new Set(chosen)], retention: undefined };
