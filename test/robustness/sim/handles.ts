@@ -165,7 +165,7 @@ function checkFailedExtension(
 ): void {
   const { world, process } = actor;
   const lost = !(error instanceof QuorumError);
-  world.count(lost ? "extend: lost" : "extend: no quorum");
+  world.count(lost ? "extend: lost" : "extend: unavailable");
   const gone = lost && String(error).includes("gone from a quorum");
   // Another handle of the same owner may have released the hold.
   const isAlone = hold.releaseInvoked === undefined && !holds.isReleasedBeside(hold);
@@ -201,7 +201,7 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
   const outcome: Outcome<boolean> = await released;
   returned();
   const said = "value" in outcome ? outcome.value : undefined;
-  world.count(said === undefined ? "release: no quorum" : said ? "released" : "release: gone");
+  world.count(said === undefined ? "release: unavailable" : said ? "released" : "release: gone");
   if (again) return;
   hold.releaseReturned = world.now;
   hold.released = said;
@@ -241,7 +241,7 @@ export function checkRefusal({ world, process, wire, scenario }: Actor, key: str
   if (!held && !(error instanceof QuorumError)) return;
   const nonce = wire.lastRound(process, key);
   if (nonce === undefined) {
-    world.violate("refusals are true", `${process.name} asked nobody`);
+    world.violate("refusals are true", `${process.name} sent no acquire`);
     return;
   }
   const { refused } = wire.acquireVotes(nonce);
@@ -270,5 +270,5 @@ export function checkExtensionRate(
   // Twice for a script that the endpoint does not know yet, and twice for a client in between that repeats requests.
   const most = 4 * (byHand + 3) + (3 * held) / pause;
   if (sent <= most) return;
-  world.violate("requests are bounded", `${process.name} sent ${sent} renewals in ${held.toFixed()} ms`);
+  world.violate("requests are bounded", `${process.name} sent ${sent} extensions in ${held.toFixed()} ms`);
 }

@@ -177,7 +177,7 @@ export class Holds {
       if (process.disturbances > disturbances) return this.#expectLossReported(hold);
       this.#world.violate(
         "validity is honest",
-        `${process.name} was not told that ${hold.resources} is over`,
+        `${process.name} was not informed that ${hold.resources} is over`,
       );
     });
   }

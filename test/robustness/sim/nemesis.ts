@@ -3,7 +3,7 @@ import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
 import type { FaultKind, Scenario } from "./scenario.ts";
 import type { Server } from "./server.ts";
-import { fairWeather, type World } from "./world.ts";
+import { goodNetwork, type World } from "./world.ts";
 
 /**
  * Injects the scenario's faults, at random intervals, each for a while.
@@ -48,7 +48,7 @@ class Nemesis {
   }
 
   start(): void {
-    this.#world.weather = this.#scenario.storm;
+    this.#world.network = this.#scenario.badNetwork;
     if (this.#scenario.faults.length > 0) this.#schedule(this.#untilNext());
   }
 
@@ -56,7 +56,7 @@ class Nemesis {
     const { servers, processes } = this.#world;
     this.#over = true;
     this.#world.trace(() => "faults end");
-    this.#world.weather = fairWeather;
+    this.#world.network = goodNetwork;
     this.#world.cuts.clear();
     for (const server of servers) {
       server.slowness = 0;
@@ -77,7 +77,7 @@ class Nemesis {
   }
 
   #untilNext(): number {
-    return this.#draw.between(0, 2 * this.#scenario.calm);
+    return this.#draw.between(0, 2 * this.#scenario.faultInterval);
   }
 
   /** Calls `undo` after a while. */

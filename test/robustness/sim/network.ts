@@ -5,7 +5,7 @@ import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
 import { isGranted, type Wire } from "./wire.ts";
-import type { Weather, World } from "./world.ts";
+import type { NetworkConditions, World } from "./world.ts";
 
 /** What a client gets back. */
 type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
@@ -38,7 +38,7 @@ interface Message {
   /** Its place in the order in which messages were sent. */
   readonly serial: number;
   /** The network as it was when the message was sent. */
-  readonly weather: Weather;
+  readonly network: NetworkConditions;
   /** Whether the client still waits for the answer. */
   readonly isOpen: () => boolean;
   /** May never be called, or when the client no longer waits. */
@@ -112,24 +112,24 @@ class Link {
 
   /** Sends one message. It may get lost, or fail before it reaches the server. */
   #transmit(sent: Pick<Message, "command" | "isOpen" | "answer">): void {
-    const { weather, draw } = this.#world;
+    const { network, draw } = this.#world;
     this.#sent += 1;
-    const message: Message = { ...sent, serial: this.#sent, weather };
+    const message: Message = { ...sent, serial: this.#sent, network };
     if (this.#isCut()) {
       this.#world.count("request into a cut link");
       if (this.#world.cuts.get(this.#way) === "refused") this.#fail(message, "connection refused");
       return;
     }
-    if (draw.chance(weather.loseRequest)) {
+    if (draw.chance(network.loseRequest)) {
       this.#world.count("request lost");
       return;
     }
-    if (draw.chance(weather.httpError)) {
+    if (draw.chance(network.httpError)) {
       this.#world.count("http error");
       this.#reply(message, this.#failed("http", "HTTP 503"));
       return;
     }
-    if (draw.chance(weather.reset / 2)) {
+    if (draw.chance(network.reset / 2)) {
       this.#world.count("connection reset before execution");
       this.#fail(message, "connection reset");
       return;
@@ -139,7 +139,7 @@ class Link {
 
   /** A message reaches the server, for the first time (`copy` 0) or again. */
   #arrive(message: Message, copy: number): void {
-    const { command, weather, isOpen } = message;
+    const { command, network, isOpen } = message;
     const { draw } = this.#world;
     if (this.#isCut()) return;
     if (!this.#server.up) {
@@ -159,14 +159,14 @@ class Link {
       () =>
         `${this.#way} ${String(command[0])} ${command[1]} ${command.length > 5 ? command.at(-5) : ""} = ${JSON.stringify(executed)}`,
     );
-    if (copy === 0 && draw.chance(weather.duplicate)) {
+    if (copy === 0 && draw.chance(network.duplicate)) {
       this.#after(draw.between(0, draw.chance(0.5) ? 20 : 2_000), () => this.#arrive(message, 1));
     }
-    if (draw.chance(weather.loseReply)) {
+    if (draw.chance(network.loseReply)) {
       this.#world.count("reply lost");
       return;
     }
-    if (draw.chance(weather.reset)) {
+    if (draw.chance(network.reset)) {
       this.#world.count("connection reset after execution");
       this.#fail(message, "connection reset");
       return;
@@ -204,7 +204,7 @@ class Link {
       if (stood > 0 && this.#remaining(request) < stood) {
         world.violate(
           "validity is honest",
-          `${server.name} shortened ${request.keys} for a take of ${process.name}`,
+          `${server.name} shortened ${request.keys} for an acquire of ${process.name}`,
         );
       }
       const granted = isGranted(request, command, reply);
@@ -256,8 +256,8 @@ class Link {
 
   /** How many ms a message takes. */
   #delay(): number {
-    const { draw, weather } = this.#world;
-    const { latency, tail, tailLength } = weather;
+    const { draw, network } = this.#world;
+    const { latency, tail, tailLength } = network;
     const late = draw.chance(tail) ? draw.between(0, tailLength) : 0;
     return Math.min(draw.between(...latency) + late + this.#server.slowness, this.#longestDelay);
   }

@@ -7,7 +7,7 @@ import { memberScript } from "../../../src/sync/internal/members.ts";
 import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 
-/** What a command of the library asks an endpoint for. */
+/** A command of the library, parsed. */
 export interface Request {
   readonly operation: "acquire" | "restore" | "extend" | "release" | "free" | "look" | "announce";
   readonly keys: readonly string[];

@@ -59,7 +59,7 @@ export class RunHistories {
     const history = this.#of(key);
     const { stored } = history;
     if (!history.returned.has(value)) {
-      this.#world.violate("replays agree", `${key}: nobody returned ${value}`, []);
+      this.#world.violate("replays agree", `${key}: no handler returned ${value}`, []);
     }
     if (stored && stored.at < invoked && stored.value !== value) {
       this.#world.violate("a stored result stands", `${key}: ${value} replayed, ${stored.value} stored`);

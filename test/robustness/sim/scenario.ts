@@ -1,7 +1,7 @@
 import type { Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { Draw } from "./draw.ts";
 import { mixed, type Synchronizer, synchronizers } from "./synchronizers.ts";
-import { fairWeather, type Weather } from "./world.ts";
+import { goodNetwork, type NetworkConditions } from "./world.ts";
 
 /** All faults of a simulation, except those of single messages. */
 export const faultKinds = [
@@ -40,7 +40,7 @@ export interface Scenario {
   /** The kinds of calls, each with a frequency by how often it occurs here. */
   readonly work: readonly Work[];
   /** Whether holders hand locks off to other processes. */
-  readonly handing: boolean;
+  readonly handingOff: boolean;
   /** Set where fences are remembered for so short a time that a simulation outlasts it. */
   readonly retention: Retention | undefined;
   /** Whether holders shorten their hold, then lengthen it, and rely on that to the end while others wait. */
@@ -51,8 +51,8 @@ export interface Scenario {
   readonly lifetime: "server" | "waitUntil";
   readonly faults: readonly FaultKind[];
   /** Average ms between two faults. */
-  readonly calm: number;
-  readonly storm: Weather;
+  readonly faultInterval: number;
+  readonly badNetwork: NetworkConditions;
   /** Whether an endpoint is silent during the probes after the faults. */
   readonly silentMinority: boolean;
 }
@@ -76,25 +76,25 @@ export function drawScenario(draw: Draw): Scenario {
   const scenario = drawUsual(draw);
   const kind = draw.fraction();
   if (kind < 0.05) {
-    const storm = { ...fairWeather, tail: 0.3, tailLength: 1.5 * scenario.ttl };
-    return { ...plain(scenario, storm), lingering: true };
+    const badNetwork = { ...goodNetwork, tail: 0.3, tailLength: 1.5 * scenario.ttl };
+    return { ...plain(scenario, badNetwork), lingering: true };
   }
   // Two owners with several handles each, whose answers are lost.
-  if (kind < 0.1) return { ...plain(scenario, { ...fairWeather, loseReply: 0.3 }), owned: 1 };
-  const late = { ...fairWeather, tail: 0.3, tailLength: 3 * scenario.ttl };
+  if (kind < 0.1) return { ...plain(scenario, { ...goodNetwork, loseReply: 0.3 }), owned: 1 };
+  const late = { ...goodNetwork, tail: 0.3, tailLength: 3 * scenario.ttl };
   // The same, with requests that arrive when their owner has released and acquired again.
   if (kind > 0.96) return { ...plain(scenario, late), owned: 0.9 };
-  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handing: true, owned: 0 };
+  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handingOff: true, owned: 0 };
   if (kind > 0.87) {
     const clocks = draw.pick(["ahead", "behind"] as const);
     const retention = { ms: 2 * scenario.ttl, clocks };
-    return { ...plain(scenario, fairWeather), fencing: true, owned: 0, calls: 30, retention };
+    return { ...plain(scenario, goodNetwork), fencing: true, owned: 0, calls: 30, retention };
   }
   return scenario;
 }
 
 /** Locks on one endpoint with no other faults: these would end holds too soon to show the rare case. */
-function plain({ dialects, exactReplies, ...scenario }: Scenario, storm: Weather): Scenario {
+function plain({ dialects, exactReplies, ...scenario }: Scenario, badNetwork: NetworkConditions): Scenario {
   return {
     ...scenario,
     endpoints: 1,
@@ -102,7 +102,7 @@ function plain({ dialects, exactReplies, ...scenario }: Scenario, storm: Weather
     exactReplies: exactReplies.slice(0, 1),
     work: ["lock"],
     faults: [],
-    storm,
+    badNetwork,
     silentMinority: false,
   };
 }
@@ -117,7 +117,7 @@ function drawUsual(draw: Draw): Scenario {
   const ttl = draw.pick([40, 150, 150, 600, 600, 3_000, 30_000]);
   const some = (probability: number, amounts: readonly number[]) =>
     draw.chance(probability) ? draw.pick(amounts) : 0;
-  const storm: Weather = {
+  const badNetwork: NetworkConditions = {
     latency: draw.pick([
       [0, 0],
       [1, 10],
@@ -144,7 +144,7 @@ function drawUsual(draw: Draw): Scenario {
     fencing: draw.chance(0.6),
     owned: draw.pick([0, 0.05, 0.6]),
     lingering: false,
-    handing: draw.chance(0.1),
+    handingOff: draw.chance(0.1),
     retention: undefined,
     work: draw.pick([
       ["lock"],
@@ -156,8 +156,8 @@ function drawUsual(draw: Draw): Scenario {
     calls: draw.integer(4, 24),
     lifetime: draw.pick(["server", "waitUntil"] as const),
     faults: faultKinds.filter(() => draw.chance(0.35)),
-    calm: draw.pick([0.3, 1, 3]) * ttl,
-    storm: draw.chance(0.15) && !late ? fairWeather : storm,
+    faultInterval: draw.pick([0.3, 1, 3]) * ttl,
+    badNetwork: draw.chance(0.15) && !late ? goodNetwork : badNetwork,
     silentMinority,
   };
 }

@@ -69,7 +69,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const events = draw.fork();
   const about = theme === "locks" ? drawn : withSynchronizers(drawn, draw.fork(), theme);
   const scenario = withDuplicates(about, without);
-  const repeats = scenario.storm.duplicate > 0 || scenario.exactReplies.includes(false);
+  const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
   const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
     await play(world, scenario);
@@ -92,8 +92,8 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
 /** Where `without` is given, it decides whether the network repeats requests; else the scenario does. */
 function withDuplicates(scenario: Scenario, without: readonly Assumption[] | undefined): Scenario {
   if (!without) return scenario;
-  const duplicate = without.includes("single execution") ? Math.max(scenario.storm.duplicate, 0.1) : 0;
-  return { ...scenario, storm: { ...scenario.storm, duplicate } };
+  const duplicate = without.includes("single execution") ? Math.max(scenario.badNetwork.duplicate, 0.1) : 0;
+  return { ...scenario, badNetwork: { ...scenario.badNetwork, duplicate } };
 }
 
 /** Everything that takes part in a simulation. */
@@ -206,7 +206,7 @@ async function probeAll(cast: Cast): Promise<void> {
   // Each process makes several calls at a time, each with a timeout of its own.
   for (const { process } of alive) process.timeout = 0;
   const bound = probeBound(cast);
-  world.trace(() => `turns within ${bound.toFixed()} ms`);
+  world.trace(() => `probes within ${bound.toFixed()} ms`);
   const waiting = new Set<{ readonly actor: Actor }>();
   for (const actor of alive) {
     for (const probe of startProbes(actor, cast, bound)) {

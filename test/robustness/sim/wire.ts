@@ -149,7 +149,7 @@ export class Wire {
     if (request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#world.violate(
         "withdrawn stays withdrawn",
-        `${server.name} renewed ${request.keys} for ${process.name} after the withdrawal`,
+        `${server.name} extended ${request.keys} for ${process.name} after the rollback`,
       );
     }
     trail.firstExtended ??= this.#world.now;
@@ -169,7 +169,7 @@ export class Wire {
     if (trail.releaseExecuted && request.tombstone !== undefined && copy === 0) {
       this.#world.violate(
         "withdrawn stays withdrawn",
-        `${server.name} granted ${request.keys} to ${process.name} after the withdrawal`,
+        `${server.name} granted ${request.keys} to ${process.name} after the rollback`,
       );
     }
   }
@@ -278,7 +278,7 @@ export class Wire {
     if (acquires <= 3 && fenceRaises <= 2) return;
     this.#world.violate(
       "requests are bounded",
-      `${process.name} sent ${acquires} takes and ${fenceRaises} raises of one round to ${server.name}`,
+      `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
     );
   }
 
@@ -289,7 +289,7 @@ export class Wire {
     if (trail.releases > 0 && !(trail.releaseDue && trail.standing)) return;
     this.#world.violate(
       "nothing is abandoned",
-      `${process.name} took something at ${server.name} and never withdrew it (${nonce})`,
+      `${process.name} left something on ${server.name} and never rolled it back (${nonce})`,
       // Where nobody repeats requests, a refusal proves that the endpoint has stored nothing.
       trail.acquireGranted === false ? undefined : [],
     );

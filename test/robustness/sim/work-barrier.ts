@@ -68,11 +68,11 @@ export class BarrierWorkload implements Workload {
     await actor.sleep(actor.draw.between(0, 50));
     const parties = this.#probes.parties.size;
     this.#probes.count = parties;
-    const barrier = new CyclicBarrier(actor.redlock, "turn", { parties });
+    const barrier = new CyclicBarrier(actor.redlock, "probe", { parties });
     for (let round = 0; round < 3; round += 1) {
       begin(party);
       const outcome = await calls.make(process, {
-        what: "turn at the barrier",
+        what: "probe: meet at the barrier",
         bound,
         codes: [],
         run: () => barrier.arriveAndWait(process.name, { wait: 10 * bound }),

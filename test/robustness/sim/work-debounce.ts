@@ -107,7 +107,7 @@ export class DebounceWorkload implements Workload {
     };
     this.#probes.push(probe);
     const outcome = await calls.make(process, {
-      what: "turn of a burst",
+      what: "probe: debounce",
       bound,
       codes: [],
       run: () => debounce(redlock, name, options, () => this.#begins(actor, probe)),
@@ -150,7 +150,7 @@ export class DebounceWorkload implements Workload {
     if (granted < this.#quorum) {
       world.violate(
         "a quorum decides",
-        `${process.name} runs ${name}, and ${granted} endpoints said once more that it is the last`,
+        `${process.name} runs ${name}, and ${granted} endpoints confirmed that it is the last`,
       );
     }
     // A call that never sent its second round may run no later than now.
@@ -174,7 +174,7 @@ export class DebounceWorkload implements Workload {
   }
 
   #checkOutcome({ process }: Actor, outcome: DebounceOutcome<unknown>, ran: boolean, result: unknown): void {
-    this.#world.count(outcome.ran ? "debounce ran" : "debounce: a later one");
+    this.#world.count(outcome.ran ? "debounce ran" : "debounce: replaced");
     if (outcome.ran === ran && (!outcome.ran || outcome.value === result)) return;
     this.#world.violate(
       "the routine's outcome wins",
@@ -193,7 +193,7 @@ export class DebounceWorkload implements Workload {
 }
 
 function kindOf(error: unknown, ran: boolean): string {
-  if (error instanceof QuorumError) return "debounce: no quorum";
+  if (error instanceof QuorumError) return "debounce: unavailable";
   if (error instanceof LockLostError) return "debounce: lost";
   return ran ? "debounce threw" : "aborted";
 }

@@ -67,7 +67,7 @@ export class FairWorkload implements Workload {
       const ticket = process.now();
       const lock = new FairLock(redlock, name, { ttl: 5_000, wait: 10 * bound });
       const outcome = await calls.make(process, {
-        what: "turn in the queue",
+        what: "probe: queue",
         bound,
         codes: [],
         run: () => lock.acquire(),

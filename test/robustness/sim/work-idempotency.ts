@@ -169,7 +169,7 @@ class Run {
     return hold;
   }
 
-  /** No claim reaches beyond the deadline, and renewals of the lease pause. */
+  /** No claim reaches beyond the deadline, and extensions of the lease pause. */
   #checkRequests({ nonce }: Hold): void {
     const { process, wire } = this.#actor;
     const { key, options } = this.#plan;
@@ -178,10 +178,10 @@ class Run {
       const detail = `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;
       this.#world.violate("nothing is abandoned", detail, []);
     }
-    const renewals = wire.extensionsSent(nonce);
+    const extensions = wire.extensionsSent(nonce);
     const most = 12 + (3 * (this.#world.now - this.#invoked)) / (options.backoff.min ?? 25);
-    if (renewals > most) {
-      this.#world.violate("requests are bounded", `${process.name} sent ${renewals} renewals of ${key}`);
+    if (extensions > most) {
+      this.#world.violate("requests are bounded", `${process.name} sent ${extensions} extensions of ${key}`);
     }
   }
 
@@ -211,7 +211,7 @@ class Run {
     } else if (error === this.#failure) this.#world.count("run threw");
     else if (error instanceof LeaseLostError) this.#world.count("run lost");
     else if (error instanceof FingerprintMismatchError) this.#world.count("run mismatch");
-    else if (error instanceof QuorumError) this.#world.count("run: no quorum");
+    else if (error instanceof QuorumError) this.#world.count("run unavailable");
     else if (error instanceof InProgressError) this.#checkInProgress();
   }
 
@@ -222,7 +222,10 @@ class Run {
     const nonce = wire.lastRound(process, recordKeyOf(key));
     const refused = nonce === undefined ? 0 : wire.acquireVotes(nonce).refused;
     if (refused > 0) return;
-    this.#world.violate("refusals are true", `${process.name}: ${key} is busy, but nobody said so`);
+    this.#world.violate(
+      "refusals are true",
+      `${process.name}: ${key} is in progress, but no endpoint said so`,
+    );
   }
 }
 

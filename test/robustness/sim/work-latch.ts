@@ -10,9 +10,9 @@ interface LatchHistory {
   /** The ids that have begun to arrive, and those whose arrival was confirmed. */
   readonly begun: Set<string>;
   readonly arrived: Set<string>;
-  /** Since when somebody knows that it is open. */
+  /** Since when a call has returned that it is open. */
   open: number | undefined;
-  /** Since when all ids have arrived and know it. */
+  /** Since when the arrivals of all ids are confirmed. */
   complete: number | undefined;
 }
 
@@ -81,7 +81,7 @@ export class LatchWorkload implements Workload {
     const { process, redlock, calls } = actor;
     this.#probes += 1;
     await actor.sleep(this.#together ? 0 : actor.draw.between(0, 50));
-    const name = "turn";
+    const name = "probe";
     const by = process.name;
     const latch = new CountDownLatch(redlock, name, { count: this.#probes, wait: 10 * bound });
     this.#historyOf(name).begun.add(by);
@@ -89,7 +89,7 @@ export class LatchWorkload implements Workload {
     // The others may join while this one is under way.
     const call = (): LatchCall => ({ name, count: this.#probes, by, invoked });
     const outcome = await calls.make(process, {
-      what: "turn at the latch",
+      what: "probe: arrive at the latch",
       bound,
       codes: [],
       run: async () => {
@@ -147,7 +147,10 @@ export class LatchWorkload implements Workload {
     if (history.arrived.size < count) return;
     history.complete ??= this.#world.now;
     if (history.open !== undefined) return;
-    this.#world.violate("arrivals count", `all have arrived at ${name}, and nobody was told that it is open`);
+    this.#world.violate(
+      "arrivals count",
+      `all have arrived at ${name}, and no call returned that it is open`,
+    );
   }
 }
 

@@ -32,7 +32,7 @@ export async function performLock(actor: Actor): Promise<void> {
   const fate = draw.fraction();
   const forgets = fate < 0.08;
   if (forgets) kept.add(hold.nonce);
-  const passesOn = scenario.handing && !forgets && draw.chance(0.7);
+  const passesOn = scenario.handingOff && !forgets && draw.chance(0.7);
   // What has been held for long may have too little validity left for a handoff.
   const extensions = passesOn && draw.chance(0.5) ? 0 : await useLock(actor, held);
   if (passesOn) {
@@ -118,7 +118,7 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   const validUntil = receiver.process.now() + remaining - (world.now - at);
   if (!receiver.process.running) return;
   const resumed = receiver.redlock.resume({ ...json, validUntil }, { timeout });
-  world.count("handed over");
+  world.count("handed off");
   if (resumed.remaining() <= 0) return;
   // Invoked when the giver's acquire was: a release since then may have ended it.
   const received = recordLock(receiver, resumed, hold.invoked, true);
@@ -208,7 +208,7 @@ export async function probeLock(actor: Actor, bound: number): Promise<void> {
   const [resource] = scenario.resources;
   const invoked = world.now;
   const outcome = await calls.make(process, {
-    what: `turn ${resource}`,
+    what: `probe: acquire ${resource}`,
     bound,
     codes: [],
     run: () => redlock.acquire(resource!, { ttl: 5_000, wait: 10 * bound, fencing: scenario.fencing }),

@@ -121,7 +121,7 @@ export class OnceWorkload implements Workload {
   /** One replica runs, and all others learn of it. */
   async probe(actor: Actor, bound: number): Promise<void> {
     await actor.calls.make(actor.process, {
-      what: `turn with ${name}`,
+      what: `probe ${name}`,
       bound,
       codes: [],
       run: async () => {
@@ -291,7 +291,7 @@ export class OnceWorkload implements Workload {
 }
 
 function kindOf(error: unknown, ran: boolean): string {
-  if (error instanceof QuorumError) return "once: no quorum";
+  if (error instanceof QuorumError) return "once: unavailable";
   if (error instanceof LockLostError) return "once: lost";
   return ran ? "once threw" : "aborted";
 }

@@ -76,7 +76,7 @@ export class ReadWriteWorkload implements Workload {
     do {
       const invoked = this.#world.now;
       const outcome = await calls.make(process, {
-        what: `turn to ${writes ? "write" : "read"}`,
+        what: `probe: ${writes ? "write" : "read"}`,
         bound,
         codes: [],
         run: () => {

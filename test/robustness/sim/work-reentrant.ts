@@ -40,7 +40,7 @@ export class ReentrantWorkload implements Workload {
     const owner = process.name;
     const lock = new ReentrantLock(redlock, name, { owner, ttl: 5_000, wait: 10 * bound });
     const outcome = await calls.make(process, {
-      what: "turn to enter",
+      what: "probe: enter",
       bound,
       codes: [],
       run: () => lock.acquire(),

@@ -73,7 +73,7 @@ export class SemaphoreWorkload implements Workload {
     const limit = this.#limit;
     const semaphore = new Semaphore(redlock, name, { limit });
     const outcome = await calls.make(process, {
-      what: "turn with a permit",
+      what: "probe: acquire a permit",
       bound,
       codes: [],
       run: async () => {

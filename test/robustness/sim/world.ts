@@ -15,7 +15,7 @@ export interface Violation {
 }
 
 /** The state of the network. Probabilities are for each request. */
-export interface Weather {
+export interface NetworkConditions {
   /** Least and most ms that a message takes. */
   readonly latency: readonly [number, number];
   /** The probability that a message takes much longer, and by up to how many ms. */
@@ -28,7 +28,7 @@ export interface Weather {
   readonly httpError: number;
 }
 
-export const fairWeather: Weather = {
+export const goodNetwork: NetworkConditions = {
   latency: [1, 10],
   tail: 0,
   tailLength: 0,
@@ -46,7 +46,7 @@ export class World {
   readonly dropped: readonly Assumption[];
   readonly processes: Process[] = [];
   readonly servers: Server[] = [];
-  weather: Weather = fairWeather;
+  network: NetworkConditions = goodNetwork;
   /** Links that are cut, by `process>server`. */
   readonly cuts = new Map<string, "silent" | "refused">();
   /** How often each event occurred, by name. */
