@@ -50,7 +50,7 @@ export const invariants = {
   /** A call has at least tried to roll back whatever it left on an endpoint. */
   "nothing is abandoned": ["single execution"],
   /** With a tombstone, a request that is executed after its rollback or release stores nothing. */
-  "withdrawn stays withdrawn": ["kept memory", "bounded delay", "bounded drift"],
+  "rolled back stays rolled back": ["kept memory", "bounded delay", "bounded drift"],
   /** Every key has a ttl. */
   "every key expires": [],
   /** A round sends a bounded number of requests to each endpoint, and extensions pause. */
@@ -96,7 +96,7 @@ export const invariants = {
   /** A call of `once` does not run when another run's interval ended while it waited. */
   "one run per tick": [...exclusive, "kept memory"],
   /** A debounced call does not run when a quorum had a later one before its second round. */
-  "a later call takes its place": exclusive,
+  "a later call replaces it": exclusive,
   /** Histories of locks, permits and fenced registers are linearizable. */
   linearizable: [...exclusive, "kept memory"],
 } as const satisfies Record<string, readonly Assumption[]>;

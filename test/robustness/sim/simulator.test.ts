@@ -69,7 +69,7 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [10, "locks", "mutual exclusion", ["bounded drift"]],
   [2, "locks", "a stored result stands", ["kept memory"]],
   [2, "locks", "replays agree", ["kept memory"]],
-  [430, "locks", "withdrawn stays withdrawn", ["kept memory"]],
+  [430, "locks", "rolled back stays rolled back", ["kept memory"]],
   [10, "locks", "mutual exclusion", ["absence after memory loss", "kept memory"]],
   [366, "locks", "one handler at a time", ["absence after memory loss", "kept memory"]],
   [75, "locks", "mutual exclusion", ["a clock that goes on"]],
@@ -78,7 +78,7 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [12, "locks", "nothing is abandoned", ["single execution"]],
   [17, "locks", "refusals are true", ["single execution"]],
   [417, "locks", "mutual exclusion", ["single execution"]],
-  [1324701149, "locks", "withdrawn stays withdrawn", ["bounded delay"]],
+  [1324701149, "locks", "rolled back stays rolled back", ["bounded delay"]],
   [7, "semaphore", "one holder per slot", ["bounded drift"]],
   [7, "semaphore", "permits within the limit", ["bounded drift"]],
   [30, "semaphore", "one holder per slot", ["absence after memory loss", "kept memory"]],
@@ -95,9 +95,9 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [119, "reentrant", "one owner at a time", ["a clock that goes on"]],
   [26, "fair", "mutual exclusion", ["bounded drift"]],
   [2, "barrier", "generations follow", ["kept memory"]],
-  [118, "debounce", "a later call takes its place", ["bounded drift"]],
-  [93, "debounce", "a later call takes its place", ["absence after memory loss", "kept memory"]],
-  [14, "debounce", "a later call takes its place", ["a clock that goes on"]],
+  [118, "debounce", "a later call replaces it", ["bounded drift"]],
+  [93, "debounce", "a later call replaces it", ["absence after memory loss", "kept memory"]],
+  [14, "debounce", "a later call replaces it", ["a clock that goes on"]],
 ];
 
 test.each(needs)(

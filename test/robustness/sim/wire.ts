@@ -148,7 +148,7 @@ export class Wire {
     const { process, server } = trail;
     if (request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#world.violate(
-        "withdrawn stays withdrawn",
+        "rolled back stays rolled back",
         `${server.name} extended ${request.keys} for ${process.name} after the rollback`,
       );
     }
@@ -168,7 +168,7 @@ export class Wire {
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
     if (trail.releaseExecuted && request.tombstone !== undefined && copy === 0) {
       this.#world.violate(
-        "withdrawn stays withdrawn",
+        "rolled back stays rolled back",
         `${server.name} granted ${request.keys} to ${process.name} after the rollback`,
       );
     }

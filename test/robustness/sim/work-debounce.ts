@@ -159,7 +159,7 @@ export class DebounceWorkload implements Workload {
       const since = this.#announcements.quorumSince(later);
       if (since >= least) continue;
       world.violate(
-        "a later call takes its place",
+        "a later call replaces it",
         `${process.name} runs ${name}; a quorum has had the later call of ${later.process.name} since ` +
           since.toFixed(),
       );
