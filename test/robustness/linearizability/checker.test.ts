@@ -124,13 +124,13 @@ describe("linearizable", () => {
     expect(() => linearizable(registerModel, [write(Number.NaN, 1, 7)])).toThrow(RangeError);
   });
 
-  it("says undecided, and never yes, when the bound is reached", () => {
+  it("returns undecided, and never yes, when the limit is reached", () => {
     const writes = Array.from({ length: 12 }, (_, value) => write(0, 10, value + 1));
     const impossible = [...writes, read(11, 12, 99)];
     const cut = linearizable(registerModel, impossible, { limit: 1_000 });
     expect(cut).toEqual({ outcome: "undecided", explored: 1_000 });
     expect(explain(cut)).toBe("undecided: gave up after 1000 configurations");
-    // The same search with room decides; 12 · 2¹¹ + 1 sets and last writes can be told apart.
+    // The same search with room decides; 12 · 2¹¹ + 1 sets and last writes can be distinguished.
     expect(linearizable(registerModel, impossible)).toMatchObject({
       outcome: "no",
       explored: 12 * 2 ** 11 + 1,
@@ -193,7 +193,7 @@ describe("partition", () => {
 });
 
 describe("explain", () => {
-  it("tells how far it came and what could not come next", () => {
+  it("reports how far the search came, and the operations that could not come next", () => {
     const history = [
       ...Array.from({ length: 10 }, (_, at) => write(at, at + 0.5, at)),
       read(20, 21, 9),

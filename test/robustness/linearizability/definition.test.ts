@@ -12,7 +12,7 @@ import {
 } from "./models.ts";
 import { looseCounterModel, type RegisterInput, registerModel } from "./operations.ts";
 
-/** Inputs with an outcome that they may have had; few values, so that histories are right about half of the time. */
+/** Inputs with a possible outcome; few values, so that about half of the histories are linearizable. */
 type Outcome<Input, Output> = readonly [Input, Output | undefined];
 
 /** Up to `most` operations in a short time, so that many are concurrent and many tie. */
@@ -74,7 +74,7 @@ const guarded: fc.Arbitrary<Guarded> = fc.oneof(
   bit.map((value): Guarded => [{ kind: "read" }, { accepted: true, value }]),
 );
 
-/** Compares with the definition; checks each witness; tells how often either outcome came. */
+/** Compares the checker with the definition, and checks each explanation that it returns. */
 function compare<State, Input, Output>(
   model: Model<State, Input, Output>,
   inputs: fc.Arbitrary<Outcome<Input, Output>>,
@@ -94,7 +94,7 @@ function compare<State, Input, Output>(
         expect(missing.filter(({ output }) => output !== undefined)).toEqual([]);
         return;
       }
-      // Nothing that is stuck is placed, and something known is stuck.
+      // No stuck operation is in the order, and one with a known outcome is stuck.
       expect(missing).toEqual(expect.arrayContaining([...result.stuck]));
       expect(result.stuck.some(({ output }) => output !== undefined)).toBe(true);
     }),

@@ -237,7 +237,7 @@ describe("fencedHistory", () => {
   });
 });
 
-/** What four clients may see of a correct lock: released, lapsed, extended, of unknown outcome. */
+/** The grants of four clients of a correct lock: released, expired, extended, of unknown outcome. */
 function lockRun(random: () => number, grants: number): GrantRecord[] {
   const records: GrantRecord[] = [];
   let now = 0;
