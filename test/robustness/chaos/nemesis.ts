@@ -168,7 +168,7 @@ class Nemesis {
     const from = machineTime();
     const memory = kind === "server killed, memory lost" ? "lost" : "kept";
     // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
-    if (this.#random() < 0.5) signalServer(endpoint, "SIGKILL");
+    if (this.#random() < 0.5) process.kill(pidOf(endpoint), "SIGKILL");
     else await endpoint.stop();
     await this.#pause(200, 1200);
     await endpoint.stop();
@@ -178,9 +178,10 @@ class Nemesis {
 
   async #stopServer(endpoint: DevEndpoint): Promise<void> {
     this.#times["server stopped"] += 1;
-    const resume = signalServer(endpoint, "SIGSTOP");
+    const pid = pidOf(endpoint);
+    process.kill(pid, "SIGSTOP");
     await this.#pause(200, 2000);
-    resume();
+    process.kill(pid, "SIGCONT");
   }
 
   /** Takes so many endpoints down at once that no quorum is left. */
@@ -292,11 +293,9 @@ function cut(kind: FaultKind): FaultRule {
   return { fault: kind === "link refused" ? "down" : "drop-request" };
 }
 
-/** Sends a signal to an endpoint's server. The returned function lets that process go on. */
-function signalServer({ pid }: DevEndpoint, signal: "SIGKILL" | "SIGSTOP"): () => void {
+function pidOf({ pid }: DevEndpoint): number {
   if (pid === undefined) throw new Error("an endpoint without a server process");
-  process.kill(pid, signal);
-  return () => process.kill(pid, "SIGCONT");
+  return pid;
 }
 
 /** Draws all items in a random order, again and again. */
