@@ -37,6 +37,10 @@ async function isNoticed(mutant: Mutant): Promise<boolean> {
   }
 }
 
+test("every mutant has a recorded seed", () => {
+  expect(Object.keys(caught)).toEqual(mutants.map(({ name }) => name));
+});
+
 test.concurrent.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
   "%s",
   {
