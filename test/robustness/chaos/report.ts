@@ -37,7 +37,7 @@ export function evaluateRun(run: Run): {
     ...(run.seconds >= longEnough ? [checkVariety(run, locks)] : []),
   ];
   const results = checks.map(({ title, holds, found }) => `  ${holds ? "PASS" : "FAIL"}  ${title}: ${found}`);
-  const text = [...figures(run, locks, overlapping, disordered, events), "", ...results].join("\n");
+  const text = [...figures(run, { locks, overlapping, disordered, events }), "", ...results].join("\n");
   return { text, checks, passed: checks.every(({ holds }) => holds) };
 }
 
@@ -106,13 +106,15 @@ function checkVariety(run: Run, locks: readonly Hold[]): Check {
   return { title: "everything has happened", ...nothingFound(missing) };
 }
 
-function figures(
-  run: Run,
-  locks: readonly Hold[],
-  overlapping: Breaches,
-  disordered: Breaches,
-  events: EventSummary,
-): string[] {
+/** What was found in a run. */
+interface Findings {
+  readonly locks: readonly Hold[];
+  readonly overlapping: Breaches;
+  readonly disordered: Breaches;
+  readonly events: EventSummary;
+}
+
+function figures(run: Run, { locks, overlapping, disordered, events }: Findings): string[] {
   const { options, faults, seconds } = run;
   const perSecond = (count: number) => `${count} (${(count / seconds).toFixed(1)} per second)`;
   const rows: [string, string | number][] = [
