@@ -1,6 +1,6 @@
 import { type Mutant, twoAtOnce, twoHolders } from "./mutant.ts";
 
-/** In how long something may be relied on, how it is renewed, and the fence that comes with it. */
+/** Defects of validity, of extensions, and of fences. */
 export const holdingMutants: readonly Mutant[] = [
   {
     name: "validity counted from the answers",

@@ -1,6 +1,6 @@
 import { type Mutant, twoAtOnce } from "./mutant.ts";
 
-/** In the record of a key, and in the run that owns it. */
+/** Defects of idempotency records, and of the runs that own them. */
 export const idempotencyMutants: readonly Mutant[] = [
   {
     name: "lost reply to a begin counts as busy",

@@ -1,6 +1,6 @@
 import { type Mutant, twoHolders } from "./mutant.ts";
 
-/** In what keeps a lock: its counters, what is put back where it was lost, and the way to another process. */
+/** Defects of fence counters, of restores, and of handoffs. */
 export const keepingMutants: readonly Mutant[] = [
   {
     name: "extensions do not prolong the counters",

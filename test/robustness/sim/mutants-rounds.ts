@@ -1,6 +1,6 @@
 import { type Mutant, twoAtOnce, twoHolders } from "./mutant.ts";
 
-/** In what a round asks, counts and takes back. */
+/** Defects of rounds: requests, votes, retries, rollbacks and releases. */
 export const roundMutants: readonly Mutant[] = [
   {
     name: "even split is never decided",
@@ -66,7 +66,7 @@ export const roundMutants: readonly Mutant[] = [
         find: 'else if (answer.outcome !== "error") refused += 1;',
         replace: 'else if (answer.outcome !== "error") refused += 0;',
       },
-      // Else what is known at the end mends it.
+      // Without this, the final tally would correct it.
       {
         file: "lock/acquire.ts",
         find: "if (held || isRefused(round)) return",
@@ -84,7 +84,7 @@ export const roundMutants: readonly Mutant[] = [
         find: "return granted + pending < quorum && refused + pending < veto ?",
         replace: "return granted + pending < quorum ?",
       },
-      // Else what is known at the end mends it.
+      // Without this, the final tally would correct it.
       {
         file: "lock/acquire.ts",
         find: "if (held || isRefused(round)) return",

@@ -1,6 +1,6 @@
 import type { Mutant } from "./mutant.ts";
 
-/** In the synchronizers. Only worlds of synchronizers can notice them. */
+/** Defects of the synchronizers. Only simulations of synchronizers can notice them. */
 export const syncMutants: readonly Mutant[] = [
   {
     name: "permits are counted, not slots",
