@@ -30,7 +30,7 @@ async function hold(minutes) {
   const { holdThroughRestarts } = await load("test/robustness/chaos/long-hold.ts");
   const ttl = 10_000;
   console.log(`\none hold of ${minutes} min, ttl ${ttl} ms, a server killed and back empty every 15 s\n`);
-  const { held, loss, restarts, asked, stolen, extensions, released } = await holdThroughRestarts({
+  const { held, loss, restarts, attempts, stolen, extensions, released } = await holdThroughRestarts({
     seconds: minutes * 60,
     ttl,
     signal: stop.signal,
@@ -39,7 +39,7 @@ async function hold(minutes) {
     `held ${held.toFixed(0)} s with ${extensions} extensions; ${loss ?? "never lost"}; released: ${released}`,
   );
   console.log(
-    `restarts by endpoint: ${restarts.join(", ")}; others asked ${asked} times and got it ${stolen} times`,
+    `restarts by endpoint: ${restarts.join(", ")}; rivals tried ${attempts} times and got it ${stolen} times`,
   );
   process.exitCode = loss || stolen > 0 || !released ? 1 : 0;
 }
@@ -47,9 +47,9 @@ async function hold(minutes) {
 async function run(options) {
   if (options.hold) return hold(options.hold);
   const { runChaos } = await load("test/robustness/chaos/main.ts");
-  const { judgeRun } = await load("test/robustness/chaos/report.ts");
+  const { evaluateRun } = await load("test/robustness/chaos/report.ts");
   console.log(`\nchaos for ${options.seconds} s; a similar run: --seed ${options.seed}\n`);
-  const { text, passed } = judgeRun(await runChaos({ ...options, project, signal: stop.signal }));
+  const { text, passed } = evaluateRun(await runChaos({ ...options, project, signal: stop.signal }));
   console.log(`${text}\n\n${passed ? "All hold." : "SOMETHING DOES NOT HOLD."}`);
   process.exitCode = passed ? 0 : 1;
 }

@@ -1,34 +1,38 @@
 import type { RedlockErrorCode } from "../../../src/errors.ts";
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { type Actor, drawOptions } from "./actor.ts";
-import { boundRenewals, giveBack, type Held, useHandle } from "./handles.ts";
+import { checkExtensionRate, type HeldHandle, release, useHandle } from "./handles.ts";
 
-/** What can be set for an acquire. */
+/** The options that are drawn for an acquire. */
 export type Options = Omit<ReturnType<typeof drawOptions>, "fencing"> & {
   readonly autoExtend: boolean;
   readonly maxHold: number;
   readonly signal: AbortSignal | undefined;
 };
 
-/** Something that can be waited for, and asked for without waiting. */
-export interface Wish<Handle> {
+/** How a handle can be acquired: by waiting for it, or by trying once. */
+export interface AcquirePlan<Handle> {
   /** For the trace. */
   readonly what: string;
-  /** How many rounds and withdrawals may follow when the waiting is over. */
+  /** How many rounds and rollbacks may follow once the waiting is over. */
   readonly rounds: number;
+  /** Codes of the errors that the acquire may reject with. */
   readonly codes: readonly RedlockErrorCode[];
   acquire(options: Options): Promise<Handle>;
   tryAcquire(options: Options): Promise<Handle | null>;
 }
 
-/** What came of a wish: a handle, or why there is none; null: it was refused. */
-export type Fulfilment<Handle> = { readonly invoked: number; readonly options: Options } & (
+/** The outcome of a plan: a handle, or the error; a null error means that `tryAcquire` was refused. */
+export type AcquireOutcome<Handle> = { readonly invoked: number; readonly options: Options } & (
   | { readonly handle: Handle; readonly error?: undefined }
   | { readonly handle?: undefined; readonly error: unknown }
 );
 
-/** Asks for something that others want as well, in one of many ways. */
-export async function wishFor<Handle>(actor: Actor, wish: Wish<Handle>): Promise<Fulfilment<Handle>> {
+/** Acquires with random options, sometimes without waiting, sometimes with an abort. */
+export async function runAcquirePlan<Handle>(
+  actor: Actor,
+  plan: AcquirePlan<Handle>,
+): Promise<AcquireOutcome<Handle>> {
   const { world, draw, process, calls } = actor;
   const { fencing: _, ...drawn } = drawOptions(actor);
   const abort = draw.chance(0.1) ? new AbortController() : undefined;
@@ -43,14 +47,13 @@ export async function wishFor<Handle>(actor: Actor, wish: Wish<Handle>): Promise
   const options = { ...drawn, autoExtend: draw.chance(0.3), maxHold, signal: abort?.signal };
   const once = draw.chance(0.2);
   const invoked = world.now;
-  const outcome = await calls.make(
-    process,
-    `${once ? "try " : ""}${wish.what} ${JSON.stringify(drawn)}`,
-    (once ? 0 : drawn.wait) + wish.rounds * Math.min(drawn.timeout, drawn.ttl),
-    wish.codes,
-    () => (once ? wish.tryAcquire(options) : wish.acquire(options)),
-    (error) => abort?.signal.reason === error,
-  );
+  const outcome = await calls.make(process, {
+    what: `${once ? "try " : ""}${plan.what} ${JSON.stringify(drawn)}`,
+    bound: (once ? 0 : drawn.wait) + plan.rounds * Math.min(drawn.timeout, drawn.ttl),
+    codes: plan.codes,
+    run: () => (once ? plan.tryAcquire(options) : plan.acquire(options)),
+    isExpected: (error) => abort?.signal.reason === error,
+  });
   if ("value" in outcome) {
     const handle = outcome.value;
     return handle === null ? { invoked, options, error: null } : { invoked, options, handle };
@@ -62,19 +65,23 @@ export async function wishFor<Handle>(actor: Actor, wish: Wish<Handle>): Promise
   return { invoked, options, error: outcome.error };
 }
 
-/** How a refusal is counted. */
-export function refusalOf(error: unknown): "refused" | "unavailable" | "aborted" {
+/** The name under which a failed acquire is counted. */
+export function failureKind(error: unknown): "refused" | "unavailable" | "aborted" {
   if (error === null || error instanceof LockHeldError) return "refused";
   return error instanceof QuorumError ? "unavailable" : "aborted";
 }
 
-/** Uses what was granted, and gives it back, or not, or twice. */
-export async function spend(actor: Actor, held: Held, { timeout, backoff }: Options): Promise<void> {
-  const plan = actor.draw.fraction();
-  const forgets = plan < 0.08;
+/** Uses a hold, then releases it once, twice or never. */
+export async function useAndRelease(
+  actor: Actor,
+  held: HeldHandle,
+  { timeout, backoff }: Options,
+): Promise<void> {
+  const fate = actor.draw.fraction();
+  const forgets = fate < 0.08;
   if (forgets) actor.kept.add(held.hold.nonce);
   const extensions = await useHandle(actor, held, timeout);
-  if (!forgets) await giveBack(actor, held, timeout);
-  if (plan > 0.95) await giveBack(actor, held, timeout);
-  boundRenewals(actor, held.hold, extensions, backoff.min);
+  if (!forgets) await release(actor, held, timeout);
+  if (fate > 0.95) await release(actor, held, timeout);
+  checkExtensionRate(actor, held.hold, extensions, backoff.min);
 }

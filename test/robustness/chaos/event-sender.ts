@@ -1,29 +1,29 @@
 import type { Fleet } from "./fleet.ts";
 
-/** Sends every event several times, to several clients at once, and again where a client died with it. */
-export interface Postman {
+/** Sends every event several times, to several clients at once, and again when a client dies with it. */
+export interface EventSender {
   readonly events: readonly string[];
   readonly deliveries: number;
-  /** Sends a new event, unless too much is under way: senders that pile up would be all that there is to see. */
-  post(): void;
+  /** Sends a new event, unless many deliveries are under way: a backlog would leave no room for other work. */
+  sendNext(): void;
   delivered(delivery: number): void;
-  /** A client was killed before it had delivered these. */
+  /** A client was killed before it had completed these deliveries. */
   lost(deliveries: readonly number[]): void;
-  /** Resolves when everything has been delivered. */
+  /** Resolves when all deliveries are completed. */
   done(): Promise<void>;
 }
 
 /** Deliveries under way at a time. */
 const most = 6;
 
-/** `fleet` is asked for late: the clients are started after the postman. */
-export function createPostman(fleet: () => Fleet, random: () => number): Postman {
+/** @param fleet called late: the clients are started after the sender */
+export function createEventSender(fleet: () => Fleet, random: () => number): EventSender {
   const events: string[] = [];
   const pending = new Map<number, string>();
   let deliveries = 0;
   let emptied: (() => void) | undefined;
 
-  /** The next tick: nothing is sent in the middle of a client's end. */
+  /** In the next tick: nothing is sent while a client is being removed. */
   function send(delivery: number, event: string): void {
     setImmediate(() => fleet().deliver(Math.floor(random() * fleet().size), delivery, event));
   }
@@ -33,7 +33,7 @@ export function createPostman(fleet: () => Fleet, random: () => number): Postman
     get deliveries() {
       return deliveries;
     },
-    post() {
+    sendNext() {
       if (pending.size >= most) return;
       const event = `event-${events.length + 1}`;
       events.push(event);
@@ -48,9 +48,9 @@ export function createPostman(fleet: () => Fleet, random: () => number): Postman
       pending.delete(delivery);
       if (pending.size === 0) emptied?.();
     },
-    lost(gone) {
-      for (const delivery of gone) {
-        // Its last word may have been that it has delivered, and arrive after its end.
+    lost(lost) {
+      for (const delivery of lost) {
+        // The client's last message, that it has delivered, may arrive after its end.
         const event = pending.get(delivery);
         if (event !== undefined) send(delivery, event);
       }
