@@ -99,7 +99,7 @@ function expiriesOfHolder(snapshots: readonly LockSnapshot[]): number[] {
 }
 
 /**
- * Frees a resource, whoever holds it. For operators: the holder learns of it at its next extension or verification only,
+ * Frees a resource, no matter who holds it. For operators: the holder learns of it at its next extension or verification only,
  * and relies on its validity until then; only fencing protects what it writes.
  *
  * @returns whether there was anything to free

@@ -11,7 +11,7 @@ import type { Script } from "./script.ts";
  *    `restore` them: like `acquire`, but it draws no fence;
  *    `extend` them if all have the value, and never create one (ttl 0 only checks);
  *    `release` those that have the value, and leave a tombstone for `ttl` if one is named;
- *    `free` the first key, whoever holds it;
+ *    `free` the first key, no matter who holds it;
  *    `look` at the first key, and at the third, a counter;
  * 2. the value; 3. the character at which the comparison of values begins: 1 compares whole values, a higher number
  *    compares owners, and the part before that character is a mark;
