@@ -44,7 +44,7 @@ describe("resolveSettings", () => {
     [{ ttl: 10 }, "timeout", 10 / 3],
     [{ ttl: 60_000 }, "timeout", 1_000],
     [{ ttl: 200_000_000 }, "fenceRetention", 200_000_000],
-  ] as const)("%j makes the default of %s %d", (options, name, value) => {
+  ] as const)("%j changes the default of %s to %d", (options, name, value) => {
     expect(resolveSettings(context, options)[name]).toBe(value);
   });
 
@@ -135,12 +135,12 @@ describe("resolveSettings", () => {
     }
   });
 
-  test("a message repeats no more than the beginning of a long text", () => {
+  test("a message quotes only the beginning of a long text", () => {
     const attempt = () => resolveSettings(context, { ttl: "x".repeat(10_000) as never });
     expect(attempt).toThrow(/^.{1,200}$/s);
   });
 
-  test("onFailure tells the hook which endpoint failed", () => {
+  test("onFailure reports the failed endpoint to the hook", () => {
     const onEvent = vi.fn();
     const error = new EndpointError("eu", "timeout", "no answer");
     resolveSettings(context, { onEvent }).onFailure?.(error);
@@ -154,8 +154,8 @@ describe("resolveSettings", () => {
   });
 });
 
-describe("settled", () => {
-  test("is a new object without what is undefined", () => {
+describe("mergeOptions", () => {
+  test("returns a new object without undefined values", () => {
     const first = { a: 1, b: undefined };
     const result = mergeOptions<{ a?: number; b?: number | undefined; c?: null }>(first, { c: null });
     expect(Object.entries(result)).toEqual([
@@ -180,13 +180,13 @@ describe("checkAcquire", () => {
     expect(() => checkAcquire(options)).toThrow(message);
   });
 
-  test("does not repeat the token, which is a secret", () => {
+  test("does not quote the token, which is a secret", () => {
     const token = `secret-${"x".repeat(300)}`;
     expect(() => checkAcquire({ token })).not.toThrow(/secret/);
     expect(() => checkAcquire({ token })).toThrow(/token/);
   });
 
-  test("passes on what can be used", () => {
+  test("returns valid input unchanged", () => {
     const options: AcquireOptions[] = [
       {},
       { token: "t" },
@@ -226,7 +226,7 @@ describe("checkResources", () => {
     expect(() => checkResources(value as string)).toThrow(shown);
   });
 
-  test("does not change what it was given", () => {
+  test("does not change its argument", () => {
     const given = Object.freeze(["a", "a"]);
     checkResources(given);
     expect(given).toEqual(["a", "a"]);
@@ -330,7 +330,7 @@ describe("checkBackoff", () => {
     expect(() => checkBackoff(backoff as Backoff)).toThrow(message);
   });
 
-  test("passes on what can be used", () => {
+  test("returns valid input unchanged", () => {
     for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
       expect(checkBackoff(backoff)).toBe(backoff);
     }
