@@ -1,5 +1,5 @@
-// How contenders get on where endpoints are far away and one of them is silent, and how evenly plain locks serve them.
-// In virtual time: the figures depend on the seeds below and on the library, not on the machine.
+// Measures contention with distant endpoints, one of which is silent, and how evenly plain locks serve contenders. Runs
+// in virtual time: the figures depend on the seeds below and on the library, not on the machine.
 import { Redlock } from "../dist/index.js";
 import { FairLock } from "../dist/sync/index.js";
 import { VirtualWorld } from "./virtual-time.mjs";
@@ -53,7 +53,7 @@ async function printStarts() {
   }
 }
 
-/** One acquire each. */
+/** Runs contenders with one acquire each. */
 async function start({ seed, roundTrips, contenders, options = {} }) {
   const world = new VirtualWorld(seed, roundTrips);
   let first = Infinity;
@@ -142,7 +142,7 @@ async function printFairness() {
   }
 }
 
-/** Everybody acquires, holds and releases again and again, for 60 s. */
+/** Runs contenders that acquire, hold and release in a loop, for 60 s. */
 async function loop({ seed, roundTrips, wants, options = {}, acquire }) {
   const world = new VirtualWorld(seed, roundTrips);
   const grants = [];
@@ -165,7 +165,7 @@ async function loop({ seed, roundTrips, wants, options = {}, acquire }) {
   return { grants, requests: world.requests };
 }
 
-/** ms without a grant, the time until the first and after the last included. */
+/** The longest time without a grant in ms, including the time before the first and after the last. */
 function longestGap(grants) {
   const times = [0, ...grants.map((grant) => grant.at), 60_000];
   return Math.max(...times.slice(1).map((time, index) => time - times[index]));

@@ -1,34 +1,74 @@
-// What each export weighs in a user's bundle: everything it exports, bundled and minified, gzip level 9.
-import { readFileSync } from "node:fs";
+// What a bundle gains by an import: minified by esbuild, gzip level 9. Prints the rows of the README's table.
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { project } from "../scripts/load.mjs";
 
-const { name, exports } = JSON.parse(readFileSync("package.json", "utf8"));
+const core = { index: ["Redlock"] };
+const idempotency = { ...core, idempotency: ["Idempotency"] };
+const sync = (...names) => ({ ...core, sync: names });
 
-/** The bytes of one export; without those of the core where it is `beside` it. */
-export async function sizeOf(entry, beside) {
-  const external = beside ? [] : undefined;
-  const result = await build({
-    stdin: { contents: `export * from ${JSON.stringify(`./${entry}`)}`, resolveDir: "." },
+/** The rows: by label, what is imported from which entry, and what of it the bundle has already. */
+const rows = [
+  ["`Redlock`", core],
+  ["`inspect` and `forceRelease`, over `Redlock`", { index: ["Redlock", "inspect", "forceRelease"] }, core],
+  ["`handoff` and `resume`, over `Redlock`", { index: ["Redlock", "handoff", "resume"] }, core],
+  ["`endpointsFromEnv`, over `Redlock`", { index: ["Redlock", "endpointsFromEnv"] }, core],
+  ["`upstashEndpoint`, over `Redlock`", { index: ["Redlock", "upstashEndpoint"] }, core],
+  ["`Idempotency`, over `Redlock`", idempotency, core],
+  ["`withIdempotency`, over the two", { ...idempotency, http: ["withIdempotency"] }, idempotency],
+  ["`idempotent` for Hono, over the two", { ...idempotency, hono: ["idempotent"] }, idempotency],
+  ["all of `redlock-edge/webhooks`", { webhooks: ["*"] }],
+  ["`stripe` alone", { webhooks: ["stripe"] }],
+  ["`Semaphore`, over `Redlock`", sync("Semaphore"), core],
+  ["`ReadWriteLock`, over `Redlock`", sync("ReadWriteLock"), core],
+  ["`ReentrantLock`, over `Redlock`", sync("ReentrantLock"), core],
+  ["`FairLock`, over `Redlock`", sync("FairLock"), core],
+  ["`once`, over `Redlock`", sync("once"), core],
+  ["`debounce`, over `Redlock`", sync("debounce"), core],
+  ["`CountDownLatch`, over `Redlock`", sync("CountDownLatch"), core],
+  ["`CyclicBarrier`, over `Redlock`", sync("CyclicBarrier"), core],
+];
+
+/** Bytes of a bundle with these imports, gzipped. */
+async function sizeOf(imports) {
+  const lines = Object.entries(imports).map(([entry, names]) => {
+    const path = `./src/${entry === "index" ? "" : `${entry}/`}index.ts`;
+    return names[0] === "*" ? `export * from "${path}";` : `export { ${names.join(", ")} } from "${path}";`;
+  });
+  const { outputFiles } = await build({
+    stdin: { contents: lines.join("\n"), resolveDir: join(project), loader: "ts" },
     bundle: true,
     minify: true,
     write: false,
     format: "esm",
     target: "es2022",
-    platform: entry.includes("/dev/") ? "node" : "browser",
-    external,
+    platform: "browser",
+    external: ["hono", "hono/*"],
     logLevel: "error",
   });
-  const [file] = result.outputFiles;
-  return { minified: file.contents.length, gzip: gzipSync(file.contents, { level: 9 }).length };
+  return gzipSync(outputFiles[0].contents, { level: 9 }).length;
 }
 
+/**
+ * The sizes of the README's table.
+ *
+ * @returns {Promise<{ label: string, bytes: number }[]>}
+ */
+export async function sizes() {
+  return Promise.all(
+    rows.map(async ([label, imports, over]) => ({
+      label,
+      bytes: (await sizeOf(imports)) - (over ? await sizeOf(over) : 0),
+    })),
+  );
+}
+
+/** A size with three digits, such as 10.6 kB. */
+export const kilobytes = (bytes) => `${(bytes / 1_000).toPrecision(3)} kB`;
+
 export async function print() {
-  console.log("\nSize of each export, bundled alone and minified (goal for the core: 6 144 bytes gzip)\n");
-  for (const [path, target] of Object.entries(exports)) {
-    if (!target.default) continue;
-    const { minified, gzip } = await sizeOf(target.default.replace("./", ""));
-    const label = path === "." ? name : name + path.slice(1);
-    console.log(`${label.padEnd(26)}${String(minified).padStart(9)} bytes${String(gzip).padStart(9)} gzip`);
-  }
+  console.log("\nWhat a bundle gains by an import, minified and gzipped\n");
+  console.log("| import | minified and gzipped |\n| --- | --- |");
+  for (const { label, bytes } of await sizes()) console.log(`| ${label} | ${kilobytes(bytes)} |`);
 }

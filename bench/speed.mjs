@@ -1,5 +1,5 @@
-// How much an acquire and release cost beyond the bare requests, on loopback. The endpoints run in a process of
-// their own. Samples of what is compared take turns, and ratios are of medians: this holds on a noisy machine.
+// Measures what acquire and release cost beyond the bare requests, on loopback. The endpoints run in processes of their
+// own. Samples of both variants alternate, and ratios are of medians, so that results are stable on a noisy machine.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { Redlock } from "../dist/index.js";
@@ -7,7 +7,7 @@ import { Redlock } from "../dist/index.js";
 const token = "bench";
 
 export async function print() {
-  // Each in a process of its own, as independent databases are: none waits for another's event loop.
+  // One process each, as independent databases have: none waits for another's event loop.
   const servers = await Promise.all([[], [], [], ["--delay", "1=1000"]].map(endpoint));
   const [first, second, third, slow] = servers.map(({ url }) => url);
   try {
@@ -23,7 +23,7 @@ export async function print() {
   }
 }
 
-/** Acquire and release beside the same two requests by bare fetch. */
+/** Compares acquire and release with the same two requests by bare fetch. */
 async function overhead(urls) {
   const redlock = new Redlock({ endpoints: urls.map((url) => ({ url, token, dialect: "upstash" })) });
   const name = `bench-${urls.length}`;
@@ -37,26 +37,26 @@ async function overhead(urls) {
     const lock = await redlock.acquire(name);
     await lock.release();
   };
-  const [a, b] = await compare([bare, ours], { warmUp: 500, samples: 2_000 });
-  report(
-    `acquire + release, ${urls.length} endpoint${urls.length > 1 ? "s" : ""}`,
-    "bare fetch",
-    a,
-    "redlock-edge",
-    b,
-  );
+  const [bareMedian, ourMedian] = await compare([bare, ours], { warmUp: 500, samples: 2_000 });
+  report(`acquire + release, ${urls.length} endpoint${urls.length > 1 ? "s" : ""}`, [
+    ["bare fetch", bareMedian],
+    ["redlock-edge", ourMedian],
+  ]);
 }
 
-/** An acquire when one of three endpoints is slow by 1 s. */
+/** Compares acquires with three healthy endpoints and with one of them delayed by 1 s. */
 async function oneSlow(healthy, slow) {
-  const [a, b] = [healthy, slow].map((urls) => {
+  const tasks = [healthy, slow].map((urls) => {
     const redlock = new Redlock({ endpoints: urls.map((url) => ({ url, token, dialect: "upstash" })) });
-    // Longer than the endpoint is slow, so that it does answer, and its connections are used again.
+    // Longer than the delay, so that the slow endpoint does answer and its connections are reused.
     return () => redlock.acquire(`bench-${randomBytes(8).toString("hex")}`, { timeout: 2_000 });
   });
-  // The pause keeps requests to the slow endpoint from piling up.
-  const medians = await compare([a, b], { warmUp: 100, samples: 400, pause: 20 });
-  report("acquire, one of 3 endpoints 1 s slow", "all healthy", medians[0], "one slow", medians[1]);
+  // Without the pause, requests to the slow endpoint would pile up.
+  const [allHealthy, oneIsSlow] = await compare(tasks, { warmUp: 100, samples: 400, pause: 20 });
+  report("acquire, one of 3 endpoints 1 s slow", [
+    ["all healthy", allHealthy],
+    ["one slow", oneIsSlow],
+  ]);
 }
 
 function all(urls, command) {
@@ -67,11 +67,11 @@ function all(urls, command) {
   );
 }
 
-/** Medians in ms of what takes turns. */
+/** The median duration of each task in ms. Their samples alternate. */
 async function compare(tasks, { warmUp, samples, pause }) {
   const times = tasks.map(() => []);
   for (let sample = -warmUp; sample < samples; sample += 1) {
-    // In alternating order, so that none always runs in another's wake.
+    // In alternating order, so that neither always runs after the other.
     for (const index of sample % 2 ? [1, 0] : [0, 1]) {
       const start = performance.now();
       await tasks[index]();
@@ -82,9 +82,10 @@ async function compare(tasks, { warmUp, samples, pause }) {
   return times.map((list) => list.sort((a, b) => a - b)[list.length >> 1]);
 }
 
-function report(what, nameA, a, nameB, b) {
-  const side = (name, ms) => `${name} ${ms.toFixed(3)} ms`;
-  console.log(`${what.padEnd(40)}${side(nameA, a)}, ${side(nameB, b)}: × ${(b / a).toFixed(3)} (goal 1.05)`);
+function report(title, variants) {
+  const [[, base], [, other]] = variants;
+  const medians = variants.map(([name, ms]) => `${name} ${ms.toFixed(3)} ms`).join(", ");
+  console.log(`${title.padEnd(40)}${medians}: × ${(other / base).toFixed(3)} (goal 1.05)`);
 }
 
 /** A local endpoint in a process of its own. */

@@ -1,5 +1,6 @@
-// What waiting costs: so many who want the same at the same moment, and hold it for 50 ms each. How long it takes
-// until all have had it, and what is billed for it, by the log of the endpoints, which are processes of their own.
+// Measures what waiting costs: many contenders start at the same time and hold the lock for 50 ms each. Prints how long
+// it takes until all have held it, and the commands billed, by the logs of the endpoints. These are processes of their
+// own.
 import { fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -26,8 +27,8 @@ const kinds = [
 
 function acquirer(make) {
   return (redlock, name) => {
-    const made = make(redlock, name);
-    return (options) => made.acquire(options);
+    const lock = make(redlock, name);
+    return (options) => lock.acquire(options);
   };
 }
 
@@ -56,7 +57,7 @@ async function measure({ what, at, make }, servers, waiters) {
   const commands = [];
   for (let run = -1; run < runs; run += 1) {
     const name = `bench-${what}-${waiters}-${servers.length}-${run}`;
-    // Each has a client of its own, as in a process of its own.
+    // A client for each, as if each were in a process of its own.
     const clients = Array.from({ length: waiters }, () =>
       make(new Redlock({ endpoints: servers.map(configOf), timeout: 5_000 }), name),
     );
@@ -71,7 +72,7 @@ async function measure({ what, at, make }, servers, waiters) {
     );
     const total = performance.now() - start;
     const after = await billed(servers);
-    // The first run opens connections and loads scripts.
+    // Not counted: the first run opens connections and loads scripts.
     if (run < 0) continue;
     totals.push(total / ideal);
     commands.push((after - before) / waiters / servers.length);
@@ -113,9 +114,9 @@ async function endpoint() {
     token,
     engine: engine === "redis" ? "real redis-servers" : "embedded engine",
     async billed() {
-      const told = answer();
+      const count = answer();
       child.send("billed");
-      return told;
+      return count;
     },
     stop: () =>
       new Promise((resolve) => {
@@ -128,8 +129,8 @@ async function endpoint() {
 if (process.argv[2] === "endpoint" && process.send) {
   const local = await startEndpoints({ count: 1 });
   const [{ url, token, log }] = local.endpoints;
-  process.on("message", async (asked) => {
-    if (asked === "billed") return process.send(log.billed);
+  process.on("message", async (request) => {
+    if (request === "billed") return process.send(log.billed);
     await local.close();
     process.disconnect();
   });

@@ -1,13 +1,13 @@
-// A world in virtual time for benchmarks: contenders, and in-process endpoints that are so many ms away from them. The
-// same seed gives the same figures, on any machine.
+// A world in virtual time for benchmarks: clients and in-process endpoints with a given round trip between them. The same
+// seed gives the same figures on any machine.
 import { memoryEndpoint } from "../dist/testing/index.js";
 
 const epoch = 1_700_000_000_000;
 
-/** One world; nothing in it happens at the speed of the machine. */
+/** One world. Its time is independent of the machine's. */
 export class VirtualWorld {
   now = 0;
-  /** Requests that were sent by anybody. */
+  /** Requests that all clients have sent. */
   requests = 0;
   #queue = [];
   #state;
@@ -35,7 +35,7 @@ export class VirtualWorld {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** What a client needs to live in this world. */
+  /** The runtime of a client in this world. */
   runtime() {
     return {
       now: () => epoch + Math.floor(this.now),
@@ -48,10 +48,10 @@ export class VirtualWorld {
     };
   }
 
-  /** The endpoints as one client reaches them: each way takes half of the round trip, give or take 10 %. */
+  /** The endpoints for one client. Each direction takes half of the round trip ± 10 %. */
   endpoints() {
     return this.#servers.map(({ roundTrip, memory }) => {
-      const { name, dialect, verbatim } = memory;
+      const { name, dialect, exactReplies } = memory;
       const travel = (then) => {
         if (roundTrip < Infinity) this.#at(this.now + (roundTrip / 2) * (0.9 + 0.2 * this.random()), then);
       };
@@ -61,7 +61,7 @@ export class VirtualWorld {
           const giveUp = () => reject(new Error("no answer in time"));
           if (signal.aborted) return giveUp();
           signal.addEventListener("abort", giveUp, { once: true });
-          // Executed even if its sender has given up by then.
+          // Executed even if the client has given up by then.
           travel(() => {
             const reply = memory.send(command, new AbortController().signal);
             travel(() => {
@@ -71,7 +71,7 @@ export class VirtualWorld {
           });
         });
       };
-      return { name, dialect, verbatim, send };
+      return { name, dialect, exactReplies, send };
     });
   }
 
@@ -79,7 +79,7 @@ export class VirtualWorld {
     return new Promise((resolve) => this.#at(this.now + ms, resolve));
   }
 
-  /** Lets time pass until `until`, or until `isOver` says so. */
+  /** Advances time to `until`, or until `isOver` returns true. */
   async run(until, isOver = () => false) {
     await settle();
     while (!isOver()) {
@@ -98,13 +98,13 @@ export class VirtualWorld {
     const event = { time, happen };
     this.#queue.push(event);
     return () => {
-      const place = this.#queue.indexOf(event);
-      if (place >= 0) this.#queue.splice(place, 1);
+      const index = this.#queue.indexOf(event);
+      if (index >= 0) this.#queue.splice(index, 1);
     };
   }
 }
 
-/** Ends when all promises have been followed to where they wait for time. */
+/** Resolves when all promises that do not wait for a timer have settled. */
 function settle() {
   return new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
 }

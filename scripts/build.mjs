@@ -1,4 +1,4 @@
-// Builds the package into dist/: JavaScript by esbuild, one file per export and shared chunks; types by tsc.
+// Builds the package into dist/: JavaScript by esbuild, with one file per export and shared chunks, and types by tsc.
 import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
@@ -14,7 +14,7 @@ const shared = {
   outdir: "dist",
 };
 
-// For every runtime. The definitions make fengari, the Lua machine of `./testing`, load without Node and DOM.
+// For every runtime. The definitions let fengari, the Lua machine of `./testing`, load without Node and DOM.
 await build({
   ...shared,
   platform: "neutral",
@@ -31,7 +31,7 @@ await build({
   define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
 });
 
-// For Node alone. Bundled CommonJS asks for Node's modules by `require`, which ES modules lack.
+// For Node only. Bundled CommonJS modules call `require`, which ES modules do not have.
 await build({
   ...shared,
   platform: "node",
@@ -49,7 +49,7 @@ chmodSync("dist/dev/cli.js", 0o755);
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
   stdio: "inherit",
 });
-// The sources import each other as .ts; published types stand beside .js files.
+// The sources import .ts files; published types must import .js files.
 for (const name of readdirSync("dist", { recursive: true })) {
   if (!name.endsWith(".d.ts")) continue;
   const types = readFileSync(`dist/${name}`, "utf8");

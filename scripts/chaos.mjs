@@ -1,5 +1,5 @@
-// Real redis-servers, several client processes, and everything that can go wrong: `npm run chaos -- --minutes 5`.
-// It prints what happened and a verdict on each promise of the package, and fails when one is broken.
+// Runs several client processes on real redis-servers with faults: `npm run chaos -- --minutes 5`. Prints counts and the
+// result of each check of the package's guarantees, and fails if one is broken.
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { load, project } from "./load.mjs";
@@ -8,7 +8,7 @@ const usage = "npm run chaos -- [--minutes 1] [--seed n] [--endpoints 3] [--clie
 
 const stop = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
-// Whatever fails in passing: what was started is stopped first.
+// After an unexpected error, everything that was started is stopped.
 process.on("uncaughtException", (error) => {
   console.error(error);
   stop.abort();
@@ -17,7 +17,7 @@ process.on("uncaughtException", (error) => {
 process.exitCode = 1;
 try {
   const options = readOptions();
-  const { findRedisServer } = await load("src/dev/redis/redis-process.ts");
+  const { findRedisServer } = await load("src/dev/redis/process.ts");
   if (await findRedisServer()) await run(options);
   else refuse();
 } catch (error) {
@@ -25,12 +25,12 @@ try {
   else console.error(error);
 }
 
-/** One hold, through restarts of each server in turn. */
+/** Holds one lock while each server is restarted in turn. */
 async function hold(minutes) {
   const { holdThroughRestarts } = await load("test/robustness/chaos/long-hold.ts");
   const ttl = 10_000;
   console.log(`\none hold of ${minutes} min, ttl ${ttl} ms, a server killed and back empty every 15 s\n`);
-  const { held, loss, restarts, asked, stolen, extensions, released } = await holdThroughRestarts({
+  const { held, loss, restarts, attempts, stolen, extensions, released } = await holdThroughRestarts({
     seconds: minutes * 60,
     ttl,
     signal: stop.signal,
@@ -39,7 +39,7 @@ async function hold(minutes) {
     `held ${held.toFixed(0)} s with ${extensions} extensions; ${loss ?? "never lost"}; released: ${released}`,
   );
   console.log(
-    `restarts by endpoint: ${restarts.join(", ")}; others asked ${asked} times and got it ${stolen} times`,
+    `restarts by endpoint: ${restarts.join(", ")}; rivals tried ${attempts} times and got it ${stolen} times`,
   );
   process.exitCode = loss || stolen > 0 || !released ? 1 : 0;
 }
@@ -47,9 +47,9 @@ async function hold(minutes) {
 async function run(options) {
   if (options.hold) return hold(options.hold);
   const { runChaos } = await load("test/robustness/chaos/main.ts");
-  const { judgeRun } = await load("test/robustness/chaos/report.ts");
+  const { evaluateRun } = await load("test/robustness/chaos/report.ts");
   console.log(`\nchaos for ${options.seconds} s; a similar run: --seed ${options.seed}\n`);
-  const { text, passed } = judgeRun(await runChaos({ ...options, project, signal: stop.signal }));
+  const { text, passed } = evaluateRun(await runChaos({ ...options, project, signal: stop.signal }));
   console.log(`${text}\n\n${passed ? "All hold." : "SOMETHING DOES NOT HOLD."}`);
   process.exitCode = passed ? 0 : 1;
 }

@@ -5,11 +5,11 @@ import { Webhook } from "standardwebhooks";
 import Stripe from "stripe";
 
 /**
- * A webhook as its sender would send it, ready for `fetch`.
+ * A webhook as its sender sends it.
  *
  * @typedef {object} Delivery
- * @property {string} provider as the Worker calls it
- * @property {string} key what the Worker's table `effects` calls it
+ * @property {string} provider its name in the Worker
+ * @property {string} key its key in the Worker's table `effects`
  * @property {string} id
  * @property {string} path
  * @property {Record<string, string>} headers
@@ -17,7 +17,7 @@ import Stripe from "stripe";
  */
 
 /**
- * GitHub's own examples of the payloads of its webhooks.
+ * GitHub's own example payloads of its webhooks.
  *
  * @returns {{ name: string, examples: Record<string, unknown>[] }[]} by event
  *
@@ -29,7 +29,7 @@ export function githubExamples() {
 }
 
 /**
- * A delivery of GitHub, signed by GitHub's own code (@octokit/webhooks-methods), not by what verifies it.
+ * A delivery of GitHub, signed by GitHub's own code (@octokit/webhooks-methods) and not by the code that verifies it.
  *
  * @param {string} secret
  * @param {string} event as in `X-GitHub-Event`
@@ -42,7 +42,7 @@ export function githubExamples() {
  */
 export async function githubDelivery(secret, event, payload, id) {
   const body = JSON.stringify(payload);
-  // The Worker names a delivery by what is signed of it.
+  // The Worker identifies a delivery by its body, the only signed part.
   const hash = createHash("sha256").update(body).digest("hex");
   return {
     provider: "github",
@@ -93,7 +93,7 @@ export function standardDelivery(secret, payload, id) {
  *
  * @param {string} secret `whsec_…`
  * @param {string} type e.g. `invoice.paid`
- * @param {unknown} object what the event shows, with its id
+ * @param {unknown} object the event's `data.object`, with its id
  * @param {string} id of the event
  * @returns {Delivery}
  *
@@ -130,7 +130,7 @@ export function forged(delivery) {
 }
 
 /**
- * Sends it once.
+ * Sends a delivery once.
  *
  * @param {string} url where the Worker listens
  * @param {Delivery} delivery

@@ -1,17 +1,17 @@
-// What the package is for, on real input: `npm run demo`. GitHub's own example webhooks, Standard Webhooks and
-// events of Stripe, signed by their senders' own libraries, are sent to the Worker (in workerd, with D1), each
-// several times at once, while its three Redis endpoints are killed, slowed down and robbed of their replies. Then
-// it is looked up what took effect.
-// `npm run demo -- --keep` goes on running afterwards, so that the page can be looked at.
+// Demonstrates the package on real input: `npm run demo`. Sends GitHub's own example webhooks, Standard Webhooks and
+// events of Stripe, signed by their senders' own libraries, to the Worker (in workerd, with D1). Each is sent several
+// times concurrently, while the three Redis endpoints are killed, slowed down, or lose replies. Then it checks in the
+// database what took effect.
+// `npm run demo -- --keep` keeps running afterwards, so that you can look at the page.
 import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from "./deliveries.mjs";
-import { checkAll } from "./demo-checks.mjs";
-import { planFaults } from "./demo-faults.mjs";
-import { phaseHead, phaseLine, printChecks, table } from "./demo-report.mjs";
-import { deliver, deliverAll, forge, PhaseCounts } from "./demo-senders.mjs";
+import { checkAll } from "./demo/checks.mjs";
+import { planFaults } from "./demo/faults.mjs";
+import { phaseHead, phaseLine, printChecks, table } from "./demo/report.mjs";
+import { deliver, deliverAll, forge, PhaseCounts } from "./demo/senders.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
@@ -20,7 +20,7 @@ const atOnce = 4;
 
 const stop = new AbortController();
 const { signal } = stop;
-// Every request under way listens to it.
+// Every request under way adds a listener to this signal; Node warns of more than ten.
 setMaxListeners(0, signal);
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => stop.abort());
 process.on("unhandledRejection", (error) => {
@@ -67,59 +67,37 @@ async function start() {
   return [local, worker, secrets];
 }
 
-async function demonstrate(local, worker, secrets) {
-  const { endpoints } = local;
-  const deliveries = await chooseDeliveries(secrets);
-  const of = (name) => deliveries.filter(({ provider }) => provider === name).length;
-  console.log(
-    `  Events   ${of("github")} of GitHub's own examples, one of each kind; ` +
-      `${of("standard-webhooks")} Standard Webhooks; ${of("stripe")} of Stripe`,
-  );
-  console.log(`  Senders  ${copies} copies of each at once, ${atOnce} events at once, sent again at a 503\n`);
+/**
+ * The state of a run: what it sends to, and what came of it.
+ *
+ * @typedef {object} Demo
+ * @property {any} local the endpoints
+ * @property {import("./local-worker.mjs").LocalWorker} worker
+ * @property {Map<string, string[]>} answers bodies of all successes, by delivery key
+ * @property {PhaseCounts[]} counts of every phase
+ */
 
-  const answers = new Map();
-  const onAnswer = ({ key }, body) => answers.set(key, [...(answers.get(key) ?? []), body]);
-  const all = [];
-  const phase = async (name, list, work) => {
-    signal.throwIfAborted();
-    const counts = new PhaseCounts(name);
-    all.push(counts);
-    const start = performance.now();
-    const result = await work(counts);
-    console.log(phaseLine(counts, list.length, (performance.now() - start) / 1000));
-    return result;
-  };
+async function demonstrate(local, worker, secrets) {
+  const deliveries = await chooseDeliveries(secrets);
+  printDeliveries(deliveries);
+  const demo = { local, worker, answers: new Map(), counts: [] };
 
   console.log(phaseHead());
-  const queue = [...deliveries];
-  const measured = queue.splice(0, 12);
-  const cost = await phase("one by one, then again", measured, (counts) =>
-    measureCost(local, worker, measured, counts, onAnswer),
+  const [measured, others] = [deliveries.slice(0, 12), deliveries.slice(12)];
+  const cost = await runPhase(demo, "one by one, then again", measured, (counts) =>
+    measureCost(demo, measured, counts),
   );
-
-  const faults = planFaults(endpoints);
-  const share = Math.ceil(queue.length / faults.phases.length);
-  for (const { name, onProgress, after } of faults.phases) {
-    const list = queue.splice(0, share);
-    await phase(name, list, async (counts) => {
-      await deliverAll(worker.url, list, { counts, signal, atOnce, copies, onProgress, onAnswer });
-      await after();
-    });
-  }
-
-  const forgedRequests = await phase("bad signatures alone", [], async (counts) => {
-    // What a fault has held up for a whole timeout is cleaned up after that.
-    await quiet(endpoints, 1_500);
-    const before = requestsOf(endpoints);
-    for (const delivery of deliveries.slice(0, 40)) await forge(worker.url, delivery, counts);
-    await quiet(endpoints, 100);
-    return requestsOf(endpoints) - before;
-  });
-
-  await phase("later: all of them again", deliveries, (counts) => {
-    const onProgress = async () => undefined;
-    return deliverAll(worker.url, deliveries, { counts, signal, atOnce, copies: 1, onProgress, onAnswer });
-  });
+  const faultHits = await deliverWithFaults(demo, others);
+  const forgedRequests = await runPhase(demo, "bad signatures alone", [], (counts) =>
+    sendForged(demo, deliveries.slice(0, 40), counts),
+  );
+  await runPhase(demo, "later: all of them again", deliveries, (counts) =>
+    deliverAll(worker.url, deliveries, {
+      ...sending(demo, counts),
+      copies: 1,
+      onProgress: async () => undefined,
+    }),
+  );
 
   console.log(legend);
   console.log(`${costTable(cost)}`);
@@ -128,13 +106,67 @@ async function demonstrate(local, worker, secrets) {
   );
   console.log(`${await rowTable(worker.database)}\n`);
 
-  const evidence = { deliveries, answers, counts: all, forgedRequests, faultHits: faults.hits };
+  const { answers, counts } = demo;
+  const evidence = { deliveries, answers, counts, forgedRequests, faultHits };
   const { checks, providers } = await checkAll(worker.database, evidence);
   console.log(`${providerTable(providers)}\n`);
   return printChecks(checks);
 }
 
-/** An example of every kind of event that GitHub has, and a dozen each of the others, in a mixed order. */
+function printDeliveries(deliveries) {
+  const countOf = (name) => deliveries.filter(({ provider }) => provider === name).length;
+  console.log(
+    `  Events   ${countOf("github")} of GitHub's own examples, one of each kind; ` +
+      `${countOf("standard-webhooks")} Standard Webhooks; ${countOf("stripe")} of Stripe`,
+  );
+  console.log(`  Senders  ${copies} copies of each at once, ${atOnce} events at once, sent again at a 503\n`);
+}
+
+/** Runs one phase and prints its line. `work` counts into the `PhaseCounts` that it gets. */
+async function runPhase(demo, name, deliveries, work) {
+  signal.throwIfAborted();
+  const counts = new PhaseCounts(name);
+  demo.counts.push(counts);
+  const start = performance.now();
+  const result = await work(counts);
+  console.log(phaseLine(counts, deliveries.length, (performance.now() - start) / 1000));
+  return result;
+}
+
+/** The options of `deliverAll` that are the same in every phase. */
+function sending(demo, counts) {
+  return { counts, signal, atOnce, onAnswer: (delivery, body) => recordAnswer(demo, delivery, body) };
+}
+
+function recordAnswer({ answers }, { key }, body) {
+  answers.set(key, [...(answers.get(key) ?? []), body]);
+}
+
+/** Sends an equal share of the deliveries in each phase with faults. Returns how many requests each fault hit. */
+async function deliverWithFaults(demo, deliveries) {
+  const { phases, hits } = planFaults(demo.local.endpoints);
+  const share = Math.ceil(deliveries.length / phases.length);
+  for (const [index, { name, onProgress, after }] of phases.entries()) {
+    const part = deliveries.slice(index * share, (index + 1) * share);
+    await runPhase(demo, name, part, async (counts) => {
+      await deliverAll(demo.worker.url, part, { ...sending(demo, counts), copies, onProgress });
+      await after();
+    });
+  }
+  return hits;
+}
+
+/** Sends deliveries with bad signatures. Returns how many requests to Redis they caused. */
+async function sendForged({ local, worker }, deliveries, counts) {
+  // A request that a fault delayed for a whole timeout is rolled back after that.
+  await quiet(local.endpoints, 1_500);
+  const before = requestsOf(local.endpoints);
+  for (const delivery of deliveries) await forge(worker.url, delivery, counts);
+  await quiet(local.endpoints, 100);
+  return requestsOf(local.endpoints) - before;
+}
+
+/** One example of each of GitHub's events, and a dozen each of the others, in mixed order. */
 async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRET, STRIPE_WEBHOOK_SECRET }) {
   const fromGitHub = await Promise.all(
     githubExamples().map(({ name, examples: [payload] }) =>
@@ -162,23 +194,25 @@ async function chooseDeliveries({ GITHUB_WEBHOOK_SECRET, STANDARD_WEBHOOKS_SECRE
       `evt_${randomUUID().replaceAll("-", "")}`,
     ),
   );
-  // A stride that has no divisor in common with the length visits each once.
+  // A stride that is coprime to the length visits each delivery once.
   const all = [...fromGitHub, ...standard, ...fromStripe];
   const stride = [7, 11, 13, 17].find((candidate) => all.length % candidate !== 0);
   return all.map((_, index) => all[(index * stride) % all.length]);
 }
 
 /** Requests and billed commands of first deliveries and of duplicates, one at a time on healthy endpoints. */
-async function measureCost({ endpoints }, { url }, [warmUp, ...deliveries], counts, onAnswer) {
-  // The first one also brings the scripts to Redis.
-  onAnswer(warmUp, await deliver(url, warmUp, counts, signal));
+async function measureCost(demo, [warmUp, ...deliveries], counts) {
+  const { url } = demo.worker;
+  const { endpoints } = demo.local;
+  // The first delivery also loads the scripts into Redis.
+  recordAnswer(demo, warmUp, await deliver(url, warmUp, counts, signal));
   const cost = [];
   for (const kind of ["first delivery", "duplicate"]) {
     await quiet(endpoints, 40);
     for (const { log } of endpoints) log.reset();
     for (const delivery of deliveries) {
       const body = await deliver(url, delivery, counts, signal);
-      if (body !== undefined) onAnswer(delivery, body);
+      if (body !== undefined) recordAnswer(demo, delivery, body);
       await quiet(endpoints, 40);
     }
     const billed = endpoints.reduce((sum, { log }) => sum + log.billed, 0);
@@ -195,7 +229,7 @@ function requestsOf(endpoints) {
   return endpoints.reduce((sum, { log }) => sum + log.requests, 0);
 }
 
-/** Waits until no request to Redis has come for `ms`: what goes on after an answer is over then. */
+/** Waits until no request to Redis has arrived for `ms`, so that work after an answer has ended. */
 async function quiet(endpoints, ms) {
   let last = -1;
   for (let since = performance.now(); performance.now() - since < ms && !signal.aborted; await sleep(10)) {

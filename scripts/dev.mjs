@@ -1,5 +1,4 @@
-// The Worker and three local Redis endpoints, to play with: `npm run dev`. Nothing to set up, and nothing is
-// left once it ends.
+// Runs the Worker and three local Redis endpoints: `npm run dev`. It needs no setup, and leaves nothing behind.
 import { once } from "node:events";
 import { createServer } from "node:net";
 import process from "node:process";
@@ -63,7 +62,7 @@ Send an event as Stripe does:
 
 ${stripeCommand(`${worker.url}/webhooks/stripe`)}
 
-Break the first endpoint (DELETE mends it), and the two others go on:
+Break the first endpoint (DELETE fixes it); the two others keep working:
 
 curl -X POST ${first.url}/_faults -H 'authorization: Bearer ${first.token}' \\
   -d '{"fault":"down"}'
@@ -79,7 +78,7 @@ function exports(variables) {
     .join("\n");
 }
 
-/** The first port that nobody listens on, from `port` on. */
+/** The first free port from `port` on. */
 async function freePort(port) {
   for (let candidate = port; candidate < port + 100; candidate++) {
     if (await isFree(candidate)) return candidate;

@@ -4,20 +4,21 @@ import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
-/** The folder of the project, whatever the current one is. */
+/** The path of the project's folder, independent of the working directory. */
 export const project = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Imports a TypeScript module of this project into Node, bundled on the fly. Packages stay outside the bundle.
+ * Imports a TypeScript module of this project into Node: bundles it with esbuild, without packages, and imports the
+ * bundle.
  *
- * @param {string} entry relative to the project, e.g. `src/dev/index.ts`
+ * @param {string} entry path relative to the project, for example `src/dev/index.ts`
  * @returns {Promise<any>} the module's exports
  *
  * @example
  * const { startEndpoints } = await load("src/dev/index.ts");
  */
 export async function load(entry) {
-  // Inside node_modules: from there the packages are found, and nothing of it is ever committed.
+  // Inside node_modules: packages are resolved from there, and it is never committed.
   const directory = join(project, "node_modules", ".cache", "redlock-edge");
   const outfile = join(directory, `${entry.replace(/\W/g, "-")}-${process.pid}.mjs`);
   await mkdir(directory, { recursive: true });
@@ -36,7 +37,7 @@ export async function load(entry) {
     });
     return await import(pathToFileURL(outfile).href);
   } finally {
-    // Once imported it is not needed any more.
+    // Not needed after the import.
     await rm(outfile, { force: true });
   }
 }

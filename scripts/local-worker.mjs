@@ -8,7 +8,7 @@ import { Miniflare } from "miniflare";
 import { project } from "./load.mjs";
 
 /**
- * Secrets that nobody can guess, for one local run, of the senders that deliveries.mjs can play.
+ * Random webhook secrets for one local run, of the senders in deliveries.mjs.
  *
  * @returns {{ GITHUB_WEBHOOK_SECRET: string, STANDARD_WEBHOOKS_SECRET: string, STRIPE_WEBHOOK_SECRET: string }}
  *
@@ -25,20 +25,19 @@ export function randomSecrets() {
 
 /**
  * @typedef {object} LocalWorker
- * @property {string} url where it listens, without a slash at the end
- * @property {any} database its D1 database (a `D1Database`), to look at
- * @property {() => Promise<void>} close stops workerd and forgets the database; safe to call twice
+ * @property {string} url its address, without a trailing slash
+ * @property {any} database its D1 database, a `D1Database`; undefined without one
+ * @property {() => Promise<void>} close stops workerd and deletes the database; may be called more than once
  */
 
 /**
- * Starts the Worker of worker/ in workerd, on loopback, with an empty D1 database that has the tables. Nothing
- * of it outlives `close`.
+ * Starts the Worker of worker/ in workerd, on loopback, with a D1 database whose tables are empty.
  *
  * @param {object} options
  * @param {Record<string, string>} options.bindings secrets and endpoints: see worker/bindings.ts
- * @param {number} [options.port] default 0: any free port
+ * @param {number} [options.port] default 0: a free port
  * @param {boolean} [options.withDatabase] default true
- * @param {(line: string) => void} [options.onLog] hears what the Worker writes to its console; default: dropped
+ * @param {(text: string) => void} [options.onLog] called with the Worker's console output; default: it is discarded
  * @returns {Promise<LocalWorker>}
  *
  * @example
@@ -69,7 +68,7 @@ export async function startWorker({ bindings, port = 0, withDatabase = true, onL
     ...(withDatabase && { d1Databases: ["DB"] }),
     host: "127.0.0.1",
     port,
-    // Otherwise it asks a server of Cloudflare's where it is.
+    // Otherwise Miniflare requests its location from a server of Cloudflare.
     cf: false,
     telemetry: { enabled: false },
     handleRuntimeStdio(stdout, stderr) {
@@ -97,8 +96,8 @@ export async function startWorker({ bindings, port = 0, withDatabase = true, onL
 }
 
 /**
- * Miniflare, tamed: it does not wait until its temporary files are gone, so they go into a directory of our own,
- * and at a signal it ends the process at once, so a program that stops in order by itself is left to do so.
+ * Creates a Miniflare whose temporary files are in `directory`, because it does not wait until they are deleted. Also
+ * removes its signal handlers, which exit at once, if the program has handlers of its own and so stops by itself.
  */
 function open(directory, options) {
   const { TMPDIR } = process.env;
@@ -121,15 +120,15 @@ function open(directory, options) {
 /**
  * Applies worker/schema.sql, in one transaction.
  *
- * @param {any} database a `D1Database`, with or without the tables
+ * @param {any} database a `D1Database`; tables that exist already stay
  *
  * @example
  * await createTables(worker.database);
  */
 export async function createTables(database) {
   const schema = await readFile(join(project, "worker", "schema.sql"), "utf8");
-  // An empty line follows every statement and stands in none: a trigger has semicolons inside.
+  // Split at empty lines, not at semicolons: a trigger contains semicolons.
   const statements = schema.replace(/^--.*\n/gm, "").split("\n\n");
-  const wanted = statements.map((statement) => statement.trim()).filter(Boolean);
-  await database.batch(wanted.map((statement) => database.prepare(statement)));
+  const trimmed = statements.map((statement) => statement.trim()).filter(Boolean);
+  await database.batch(trimmed.map((statement) => database.prepare(statement)));
 }

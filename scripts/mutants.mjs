@@ -1,5 +1,5 @@
-// Puts known defects into the library, one at a time, and looks after how many seeds the simulator notices each:
-// `npm run mutants`. It fails when one goes unnoticed; a simulator that misses it proves nothing about the rest.
+// Checks that the simulator catches known bugs: `npm run mutants`. Puts them into the library one at a time, and counts
+// the seeds until the simulator notices each. Fails if it misses one: it would then miss other defects as well.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -44,7 +44,7 @@ for (const { name } of missed) console.log(`NOT NOTICED within ${limit} seeds: $
 if (write) await record();
 process.exitCode = missed.length + alarms.length > 0 ? 1 : 0;
 
-/** Takes one mutant after another, until there are none left. */
+/** Tries mutants from the queue until it is empty. */
 async function tryMutants() {
   for (const mutant of queue) {
     const began = Date.now();
@@ -57,7 +57,7 @@ async function tryMutants() {
   }
 }
 
-/** The first seed with a violation that the mutant explains, and what else was violated until then. */
+/** The first seed with a violation that the mutant explains, and other violations before it. */
 async function hunt(mutant) {
   const { file, remove } = await bundleSimulator({ mutant });
   const simulator = startSimulator(file, 20_000);
@@ -77,7 +77,7 @@ async function hunt(mutant) {
   }
 }
 
-/** Keeps what was measured, for the test that asks each mutant's seed again. */
+/** Stores the seeds for the test that repeats them. */
 async function record() {
   if (only || missed.length > 0) throw new Error("--write needs all mutants, and all of them noticed");
   const rows = mutants.map(({ name }) => [name, found.get(name)]);

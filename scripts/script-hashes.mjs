@@ -1,4 +1,4 @@
-// Writes the SHA-1 of every Lua script beside it. Run it after editing a script: `node scripts/script-hashes.mjs`.
+// Writes the SHA-1 of every Lua script into the sources. Run it after editing a script: `node scripts/script-hashes.mjs`.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 

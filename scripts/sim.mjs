@@ -1,5 +1,5 @@
-// Simulates the library in virtual time: `npm run sim -- --minutes 5`, or one seed again: `--seed 123 --trace`.
-// It prints what happened, and fails when an invariant was violated that may not be.
+// Simulates the library in virtual time: `npm run sim -- --minutes 5`; `--seed 123 --trace` repeats one seed. Prints
+// counts and violations, and fails if an invariant is violated that no dropped assumption explains.
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { load } from "./load.mjs";
@@ -19,16 +19,15 @@ const flags =
   (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
 
 const began = Date.now();
-let heard = began;
+let progressAt = began;
 let done = 0;
 let virtual = 0;
-let silent = "";
 const counts = new Map();
 const violations = [];
 const excused = new Map();
 
 if (seed === undefined) console.log(`from seed ${from}\n`);
-await simulateAll(orders(), hear, { jobs: seed === undefined ? jobs : 1 });
+await simulateAll(orders(), record, { jobs: seed === undefined ? jobs : 1 });
 report();
 
 function* orders() {
@@ -41,17 +40,17 @@ function* orders() {
     yield { seed: next, without, work };
 }
 
-function hear(simulation) {
+function record(simulation) {
   done += 1;
   virtual += simulation.length;
   for (const line of simulation.lines) console.log(line);
   for (const [what, times] of Object.entries(simulation.counts))
     counts.set(what, (counts.get(what) ?? 0) + times);
-  // The first of a seed tells most; the rest follow from it.
+  // The first violation of a seed usually causes the others.
   const [first] = simulation.violations;
   if (first) {
     violations.push({ seed: simulation.seed, more: simulation.violations.length - 1, ...first });
-    console.log(told(violations.at(-1)));
+    console.log(describe(violations.at(-1)));
   }
   for (const { invariant, without: missing } of simulation.excused) {
     for (const assumption of missing) {
@@ -60,8 +59,8 @@ function hear(simulation) {
       excused.set(pair, { times: times + 1, example });
     }
   }
-  if (Date.now() < heard + 15_000) return;
-  heard = Date.now();
+  if (Date.now() < progressAt + 15_000) return;
+  progressAt = Date.now();
   console.log(
     `… ${done} seeds, ${counts.get("operations") ?? 0} calls, ${violations.length} of them with violations`,
   );
@@ -76,36 +75,39 @@ function report() {
       .map(([what, times]) => `${what}: ${times}`)
       .join("\n")}`,
   );
-  if (excused.size > 0) console.log("\nbroken because an assumption was dropped:");
-  for (const [pair, { times, example }] of [...excused].sort()) {
-    console.log(`  ${pair}: ${times}, e.g. seed ${example}`);
-  }
-  const dropped = without ?? assumptions;
-  const unseen = allowed.filter(
-    ({ assumption, invariant }) =>
-      dropped.includes(assumption) && !excused.has(`${assumption} / ${invariant}`),
-  );
-  if (seed === undefined && done >= enoughSeeds) {
-    for (const { assumption, invariant } of unseen) {
-      console.log(`note: allowed but never seen: ${assumption} / ${invariant}`);
-    }
-    // What is dropped or chosen by hand decides what there is.
-    const missing = without || work ? [] : mustOccur.filter((what) => !counts.has(what));
-    if (missing.length > 0) silent = `never occurred: ${missing.join(", ")}`;
-  }
+  printExcused();
+  const missing = seed === undefined && done >= enoughSeeds ? neverOccurred() : [];
   console.log(
     `\n${done} seeds, ${calls} calls, ${counts.get("requests") ?? 0} requests to endpoints, ` +
       `${(virtual / 3_600_000).toFixed(1)} h of virtual time in ${seconds.toFixed(0)} s: ` +
       `${Math.round(calls / seconds)} calls a second`,
   );
-  for (const violation of violations) console.log(told(violation));
-  if (silent) console.log(silent);
-  const passed = violations.length === 0 && silent === "" && done > 0;
+  for (const violation of violations) console.log(describe(violation));
+  if (missing.length > 0) console.log(`never occurred: ${missing.join(", ")}`);
+  const passed = violations.length === 0 && missing.length === 0 && done > 0;
   console.log(passed ? "All hold." : "SOMETHING DOES NOT HOLD.");
   process.exitCode = passed ? 0 : 1;
 }
 
-function told({ seed: culprit, more, at, invariant, detail }) {
+function printExcused() {
+  if (excused.size > 0) console.log("\nbroken because an assumption was dropped:");
+  for (const [pair, { times, example }] of [...excused].sort()) {
+    console.log(`  ${pair}: ${times}, e.g. seed ${example}`);
+  }
+}
+
+/** What should have occurred in so many seeds. Also prints the violations that were allowed but did not occur. */
+function neverOccurred() {
+  const dropped = without ?? assumptions;
+  for (const { assumption, invariant } of allowed) {
+    if (!dropped.includes(assumption) || excused.has(`${assumption} / ${invariant}`)) continue;
+    console.log(`note: allowed but never seen: ${assumption} / ${invariant}`);
+  }
+  // With a choice of assumptions or work, not everything can occur.
+  return without || work ? [] : mustOccur.filter((what) => !counts.has(what));
+}
+
+function describe({ seed: culprit, more, at, invariant, detail }) {
   const rest = more > 0 ? ` (and ${more} more)` : "";
   const replay = `npm run sim -- --seed ${culprit} --trace${flags}`;
   return `VIOLATED ${invariant} at ${at.toFixed()}: ${detail}${rest}\n  ${replay}`;

@@ -1,4 +1,4 @@
-// The simulator as processes of their own: bundled, with or without a mutant, and asked for one seed after another.
+// Runs the simulator in processes of its own: bundled, with or without a mutant, for one seed after another.
 import { fork } from "node:child_process";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -9,7 +9,7 @@ import { project } from "./load.mjs";
 const directory = join(project, "node_modules", ".cache", "simulator");
 
 /**
- * Bundles the simulator and the library in it. A mutant's patches are applied on the way: no source knows of them.
+ * Bundles the simulator with the library. A mutant's patches are applied to the bundle, never to the sources.
  *
  * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant }} [options]
  * @returns {Promise<{ file: string, remove: () => Promise<void> }>}
@@ -28,7 +28,7 @@ export async function bundleSimulator({ mutant } = {}) {
     platform: "node",
     target: "node20",
     logLevel: "silent",
-    // The Lua machine is CommonJS and asks for Node's modules by `require`.
+    // The Lua machine is CommonJS and calls `require`, which ES modules do not have.
     banner: {
       js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
     },
@@ -44,10 +44,10 @@ function mutation({ name, patches }) {
       const applied = new Set();
       building.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
         const file = relative(join(project, "src"), path).replaceAll("\\", "/");
-        const mine = patches.filter((patch) => patch.file === file);
-        if (mine.length === 0) return undefined;
+        const ofFile = patches.filter((patch) => patch.file === file);
+        if (ofFile.length === 0) return undefined;
         let contents = await readFile(path, "utf8");
-        for (const patch of mine) {
+        for (const patch of ofFile) {
           const { find, replace } = patch;
           const pieces = contents.split(find);
           if (pieces.length !== 2) {
@@ -61,21 +61,21 @@ function mutation({ name, patches }) {
         return { contents, loader: "ts" };
       });
       building.onEnd(({ errors }) => {
-        const idle = patches.find((patch) => !applied.has(patch));
-        if (!idle || errors.length > 0) return undefined;
-        return { errors: [{ text: `mutant "${name}" no longer applies: nothing loads src/${idle.file}` }] };
+        const unused = patches.find((patch) => !applied.has(patch));
+        if (!unused || errors.length > 0) return undefined;
+        return { errors: [{ text: `mutant "${name}" no longer applies: nothing loads src/${unused.file}` }] };
       });
     },
   };
 }
 
 /**
- * A process that simulates one seed after another, and a new one where that hangs.
+ * A process that simulates one seed after another. It is replaced by a new one when a simulation hangs or crashes.
  *
  * @param {string} file the bundle
- * @param {number} [patience] ms of real time after which a simulation counts as hanging
+ * @param {number} [timeLimit] ms of real time after which a simulation counts as hanging, default 60 000
  */
-export function startSimulator(file, patience = 60_000) {
+export function startSimulator(file, timeLimit = 60_000) {
   let child;
 
   /** @returns {Promise<import("../test/robustness/sim/main.ts").Report>} */
@@ -83,9 +83,9 @@ export function startSimulator(file, patience = 60_000) {
     child ??= fork(file, { execArgv: [], stdio: ["ignore", "inherit", "inherit", "ipc"] });
     const worker = child;
     return new Promise((resolve) => {
-      const settle = (report) => {
+      const finish = (report) => {
         clearTimeout(timer);
-        worker.off("message", settle);
+        worker.off("message", finish);
         worker.off("exit", exited);
         resolve(report);
       };
@@ -93,7 +93,7 @@ export function startSimulator(file, patience = 60_000) {
         child = undefined;
         worker.kill("SIGKILL");
         const violation = { invariant: "calls end", at: 0, detail, without: [] };
-        settle({
+        finish({
           ...order,
           dropped: [],
           violations: [violation],
@@ -104,9 +104,9 @@ export function startSimulator(file, patience = 60_000) {
         });
       };
       const exited = (code, signal) => giveUp(`the simulation ended its process with ${signal ?? code}`);
-      // From outside: a loop that never pauses leaves its own process no time to notice.
-      const timer = setTimeout(() => giveUp(`hangs: no end after ${patience / 1_000} s`), patience);
-      worker.once("message", settle);
+      // Checked here and not in the worker, whose timers do not fire during an endless loop.
+      const timer = setTimeout(() => giveUp(`hangs: no end after ${timeLimit / 1_000} s`), timeLimit);
+      worker.once("message", finish);
       worker.once("exit", exited);
       worker.send(order);
     });
@@ -118,17 +118,19 @@ export function startSimulator(file, patience = 60_000) {
 /**
  * Runs simulations in several processes at once.
  *
- * @param {Iterable<object>} orders what to simulate, one after another; asked for only as fast as it is done
- * @param {(report: import("../test/robustness/sim/main.ts").Report) => void} hear
+ * @param {Iterable<object>} orders the simulations; the next one is taken when a process is free
+ * @param {(report: import("../test/robustness/sim/main.ts").Report) => void} onReport called for each simulation
+ * @param {{ jobs?: number, timeLimit?: number, bundle?: { file: string, remove: () => Promise<void> } }} [options]
+ *   `jobs`: number of processes, default 2; `timeLimit`: see {@link startSimulator}; `bundle`: default a new one
  */
-export async function simulateAll(orders, hear, { jobs = 2, patience, bundle } = {}) {
+export async function simulateAll(orders, onReport, { jobs = 2, timeLimit, bundle } = {}) {
   const { file, remove } = bundle ?? (await bundleSimulator());
   const queue = orders[Symbol.iterator]();
   const work = async () => {
-    const simulator = startSimulator(file, patience);
+    const simulator = startSimulator(file, timeLimit);
     try {
       for (let next = queue.next(); !next.done; next = queue.next())
-        hear(await simulator.simulate(next.value));
+        onReport(await simulator.simulate(next.value));
     } finally {
       simulator.end();
     }

@@ -1,4 +1,4 @@
-// What arguments must be. Messages carry the offending value, except where it may be a secret.
+// Checks of arguments. Messages contain the wrong value, except where it may be a secret.
 
 /** A number within bounds, both included. */
 export function checkNumber(name: string, value: number, min: number, max: number): number {
@@ -23,7 +23,7 @@ export function checkType<Value>(name: string, value: Value, type: string): Valu
   return value;
 }
 
-/** Text of 1 … `most` characters. Its length alone is told; it may be a secret. */
+/** Text of 1 … `most` characters. The message contains its length only; it may be a secret. */
 export function checkText(name: string, value: string, most = 255): string {
   const { length } = checkType(name, value, "string");
   if (length < 1 || length > most) {
@@ -33,8 +33,8 @@ export function checkText(name: string, value: string, most = 255): string {
 }
 
 /**
- * Text that UTF-8 can hold. Half of a surrogate pair arrives in Redis as the same replacement as every other half:
- * different names would become one there.
+ * Text that UTF-8 can represent. Half of a surrogate pair arrives in Redis as the same replacement character as every
+ * other half: different names would become one there.
  */
 export function checkWellFormed(name: string, value: string): string {
   if (/\p{Surrogate}/u.test(value)) throw new RangeError(`${name} has half of a surrogate pair in it`);
@@ -44,7 +44,7 @@ export function checkWellFormed(name: string, value: string): string {
 /**
  * Refuses unknown options: a misspelt one would silently leave its default in place.
  *
- * @throws TypeError naming it, and the valid name that is closest to it
+ * @throws TypeError with the unknown name and the closest valid one
  */
 export function checkNames(what: string, options: object, known: Readonly<Record<string, unknown>>): void {
   for (const name of Object.keys(options)) {
@@ -71,8 +71,8 @@ function isNear(given: string, known: string): boolean {
 }
 
 /**
- * Whose keys they are: one name or several, none of them empty. A scope of absent parts would be shared by callers
- * that have nothing to do with each other.
+ * A scope: one name or several, none of them empty. A scope with empty parts would be shared by callers that are
+ * unrelated.
  */
 export function checkScope(scope: string | readonly string[]): string | readonly string[] {
   const parts: unknown = typeof scope === "string" ? [scope] : scope;

@@ -1,5 +1,5 @@
 /**
- * What kind of {@link RedlockError} it is; stable, and the same in every realm and bundle. The first four
+ * The kind of a {@link RedlockError}; stable, and the same in every realm and bundle. The first four
  * belong to the lock client, the others to `redlock-edge/idempotency`, `/webhooks` and `/sync`.
  */
 export type RedlockErrorCode =
@@ -21,11 +21,11 @@ export type RedlockErrorCode =
 const brand = Symbol.for("redlock-edge.error");
 
 /**
- * Base of every error that this package throws on its own account. Misuse (a wrong argument) is a
- * `TypeError` or `RangeError` instead, and an aborted call rejects with its signal's `reason`.
+ * Base of the errors of this package. Misuse (a wrong argument) is a `TypeError` or `RangeError` instead, and an aborted
+ * call rejects with its signal's `reason`.
  */
 export class RedlockError extends Error {
-  /** What happened; use it where `instanceof` may fail. */
+  /** The kind of the error; use it where `instanceof` may fail. */
   readonly code: RedlockErrorCode;
 
   constructor(code: RedlockErrorCode, message: string, options?: ErrorOptions) {
@@ -66,27 +66,27 @@ export class LockHeldError extends RedlockError {
   }
 }
 
-/** How one endpoint answered. An outage (`error`) never looks like contention (`held`), nor the reverse. */
+/** One endpoint's answer. An outage (`error`) never looks like contention (`held`), nor the reverse. */
 export interface Vote {
   /** The endpoint's name. */
   readonly endpoint: string;
   /**
-   * `granted`: it did what was asked. `held`: someone else's value stands there. `lost`: ours no longer does.
-   * `error`: no usable answer, see `cause`. `pending`: not answered when the verdict fell.
+   * `granted`: it did what was requested. `held`: it has someone else's value. `lost`: it no longer has ours.
+   * `error`: no usable answer, see `cause`. `pending`: not answered when the round was decided.
    */
   readonly outcome: "granted" | "held" | "lost" | "error" | "pending";
   /** Why an `error` vote does not count. */
   readonly cause?: EndpointError;
 }
 
-/** Too few endpoints answered to tell, or their answers came too late to be of use. */
+/** Too few endpoints answered, or their answers came too late to be of use. */
 export class QuorumError extends RedlockError {
   /** Each endpoint's answer; those of outcome `error` carry their `cause`. */
   readonly votes: readonly Vote[];
 
   constructor(action: string, resources: readonly string[], votes: readonly Vote[], late = false) {
-    const said = votes.map(({ endpoint, outcome, cause }) => cause?.message ?? `${endpoint}: ${outcome}`);
-    const why = late ? "the answers came too late" : said.join("; ");
+    const answers = votes.map(({ endpoint, outcome, cause }) => cause?.message ?? `${endpoint}: ${outcome}`);
+    const why = late ? "the answers came too late" : answers.join("; ");
     super("NO_QUORUM", `no quorum to ${action} ${list(resources)}: ${why}`, {
       cause: votes.find((vote) => vote.cause)?.cause,
     });
@@ -95,7 +95,7 @@ export class QuorumError extends RedlockError {
   }
 }
 
-/** The lock is no longer the holder's: its validity ended, or a quorum says that its token is gone. */
+/** The lock is lost: its validity ended, or a quorum no longer has its token. */
 export class LockLostError extends RedlockError {
   /** The resources that were held. */
   readonly resources: readonly string[];
@@ -110,7 +110,7 @@ export class LockLostError extends RedlockError {
 /**
  * Why one endpoint's answer does not count. `timeout`: no answer in time. `network`: `fetch` failed.
  * `http`: a status other than 2xx, redirects included. `redis`: Redis answered with an error.
- * `malformed`: the reply is not what the protocol allows, or too large.
+ * `malformed`: the protocol does not allow this reply, or it is too large.
  */
 export type EndpointErrorKind = "timeout" | "network" | "http" | "redis" | "malformed";
 

@@ -1,24 +1,24 @@
 import type { EndpointError } from "./errors.ts";
 
-/** What every event about an operation tells. */
+/** Fields of every event about an operation. */
 export interface OperationEvent {
   readonly resources: readonly string[];
   /** ms since the operation began. */
   readonly elapsed: number;
   /** HTTP requests sent for it so far. */
   readonly requests: number;
-  /** Redis commands executed for it so far, as Upstash bills them; answers still under way are not in yet. */
+  /** Redis commands executed for it so far, as Upstash bills them; without answers that are still under way. */
   readonly commands: number;
 }
 
-/** What happens to locks and endpoints. No event carries a token or any other secret. */
+/** An event of a lock or an endpoint. No event contains a token or any other secret. */
 export type RedlockEvent =
   | (OperationEvent & {
       readonly type: "acquired";
       readonly attempts: number;
       readonly fence: number | undefined;
     })
-  /** A round found the resource held; `retryIn` ms until the next, `undefined` when it was the last. */
+  /** A round found the resource held. `retryIn`: ms until the next round; `undefined` when it was the last. */
   | (OperationEvent & {
       readonly type: "contended";
       readonly attempts: number;
@@ -29,15 +29,15 @@ export type RedlockEvent =
   | { readonly type: "lost"; readonly resources: readonly string[]; readonly reason: string }
   | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError };
 
-/** Hears of events. What it throws or rejects with is ignored: observing must not change what is observed. */
+/** Receives events. Its errors and rejections are ignored: observing must not change what is observed. */
 export type EventHook<Event> = (event: Event) => void;
 
-/** Calls the hook, if there is one, and survives it. */
+/** Calls the hook, if there is one, and ignores its errors. */
 export function emit<Event>(hook: EventHook<Event> | undefined, event: Event): void {
   try {
     const returned: unknown = hook?.(event);
     if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
-    // The hook is the user's to mend; the lock does not depend on it.
+    // A defect of the user's hook; the lock does not depend on it.
   }
 }

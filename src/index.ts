@@ -21,7 +21,7 @@ export type { EventHook, OperationEvent, RedlockEvent } from "./events.ts";
 export { type FencedLockJSON, handoff, type LockJSON, resume } from "./lock/handoff.ts";
 export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
-export type { AcquireOptions, LockOptions } from "./lock/options.ts";
+export type { AcquireOptions, LockClient, LockOptions } from "./lock/options.ts";
 export type { Backoff, BackoffBounds } from "./quorum/backoff.ts";
 export { type FencedOptions, Redlock, type RedlockOptions, type Routine } from "./redlock.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";

@@ -1,6 +1,5 @@
-import { checkType } from "./check.ts";
-import { checkDialect, type Endpoint } from "./endpoints/endpoint.ts";
-import { type HttpEndpointOptions, httpEndpoint } from "./endpoints/http.ts";
+import type { Endpoint } from "./endpoints/endpoint.ts";
+import { asEndpoint, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { LockHeldError, type RedlockError } from "./errors.ts";
 import { acquireWithRetry } from "./lock/acquire.ts";
 import { type FencedLock, Lock } from "./lock/lock.ts";
@@ -8,6 +7,7 @@ import {
   type AcquireOptions,
   checkAcquire,
   checkResources,
+  type LockClient,
   type LockOptions,
   resolveSettings,
   type Settings,
@@ -43,7 +43,7 @@ export type Routine<Held extends Lock, Result> = (lock: Held) => Promise<Result>
  *   await pay(42, { signal: lock.signal });
  * });
  */
-export class Redlock {
+export class Redlock implements LockClient {
   /** Endpoints, runtime and defaults, checked. Other parts of this package build on them. */
   readonly settings: Settings;
   /** The defaults as they were given. */
@@ -144,19 +144,4 @@ export class Redlock {
         : resolveSettings(this.settings, this.options, options);
     return acquireWithRetry(settings, checkResources(resource), checkAcquire(options));
   }
-}
-
-function asEndpoint(given: HttpEndpointOptions | Endpoint): Endpoint {
-  const { send, name, dialect } = checkType("endpoint", given, "object") as Partial<Endpoint>;
-  if (typeof send === "function") {
-    checkType("name", name, "string");
-    if (!checkDialect(dialect)) throw new TypeError(`endpoint ${name} must say its dialect`);
-    return given as Endpoint;
-  }
-  if ("evalsha" in given) {
-    throw new TypeError(
-      "an SDK's client is no endpoint; wrap an @upstash/redis client: upstashEndpoint(client)",
-    );
-  }
-  return httpEndpoint(given as HttpEndpointOptions);
 }

@@ -1,6 +1,6 @@
 /**
- * Clocks, timers and randomness. Everything that this package knows of time comes through here, so that a
- * simulator can stand in for it; in production nobody needs to pass one.
+ * Clocks, timers and randomness. All of this package's time comes from here, so that a simulator can replace it; in
+ * production you need not pass one.
  */
 export interface Runtime {
   /** Wall clock: ms since 1970. May step in either direction. */
@@ -33,23 +33,23 @@ export const systemRuntime: Runtime = {
   },
 };
 
-/** How far, in ms, the two clocks of a process may come apart only because they are rounded differently. */
+/** How far, in ms, the two clocks of a process may differ only because they are rounded differently. */
 const clockPrecision = 2;
 
-/** What is known of the two clocks of a process since they were first read. */
+/** The two clocks of a process, since they were first read. */
 interface Clocks {
-  /** Wall clock less monotonic clock, at the last step of either. */
+  /** Wall clock minus monotonic clock, after the last step of either. */
   distance: number;
-  /** ms for which the monotonic clock has stood still in all, as the wall clock shows it. */
+  /** Total ms for which the monotonic clock has stood still, by the wall clock. */
   stoodStill: number;
 }
 
-/** By runtime, not by stopwatch: every reading by any part of the library shortens the time between two looks. */
+/** By runtime, not by stopwatch: each reading by any part of the library shortens the time between two readings. */
 const known = new WeakMap<Runtime, Clocks>();
 
 /**
- * ms by the monotonic clock, and for the times at which that stood still by the wall clock: of the steps between two
- * readings always the larger one.
+ * ms by the monotonic clock, and by the wall clock for the times at which the monotonic clock stood still: between two
+ * readings, the larger of the two steps counts.
  */
 function steadyTime(runtime: Runtime): number {
   const monotonic = runtime.monotonic();
@@ -60,7 +60,7 @@ function steadyTime(runtime: Runtime): number {
     known.set(runtime, clocks);
   }
   const step = distance - clocks.distance;
-  // A smaller one is rounding; counted, it would add up to as much again as the time that passes.
+  // A smaller step is rounding; if counted, it could add up to twice the time that passes.
   if (Math.abs(step) > clockPrecision) {
     clocks.distance = distance;
     clocks.stoodStill += Math.max(0, step);
@@ -69,12 +69,12 @@ function steadyTime(runtime: Runtime): number {
 }
 
 /**
- * Starts a clock that errs on the safe side: of each step between two readings it counts what the faster of the two
- * clocks says. A wall clock that is set back and a monotonic clock that stands still while a Lambda is frozen both
- * make a single clock report too little, and a holder believe too long; so they do one after the other.
+ * Starts a clock that errs on the safe side: of each step between two readings it counts the one of the faster clock.
+ * A single clock may report too little time, so that a holder relies on its lock too long: the wall clock when it is set
+ * back, the monotonic clock when it stands still while a Lambda is frozen; and also one after the other.
  *
- * It needs that between two readings at least one of the clocks goes on. It is read by every call of the library, and
- * once a second while somebody listens to a signal of something held.
+ * Assumption: between two readings at least one of the clocks goes on. Every call of the library reads them, and while
+ * something listens to the signal of a hold they are read once a second.
  */
 export function stopwatch(runtime: Runtime): () => number {
   const wall = runtime.now();
@@ -82,7 +82,7 @@ export function stopwatch(runtime: Runtime): () => number {
   return () => Math.max(runtime.now() - wall, steadyTime(runtime) - start);
 }
 
-/** Resolves after `ms`, or as soon as `signal` aborts: waiting is over either way, the caller looks which. */
+/** Resolves after `ms`, or as soon as `signal` aborts; the caller checks which. */
 export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -99,7 +99,7 @@ export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promi
 /** The length of every {@link randomToken}. */
 export const tokenLength = 33;
 
-/** A random name of 128 bits that begins with a letter: no client in between takes it for JSON or a number. */
+/** A random name of 128 bits that begins with a letter, so that no client in between parses it as JSON or a number. */
 export function randomToken(runtime: Runtime): string {
   const bytes = new Uint8Array(16);
   runtime.randomBytes(bytes);

@@ -1,13 +1,13 @@
 import { endpointsFromEnv, type LockOptions, Redlock } from "../src/index.ts";
 
 /**
- * What the Worker is given: see wrangler.toml and `.dev.vars.example`. Each may be missing: nothing checks a
- * deployment's configuration before the first request does, and a sender without a secret is one that is not used.
+ * The Worker's bindings: see wrangler.toml and `.dev.vars.example`. Any of them may be missing: nothing checks a
+ * deployment's configuration before the first request does. A sender without a secret is not used.
  */
 export interface Bindings {
   /** The D1 database with the tables of schema.sql. */
   readonly DB?: D1Database;
-  /** The secret typed into GitHub's webhook settings. */
+  /** The secret from GitHub's webhook settings. */
   readonly GITHUB_WEBHOOK_SECRET?: string;
   /** Base64 of 24 … 64 bytes, with or without `whsec_` before it. */
   readonly STANDARD_WEBHOOKS_SECRET?: string;
@@ -19,11 +19,11 @@ export interface Bindings {
   readonly SLACK_SIGNING_SECRET?: string;
   /** The signing secret of the webhook in Linear. */
   readonly LINEAR_WEBHOOK_SECRET?: string;
-  /** `UPSTASH_REDIS_REST_URL_1`, `UPSTASH_REDIS_REST_TOKEN_1`, …: one pair per endpoint, or a single pair without numbers. */
+  /** `UPSTASH_REDIS_REST_URL_1`, `UPSTASH_REDIS_REST_TOKEN_1`, …: a pair per endpoint, or one pair without numbers. */
   readonly [upstash: `UPSTASH_REDIS_REST_${string}`]: string;
 }
 
-/** A binding is missing or unusable. Its message names it, and never repeats its value. */
+/** A binding is missing or unusable. The message names the binding and never contains its value. */
 export class BindingError extends Error {
   override readonly name = "BindingError";
   /** What to do about it. */
@@ -36,7 +36,7 @@ export class BindingError extends Error {
 }
 
 /**
- * How to set a secret.
+ * The command that sets a secret, as a hint for an operator.
  *
  * @example
  * throw new BindingError("the binding GITHUB_WEBHOOK_SECRET is missing", secretHint("GITHUB_WEBHOOK_SECRET"));
@@ -48,7 +48,7 @@ export function secretHint(name: string): string {
 /**
  * The D1 database.
  *
- * @throws {BindingError} there is none
+ * @throws {BindingError} the binding is missing
  *
  * @example
  * const { results } = await database(env).prepare("SELECT 1").all();
@@ -59,8 +59,8 @@ export function database(env: Bindings): D1Database {
 }
 
 /**
- * A lock client on the endpoints that the bindings name. It is made anew for each request: that costs no
- * request, and nothing of one request can then leak into another.
+ * Makes a lock client on the endpoints that the bindings name. Make one for each request: that sends no request to
+ * Redis, and no state of one request can leak into another.
  *
  * @throws {BindingError} a URL or a token is missing or unusable
  *
@@ -75,10 +75,11 @@ export function redlockOf(env: Bindings, options?: LockOptions): Redlock {
 }
 
 /**
- * What `make` makes of the bindings `names`.
+ * Calls `make`, and turns an error of it into one that names bindings.
  *
- * @throws {BindingError} one of them is missing or unusable: the library tells that by `TypeError` and
- * `RangeError`, whose messages hold no secret
+ * @param names the bindings that `make` reads
+ * @throws {BindingError} one of them is missing or unusable. The library throws `TypeError` and `RangeError` then, whose
+ * messages contain no secret
  *
  * @example
  * const provider = orBindingError("GITHUB_WEBHOOK_SECRET", () => github({ secret }));

@@ -2,28 +2,28 @@ import type { HttpEvent } from "../src/http/index.ts";
 import type { RedlockEvent } from "../src/index.ts";
 
 /**
- * Adds up what one delivery costs in Redis, from the library's own events. Requests that were still under way
- * when the delivery was answered count, the commands inside their scripts do not.
+ * Adds up what one delivery costs in Redis, from the library's events. Requests that had no response yet when the
+ * delivery was answered count; the commands inside their scripts do not.
  *
  * @example
  * const cost = new Cost();
  * await redlock.using("invoice:42", { onEvent: cost.ofLock }, work);
- * cost.requests; // 6 with three endpoints: a take and a release each
+ * cost.requests; // 6 with three endpoints: each acquires and releases
  */
 export class Cost {
   /** HTTP requests. */
   requests = 0;
-  /** Commands, as Upstash bills them. */
+  /** Commands that Upstash bills. */
   commands = 0;
 
-  /** For `onEvent` of a lock. */
+  /** Pass it as `onEvent` of a lock. */
   readonly ofLock = (event: RedlockEvent): void => {
     if (!("requests" in event)) return;
-    // The rounds that found the lock held are part of what `acquired` or the last `contended` tells.
+    // `acquired` and the last `contended` include the rounds that found the lock held.
     if (event.type !== "contended" || event.retryIn === undefined) this.#add(event);
   };
 
-  /** For `onEvent` of an idempotent run, which tells the whole of it at its end. */
+  /** Pass it as `onEvent` of an idempotent run, whose event includes the cost of the whole run. */
   readonly ofRun = (event: HttpEvent): void => {
     if ("requests" in event) this.#add(event);
   };

@@ -1,6 +1,6 @@
-/** What is to be written, and under which fence. */
+/** An effect to write, and the fence to write it under. */
 export interface EffectRequest {
-  /** The provider's name, what the id is unique within, and the delivery's id. */
+  /** The provider's name, what the id is unique within, and the delivery's id, joined with `:`. */
   readonly deliveryKey: string;
   readonly delivery: string;
   readonly entity: string;
@@ -11,17 +11,17 @@ export interface EffectRequest {
   readonly at: number;
 }
 
-/** What acting on a delivery came to: the answer to it, and to every duplicate. */
+/** The written effect of a delivery. It is the response to the delivery and to every duplicate. */
 export interface Effect {
   readonly delivery: string;
   readonly event: string;
   readonly entity: string;
   readonly fence: number;
-  /** How many events the entity has had, this one included. */
+  /** Number of events of the entity, including this one. */
   readonly events: number;
 }
 
-/** A newer holder of the lock has written already. Nothing was written; a new run draws a newer fence. */
+/** A newer holder of the lock has already written. Nothing was written; a new run gets a newer fence. */
 export class StaleFenceError extends Error {
   override readonly name = "StaleFenceError";
 
@@ -31,16 +31,15 @@ export class StaleFenceError extends Error {
 }
 
 /**
- * Acts on one delivery: counts it on its entity and notes the effect, both in one transaction and both only if
- * no newer lock holder has written (schema.sql tells why).
+ * Writes the effect of one delivery: counts it on its entity and records it, both in one transaction and both only if
+ * no newer lock holder has written (schema.sql says why).
  *
- * @throws {StaleFenceError} the fence is not newer than the one stored
- * @throws {Error} of D1. Whether it wrote may then be unknown: across such a failure an effect can take place
- * again, like across a crash.
+ * @throws {StaleFenceError} the fence is not newer than the stored one
+ * @throws {Error} of D1. Whether D1 has written may be unknown then: as after a crash, the effect can happen again
  *
  * @example
- * await redlock.using(entity, { fencing: true }, (lock) =>
- *   writeEffect(env.DB, { deliveryKey, delivery, entity, event, fence: lock.fence!, at: Date.now() }),
+ * await withFence(redlock, entity, { wait: 2_500, run }, (fence) =>
+ *   writeEffect(env.DB, { deliveryKey, delivery, entity, event, fence, at: Date.now() }),
  * );
  */
 export async function writeEffect(db: D1Database, request: EffectRequest): Promise<Effect> {
@@ -62,7 +61,7 @@ export async function writeEffect(db: D1Database, request: EffectRequest): Promi
       .bind(entity, event, delivery, at, fence),
   ]);
   const row = entities?.results[0];
-  // Without this the run would count as done and the event be lost.
+  // Without this error the run would be completed and the event be lost.
   if (!row) throw new StaleFenceError(request);
   return { delivery, event, entity, fence, events: row.events };
 }

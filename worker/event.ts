@@ -1,28 +1,28 @@
-/** What a genuine delivery is about. */
+/** What a verified delivery is about. */
 export interface WebhookEvent {
-  /** The sender's name of what happened, e.g. `issues.opened` or `invoice.paid`. */
+  /** The sender's name for the event, e.g. `issues.opened` or `invoice.paid`. */
   readonly name: string;
-  /** What it happened to, e.g. `github:octo/demo#42`: events about one entity are acted on one at a time. */
+  /** What it happened to, e.g. `github:octo/demo#42`. Events about one entity are handled one at a time. */
   readonly entity: string;
-  /** The sender only asks whether somebody listens: this text is the answer, and there is nothing to act on. */
+  /** The sender checks that the address answers: respond with this text. There is no event to handle. */
   readonly challenge?: string;
 }
 
-/** A genuine delivery that cannot be understood. Sending it again does not help. */
+/** A verified delivery that cannot be understood. Sending it again does not help. */
 export class EventError extends Error {
   override readonly name = "EventError";
 }
 
-/** The longest name, in UTF-16 code units: as many as the columns of the page bear. */
-const longest = 255;
+/** Length of the longest text, in UTF-16 code units, that the columns of the page can show. */
+const maxTextLength = 255;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * What a delivery of GitHub is about: an issue, pull request or discussion if it has one, else the branch or
+ * Reads what a delivery of GitHub is about: an issue, pull request or discussion if it has one, else the branch or
  * tag, else the repository, else the account.
  *
- * @throws {EventError} the body is no JSON object, or there is no usable `x-github-event`
+ * @throws {EventError} the body is not a JSON object, or `x-github-event` is missing or malformed
  *
  * @example
  * githubEvent(request, body); // { name: "issues.opened", entity: "github:octo/demo#42" }
@@ -36,11 +36,11 @@ export function githubEvent(request: Request, body: Uint8Array): WebhookEvent {
 }
 
 /**
- * What a Standard Webhook is about: the thing whose id is `data.id`. An event that names none is about itself
- * alone, so nothing else waits for it.
+ * Reads what a Standard Webhook is about: the object whose id is `data.id`. An event without one is its own entity, so
+ * no other event waits for it.
  *
- * @param id the delivery's verified id
- * @throws {EventError} the body is no JSON object
+ * @param id the delivery's verified id, used if the event names no object
+ * @throws {EventError} the body is not a JSON object
  *
  * @example
  * standardWebhooksEvent(body, "msg_1"); // { name: "invoice.paid", entity: "standard-webhooks:inv_42" }
@@ -54,11 +54,11 @@ export function standardWebhooksEvent(body: Uint8Array, id: string): WebhookEven
 }
 
 /**
- * What an event of Stripe is about: the object that it shows or, if it is a thin one, relates to. A few objects,
- * balances among them, have no id: such an event is about itself alone.
+ * Reads what an event of Stripe is about: the object that it contains or, if it is a thin event, relates to. A few
+ * objects, balances among them, have no id: such an event is its own entity.
  *
- * @param id the delivery's verified id
- * @throws {EventError} the body is no JSON object
+ * @param id the delivery's verified id, used if the event names no object
+ * @throws {EventError} the body is not a JSON object
  *
  * @example
  * stripeEvent(body, "evt_1"); // { name: "invoice.paid", entity: "stripe:in_42" }
@@ -70,10 +70,10 @@ export function stripeEvent(body: Uint8Array, id: string): WebhookEvent {
 }
 
 /**
- * What a webhook of Shopify is about: a thing of a shop. Shop and topic come from headers that are not signed.
+ * Reads what a webhook of Shopify is about: an object of a shop. Shop and topic come from headers that are not signed.
  *
- * @param id the delivery's verified id
- * @throws {EventError} the body is no JSON object
+ * @param id the delivery's verified id, used if the event names no object
+ * @throws {EventError} the body is not a JSON object
  *
  * @example
  * shopifyEvent(request, body, "…"); // { name: "orders/paid", entity: "shopify:a.myshopify.com/orders/42" }
@@ -89,9 +89,9 @@ export function shopifyEvent({ headers }: Request, body: Uint8Array, id: string)
 }
 
 /**
- * What an event of Slack is about: the channel it happened in, else the user, else the workspace.
+ * Reads what an event of Slack is about: the channel it happened in, else the user, else the workspace.
  *
- * @throws {EventError} the body is no JSON object; commands and interactions, which are forms, are none
+ * @throws {EventError} the body is not a JSON object; commands and interactions are forms
  *
  * @example
  * slackEvent(body); // { name: "message", entity: "slack:T1/C42" }
@@ -99,8 +99,8 @@ export function shopifyEvent({ headers }: Request, body: Uint8Array, id: string)
 export function slackEvent(body: Uint8Array): WebhookEvent {
   const payload = parse(body);
   const event = fields(payload.event);
-  const places = [event.channel, fields(event.item).channel, event.user];
-  const subject = places.map((place) => text(place) || text(fields(place).id)).find(Boolean);
+  const candidates = [event.channel, fields(event.item).channel, event.user];
+  const subject = candidates.map((candidate) => text(candidate) || text(fields(candidate).id)).find(Boolean);
   const workspace = text(payload.team_id) || "unknown";
   return {
     name: text(event.type) || text(payload.type) || "event",
@@ -110,10 +110,10 @@ export function slackEvent(body: Uint8Array): WebhookEvent {
 }
 
 /**
- * What a webhook of Linear is about: the thing whose data it shows.
+ * Reads what a webhook of Linear is about: the object whose data it contains.
  *
- * @param id the delivery's verified id
- * @throws {EventError} the body is no JSON object
+ * @param id the delivery's verified id, used if the event names no object
+ * @throws {EventError} the body is not a JSON object
  *
  * @example
  * linearEvent(body, "…"); // { name: "Issue.update", entity: "linear:2174add1-…" }
@@ -128,7 +128,7 @@ function githubSubject(payload: Fields): string {
   const repository = text(fields(payload.repository).full_name);
   if (!repository) {
     const accounts = [payload.organization, fields(payload.installation).account, payload.sender];
-    // Security advisories belong to nobody: they are about themselves.
+    // A security advisory belongs to no account: it is its own entity.
     return (
       accounts.map((account) => text(fields(account).login)).find(Boolean) ??
       (text(fields(payload.security_advisory).ghsa_id) || "unknown")
@@ -138,7 +138,7 @@ function githubSubject(payload: Fields): string {
   const numbers = [issue, pullRequest, discussion].map((subject) => text(fields(subject).number));
   const number = numbers.find(Boolean) ?? text(payload.number);
   if (number) return `${repository}#${number}`;
-  // `create` and `delete` name a branch or tag shortly, `push` in full. To a lock these must be one.
+  // `create` and `delete` give the short name of a branch or tag, `push` the full one. Both must lock one resource.
   const branch = text(ref).replace(/^refs\/(heads|tags)\//, "");
   return branch ? `${repository}@${branch}` : repository;
 }
@@ -161,13 +161,13 @@ function fields(value: unknown): Fields {
 }
 
 /**
- * A string or number as text that fits into a key and onto a page; anything else as none. Half of a surrogate pair
- * becomes U+FFFD where JSON had it and is dropped where the cut left it: a lock would refuse it at every redelivery.
+ * A string or number as text that fits into a key and onto a page; anything else becomes "". Half of a surrogate pair
+ * becomes U+FFFD if it was in the JSON, and is dropped if the cut left it: a lock would refuse it at every redelivery.
  */
 function text(value: unknown): string {
   if (typeof value !== "string" && typeof value !== "number") return "";
   return String(value)
     .replace(/\p{Surrogate}/gu, "\uFFFD")
-    .slice(0, longest)
+    .slice(0, maxTextLength)
     .replace(/\p{Surrogate}$/u, "");
 }

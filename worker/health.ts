@@ -2,39 +2,42 @@ import { inspect, QuorumError, type Redlock } from "../src/index.ts";
 import { BindingError, type Bindings, database, redlockOf, secretHint } from "./bindings.ts";
 import { providerOf, sendersOf } from "./senders.ts";
 
-/** What `GET /healthz` answers. It holds names and nothing secret: anybody may ask. */
+/** The answer of `GET /healthz`. It contains names and no secret: anyone may request it. */
 export interface Health {
   /** `ok` when a quorum of the endpoints and the database answer. */
   readonly status: "ok" | "unavailable";
-  /** The senders that are set up. */
+  /** The senders that have a secret. */
   readonly senders: readonly string[];
   readonly endpoints: readonly EndpointHealth[];
   readonly database: { readonly answered: boolean };
 }
 
-/** Whether one endpoint answered as Redis does: a wrong token is no answer. A quorum may answer while this one does not. */
+/** Whether one endpoint answered as Redis does; an answer to a wrong token does not count. */
 export interface EndpointHealth {
   readonly name: string;
   readonly answered: boolean;
 }
 
-// Anybody may ask as often as they like, and each look is billed: a script on each endpoint, a query of D1. So an
-// isolate looks once in so many ms at most, and answers everybody else with what it saw.
+// ms. Anyone may request the health at any rate, and each check is billed: a script on each endpoint, a query of D1. So
+// an isolate checks at most once in this time, and answers other requests with the last result.
 const validFor = 10_000;
-// An endpoint that takes longer does not count as one that answers. Senders hang up after 5 s.
+// ms. An endpoint that takes longer counts as one that does not answer. Senders give up after 5 s.
 const timeout = 2_000;
-// A request must not wait for a promise of another one, so it looks at what that one leaves, this often.
-const pollEvery = 50;
+// ms. A request must not await a promise of another request (on Workers it may never settle), so it polls for the
+// other's result.
+const pollInterval = 50;
 
-/** What a look came to; an error is thrown again to everybody who asks meanwhile. */
-type Seen = { readonly health: Health } | { readonly error: unknown };
+/** The result of a check. An error is thrown to every request as long as the result is valid. */
+type CheckResult = { readonly health: Health } | { readonly error: unknown };
 
-let seen: (Seen & { readonly until: number }) | undefined;
-let lookingUntil = 0;
+/** The last result, and until when (ms since 1970) it is valid. */
+let latest: (CheckResult & { readonly until: number }) | undefined;
+/** Until when (ms since 1970) another request may still be checking. */
+let checkingUntil = 0;
 
 /**
- * Whether the Worker can act on deliveries: it asks every endpoint and the database, at most once in 10 s in each
- * isolate. A missing binding is told at once and asks nothing.
+ * Checks whether the Worker can handle deliveries: queries every endpoint and the database, at most once in 10 s in
+ * each isolate. A missing binding is reported at once, without a query.
  *
  * @throws {BindingError} a binding is missing or unusable
  * @throws {Error} of D1, when a table is missing
@@ -49,28 +52,28 @@ export async function checkHealth(env: Bindings): Promise<Health> {
   }
   const redlock = redlockOf(env, { timeout });
   const db = database(env);
-  // Another request looks already. It may die without a result: then this one takes over.
-  while (!isValid(seen) && Date.now() < lookingUntil) await pause(pollEvery);
-  if (!isValid(seen)) {
-    lookingUntil = Date.now() + 2 * timeout;
+  // Another request is checking already. It may end without a result: then this one takes over.
+  while (!isValid(latest) && Date.now() < checkingUntil) await pause(pollInterval);
+  if (!isValid(latest)) {
+    checkingUntil = Date.now() + 2 * timeout;
     try {
-      const look = await lookAt(redlock, db, senders);
-      seen = { ...look, until: Date.now() + validFor };
+      const result = await check(redlock, db, senders);
+      latest = { ...result, until: Date.now() + validFor };
     } finally {
-      lookingUntil = 0;
+      checkingUntil = 0;
     }
   }
-  if ("error" in seen) throw seen.error;
-  return seen.health;
+  if ("error" in latest) throw latest.error;
+  return latest.health;
 }
 
-function isValid(look: typeof seen): look is NonNullable<typeof seen> {
-  return look !== undefined && Date.now() < look.until;
+function isValid(result: typeof latest): result is NonNullable<typeof latest> {
+  return result !== undefined && Date.now() < result.until;
 }
 
-async function lookAt(redlock: Redlock, db: D1Database, senders: readonly string[]): Promise<Seen> {
-  const [endpoints, databaseAnswer] = await Promise.all([lookAtEndpoints(redlock), lookAtDatabase(db)]);
-  // Not an outage: the operator is told what to do (problem.ts).
+async function check(redlock: Redlock, db: D1Database, senders: readonly string[]): Promise<CheckResult> {
+  const [endpoints, databaseAnswer] = await Promise.all([checkEndpoints(redlock), checkDatabase(db)]);
+  // A missing table is not an outage: the operator gets a hint (problem.ts).
   if (typeof databaseAnswer !== "boolean") return { error: databaseAnswer };
   const answers = endpoints.filter(({ answered }) => answered).length;
   const healthy = databaseAnswer && answers > endpoints.length / 2;
@@ -78,7 +81,7 @@ async function lookAt(redlock: Redlock, db: D1Database, senders: readonly string
   return { health: { status, senders, endpoints, database: { answered: databaseAnswer } } };
 }
 
-async function lookAtEndpoints(redlock: Redlock): Promise<readonly EndpointHealth[]> {
+async function checkEndpoints(redlock: Redlock): Promise<readonly EndpointHealth[]> {
   const votes = await inspect(redlock, "healthz").then(
     (inspection) => inspection.votes,
     (error: unknown) => {
@@ -89,10 +92,10 @@ async function lookAtEndpoints(redlock: Redlock): Promise<readonly EndpointHealt
   return votes.map(({ endpoint, outcome }) => ({ name: endpoint, answered: outcome !== "error" }));
 }
 
-/** Whether it answered in time, or the error that says that a table is missing. */
-async function lookAtDatabase(db: D1Database): Promise<boolean | Error> {
+/** Whether the database answered in time, or the error that says that a table is missing. */
+async function checkDatabase(db: D1Database): Promise<boolean | Error> {
   const tables = ["effects", "entities", "deliveries", "counters"];
-  // At most one row of each: a join of them would read whole tables when one is empty.
+  // Reads at most one row of each; a join would read whole tables when one is empty.
   const query = `SELECT ${tables.map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(", ")}`;
   const answer = db
     .prepare(query)

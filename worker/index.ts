@@ -9,7 +9,7 @@ import { receive, type WorkerEnv } from "./webhook.ts";
 
 const app = new Hono<WorkerEnv>();
 
-// As headers: in a meta tag, frame-ancestors has no effect. The page has an inline style sheet and nothing else.
+// Sent as headers, because frame-ancestors has no effect in a meta tag. The page loads nothing but its inline style.
 const securityHeaders = {
   "content-security-policy":
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -50,7 +50,7 @@ app.notFound(({ req }) =>
 
 app.onError(function answerError(error) {
   const problem = problemOf(error);
-  // What went wrong inside is for the log, not for whoever can send a request.
+  // The cause goes into the log, not to anyone who can send a request.
   if (problem.status === 500) console.error(error);
   return problemResponse(problem);
 });

@@ -3,21 +3,21 @@ import { type DeliveryRow, type EntityRow, outcomes, type PageData } from "./pag
 /** A row for the journal. */
 export type JournalEntry = Omit<DeliveryRow, "id">;
 
-/** How many of the newest deliveries the journal keeps. */
-const kept = 10_000;
+/** The number of newest deliveries that the journal keeps. */
+const maxDeliveries = 10_000;
 
-/** How long effects are kept, in ms: longer than any sender sends an event again. */
-const effectsKept = 30 * 24 * 60 * 60 * 1_000;
+/** How long effects are kept, in ms: longer than any sender retries. */
+const effectRetention = 30 * 24 * 60 * 60 * 1_000;
 
-// Anybody can send what will be refused. Were all of it written, a flood of it would be paid for by the row
-// and would push the genuine deliveries out; a sample shows that it happens.
-const refusedPerMinute = 60;
-let minute = 0;
-let refused = 0;
+// Anyone can send deliveries that are refused. If all were written, a flood of them would cost money per row and push
+// the genuine deliveries out. A sample is enough to notice it.
+const maxRefusedPerMinute = 60;
+/** The refused deliveries of the current minute, in this isolate. */
+const refused = { minute: 0, count: 0 };
 
 /**
- * Writes down what became of a delivery, and forgets the oldest deliveries and effects. Of refused deliveries only
- * 60 a minute are written (by each isolate). It reads and deletes a bounded number of rows, however many there are.
+ * Writes the outcome of a delivery, and deletes the oldest deliveries and effects. Of refused deliveries each isolate
+ * writes at most 60 a minute. Reads and deletes a bounded number of rows, independent of the tables' size.
  *
  * @throws {Error} of D1
  *
@@ -25,7 +25,7 @@ let refused = 0;
  * context.executionCtx.waitUntil(writeJournal(env.DB, entry));
  */
 export async function writeJournal(db: D1Database, entry: JournalEntry): Promise<void> {
-  if (entry.outcome === "refused" && !sampled(entry.at)) return;
+  if (entry.outcome === "refused" && !isSampled(entry.at)) return;
   const { at, provider, delivery, event, entity, outcome, status, fence, requests, commands, ms } = entry;
   await db.batch([
     db
@@ -33,29 +33,28 @@ export async function writeJournal(db: D1Database, entry: JournalEntry): Promise
         (at, provider, delivery, event, entity, outcome, status, fence, requests, commands, ms)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`)
       .bind(at, provider, delivery, event, entity, outcome, status, fence, requests, commands, ms),
-    // By the primary key, so that it reads no more rows than it deletes.
-    db.prepare("DELETE FROM deliveries WHERE id <= (SELECT max(id) FROM deliveries) - ?1").bind(kept),
-    // More than one, so that it catches up where it was not run for a while. Rows are inserted in the order of time,
-    // so the first ones are the oldest, and no index of times is needed.
+    // By the primary key: this reads no more rows than it deletes.
+    db
+      .prepare("DELETE FROM deliveries WHERE id <= (SELECT max(id) FROM deliveries) - ?1")
+      .bind(maxDeliveries),
+    // Ten at a time, to catch up after failures. Rows are inserted in the order of time: the first ones are the oldest,
+    // and no index of times is needed.
     db
       .prepare(`DELETE FROM effects WHERE rowid IN (
         SELECT number FROM (SELECT rowid AS number, at FROM effects ORDER BY rowid LIMIT 10) WHERE at < ?1)`)
-      .bind(at - effectsKept),
+      .bind(at - effectRetention),
   ]);
 }
 
-function sampled(at: number): boolean {
-  const now = Math.floor(at / 60_000);
-  if (now !== minute) {
-    minute = now;
-    refused = 0;
-  }
-  refused += 1;
-  return refused <= refusedPerMinute;
+function isSampled(at: number): boolean {
+  const minute = Math.floor(at / 60_000);
+  if (minute !== refused.minute) Object.assign(refused, { minute, count: 0 });
+  refused.count += 1;
+  return refused.count <= maxRefusedPerMinute;
 }
 
 /**
- * The newest deliveries, the newest first.
+ * Reads the newest deliveries, newest first.
  *
  * @param limit 1 … 500
  * @throws {Error} of D1
@@ -69,7 +68,7 @@ export async function readDeliveries(db: D1Database, limit: number): Promise<rea
 }
 
 /**
- * What the page shows, read in one go: a bounded number of rows, however many there are.
+ * Reads what the page shows in one batch: a bounded number of rows, independent of the tables' size.
  *
  * @throws {Error} of D1
  *

@@ -1,4 +1,4 @@
-/** What became of a delivery; the same words as in `deliveries.outcome` (schema.sql). */
+/** The outcomes of a delivery, as in the column `deliveries.outcome` (schema.sql). */
 export const outcomes = ["executed", "replayed", "busy", "refused", "failed"] as const;
 
 /** One of {@link outcomes}. */
@@ -30,7 +30,7 @@ export interface EntityRow {
   readonly fence: number;
 }
 
-/** Senders that a shell can play. */
+/** Senders with an example that a shell can run. */
 const examples = {
   github: { title: "GitHub", command: githubCommand },
   standardWebhooks: { title: "Standard Webhooks", command: standardWebhooksCommand },
@@ -39,23 +39,23 @@ const examples = {
 
 const exampleNames = Object.keys(examples) as (keyof typeof examples)[];
 
-/** What {@link page} shows. */
+/** The data that {@link page} shows. */
 export interface PageData {
-  /** Where the senders that are set up send to, as whole URLs: they become part of the commands to copy. */
+  /** The complete URLs that the configured senders send to; part of the commands to copy. */
   readonly urls: Readonly<Partial<Record<keyof typeof examples, string>>>;
-  /** Deliveries by outcome, since counting began; an outcome that is not there counts 0. */
+  /** Deliveries by outcome, since counting began; an absent outcome counts 0. */
   readonly counts: Readonly<Partial<Record<Outcome, number>>>;
-  /** Effects ever performed, and how many deliveries had more than one: 0, or something is broken. */
+  /** Effects ever performed, and deliveries with more than one effect, of which there must be 0. */
   readonly effects: { readonly performed: number; readonly repeated: number };
-  /** The last 50, the newest first. */
+  /** The last 50, newest first. */
   readonly deliveries: readonly DeliveryRow[];
-  /** Those that changed last, the newest first. */
+  /** Those that changed last, newest first. */
   readonly entities: readonly EntityRow[];
 }
 
 /**
- * The page of `GET /` as a whole HTML document. It needs no script and forbids them by a policy of its own;
- * everything in `data` is shown as text, whatever it contains.
+ * Renders the page of `GET /` as an HTML document. It needs no script, and its policy forbids scripts. Everything in
+ * `data` is escaped.
  *
  * @example
  * return new Response(page(data), { headers: { "content-type": "text/html; charset=utf-8" } });
@@ -145,7 +145,7 @@ function exampleOf(name: keyof typeof examples, url: string | undefined): readon
 }
 
 /**
- * Shell commands that send a webhook as GitHub would; the secret is expected in `GITHUB_WEBHOOK_SECRET`.
+ * Shell commands that send a webhook as GitHub does. They read the secret from `GITHUB_WEBHOOK_SECRET`.
  *
  * @example
  * console.log(githubCommand("http://127.0.0.1:8787/webhooks/github"));
@@ -160,13 +160,13 @@ curl -i ${shellQuoted(url)} -H 'content-type: application/json' \\
 }
 
 /**
- * Shell commands that send a Standard Webhook; the secret is expected in `STANDARD_WEBHOOKS_SECRET`.
+ * Shell commands that send a Standard Webhook. They read the secret from `STANDARD_WEBHOOKS_SECRET`.
  *
  * @example
  * console.log(standardWebhooksCommand("http://127.0.0.1:8787/webhooks/standard"));
  */
 export function standardWebhooksCommand(url: string): string {
-  // The key goes to openssl as hex because its bytes may include zeros, which no argument can hold.
+  // openssl gets the key as hex, because its bytes may include zeros, which no argument can contain.
   return `body='{"type":"invoice.paid","data":{"id":"inv_42"}}'
 id=msg_$(openssl rand -hex 16)
 timestamp=$(date +%s)
@@ -179,7 +179,7 @@ curl -i ${shellQuoted(url)} -H 'content-type: application/json' \\
 }
 
 /**
- * Shell commands that send an event as Stripe would; the secret is expected in `STRIPE_WEBHOOK_SECRET`.
+ * Shell commands that send an event as Stripe does. They read the secret from `STRIPE_WEBHOOK_SECRET`.
  *
  * @example
  * console.log(stripeCommand("http://127.0.0.1:8787/webhooks/stripe"));
@@ -193,7 +193,7 @@ curl -i ${shellQuoted(url)} -H 'content-type: application/json' \\
   -H "stripe-signature: t=$timestamp,v1=$signature" --data-binary "$body"`;
 }
 
-/** One word for a POSIX shell. A URL may hold `$` and `'`, and this text is made to be run by somebody. */
+/** Quotes one word for a POSIX shell. A URL may contain `$` and `'`, and users run this text. */
 function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -207,7 +207,7 @@ function time(at: number): string {
   return date.format(at);
 }
 
-/** Text that is HTML already. Only {@link html} and the style sheet make one. */
+/** Text that is HTML already. Made only by {@link html} and for the style sheet. */
 class Markup {
   readonly text: string;
   constructor(text: string) {
@@ -215,7 +215,7 @@ class Markup {
   }
 }
 
-/** Puts values into HTML, each of them escaped (also for quoted attributes) unless it is markup itself. */
+/** Inserts values into HTML. Each is escaped (also for quoted attributes) unless it is markup itself. */
 function html(
   strings: TemplateStringsArray,
   ...values: readonly (string | number | null | Markup | readonly Markup[])[]

@@ -6,23 +6,22 @@ import { EventError } from "./event.ts";
 import type { Outcome } from "./page.ts";
 import { NotSetUpError } from "./senders.ts";
 
-/** What to answer to a delivery that came to nothing. Its fields beside `outcome` become the body. */
+/** The answer to a delivery that had no effect. All fields but `outcome` and `retryAfter` become the body. */
 export interface Problem {
   /** For the journal. */
   readonly outcome: Outcome;
   readonly status: number;
   readonly title: string;
   readonly detail: string;
-  /** What to do about it, where the reader can do something. */
+  /** What the reader can do about it. */
   readonly hint?: string;
   /** When to try again, in seconds. */
   readonly retryAfter?: number;
 }
 
 /**
- * What an error of the Worker means to the sender of a webhook; what is wrong with the request, or with the run of
- * its key, the middleware has answered before. Nothing but success is answered with 2xx, or nobody would ever send
- * the event again.
+ * Maps an error of the Worker to the answer for the sender. Errors of the request, and of the run of its key, have been
+ * answered by the middleware. No error is answered with 2xx: the sender would never send the event again.
  *
  * @example
  * problemOf(new LockHeldError(["octo/demo#42"], 2_500)); // { outcome: "busy", status: 503, retryAfter: 1, … }
@@ -55,7 +54,7 @@ export function problemOf(error: unknown): Problem {
       hint: "Run `npx wrangler d1 execute redlock-edge --remote --file worker/schema.sql`.",
     };
   }
-  // What went wrong inside is for the log (webhook.ts), not for whoever can send a request.
+  // The cause goes into the log (index.ts, webhook.ts), not to anyone who can send a request.
   return {
     outcome: "failed",
     status: 500,

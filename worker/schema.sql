@@ -1,16 +1,16 @@
--- The Worker's tables in D1 (SQLite). Every statement can be run again on a database that has them already: after
--- an update of the Worker, apply the file once more before you deploy. A database of before the counters gets them
--- then, with what it has counted so far.
--- No semicolon stands in a comment. An empty line follows every statement and stands in none, so the file can also
--- be split there and run piece by piece.
+-- The Worker's tables in D1 (SQLite). Every statement can be repeated on a database that has the tables already: after
+-- an update of the Worker, apply the file again before you deploy. A database without counters then gets them, with
+-- the numbers of its existing rows.
+-- Comments contain no semicolons. An empty line follows every statement, and no statement contains one, so the file can
+-- also be split there and run piece by piece.
 --
--- All times are ms since 1970. All fences are fencing tokens of the lock on the entity: positive integers
--- that strictly increase with every grant, whoever holds it and whatever the clocks do.
+-- All times are ms since 1970. All fences are fencing tokens of the lock on the entity: positive integers that strictly
+-- increase with every acquisition, independent of holders and clocks.
 
--- What the webhooks are about, e.g. `github:octo/demo#42`, as the newest lock holder left it.
+-- What the webhooks are about, e.g. `github:octo/demo#42`, as the newest lock holder wrote it.
 --
--- The fence is why a holder that was paused until its lock had become another's does no harm: its late
--- write carries an older fence, and the condition on the update makes that write change nothing:
+-- The fence makes a holder harmless that was paused until another one had the lock: its late write carries an older
+-- fence, and the condition on the update makes that write change nothing:
 --
 --   INSERT INTO entities (entity, events, last_event, last_delivery, updated_at, fence)
 --   VALUES (?1, 1, ?2, ?3, ?4, ?5)
@@ -19,7 +19,7 @@
 --     last_delivery = excluded.last_delivery, updated_at = excluded.updated_at, fence = excluded.fence
 --   WHERE entities.fence < excluded.fence
 --
--- `events` counts by one from what is stored, never from what the handler has read before.
+-- `events` is incremented from the stored value, never from a value that the handler read before.
 CREATE TABLE IF NOT EXISTS entities (
   entity TEXT NOT NULL PRIMARY KEY,
   events INTEGER NOT NULL,
@@ -32,22 +32,22 @@ CREATE TABLE IF NOT EXISTS entities (
 -- The page shows the entities that changed last, and D1 bills every row that a query reads.
 CREATE INDEX IF NOT EXISTS entities_updated_at ON entities (updated_at);
 
--- One row for each effect that was really performed in the last 30 days, longer than any sender sends an event
--- again. It is deliberately not unique by delivery: a unique key would hide the very mistake that idempotency and
--- lock have to prevent. A delivery whose effect took place twice stands here twice. The page shows how many there
--- are (`effects repeated` in the counters), and this finds them. It reads every row, and D1 bills them:
+-- One row for each effect that was performed in the last 30 days, which is longer than any sender retries. Deliberately
+-- not unique by delivery: a unique key would hide the very mistake that idempotency and lock have to prevent. A
+-- delivery whose effect happened twice has two rows. The page shows how many such deliveries there are
+-- (`effects repeated` in the counters), and this query finds them. It reads every row, and D1 bills them:
 --
 --   SELECT delivery_key, count(*) FROM effects GROUP BY delivery_key HAVING count(*) > 1
 --
--- The row is written in the same batch (one transaction) as the entity and before it, under the same
--- condition on the fence, so that there is never one without the other:
+-- The row is written in the same batch (one transaction) as the entity and before it, under the same condition on the
+-- fence, so that neither is ever written without the other:
 --
 --   INSERT INTO effects (delivery_key, entity, event, fence, at)
 --   SELECT ?1, ?2, ?3, ?4, ?5
 --   WHERE NOT EXISTS (SELECT 1 FROM entities WHERE entity = ?2 AND fence >= ?4)
 --
--- `delivery_key` is the provider's name, what the id is unique within (of Shopify shop and topic) and the
--- delivery's id, because ids of two senders may be equal.
+-- `delivery_key` is the provider's name, what the id is unique within (for Shopify the topic) and the delivery's id,
+-- because ids of two senders may be equal.
 CREATE TABLE IF NOT EXISTS effects (
   delivery_key TEXT NOT NULL,
   entity TEXT NOT NULL,
@@ -56,25 +56,24 @@ CREATE TABLE IF NOT EXISTS effects (
   at INTEGER NOT NULL
 ) STRICT;
 
--- For the question above, which then reads the index alone, and for the trigger that counts.
+-- For the query above, which then reads only the index, and for the trigger that counts.
 CREATE INDEX IF NOT EXISTS effects_delivery_key ON effects (delivery_key);
 
--- A journal of everything that arrived and what became of it, for people to look at. No decision is ever
--- made from it: a row may be missing (the Worker died before it was written) and its order is that of the
--- answers, not of the events.
+-- A journal of all deliveries and their outcomes, for people to read. No decision depends on it: a row may be missing
+-- (the Worker died before it was written), and the rows are in the order of the answers, not of the events.
 --
---   executed  the effect took place (a challenge was answered: then there is none, and no fence)
+--   executed  the effect was written (or a challenge was answered, which has no effect and no fence)
 --   replayed  a duplicate, answered with the stored result
 --   busy      a duplicate of a delivery that was still running, or the entity's lock was held for too long
---   refused   not genuine, not understood, or of a sender that is not set up (then nothing that it says of
---             itself is known, so most columns are empty)
+--   refused   not genuine, not understood, or of a sender that is not set up (most columns are empty then, because
+--             nothing in the delivery can be relied on)
 --   failed    the handler or the store failed, and the sender is asked to try again
 --
--- It cannot grow without bound, whatever is sent: the newest 10 000 rows are kept, and of the refused ones only
--- 60 a minute are written by each isolate.
+-- The journal is bounded: the newest 10 000 rows are kept, and each isolate writes at most 60 refused deliveries a
+-- minute.
 --
--- `fence` is that of the effect, so only executed deliveries have one. `requests` and `commands` are what this
--- delivery cost in Redis, HTTP requests and commands billed, as far as it was known when it was answered.
+-- `fence` is that of the effect, so only executed deliveries have one. `requests` and `commands` are the cost of this
+-- delivery in Redis (HTTP requests and billed commands), as far as known when it was answered.
 CREATE TABLE IF NOT EXISTS deliveries (
   id INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,
@@ -90,22 +89,22 @@ CREATE TABLE IF NOT EXISTS deliveries (
   ms INTEGER NOT NULL
 ) STRICT;
 
--- Counted by outcome, until there were counters. An index that nobody reads costs a row written for each delivery.
+-- Used before there were counters. An unused index costs a written row for each delivery.
 DROP INDEX IF EXISTS deliveries_outcome;
 
--- What the page shows of whole tables. D1 bills every row that a query reads, and anybody may open the page, so
--- nothing is counted when it is asked for: the triggers below count as rows are written, in the same transaction.
--- Counters go on when old rows are deleted.
+-- Totals for the page. D1 bills every row that a query reads, and anyone may open the page, so nothing is counted on
+-- request: the triggers below count when rows are written, in the same transaction. Deleting old rows does not decrease
+-- the counters.
 --
 --   effects performed     every effect
---   effects repeated      deliveries with more than one effect: 0, or something is broken
+--   effects repeated      deliveries with more than one effect, must be 0
 --   deliveries executed, deliveries replayed, …    rows of the journal by outcome
 CREATE TABLE IF NOT EXISTS counters (
   name TEXT NOT NULL PRIMARY KEY,
   value INTEGER NOT NULL
 ) STRICT;
 
--- The three inserts count what was written before there were counters, and do nothing later.
+-- The three inserts count the rows from before there were counters, and do nothing after that.
 INSERT OR IGNORE INTO counters (name, value)
   SELECT 'effects performed', count(*) FROM effects;
 
@@ -116,7 +115,7 @@ INSERT OR IGNORE INTO counters (name, value)
 INSERT OR IGNORE INTO counters (name, value)
   SELECT 'deliveries ' || outcome, count(*) FROM deliveries GROUP BY outcome;
 
--- A delivery counts as repeated once, with its second effect. The limit bounds what is read.
+-- A delivery counts as repeated once, with its second effect. The limit bounds the rows that are read.
 CREATE TRIGGER IF NOT EXISTS effects_counted AFTER INSERT ON effects BEGIN
   UPDATE counters SET value = value + 1 WHERE name = 'effects performed';
   UPDATE counters SET value = value + 1 WHERE name = 'effects repeated' AND 2 =

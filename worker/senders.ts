@@ -18,36 +18,35 @@ import {
   type WebhookEvent,
 } from "./event.ts";
 
-/** Somebody who can send webhooks to this Worker. It is set up by its secret alone. */
+/** A sender of webhooks. Its secret is all that it takes to set it up. */
 export interface Sender {
-  /** As the provider calls it. */
+  /** The name of its provider. */
   readonly name: string;
-  /** Where it sends to. */
+  /** The path that it sends to. */
   readonly path: string;
   /** The binding with its secret. */
   readonly secret: Exclude<keyof Bindings, "DB" | `UPSTASH_REDIS_REST_${string}`>;
   readonly provider: (secret: string) => WebhookProvider;
-  /** What a genuine delivery is about. */
+  /** Reads what a verified delivery is about. */
   readonly event: (request: Request, body: Uint8Array, id: string) => WebhookEvent;
-  /** How long it waits for an answer, in ms; docs/webhooks.md has the sources. */
-  readonly timeout: number;
+  /** ms after which this sender gives up on an answer. docs/webhooks.md has the sources. */
+  readonly senderTimeout: number;
 }
 
 /**
- * The topics that are subscribed to. Topics are not signed: others are refused, so that a delivery that somebody
- * captured cannot be sent again under names made up for it.
+ * The topics that the app subscribes to. Topics are not signed: others are refused, or a captured delivery could be
+ * sent again under invented topics.
  */
 const shopifyTopics = [
-  ...["create", "updated", "paid", "cancelled", "fulfilled", "delete"].map((what) => `orders/${what}`),
-  ...["create", "update", "delete"].flatMap((what) => [`products/${what}`, `customers/${what}`]),
+  ...["create", "updated", "paid", "cancelled", "fulfilled", "delete"].map((action) => `orders/${action}`),
+  ...["create", "update", "delete"].flatMap((action) => [`products/${action}`, `customers/${action}`]),
   "refunds/create",
   "app/uninstalled",
 ];
 
 /**
- * All senders. Each has a name of its own and one secret: its keys then stay the same when the secret is replaced.
- * Discord is not among them: its interactions want an answer of their own to each, and its
- * events nothing but 204.
+ * All senders. Each has one secret and a name of its own, so its keys stay the same when the secret is replaced.
+ * Discord is not among them: each of its interactions needs a specific answer, and its events need 204.
  */
 export const senders = {
   github: {
@@ -56,7 +55,7 @@ export const senders = {
     secret: "GITHUB_WEBHOOK_SECRET",
     provider: (secret) => github({ secret, name: "github" }),
     event: (request, body) => githubEvent(request, body),
-    timeout: 10_000,
+    senderTimeout: 10_000,
   },
   standardWebhooks: {
     name: "standard-webhooks",
@@ -64,8 +63,8 @@ export const senders = {
     secret: "STANDARD_WEBHOOKS_SECRET",
     provider: (secret) => standardWebhooks({ secret, name: "standard-webhooks" }),
     event: (_request, body, id) => standardWebhooksEvent(body, id),
-    // Svix waits for 15 s; others may not.
-    timeout: 10_000,
+    // Svix waits 15 s; other senders may not.
+    senderTimeout: 10_000,
   },
   stripe: {
     name: "stripe",
@@ -73,8 +72,8 @@ export const senders = {
     secret: "STRIPE_WEBHOOK_SECRET",
     provider: (secret) => stripe({ secret, name: "stripe" }),
     event: (_request, body, id) => stripeEvent(body, id),
-    // Not published: what suits the most impatient of its kind.
-    timeout: 5_000,
+    // Not published. This suits the shortest published timeout of a comparable sender.
+    senderTimeout: 5_000,
   },
   shopify: {
     name: "shopify",
@@ -82,7 +81,7 @@ export const senders = {
     secret: "SHOPIFY_CLIENT_SECRET",
     provider: (secret) => shopify({ secret, topics: shopifyTopics, name: "shopify" }),
     event: shopifyEvent,
-    timeout: 5_000,
+    senderTimeout: 5_000,
   },
   slack: {
     name: "slack",
@@ -90,21 +89,21 @@ export const senders = {
     secret: "SLACK_SIGNING_SECRET",
     provider: (secret) => slack({ secret, name: "slack" }),
     event: (_request, body) => slackEvent(body),
-    timeout: 3_000,
+    senderTimeout: 3_000,
   },
   linear: {
     name: "linear",
     path: "/webhooks/linear",
     secret: "LINEAR_WEBHOOK_SECRET",
-    // Whether a retry, the last after 7 hours, has a new time is not published. Were it refused as too old, the
-    // event would be lost.
+    // Linear does not publish whether a retry, the last of which comes after 7 hours, has a new time. If it were
+    // refused as too old, the event would be lost.
     provider: (secret) => linear({ secret, tolerance: 8 * 60 * 60 * 1_000, name: "linear" }),
     event: (_request, body, id) => linearEvent(body, id),
-    timeout: 5_000,
+    senderTimeout: 5_000,
   },
 } satisfies Record<string, Sender>;
 
-/** A sender has no secret, so nothing that comes from it can be genuine. */
+/** A sender has no secret, so none of its deliveries can be verified. */
 export class NotSetUpError extends Error {
   override readonly name = "NotSetUpError";
   /** What to do about it. */
@@ -117,10 +116,10 @@ export class NotSetUpError extends Error {
 }
 
 /**
- * What tells whether a sender's deliveries are genuine.
+ * Makes the provider that verifies a sender's deliveries.
  *
  * @throws {NotSetUpError} its secret is missing
- * @throws {BindingError} its secret is not of its form
+ * @throws {BindingError} its secret is malformed
  *
  * @example
  * const { id } = await providerOf(senders.github, env).verify(request, body);
@@ -132,7 +131,7 @@ export function providerOf(sender: Sender, env: Bindings): WebhookProvider {
 }
 
 /**
- * The senders that are set up, with their names in {@link senders}.
+ * The senders that have a secret, with their names in {@link senders}.
  *
  * @example
  * sendersOf({ GITHUB_WEBHOOK_SECRET: "…" }); // [["github", senders.github]]

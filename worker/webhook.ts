@@ -1,4 +1,4 @@
-import type { Context, Next } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { type IdempotencyVariables, idempotent } from "../src/hono/index.ts";
 import type { HttpEvent } from "../src/http/index.ts";
 import type { Redlock } from "../src/index.ts";
@@ -7,33 +7,33 @@ import { type Bindings, database, redlockOf } from "./bindings.ts";
 import { Cost } from "./cost.ts";
 import { writeEffect } from "./effect.ts";
 import type { WebhookEvent } from "./event.ts";
-import { writeJournal } from "./journal.ts";
+import { type JournalEntry, writeJournal } from "./journal.ts";
 import type { Outcome } from "./page.ts";
 import { problemOf } from "./problem.ts";
 import { providerOf, type Sender } from "./senders.ts";
 import { withFence } from "./with-fence.ts";
 
-/** A delivery that is what it claims to be. */
+/** A delivery whose signature was verified. */
 interface Delivery {
-  /** The provider's name and what the id is unique within, and the id. */
+  /** The provider's name, what the id is unique within, and the id. */
   readonly key: string;
   readonly id: string;
   readonly event: WebhookEvent;
 }
 
-/** What the steps of receiving a webhook leave to each other. */
+/** What the steps pass to each other. */
 interface Variables extends IdempotencyVariables {
   cost: Cost;
   redlock: Redlock;
-  /** None until it is known to be genuine. */
+  /** Absent until the delivery is verified. */
   delivery?: Delivery;
-  /** Of the effect; none until it is written. */
+  /** The fence of the effect; absent until that is written. */
   fence?: number;
-  /** What was answered instead of running, or of the run's answer. */
+  /** Why a problem was answered instead of the handler's response. */
   refusal?: Extract<HttpEvent, { type: "refused" }>;
 }
 
-/** What Hono is told about the Worker. */
+/** The Worker's environment, as Hono types it. */
 export interface WorkerEnv {
   Bindings: Bindings;
   Variables: Variables;
@@ -41,53 +41,56 @@ export interface WorkerEnv {
 
 type Step = (c: Context<WorkerEnv>, next: Next) => Promise<Response | undefined>;
 
-// A duplicate waits for the first run; if that fails, it runs itself, and waits for the lock. Of the 10 s after
-// which GitHub hangs up that leaves one for the last request of each, and time for the write.
+// Fractions of the sender's timeout. A duplicate waits for the first run; if that fails, it runs itself and waits for
+// the lock. Of GitHub's 10 s this leaves one second for the last request of each wait, and time for the write.
 const waitForRun = 0.3;
 const waitForLock = 0.25;
 
-// Waits this short would be over after a few of the default pauses of up to 1 s. Much shorter ones would not
-// help: the more often many contenders ask, the more often they get in each other's way.
+// ms. The default pauses of up to 1 s would use up waits this short after a few attempts. Much shorter pauses would
+// not help: the more often many contenders try, the more often they block each other.
 const backoff = { min: 100, max: 500 };
 
 /**
- * Receives the webhooks of one sender: verify, run once per delivery, lock the entity, write under the lock's
- * fence. Whatever goes wrong is answered so that the sender tries again exactly if that can help.
+ * The steps that receive one sender's webhooks: verify, run once per delivery, lock the entity, write under the lock's
+ * fence. Every failure is answered so that the sender tries again if, and only if, that can help.
  *
  * @example
  * app.post(senders.github.path, ...receive(senders.github));
  */
 export function receive(sender: Sender): [Step, Step, Step] {
-  return [journaled(sender), once(sender), acting(sender)];
+  return [journalDelivery(sender), runOnce(sender), applyEffect(sender)];
 }
 
-/** Writes down what became of the delivery. */
-function journaled({ name }: Sender): Step {
-  return async function journaled(c, next) {
+/** Outermost step: writes the outcome into the journal. */
+function journalDelivery(sender: Sender): Step {
+  return async function journalDelivery(c, next) {
     const at = Date.now();
-    const cost = new Cost();
-    c.set("cost", cost);
+    c.set("cost", new Cost());
     await next();
     const { DB } = c.env;
     if (!DB) return undefined;
-    const { delivery, fence = null } = c.var;
-    const outcome = outcomeOf(c);
-    const row = {
-      at,
-      provider: name,
-      delivery: delivery?.id ?? null,
-      event: delivery?.event.name ?? null,
-      entity: delivery?.event.entity ?? null,
-      outcome,
-      status: c.res.status,
-      fence: outcome === "executed" ? fence : null,
-      requests: cost.requests,
-      commands: cost.commands,
-      ms: Date.now() - at,
-    };
-    // After the answer: the sender need not wait for it, and a failure of the journal is no failure of the event.
-    c.executionCtx.waitUntil(writeJournal(DB, row).catch(console.error));
+    // After the answer: the sender need not wait for it, and a failure of the journal is not one of the event.
+    c.executionCtx.waitUntil(writeJournal(DB, journalEntry(c, sender, at)).catch(console.error));
     return undefined;
+  };
+}
+
+/** @param at when the request arrived, ms since 1970 */
+function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): JournalEntry {
+  const { cost, delivery, fence = null } = c.var;
+  const outcome = outcomeOf(c);
+  return {
+    at,
+    provider: name,
+    delivery: delivery?.id ?? null,
+    event: delivery?.event.name ?? null,
+    entity: delivery?.event.entity ?? null,
+    outcome,
+    status: c.res.status,
+    fence: outcome === "executed" ? fence : null,
+    requests: cost.requests,
+    commands: cost.commands,
+    ms: Date.now() - at,
   };
 }
 
@@ -98,11 +101,11 @@ function outcomeOf({ var: { refusal }, error, res }: Context<WorkerEnv>): Outcom
   return res.headers.has("idempotent-replayed") ? "replayed" : "executed";
 }
 
-/** Lets a delivery pass if it is genuine and the first, or the first that succeeds. */
-function once(sender: Sender): Step {
-  return async function once(c, next) {
-    const provider = understood(c, sender);
-    // Whatever is missing is noticed before Redis is asked for anything.
+/** Middle step: verifies the delivery and continues only for the first one, or for the first one that succeeds. */
+function runOnce(sender: Sender): Step {
+  return async function runOnce(c, next) {
+    const provider = providerWithEvent(c, sender);
+    // A missing binding is reported before any request to Redis.
     database(c.env);
     const { cost } = c.var;
     const redlock = redlockOf(c.env, { waitUntil: c.executionCtx, backoff, onEvent: cost.ofLock });
@@ -113,17 +116,23 @@ function once(sender: Sender): Step {
       c.set("refusal", event);
       if (event.status === 500) console.error(event.error);
     }
-    // Made for this request, because what it costs is this request's.
-    const guard = idempotent({ redlock, provider, wait: sender.timeout * waitForRun, onEvent });
-    return (await guard(c as unknown as Parameters<typeof guard>[0], next)) ?? undefined;
+    // Made for each request, because the cost is this request's. Its own type knows nothing of our bindings, and
+    // Hono's contexts are not assignable to each other.
+    const middleware: MiddlewareHandler = idempotent({
+      redlock,
+      provider,
+      wait: sender.senderTimeout * waitForRun,
+      onEvent,
+    });
+    return (await middleware(c, next)) ?? undefined;
   };
 }
 
 /**
- * The sender's provider, which also reads what a genuine delivery is about: what cannot be understood never gets
- * to Redis, and the journal knows it of duplicates, too.
+ * The sender's provider, which also reads what a verified delivery is about. A delivery that cannot be understood then
+ * never gets to Redis, and the journal can name the event of a duplicate, too.
  */
-function understood(c: Context<WorkerEnv>, sender: Sender): WebhookProvider {
+function providerWithEvent(c: Context<WorkerEnv>, sender: Sender): WebhookProvider {
   const provider = providerOf(sender, c.env);
   const { name } = provider;
   return {
@@ -138,22 +147,26 @@ function understood(c: Context<WorkerEnv>, sender: Sender): WebhookProvider {
   };
 }
 
-/** Acts on a delivery, as the only one to do so. */
-function acting({ timeout }: Sender): Step {
-  return async function act(c) {
-    const { redlock, delivery, idempotency } = c.var;
-    const { key, id, event } = delivery!;
+/** Innermost step: answers a challenge, or writes the effect under the entity's lock. */
+function applyEffect({ senderTimeout }: Sender): Step {
+  return async function applyEffect(c) {
+    const { redlock, delivery, idempotency: run } = c.var;
+    if (!delivery || !run) throw new TypeError("applyEffect must come after runOnce");
+    const { key, id, event } = delivery;
     if (event.challenge !== undefined) return c.text(event.challenge);
-    const options = { wait: timeout * waitForLock, run: idempotency! };
-    const effect = await withFence(redlock, event.entity, options, (fence) =>
-      writeEffect(database(c.env), {
-        deliveryKey: key,
-        delivery: id,
-        entity: event.entity,
-        event: event.name,
-        fence,
-        at: Date.now(),
-      }),
+    const effect = await withFence(
+      redlock,
+      event.entity,
+      { wait: senderTimeout * waitForLock, run },
+      (fence) =>
+        writeEffect(database(c.env), {
+          deliveryKey: key,
+          delivery: id,
+          entity: event.entity,
+          event: event.name,
+          fence,
+          at: Date.now(),
+        }),
     );
     c.set("fence", effect.fence);
     return c.json(effect);

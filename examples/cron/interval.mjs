@@ -1,4 +1,4 @@
-// A job on many replicas: every replica starts it at every tick, one runs it.
+// A job on many replicas: every replica starts it at every tick, and one of them runs it.
 //
 //   npx redlock-edge dev            # in another terminal; paste its export lines here
 //   node examples/cron/interval.mjs & node examples/cron/interval.mjs & node examples/cron/interval.mjs & wait
@@ -7,17 +7,17 @@ import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 
 const interval = 60_000;
 const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
-// The nearest tick, because timers fire a little late, or early.
+// The nearest tick, because timers fire a little late or early.
 const tick = new Date(Math.round(Date.now() / interval) * interval).toISOString();
 
 try {
-  // Named by its tick and kept, never released: whoever comes later finds it taken, and the next tick is free even
-  // if a clock is slow. With a wait, because replicas that start at the same instant may get a part of the
-  // endpoints each, and with tryAcquire nobody would run it.
+  // The lock is named after the tick and never released: a later replica finds it held, and the next tick has its own
+  // lock even if a clock is slow. It waits, because replicas that start at the same instant may each get some of the
+  // endpoints; with tryAcquire none of them would run the job.
   await redlock.acquire(`report:${tick}`, { ttl: 2 * interval, wait: 5_000 });
   console.log(`replica ${process.pid} runs the job of ${tick}`);
 } catch (error) {
-  // An outage is a QuorumError, not this: a cron job had better be tried again than be skipped.
+  // An outage is a QuorumError and is thrown: a cron job should rather be retried than skipped.
   if (!(error instanceof LockHeldError)) throw error;
   console.log(`replica ${process.pid} leaves the job of ${tick} to another`);
 }

@@ -1,5 +1,5 @@
-// A job of unknown length, never twice at the same time: the lock is extended while it runs, and 10 s after a
-// crash it is free. A replica that starts after the end runs the job again; see interval.mjs for once per interval.
+// A job of unknown length that never runs twice at the same time: the lock is extended while the job runs, and is free
+// 10 s after a crash. A replica that starts after the end runs the job again; interval.mjs runs it once per interval.
 
 import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 
@@ -7,8 +7,8 @@ const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const index = process.env.INDEX_URL ?? "https://index.example";
 const options = {
   ttl: 10_000, // how long others wait after a crash
-  wait: 5_000, // not 0: of replicas that start at once each may get a part of the endpoints at first
-  maxHold: 3_600_000, // a job that is stuck for an hour frees the lock
+  wait: 5_000, // not 0: replicas that start at the same instant may each get some of the endpoints at first
+  maxHold: 3_600_000, // a job that is stuck for an hour loses the lock
   fencing: true,
 };
 
@@ -17,8 +17,8 @@ try {
     for (let page = 1; ; page += 1) {
       const indexed = await fetch(`${index}/pages/${page}`, {
         method: "PUT",
-        headers: { "x-fence": String(fence) }, // refused by the index when a later job has been there
-        signal, // aborts before another replica can have the lock
+        headers: { "x-fence": String(fence) }, // the index refuses it after a later job has written
+        signal, // aborts before another replica can acquire the lock
       });
       await indexed.body?.cancel();
       if (indexed.status === 404) return page - 1;

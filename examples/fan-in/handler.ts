@@ -1,10 +1,10 @@
-// An import is delivered in five parts: five signed webhooks, in any order, some of them twice, on whatever instances.
-// Each part is stored once; when all five have been, whoever notices finishes the import, once.
+// An import is delivered in five parts: five signed webhooks, in any order, some of them twice, to any instances.
+// Each part is stored once. When all five are stored, one instance finishes the import, once.
 //
-// - The part's own run comes before its arrival: who arrives has been stored.
-// - Arriving again counts once, so a redelivery makes up for an instance that died between the two.
-// - Several instances may find the latch open at the same moment, or again later: the last step is an idempotent run
-//   of its own, and has one effect.
+// - The part is stored before it arrives at the latch: every part that arrived is stored.
+// - Arriving twice counts once, so a redelivery repairs what an instance left undone that died between the two.
+// - Several instances may find the latch open, at the same moment or later. The last step is an idempotent run of its
+//   own, so it has one effect.
 // - One of three databases may be down meanwhile. With two down the answer is 503, and the sender tries again.
 
 import { endpointsFromEnv, isRedlockError, Redlock } from "redlock-edge";
@@ -12,7 +12,7 @@ import { Idempotency } from "redlock-edge/idempotency";
 import { CountDownLatch } from "redlock-edge/sync";
 import { standardWebhooks } from "redlock-edge/webhooks";
 
-/** What the sender says of a part, in its webhook's body. */
+/** The body of a webhook: one part of an import. */
 interface Part {
   readonly import: string;
   readonly part: number;
@@ -32,14 +32,14 @@ export async function POST(request: Request): Promise<Response> {
     return Response.json({ finished: await receive(part) });
   } catch (error) {
     if (!isRedlockError(error)) return new Response(null, { status: 502 });
-    // After anything but 2xx the sender delivers again.
+    // After any status but 2xx the sender delivers again.
     return new Response(null, { status: error.code === "WEBHOOK_INVALID" ? 401 : 503 });
   }
 }
 
-/** Stores a part, and finishes the import when it was the last; tells whether the import is finished. */
+/** Stores a part, and finishes the import after the last one. Returns whether the import is finished. */
 async function receive({ import: id, part, rows }: Part): Promise<boolean> {
-  // The part's own name, not the delivery's: a sender that sends twice makes two deliveries of one part.
+  // The part's number, not the delivery's id: a sender that sends twice makes two deliveries of one part.
   await idempotency.run(`${part}`, { scope: ["import-part", id] }, () =>
     put(`/imports/${encodeURIComponent(id)}/parts/${part}`, rows),
   );

@@ -6,7 +6,7 @@ import { idempotent, lock } from "redlock-edge/hono";
 
 const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
 const ledger = process.env.LEDGER_URL ?? "https://ledger.example";
-/** By API key. */
+/** Accounts by API key. */
 const accounts = new Map<string, string>(Object.entries(JSON.parse(process.env.API_KEYS ?? "{}")));
 
 export const app = new Hono<{ Variables: { account: string } }>();
@@ -23,7 +23,7 @@ app.post("/payments", idempotent({ redlock, scope: (c) => c.get("account") }), a
     method: "POST",
     headers: { "content-type": "application/json", "idempotency-key": c.var.idempotency?.key ?? "" },
     body: await c.req.text(),
-    signal: c.req.raw.signal, // the run's: a client that hangs up does not cut a payment in two
+    signal: c.req.raw.signal, // the run's signal: a client that disconnects does not abort a payment half way
   });
   return new Response(await paid.arrayBuffer(), {
     status: paid.status,

@@ -9,7 +9,7 @@ import { app } from "./app.ts";
 const server = createServer((incoming, outgoing) => {
   answer(incoming, outgoing).catch(() => outgoing.destroy());
 });
-// Requests under way are answered, then the process ends by itself: a deployment leaves no lease behind.
+// Running requests are answered, then the process exits by itself: a deployment leaves no lease behind.
 process.once("SIGTERM", () => server.close());
 server.listen(Number(process.env.PORT ?? 3000));
 await once(server, "listening");
@@ -23,7 +23,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
   outgoing.setHeaders(response.headers);
   // A connection that the client keeps open would keep the process alive.
   if (!server.listening) outgoing.setHeader("connection", "close");
-  if (response.body) await pipeline(Readable.fromWeb(response.body as never), outgoing);
+  if (response.body) await pipeline(response.body, outgoing);
   else outgoing.end();
 }
 
@@ -34,7 +34,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
     for (const each of [value].flat()) sent.append(name, each);
   }
   const body = method === "GET" || method === "HEAD" ? null : (Readable.toWeb(incoming) as BodyInit);
-  // fetch's standard asks for `duplex` with a stream; type libraries do not know it everywhere.
+  // The fetch standard requires `duplex` for a stream; not all type libraries know it.
   const init: RequestInit & { duplex: "half" } = { method, headers: sent, body, signal, duplex: "half" };
   return new Request(new URL(url, `http://${headers.host ?? "localhost"}`), init);
 }

@@ -1,8 +1,8 @@
 import type { Context } from "aws-lambda";
 
 /**
- * When to be done, in ms since 1970. What is left after that frees or completes the key, one request of at most
- * 1 s, and answers: Lambda keeps nothing alive after the answer, and kills what is under way at its timeout.
+ * When the work must be done, in ms since 1970. It leaves 1.5 s before Lambda's timeout, to free or complete the key (one
+ * request of at most 1 s) and to answer: Lambda stops all code at its timeout, and runs nothing after the answer.
  */
 export function deadlineOf(context: Context): number {
   return Date.now() + context.getRemainingTimeInMillis() - 1_500;

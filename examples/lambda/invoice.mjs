@@ -1,4 +1,4 @@
-// A Lambda handler that pays an invoice under a lock, and never relies on it beyond its own time.
+// A Lambda handler that pays an invoice under a lock, and never relies on the lock after Lambda's timeout.
 // Try it: `npx redlock-edge dev` in another terminal, paste its export lines, then `node examples/lambda/invoice.mjs`.
 
 import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
@@ -14,8 +14,8 @@ export async function handler(event, context) {
   const options = {
     wait: 1_000,
     fencing: true,
-    // Lambda stops the code then; a lock that is believed in for longer would be believed in by a corpse. What is
-    // left of the time is for the release.
+    // Lambda stops the code at its timeout, so the lock must not be relied on after it. The remaining 1.5 s are for the
+    // release.
     deadline: Date.now() + context.getRemainingTimeInMillis() - 1_500,
   };
   try {

@@ -19,7 +19,7 @@ export async function handler(
 ): Promise<APIGatewayProxyStructuredResultV2> {
   const response = await withIdempotency(requestOf(event), pay, {
     redlock,
-    // The user, not the token: a client that renews its token before it tries again is still the same.
+    // The user, not the token: a client that gets a new token before it retries is still the same user.
     scope: String(event.requestContext.authorizer.jwt.claims.sub),
     deadline: deadlineOf(context),
   });
@@ -29,12 +29,12 @@ export async function handler(
 async function pay(request: Request, run: RunContext | undefined): Promise<Response> {
   const paid = await fetch(ledger, {
     method: "POST",
-    // After a crash this runs again: whoever is called can tell by the key that it is the same payment.
+    // After a crash this runs again. By the key the ledger knows that it is the same payment.
     headers: { "content-type": "application/json", "idempotency-key": run?.key ?? "" },
     body: await request.text(),
-    signal: request.signal, // aborts at the deadline, with time left to free the key
+    signal: request.signal, // aborts at the deadline, early enough to free the key
   });
-  // A refusal is the payment's result, too; 5xx is not, and the next try calls the ledger again.
+  // A refusal is a result of the payment, too. 5xx is not: the next attempt calls the ledger again.
   return new Response(await paid.arrayBuffer(), {
     status: paid.status,
     headers: { "content-type": "application/json" },

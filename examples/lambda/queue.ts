@@ -1,5 +1,5 @@
-// A standard SQS queue of orders, each shipped once, however often its message is delivered. The event source
-// mapping has ReportBatchItemFailures; the queue's visibility timeout is longer than the lease (30 s).
+// A standard SQS queue of orders: each order is shipped once, however often its message is delivered. The event source
+// mapping must have ReportBatchItemFailures, and the queue's visibility timeout must exceed the lease (30 s).
 
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import { endpointsFromEnv, Redlock } from "redlock-edge";
@@ -14,15 +14,15 @@ const warehouse = process.env.WAREHOUSE_URL ?? "https://warehouse.example";
 export async function handler(event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
   const deadline = deadlineOf(context);
   const outcomes = await Promise.allSettled(event.Records.map((record) => shipOnce(record, deadline)));
-  // Only these come again. Among them are messages whose order another invocation is shipping right now
-  // (InProgressError): were they reported as done and that invocation died, nobody would ship the order.
+  // Only these are delivered again. They include messages whose order another invocation is shipping now
+  // (InProgressError): if they counted as done and that invocation died, the order would never be shipped.
   const failed = event.Records.filter((_, index) => outcomes[index]?.status === "rejected");
   return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
 }
 
 async function shipOnce(record: SQSRecord, deadline: number): Promise<void> {
   const { order } = JSON.parse(record.body) as { order: string };
-  // The order's own name, not the message's: a producer that sends twice makes two messages of one order.
+  // The order's id, not the message's: a producer that sends twice makes two messages of one order.
   await idempotency.run(order, { scope: record.eventSourceARN, deadline }, async ({ signal }) => {
     const shipped = await fetch(`${warehouse}/orders/${encodeURIComponent(order)}`, {
       method: "PUT",

@@ -1,5 +1,5 @@
-// A Cloudflare Worker in front of a partner who allows four calls at a time, to all of us together: however many
-// isolates of this Worker run, in however many places, the fifth call waits for one of the four to end.
+// A Cloudflare Worker in front of a partner that allows four concurrent calls in total. However many isolates of this
+// Worker run, anywhere, the fifth call waits until one of the four ends.
 //
 //   npx redlock-edge dev --count 3 --env-file .dev.vars     # in another terminal
 //   npx wrangler dev examples/partner-calls/worker.ts --var PARTNER_URL:https://partner.example
@@ -9,7 +9,7 @@ import { Semaphore } from "redlock-edge/sync";
 
 interface Env extends Record<string, string | undefined> {
   readonly PARTNER_URL: string;
-  /** How long a request waits for its turn, in ms; less than its client waits for the answer. Default 5 000. */
+  /** How long a request waits for a permit, in ms; less than its client's timeout. Default 5 000. */
   readonly WAIT_MS?: string;
 }
 
@@ -17,8 +17,8 @@ export default {
   async fetch(request: Request, env: Env, ctx: { waitUntil(promise: Promise<unknown>): void }) {
     const calls = new Semaphore(new Redlock({ endpoints: endpointsFromEnv(env) }), "partner", {
       limit: 4,
-      ttl: 5_000, // after a crash the permit is free again in 5 s
-      autoExtend: true, // and a call that takes longer keeps it
+      ttl: 5_000, // after a crash the permit is free again within 5 s
+      autoExtend: true, // a call that takes longer keeps its permit
       wait: Number(env.WAIT_MS ?? 5_000),
       waitUntil: ctx,
     });
@@ -29,9 +29,9 @@ export default {
         method: request.method,
         headers: { "content-type": request.headers.get("content-type") ?? "application/octet-stream" },
         body: request.body && (await request.arrayBuffer()),
-        signal: permit.signal, // aborts before a fifth call could begin in its place
+        signal: permit.signal, // aborts before a fifth call could start
       });
-      // Read to its end here: as long as the partner is sending, it is a call.
+      // Read to the end before the permit is released: the call lasts as long as the partner is sending.
       const body = await answer.arrayBuffer();
       const type = answer.headers.get("content-type") ?? "application/octet-stream";
       return new Response(body, { status: answer.status, headers: { "content-type": type } });

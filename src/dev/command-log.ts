@@ -1,34 +1,33 @@
 import { Buffer } from "node:buffer";
 
-/** One command that an endpoint was asked to run. */
+/** One command that an endpoint received. */
 export interface LoggedCommand {
   /**
-   * The command with its arguments, as the client sent them, within limits: of an argument the first 1 000
-   * characters, of a command the first 100 arguments; what is left out is told at the end. Bytes that are not UTF-8
-   * show as U+FFFD.
+   * The command with its arguments, as the client sent them, but at most the first 100 arguments and the first 1 000
+   * characters of each; a note at the end says how much was cut. Bytes that are not valid UTF-8 become U+FFFD.
    */
   readonly command: readonly string[];
   /** Commands that Upstash would bill for it: itself, and each `redis.call` of a script. */
   readonly billed: number;
-  /** When it was run: ms since 1970. */
+  /** When it was executed, in ms since 1970. */
   readonly at: number;
-  /** How long the engine took, in ms. */
+  /** How long the execution took, in ms. */
   readonly ms: number;
-  /** `refused`: not run at all, because the REST API or the token does not allow it. */
+  /** `refused`: not executed, because the REST API or the token does not allow it. */
   readonly outcome: "ok" | "error" | "refused";
-  /** The error, where there was one; its first 1 000 characters. */
+  /** The first 1 000 characters of the error, if there was one. */
   readonly error?: string;
 }
 
 const longestText = 1_000;
 const mostArguments = 100;
 const mostEntries = 10_000;
-// Of all entries together: with two bytes for each, 16 MB.
+// Of all entries together; 16 MB, because a character takes two bytes.
 const mostCharacters = 8_000_000;
 
 /**
- * What an endpoint has done, and what it would have cost. The counts go on for ever. Of the entries the last 10 000
- * are kept, or fewer if these are long: as many as have 8 million characters together.
+ * The commands that an endpoint received, and what Upstash would bill for them. Keeps at least the last 10 000
+ * commands, or fewer if together they exceed 8 million characters. The counts cover all commands since the last reset.
  *
  * @example
  * endpoint.log.reset();
@@ -42,43 +41,43 @@ export class CommandLog {
   #billed = 0;
   readonly #onEntry: ((entry: LoggedCommand) => void) | undefined;
 
-  /** `onEntry` is told of every command, in the form in which it is kept. */
+  /** `onEntry` is called with every entry, in the form in which it is kept. */
   constructor(onEntry?: (entry: LoggedCommand) => void) {
     this.#onEntry = onEntry;
   }
 
-  /** The commands, oldest first. A request that a fault ate has none, one that was duplicated has two. */
+  /** The commands, oldest first. A request that a fault dropped has no entry, a duplicated one has two. */
   get entries(): readonly LoggedCommand[] {
     return this.#entries;
   }
 
-  /** HTTP requests that arrived, whatever became of them. */
+  /** HTTP requests that arrived since the last reset, dropped ones included. */
   get requests(): number {
     return this.#requests;
   }
 
-  /** The sum of what all commands since the last reset are billed. */
+  /** Commands billed since the last reset: the sum over all commands, also those no longer kept. */
   get billed(): number {
     return this.#billed;
   }
 
-  /** Notes that a request arrived. */
+  /** Counts an HTTP request. */
   countRequest(): void {
     this.#requests++;
   }
 
-  /** Notes a command. */
+  /** Adds a command. */
   add(entry: LoggedCommand): void {
     const kept = shortened(entry);
     this.#billed += kept.billed;
     this.#characters += charactersOf(kept);
     this.#entries.push(kept);
-    // A tenth more than is kept, so that not every entry moves all the others.
+    // Trimmed only at a tenth above the limits: trimming at every entry would copy all others each time.
     if (this.#entries.length > 1.1 * mostEntries || this.#characters > 1.1 * mostCharacters) this.#trim();
     this.#onEntry?.(kept);
   }
 
-  /** Forgets everything and counts from zero. */
+  /** Removes all entries and counts from zero. */
   reset(): void {
     this.#entries = [];
     this.#characters = 0;
@@ -102,15 +101,15 @@ export class CommandLog {
 
 function shortened(entry: LoggedCommand): LoggedCommand {
   const { command, error } = entry;
-  const left = command.length - mostArguments;
+  const omitted = command.length - mostArguments;
   const words = command.slice(0, mostArguments).map(beginning);
-  if (left > 0) words.push(`… (${left} more)`);
+  if (omitted > 0) words.push(`… (${omitted} more)`);
   return { ...entry, command: words, ...(error !== undefined && { error: beginning(error) }) };
 }
 
 function beginning(text: string): string {
   if (text.length <= longestText) return text;
-  // By way of bytes: a part of a string keeps all of it in memory.
+  // Copied by way of bytes: a slice of a string keeps the whole string in memory.
   const copy = Buffer.from(text.slice(0, longestText)).toString();
   return `${copy}… (${text.length} characters)`;
 }

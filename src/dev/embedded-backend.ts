@@ -6,7 +6,12 @@ import type { Argument } from "./argument.ts";
 import type { Backend, Outcome } from "./backend.ts";
 import { StatusReply, type WireReply } from "./redis/resp.ts";
 
-/** The embedded engine as a backend. Its commands are synchronous, so a transaction is a plain loop. */
+/**
+ * An {@link Engine} in this process as a backend. Commands are synchronous, so a transaction is a plain loop.
+ *
+ * @example
+ * const handle = upstashHandler({ backend: new EmbeddedBackend(new Engine()), token: "secret" });
+ */
 export class EmbeddedBackend implements Backend {
   readonly #engine: Engine;
 

@@ -1,17 +1,17 @@
 import type { Reply } from "../testing/engine.ts";
 import { Faults } from "../testing/faults.ts";
-import { accessOf } from "./authorize.ts";
 import { plainReply } from "./backend.ts";
 import { CommandLog, type LoggedCommand } from "./command-log.ts";
-import { type Answer, withFaults } from "./fault-server.ts";
-import { answerFaults } from "./faults-api.ts";
-import { declaredSize, upstashHandler } from "./handler.ts";
-import { type Listener, listen } from "./listen.ts";
+import { accessOf } from "./http/authorize.ts";
+import { answerFaults } from "./http/faults-api.ts";
+import { declaredSize, upstashHandler } from "./http/handler.ts";
+import { type Answer, withFaults } from "./http/inject-faults.ts";
+import { type Listener, listen } from "./http/listen.ts";
 import type { Memory, Store } from "./store.ts";
 
 const maxBody = 10 * 1024 * 1024;
 
-/** What one endpoint is made of. */
+/** Settings of one endpoint. */
 export interface EndpointSettings {
   readonly name: string;
   readonly store: Store;
@@ -25,16 +25,17 @@ export interface EndpointSettings {
   readonly onLog: ((entry: LoggedCommand) => void) | undefined;
 }
 
-/** One local endpoint: a port that speaks Upstash's REST protocol, and the Redis behind it. */
+/** One local endpoint: a port that speaks Upstash's REST protocol, and the Redis behind it. Made by `startEndpoints`. */
 export class DevEndpoint {
   /** `endpoint-1`, `endpoint-2`, … */
   readonly name: string;
+  /** The token that allows every command. */
   readonly token: string;
-  /** May only read. */
+  /** The token that allows only reading commands. */
   readonly readOnlyToken: string;
-  /** What goes wrong on the way to this endpoint. Restarts keep the rules. */
+  /** The faults of requests to this endpoint. A restart keeps the rules. */
   readonly faults: Faults = new Faults();
-  /** The commands that came over HTTP, and what they would have cost. */
+  /** The commands that came over HTTP, and what Upstash would bill for them. */
   readonly log: CommandLog;
   readonly #settings: EndpointSettings;
   readonly #answer: (request: Request, signal: AbortSignal) => Promise<Answer>;
@@ -53,34 +54,34 @@ export class DevEndpoint {
     this.#answer = withFaults(handle, (command) => this.faults.plan(command));
   }
 
-  /** Starts to listen. Rejects when the port cannot be had. */
+  /** Opens the port. Rejects when that fails. */
   static async open(settings: EndpointSettings): Promise<DevEndpoint> {
     const endpoint = new DevEndpoint(settings);
     await endpoint.#listen();
     return endpoint;
   }
 
-  /** Where it listens: the `url` of `new Redlock({ endpoints: [{ url, token }] })`. */
+  /** The address of the endpoint: the `url` of `new Redlock({ endpoints: [{ url, token }] })`. */
   get url(): string {
     return `http://${reachable(this.#settings.host)}:${this.#port}`;
   }
 
-  /** `redis://…` of the server behind it; undefined for the embedded engine. */
+  /** `redis://…` URL of the server behind it; undefined for the embedded engine. */
   get redisUrl(): string | undefined {
     return this.#settings.store.redisUrl;
   }
 
   /**
-   * Process id of the redis-server behind it, for SIGSTOP and SIGCONT; undefined for other engines and while it
-   * is stopped.
+   * Process id of the redis-server behind it, for example to send SIGSTOP. Undefined while the endpoint is stopped,
+   * and if this process did not start a server.
    */
   get pid(): number | undefined {
     return this.#settings.store.pid;
   }
 
   /**
-   * ms by which the engine's clock is ahead of this machine's, negative for behind. Default 0. Setting it on a
-   * real Redis throws a `TypeError`.
+   * ms by which the embedded engine's clock is ahead of this machine's; negative if it is behind. Default 0. Throws
+   * `TypeError` when set on a real Redis, `RangeError` when set to a number that is not finite.
    */
   get clockOffset(): number {
     return this.#settings.store.clockOffset;
@@ -91,8 +92,8 @@ export class DevEndpoint {
   }
 
   /**
-   * A crash: open connections break, new ones are refused, and a redis-server of our own is killed with
-   * SIGKILL. Requests that a fault still holds back are never run. Stopping twice is the same as once.
+   * Stops the endpoint as a crash does: breaks open connections, refuses new ones, and sends SIGKILL to the redis-server
+   * that was started for it. Requests that a fault still delays are never executed. Does nothing if it is stopped.
    */
   async stop(): Promise<void> {
     const listener = this.#listener;
@@ -102,9 +103,13 @@ export class DevEndpoint {
   }
 
   /**
-   * Comes back on the same port. `memory`: `"kept"` (default) with everything that was acknowledged, `"lost"`
-   * empty, cached scripts included. Does nothing while it runs. A Redis given by URL cannot lose its memory
-   * (`TypeError`).
+   * Starts the endpoint again, on the same port. Does nothing if it is running.
+   *
+   * @param options `memory`: `"kept"` (default) has every acknowledged write, `"lost"` neither data nor cached scripts
+   * @throws TypeError for `"lost"` with a Redis given by URL, whose data must not be deleted
+   * @example
+   * await endpoint.stop();
+   * await endpoint.start({ memory: "lost" }); // a node without persistence, after a crash
    */
   async start(options: { memory?: Memory } = {}): Promise<void> {
     if (this.#listener) return;
@@ -113,8 +118,8 @@ export class DevEndpoint {
   }
 
   /**
-   * Straight to the engine, past HTTP, faults and log: for looking at the state in a test. Rejects with a
-   * `ReplyError` when the command fails.
+   * Executes a command without HTTP, faults and log, to check the state in a test. Rejects with a `ReplyError` when the
+   * command fails.
    *
    * @example
    * expect(await endpoint.execute(["PTTL", "redlock:invoice:42"])).toBeGreaterThan(0);
@@ -124,7 +129,7 @@ export class DevEndpoint {
     return plainReply(reply);
   }
 
-  /** Stops for good; nothing of it is left. */
+  /** Stops for good and deletes the data of a server or engine that was started here. */
   async close(): Promise<void> {
     await this.stop();
     await this.#settings.store.close();
@@ -144,7 +149,7 @@ export class DevEndpoint {
         host,
         port: this.#port,
         keepBody: maxBody + 1,
-        // Nobody without a token can fill the memory; the handler refuses the request by its head as well.
+        // A body without a valid token is not read into memory. The handler refuses such a request by its head.
         reads: (head) =>
           accessOf(head, { token, readOnlyToken }) !== undefined && declaredSize(head.headers) <= maxBody,
       },
@@ -153,7 +158,7 @@ export class DevEndpoint {
   }
 }
 
-/** What is bound to all addresses is reached at loopback. */
+/** The host of a URL for a listening address. The wildcard addresses are reached at loopback. */
 function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   if (host === "::") return "[::1]";

@@ -1,59 +1,60 @@
 import { randomBytes } from "node:crypto";
 import type { LoggedCommand } from "./command-log.ts";
 import { DevEndpoint } from "./endpoint.ts";
-import { findRedisServer } from "./redis/redis-process.ts";
+import { findRedisServer } from "./redis/process.ts";
 import { embeddedStore, externalStore, type Store, spawnedStore } from "./store.ts";
 
-/** How {@link startEndpoints} is told what to start. */
+/** Options of {@link startEndpoints}. */
 export interface StartOptions {
-  /** How many endpoints, 1 … 64. Default 3, or as many as there are `redis` URLs. */
+  /** Number of endpoints, from 1 to 64. Default: the number of `redis` URLs, or 3. */
   readonly count?: number;
   /**
-   * `"redis"`: a `redis-server` process per endpoint. `"embedded"`: an engine in this process that knows the
-   * commands this package needs. `"auto"` (default): the first if the program is on PATH, else the second.
+   * `"redis"`: a `redis-server` process per endpoint. `"embedded"`: an engine in this process that has the commands
+   * that this package needs. `"auto"` (default): `"redis"` if `redis-server` is on PATH, else `"embedded"`.
    */
   readonly engine?: "auto" | "redis" | "embedded";
-  /** `redis://` or `rediss://` URLs of running servers, one per endpoint, instead of starting any. */
+  /** `redis://` or `rediss://` URLs of running servers to use, one per endpoint. Default: none. */
   readonly redis?: readonly string[];
-  /** Address to listen on. Default `"127.0.0.1"`: nobody else on the network can connect. */
+  /** Address to listen on. Default `"127.0.0.1"`: other machines cannot connect. */
   readonly host?: string;
-  /** The first endpoint's port; the others count up from it. Default 0: free ports. */
+  /** Port of the first endpoint; each further one has the next port. Default 0: any free ports. */
   readonly port?: number;
-  /** Token for all endpoints: letters, digits and `. _ ~ + / = -`. Default: a random one. */
+  /** Token of all endpoints: letters, digits and `. _ ~ + / = -`. Default: a random one. */
   readonly token?: string;
-  /** Read-only token for all endpoints. Default: a random one. */
+  /** Read-only token of all endpoints, of the same characters. Default: a random one. */
   readonly readOnlyToken?: string;
-  /** Serves `/_faults` over HTTP, to loopback only. Default false. */
+  /** Whether `/_faults` is served over HTTP, to loopback only. Default false. */
   readonly faultsApi?: boolean;
   /**
    * How long a script may run on the embedded engine before it is killed, in ms, from 1 to 2 147 483 647. Default
-   * 5000. A real Redis has its own `lua-time-limit`.
+   * 5000 (5 seconds). A real Redis has its own `lua-time-limit`.
    */
   readonly luaTimeLimit?: number;
-  /** Told of every command that any endpoint ran. */
+  /** Called for every command that any endpoint received. Default: none. */
   readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
 }
 
 /** Running local endpoints. */
 export interface DevEndpoints {
-  /** What is behind them. */
+  /** What executes the commands. */
   readonly engine: "redis" | "embedded";
   readonly endpoints: readonly DevEndpoint[];
   /**
-   * `UPSTASH_REDIS_REST_URL_1`, `UPSTASH_REDIS_REST_TOKEN_1`, …: what `Redlock.fromEnv` reads. A single
-   * endpoint has them without the number, too.
+   * The environment variables that `Redlock.fromEnv` reads: `UPSTASH_REDIS_REST_URL_1`,
+   * `UPSTASH_REDIS_REST_TOKEN_1`, and so on. A single endpoint also has them without the number.
    */
   env(): Record<string, string>;
-  /** Stops everything that was started. Safe to call twice. */
+  /** Stops everything that was started. May be called more than once. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts independent local endpoints that speak Upstash's REST protocol. Rejects with a `TypeError` or
- * `RangeError` for a wrong option, and with an `Error` when `redis-server` is asked for but cannot be found or
- * does not start, or when a port is taken; what had been started by then is stopped again.
+ * Starts independent local endpoints that speak Upstash's REST protocol. When it rejects, everything that was already
+ * started is stopped.
  *
+ * @throws TypeError | RangeError for a wrong option
+ * @throws Error when `redis-server` is required but not found or does not start, or when a port is in use
  * @example
  * await using local = await startEndpoints({ count: 3 });
  * const redlock = Redlock.fromEnv(local.env());
@@ -142,11 +143,12 @@ function checkOptions(options: StartOptions, count: number, port: number): void 
   }
 }
 
+/** The path of `redis-server`, or undefined to use the embedded engine. */
 async function chooseProgram(engine: "auto" | "redis" | "embedded"): Promise<string | undefined> {
   if (engine === "embedded") return undefined;
   const program = await findRedisServer();
   if (program === undefined && engine === "redis") {
-    throw new Error('redis-server is not on PATH: install it, give redis URLs, or take engine "embedded"');
+    throw new Error('redis-server is not on PATH: install it, give redis URLs, or use engine "embedded"');
   }
   return program;
 }

@@ -4,28 +4,28 @@ import { join } from "node:path";
 import { Engine } from "../testing/engine.ts";
 import type { Backend } from "./backend.ts";
 import { EmbeddedBackend } from "./embedded-backend.ts";
-import { RedisBackend } from "./redis/redis-backend.ts";
-import { forget, startRedis } from "./redis/redis-process.ts";
+import { RedisBackend } from "./redis/backend.ts";
+import { deleteData, type RedisProcess, startRedis } from "./redis/process.ts";
 
-/** What an endpoint remembers across a restart: all that it acknowledged, or nothing. */
+/** What an endpoint has after a restart: every write that it acknowledged (`"kept"`), or nothing (`"lost"`). */
 export type Memory = "kept" | "lost";
 
-/** The Redis of one endpoint, with its life. */
+/** The Redis of one endpoint: a backend that can be stopped and started. */
 export interface Store {
   readonly backend: Backend;
   readonly redisUrl: string | undefined;
-  /** Process id of a server that was started here; undefined otherwise and while it is stopped. */
+  /** Process id of a server that this process started; undefined for other engines and while it is stopped. */
   readonly pid: number | undefined;
-  /** ms by which its clock is ahead. Only the embedded engine's can be set. */
+  /** ms by which its clock is ahead of this machine's. Only the embedded engine's can be set. */
   clockOffset: number;
-  /** Crashes it. */
+  /** Stops it as a crash does. */
   stop(): Promise<void>;
   start(memory: Memory): Promise<void>;
-  /** Ends it for good and leaves nothing behind. */
+  /** Stops it for good and deletes its data and files. */
   close(): Promise<void>;
 }
 
-/** The engine in this process. `luaTimeLimit`: how long a script may run, in ms. */
+/** The embedded engine. `luaTimeLimit`: how long a script may run, in ms. */
 export function embeddedStore(luaTimeLimit: number): Store {
   let offset = 0;
   const engine = new Engine({ now: () => Date.now() + offset, luaTimeLimit });
@@ -41,7 +41,7 @@ export function embeddedStore(luaTimeLimit: number): Store {
       offset = ms;
     },
     async stop() {
-      // Between stop and start nobody asks the engine: its endpoint does not listen.
+      // Nothing to do: the endpoint does not listen, so no command reaches the engine.
     },
     async start(memory) {
       if (memory === "lost") engine.flush();
@@ -52,12 +52,12 @@ export function embeddedStore(luaTimeLimit: number): Store {
   };
 }
 
-/** A `redis-server` of our own, started from `program`. */
+/** A new `redis-server` process, with its files in a new temporary directory. `program`: its path. */
 export async function spawnedStore(program: string): Promise<Store> {
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-"));
   const first = await startRedis(program, directory);
   const { port, url } = first;
-  let running: typeof first | undefined = first;
+  let running: RedisProcess | undefined = first;
   const backend = new RedisBackend(url);
   async function stop(): Promise<void> {
     const stopping = running;
@@ -74,12 +74,12 @@ export async function spawnedStore(program: string): Promise<Store> {
       return 0;
     },
     set clockOffset(_ms: number) {
-      throw noClock();
+      throw clockError();
     },
     stop,
     async start(memory) {
       if (running) return;
-      if (memory === "lost") await forget(directory);
+      if (memory === "lost") await deleteData(directory);
       running = await startRedis(program, directory, port);
     },
     async close() {
@@ -90,7 +90,7 @@ export async function spawnedStore(program: string): Promise<Store> {
   };
 }
 
-/** A server that somebody else runs: it is used, never stopped and never emptied. */
+/** A server that was not started here. It is used, but never stopped and never emptied. */
 export function externalStore(url: string): Store {
   const backend = new RedisBackend(url);
   return {
@@ -101,15 +101,15 @@ export function externalStore(url: string): Store {
       return 0;
     },
     set clockOffset(_ms: number) {
-      throw noClock();
+      throw clockError();
     },
     async stop() {
-      // Only its endpoint stops listening.
+      // Nothing to do: only the endpoint stops listening.
     },
     async start(memory) {
       if (memory === "lost") {
         throw new TypeError(
-          'memory: "lost" is not for a Redis given by URL: its data are not ours to delete',
+          'memory: "lost" is not possible for a Redis given by URL: its data are not ours to delete',
         );
       }
     },
@@ -117,8 +117,8 @@ export function externalStore(url: string): Store {
   };
 }
 
-function noClock(): TypeError {
+function clockError(): TypeError {
   return new TypeError(
-    "clockOffset can be set on the embedded engine only: redis-server takes the machine's clock",
+    "clockOffset can be set on the embedded engine only: redis-server uses the machine's clock",
   );
 }

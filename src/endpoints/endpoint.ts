@@ -8,41 +8,41 @@ export type Command = readonly (string | number)[];
  */
 export type Dialect = "upstash" | "redis";
 
-/** One independent Redis, reached by whatever means. */
+/** One independent Redis, however it is reached. */
 export interface Endpoint {
-  /** Names the endpoint in votes, errors and events; must contain no secret. */
+  /** The endpoint's name in votes, errors and events; must contain no secret. */
   readonly name: string;
   readonly dialect: Dialect;
   /**
-   * Whether a reply is exactly what the server said to this one attempt. Where a client in between may retry
-   * or invent replies, leave it out: the library then uses only scripts whose success is an unguessable echo.
+   * Whether every reply is the server's own reply to this one attempt. Leave it out where a client in between may retry
+   * or invent replies: the library then uses only scripts whose success is an unguessable echo. Default false.
    */
   readonly exactReplies?: boolean;
   /**
-   * Sends one command, once, and resolves with Redis's reply. Rejects when there is none or it is an error;
-   * must end soon after `signal` aborts.
+   * Sends one command, once, and resolves with Redis's reply. Rejects when there is no reply or it is an error;
+   * must settle soon after `signal` aborts.
    */
   send(command: Command, signal: AbortSignal): Promise<unknown>;
 }
 
-/** The dialect that the server behind `host` is known to speak. */
+/** The dialect of the server at `host`: `upstash` for Upstash's hosts, else `redis`. */
 export function dialectOf(host: string): Dialect {
   return /\.upstash\.io(:\d+)?$/.test(host) ? "upstash" : "redis";
 }
 
-/** Passes a valid dialect, or none, through. */
+/** @throws TypeError when the dialect is neither a valid one nor undefined */
 export function checkDialect(dialect: Dialect | undefined): Dialect | undefined {
   if (dialect === undefined || dialect === "upstash" || dialect === "redis") return dialect;
   throw new TypeError(`dialect must be "upstash" or "redis", got ${String(dialect)}`);
 }
 
 /**
- * A server's error text, fit for a message: cut where Redis or Upstash begin to quote the command, or anybody
- * begins to quote JSON, in which secrets look different; without any of `secrets`, and short.
+ * A server's error text without secrets: cut where Redis or Upstash begin to quote the command, or where JSON begins,
+ * in which secrets are escaped; without any of `secrets`; at most 200 characters.
  */
 export function withoutSecrets(text: string, secrets: Command): string {
   let clean = text;
-  // Before anything is cut: half a secret would not be recognised.
+  // First: half a secret would not be recognised.
   for (const secret of secrets) {
     if (typeof secret === "string" && secret.length >= 8) clean = clean.replaceAll(secret, "…");
   }

@@ -9,7 +9,7 @@ import {
   withoutSecrets,
 } from "./endpoint.ts";
 
-/** Where an endpoint is, and how to get in. */
+/** The address of an endpoint, and its token. */
 export interface HttpEndpointOptions {
   /** Base URL of the REST server, `https://…` or `http://…`, without credentials. */
   readonly url: string;
@@ -21,7 +21,7 @@ export interface HttpEndpointOptions {
   readonly dialect?: Dialect | undefined;
 }
 
-// Far beyond any record that the library stores, far below what would hurt a Worker with 128 MB.
+// Larger than any record that the library stores, and small enough for a Worker with 128 MB.
 const maxReplyBytes = 4 * 1024 * 1024;
 
 /**
@@ -70,12 +70,28 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
   return { name, dialect, exactReplies: true, send };
 }
 
+/** An {@link Endpoint} as it is, or one made of `{ url, token }`. */
+export function asEndpoint(given: HttpEndpointOptions | Endpoint): Endpoint {
+  const { send, name, dialect } = checkType("endpoint", given, "object") as Partial<Endpoint>;
+  if (typeof send === "function") {
+    checkType("name", name, "string");
+    if (!checkDialect(dialect)) throw new TypeError(`endpoint ${name} needs a dialect, "upstash" or "redis"`);
+    return given as Endpoint;
+  }
+  if ("evalsha" in given) {
+    throw new TypeError(
+      "an SDK's client is no endpoint; wrap an @upstash/redis client: upstashEndpoint(client)",
+    );
+  }
+  return httpEndpoint(given as HttpEndpointOptions);
+}
+
 function checkUrl(url: string): URL {
   let parsed: URL | undefined;
   try {
     parsed = new URL(url);
   } catch {
-    // Told below. The text itself is not repeated: what is not a URL may well be a token in the wrong place.
+    // Thrown below. The message does not repeat the text: it may be a token in the wrong place.
   }
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
     const where = parsed?.host ? ` ${parsed.host}` : "";
@@ -93,17 +109,17 @@ function parseReply(text: string): { error?: unknown; result?: unknown } | undef
   }
 }
 
-/** Reads the body, or gives it up once it is too large; Workers count an unread one as an open connection. */
+/** Reads the body, or cancels it once it is too large; Workers count an unread body as an open connection. */
 async function readText(response: Response): Promise<string> {
   const { body, headers } = response;
   const length = headers.get("content-length");
-  // The quick way, where the length is told and nothing is unpacked on the way; HTTP holds the server to it.
+  // The fast way, where the length is known and the body is not compressed; HTTP does not allow more bytes.
   if (length && Number(length) <= maxReplyBytes && !headers.has("content-encoding")) return response.text();
   const reader = body?.getReader();
   const decoder = new TextDecoder();
   let text = "";
   let size = 0;
-  // Counted while it comes: not every reply says how long it is, or the truth.
+  // Counted while it is read: a reply may have no length, or a wrong one.
   for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
     size += piece.value.length;
     if (size > maxReplyBytes) {
@@ -115,12 +131,12 @@ async function readText(response: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Whether an error shows what came: Node's HTTP parser keeps the bytes that it could not read, values included. */
+/** Whether an error contains the reply: Node's HTTP parser keeps the bytes that it could not parse, secrets included. */
 function quotesReply(error: unknown): boolean {
   return (error as { cause?: { data?: unknown } } | undefined)?.cause?.data !== undefined;
 }
 
-/** What went wrong below fetch: Node hides the code (ECONNREFUSED) in the cause. */
+/** The reason why fetch failed: Node puts the code (ECONNREFUSED) into the cause. */
 function networkReason(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string } };
   return `the request failed (${cause?.code ?? message})`;

@@ -1,8 +1,14 @@
 import { checkInteger, checkNumber, checkType } from "../check.ts";
-import type { Redlock } from "../redlock.ts";
 import { maxTimerDelay, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { checkAcquire, checkResources, type LockOptions, resolveSettings, type Settings } from "./options.ts";
+import {
+  checkAcquire,
+  checkResources,
+  type LockClient,
+  type LockOptions,
+  resolveSettings,
+  type Settings,
+} from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
@@ -67,9 +73,9 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
  * @example
  * await using lock = resume(redlock, message.lock, { autoExtend: true });
  */
-export function resume(redlock: Redlock, json: FencedLockJSON, options?: LockOptions): FencedLock;
-export function resume(redlock: Redlock, json: LockJSON, options?: LockOptions): Lock;
-export function resume(redlock: Redlock, json: LockJSON, options: LockOptions = {}): Lock {
+export function resume(redlock: LockClient, json: FencedLockJSON, options?: LockOptions): FencedLock;
+export function resume(redlock: LockClient, json: LockJSON, options?: LockOptions): Lock;
+export function resume(redlock: LockClient, json: LockJSON, options: LockOptions = {}): Lock {
   const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
   const settings = resolveSettings(redlock.settings, redlock.options, options, { prefix });
   const names = checkResources(resources);

@@ -5,10 +5,9 @@ import { keyOf } from "../redis/keys.ts";
 import { isSnapshot, readCounter } from "../redis/register.ts";
 import { registerScript } from "../redis/register-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
-import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import { holderOf } from "./lock-request.ts";
-import { checkResources, type LockOptions, resolveSettings } from "./options.ts";
+import { checkResources, type LockClient, type LockOptions, resolveSettings } from "./options.ts";
 
 // For operators: look at a resource, and free it.
 
@@ -49,7 +48,7 @@ type LockSnapshot = Answer & {
  * const { held, remaining } = await inspect(redlock, "invoice:42");
  */
 export async function inspect(
-  redlock: Redlock,
+  redlock: LockClient,
   resource: string,
   options: LockOptions = {},
 ): Promise<Inspection> {
@@ -100,7 +99,7 @@ function expiriesOfHolder(snapshots: readonly LockSnapshot[]): number[] {
 }
 
 /**
- * Frees a resource, whoever holds it. For operators: the holder learns of it at its next extension or verification only,
+ * Frees a resource, no matter who holds it. For operators: the holder learns of it at its next extension or verification only,
  * and relies on its validity until then; only fencing protects what it writes.
  *
  * @returns whether there was anything to free
@@ -110,7 +109,7 @@ function expiriesOfHolder(snapshots: readonly LockSnapshot[]): number[] {
  * await forceRelease(redlock, "invoice:42");
  */
 export async function forceRelease(
-  redlock: Redlock,
+  redlock: LockClient,
   resource: string,
   options: LockOptions = {},
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
-import { type Backoff, checkBackoff } from "../quorum/backoff.ts";
+import type { Backoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
 import { maxTimerDelay, type Runtime } from "../runtime.ts";
 import { checkWaitUntil, type WaitUntil } from "../wait-until.ts";
@@ -68,6 +68,13 @@ export interface Settings extends RoundContext {
   readonly onEvent: EventHook<RedlockEvent> | undefined;
 }
 
+/** A client, as the functions beside {@link Redlock} need it. */
+export interface LockClient {
+  readonly settings: Settings;
+  /** The defaults as they were given. */
+  readonly options: LockOptions;
+}
+
 /** Merges layers of options: later layers win, except where they have `undefined`. */
 export function mergeOptions<Options extends object>(...layers: (Options | undefined)[]): Options {
   const given: Record<string, unknown> = {};
@@ -122,6 +129,17 @@ export function resolveSettings(
   }
   checkWellFormed("prefix", settings.prefix);
   return settings;
+}
+
+/** @throws TypeError | RangeError when the backoff cannot be used */
+export function checkBackoff(backoff: Backoff): Backoff {
+  if (typeof backoff !== "function") {
+    // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
+    const { min = 25, max = Infinity } = checkType("backoff", backoff, "object");
+    checkNumber("backoff.min", min, 1, Infinity);
+    checkNumber("backoff.max", max, backoff.min ?? 1, Infinity);
+  }
+  return backoff;
 }
 
 /** Checks the options that {@link resolveSettings} leaves out: those of one acquire. */

@@ -1,4 +1,3 @@
-import { checkNumber, checkType } from "../check.ts";
 import { maxTimerDelay, type Runtime } from "../runtime.ts";
 
 /**
@@ -47,15 +46,4 @@ export function pauses(backoff: Backoff, runtime: Pick<Runtime, "random">): (too
     pause = nextPause(Math.max(pause, Math.min(took, most)), far, most, runtime.random());
     return pause;
   };
-}
-
-/** @throws TypeError | RangeError when the backoff cannot be used */
-export function checkBackoff(backoff: Backoff): Backoff {
-  if (typeof backoff !== "function") {
-    // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
-    const { min = 25, max = Infinity } = checkType("backoff", backoff, "object");
-    checkNumber("backoff.min", min, 1, Infinity);
-    checkNumber("backoff.max", max, backoff.min ?? 1, Infinity);
-  }
-  return backoff;
 }

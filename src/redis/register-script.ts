@@ -1,40 +1,40 @@
 import type { Script } from "./script.ts";
 
 /**
- * What one endpoint does with a register: one value at n keys, all or none.
+ * All operations on a register at one endpoint: one value at n keys, all or none.
  *
- * KEYS: the n keys; where there is one, the tombstone; behind it the fence counters, if any.
+ * KEYS: the n keys; then the tombstone, if there is one; then the fence counters, if there are any.
  *
  * ARGV:
- * 1. what to do:
- *    `acquire` the keys unless another value stands at one of them or the tombstone is there;
- *    `restore` them: the same, without drawing a fence;
- *    `extend` them if all are the value's, and never create one (with ttl 0 it only looks);
- *    `release` those that are the value's, and leave a tombstone for `ttl` if one is named;
- *    `free` the first key, whoever holds it;
- *    `look` at the first key and the third, a counter;
- * 2. the value; 3. the character at which the comparison of values begins: 1 compares them whole, else it compares
- *    owners, and what stands before that character is a mark;
- * 4. n; 5. ttl in ms; 6. the value to leave there, or, of a `release`, the marks that it is to end, one behind the other;
- * 7. the least fence; 8. for how many ms a counter outlives the moment that it names. `acquire` draws one more than the
- *    largest counter, or the least fence if that is larger; `restore` and `extend` raise the counters to it.
+ * 1. the operation:
+ *    `acquire` the keys, unless one of them has another value or the tombstone exists;
+ *    `restore` them: like `acquire`, but it draws no fence;
+ *    `extend` them if all have the value, and never create one (ttl 0 only checks);
+ *    `release` those that have the value, and leave a tombstone for `ttl` if one is named;
+ *    `free` the first key, no matter who holds it;
+ *    `look` at the first key, and at the third, a counter;
+ * 2. the value; 3. the character at which the comparison of values begins: 1 compares whole values, a higher number
+ *    compares owners, and the part before that character is a mark;
+ * 4. n; 5. ttl in ms; 6. the value to write, or for `release` the marks to release, concatenated;
+ * 7. the lowest fence; 8. for how many ms a counter outlives the moment that its number names. `acquire` draws one more
+ *    than the largest counter, or the lowest fence if that is larger; `restore` and `extend` raise the counters to it.
  *
- * Replies: {value, fence} when it did so, and behind them, where owners are compared, the marks that stand there now.
- * The value is unguessable, so no client in between can invent this reply. {0, ms until the obstacle expires, the value
- * that stands there} when it did not. Of a `release`: {0} when the value was not there, {0, marks} when it is the owner's
- * under other marks (`-` where it is not): nothing was dropped then. `look`: {value or "", ms, counter or ""}.
+ * Replies. Success: {value, fence}, followed by the marks that are stored now where owners are compared. The value is
+ * unguessable, so no client in between can invent this reply. Refusal: {0, ms until the key in the way expires, its
+ * value}. `release`: {0} when the value was not there; {0, marks} when the owner has it under other marks (`-` for a key
+ * without it), and nothing was deleted. `look`: {value or "", ms, counter or ""}.
  *
- * Where another handle of the owner takes what it holds, the mark becomes one that nobody has as a nonce, and a new one
- * each time: both handles count on the value now, so that neither may withdraw it as exactly its own; and a `release` that
- * is executed late names marks of before.
+ * Marks. When another handle of the owner acquires what the owner holds, the mark becomes one that is nobody's nonce, and
+ * a new one each time. Both handles rely on the value now, so neither may roll it back as exactly its own, and a late
+ * `release` names earlier marks.
  *
- * A tombstone `f` says that the drop found everything: one that is executed again says so, too.
+ * A tombstone `f` means that the release found everything: when it is executed again, it replies so again.
  *
- * Only a `extend` of a whole value shortens a ttl. Another handle of the owner may count on the longer one, and a
+ * Only an `extend` of a whole value shortens a ttl. Another handle of the owner may rely on the longer one, and an
  * `acquire` that is executed a second time, late, must not undo an extension.
  *
- * A counter expires by this endpoint's clock, and not before that has passed what it says: a client whose clock is ahead
- * draws a fence of the future, which must be remembered until it is the past.
+ * A counter expires by this endpoint's clock, and not before that clock has passed the counter's number: a client whose
+ * clock is ahead draws a fence of the future, which must be remembered until it is the past.
  *
  * Executing it twice does no more than executing it once. Numbers are printed with %.0f: Lua would write 1.79e+12.
  */

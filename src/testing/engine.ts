@@ -17,19 +17,19 @@ import { Scripting } from "./lua/scripting.ts";
 
 export { type Reply, ReplyError } from "./commands/reply.ts";
 
-/** How an {@link Engine} tells the time, and whose commands it knows. */
+/** Options of an {@link Engine}. */
 export interface EngineOptions {
-  /** The clock that keys expire by: ms since 1970. Default: the system's. */
+  /** The clock by which keys expire, in ms since 1970. Default: the system's. */
   readonly now?: () => number;
   /**
-   * `upstash` adds what Redis 7 lacks: DELEX, `SET … IFEQ | IFNE`, and scripts that begin with
-   * `#!lua flags=allow-key-locking`. `redis` refuses them with Redis 7's own errors. Default `upstash`.
+   * The commands that it has. `upstash` adds to Redis 7: DELEX, `SET … IFEQ | IFNE`, and scripts that begin with
+   * `#!lua flags=allow-key-locking`. `redis` refuses these with Redis 7's own errors. Default `upstash`.
    */
   readonly dialect?: Dialect;
   /**
-   * How long a script may run, in ms of the system's clock: like Redis's `lua-time-limit`, after which SCRIPT KILL is
-   * possible; here it is killed then. What it has written stays. From 1 to 2 147 483 647, default 5000. A single call
-   * of a library function (`string.rep`, a pattern that backtracks) is not interrupted.
+   * How long a script may run, in ms of the system's clock. After Redis's `lua-time-limit` SCRIPT KILL becomes possible;
+   * here the script is killed. What it has written stays. From 1 to 2 147 483 647, default 5000 (5 seconds). A single
+   * call of a library function (`string.rep`, a pattern that backtracks) is not interrupted.
    */
   readonly luaTimeLimit?: number;
 }
@@ -47,9 +47,8 @@ const redisCommands: Commands = {
 const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
 
 /**
- * A small Redis in this process: strings, hashes, sets, sorted sets, lists, expiry and Lua scripts, with the
- * replies and errors of Redis 7. Commands are synchronous and atomic. The data is in memory, for tests and
- * local development.
+ * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, expiry and
+ * Lua scripts, with the replies and errors of Redis 7. Commands are synchronous and atomic. The data is in memory only.
  *
  * @example
  * const engine = new Engine({ now: () => clock });
@@ -62,6 +61,7 @@ export class Engine {
   readonly #scripting: Scripting;
   #billed = 0;
 
+  /** @throws TypeError | RangeError for a `luaTimeLimit` that is not a number or out of range */
   constructor(options: EngineOptions = {}) {
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = options.dialect ?? "upstash";
@@ -71,20 +71,22 @@ export class Engine {
       dialect,
       (name) => this.#find(name),
       (command, words) => this.#run(command, words),
-      // Not the clock of keys, which may stand still: this is about the time that the process loses.
+      // Not the clock of keys, which a test may stop: the limit is about real time.
       () => new Lua(timeLimit, () => systemRuntime.monotonic()),
     );
   }
 
-  /** Commands billed so far, as Upstash counts: one for each, and one more for each that a script calls. */
+  /** Commands billed so far, as Upstash counts them: one for each command, and one for each call in a script. */
   get billed(): number {
     return this.#billed;
   }
 
   /**
-   * Executes one command: its name, in any case, and its arguments. Text goes in and comes out as UTF-8.
+   * Executes one command: its name in any case, and its arguments. Strings are stored as UTF-8.
    *
    * @throws ReplyError when Redis would answer with an error
+   * @example
+   * engine.execute(["INCR", "counter"]); // 1
    */
   execute(command: readonly (string | number)[]): Reply {
     try {
@@ -96,8 +98,8 @@ export class Engine {
   }
 
   /**
-   * Executes one command of byte strings (bytes.ts). Its reply tells a status from a string, its error is a byte
-   * string, too.
+   * Executes one command of byte strings (see bytes.ts). Unlike {@link execute}, its reply distinguishes a status from a
+   * string, and the message of its error is a byte string.
    *
    * @throws ReplyError when Redis would answer with an error
    */
@@ -105,7 +107,7 @@ export class Engine {
     const error = this.refusal(command);
     if (error) throw error;
     const [name, ...words] = command as [string, ...string[]];
-    // The clock is read once: within a command, and a script is one, no key expires.
+    // The clock is read once, so that no key expires during a command or a script.
     this.#space.now = Math.floor(this.#now());
     const upper = name.toUpperCase();
     if (!this.#scripting.knows(upper)) return this.#run(this.#find(upper)!, words);
@@ -114,8 +116,8 @@ export class Engine {
   }
 
   /**
-   * The error of a command that cannot be executed whatever the data is: its name is unknown, or it has too few or
-   * too many words. A transaction with such a command is discarded. Undefined when it can.
+   * The error of a command that fails for any data: its name is unknown, or it has too few or too many arguments. Such a
+   * command discards a transaction. Undefined for every other command.
    */
   refusal([name, ...words]: readonly string[]): ReplyError | undefined {
     if (name === undefined) return new ReplyError("ERR empty command");
@@ -129,7 +131,7 @@ export class Engine {
     return accepted ? undefined : wrongNumberOfArguments(name.toLowerCase());
   }
 
-  /** Loses all data and all cached scripts, as a restart without persistence does. */
+  /** Deletes all data and all cached scripts, as a restart without persistence does. */
   flush(): void {
     this.#space.clear();
     this.#scripting.flush();
@@ -141,7 +143,7 @@ export class Engine {
   }
 
   #find(name: string): Command | undefined {
-    // In capitals, as nothing is that an object inherits.
+    // Safe without hasOwn: a name is in upper case, and no inherited property is.
     return this.#commands[name];
   }
 }
@@ -149,7 +151,7 @@ export class Engine {
 function toReply(reply: ByteReply): Reply {
   if (typeof reply === "string") return toText(reply);
   if (reply instanceof Status) return toText(reply.text);
-  // An error inside a list, which only a script can make: JSON has no other form for it.
+  // An error inside a list, which only a script can return: JSON has no other form for it.
   if (reply instanceof ReplyError) return toText(reply.message);
   return Array.isArray(reply) ? reply.map(toReply) : (reply as number | null);
 }

@@ -1,53 +1,56 @@
 import { systemRuntime } from "../runtime.ts";
 
-/** What can go wrong between a client and one endpoint. */
+/** A failure between a client and one endpoint. */
 export type FaultKind =
-  /** Nobody listens: the connection is refused, nothing is executed. */
+  /** The connection is refused; the request is not executed. */
   | "down"
-  /** The request is lost on its way: never executed, never answered. */
+  /** The request is lost: never executed, never answered. */
   | "drop-request"
-  /** The request is executed and the reply is lost: the case that makes naive clients hold phantom locks. */
+  /** The request is executed and its reply is lost. A naive client leaves a lock behind that it does not know of. */
   | "drop-reply"
   /** The request waits before it is executed. */
   | "delay"
-  /** The request is executed at once, its reply waits. */
+  /** The request is executed at once; its reply waits. */
   | "delay-reply"
-  /** The request is executed only after the next one of this endpoint has been (or after 1 s). */
+  /** The request is executed after the next one of this endpoint, or after 1 s. */
   | "reorder"
-  /** The request is executed twice; the second reply is the one that arrives. */
+  /** The request is executed twice; the second reply is sent. */
   | "duplicate"
-  /** Not executed; answered with an HTTP error, as a gateway in trouble does. */
+  /** The request is not executed, but answered with an HTTP error, as by an overloaded gateway. */
   | "status";
 
-/** One thing that goes wrong, for some or all of the requests to one endpoint. Plain JSON. */
+/** A fault for some or all requests to one endpoint. Plain JSON. */
 export interface FaultRule {
   readonly fault: FaultKind;
-  /** Only commands of this name, e.g. `"SET"`; case does not matter. Default: every command. */
+  /** Only commands of this name, for example `"SET"`, in any case. Default: every command. */
   readonly command?: string;
-  /** Share of the matching requests that is hit, 0 … 1. Default 1. */
+  /** Share of the matching requests that the rule applies to, from 0 to 1. Default 1. */
   readonly probability?: number;
-  /** How many requests are hit before the rule ends by itself. Default: no end. */
+  /** Number of requests that the rule applies to before it is removed; an integer from 1. Default: no limit. */
   readonly times?: number;
-  /** For `delay` and `delay-reply`: ms, or `[least, most]` for a uniform distribution. Default 1 000. */
+  /** For `delay` and `delay-reply`: ms, or `[least, most]` for a uniform distribution. Default 1 000 (1 second). */
   readonly ms?: number | readonly [number, number];
-  /** For `status`: the HTTP status. Default 500. */
+  /** For `status`: the HTTP status, from 300 to 599. Default 500. */
   readonly status?: number;
-  /** For `status`: answer with an HTML page instead of JSON, as proxies do. Default false. */
+  /** For `status`: whether the body is an HTML page instead of JSON, as of proxies. Default false. */
   readonly html?: boolean;
-  /** For `drop-request` and `drop-reply`: break the connection instead of staying silent. Default false. */
+  /** For `drop-request` and `drop-reply`: whether to break the connection instead of staying silent. Default false. */
   readonly reset?: boolean;
 }
 
-/** What happens to one request, all matching rules taken together. */
+/** The faults of one request: all matching rules together. */
 export interface FaultPlan {
   readonly down: boolean;
   readonly dropRequest: boolean;
   readonly dropReply: boolean;
   readonly reset: boolean;
+  /** ms before the request is executed. */
   readonly delay: number;
+  /** ms between execution and reply. */
   readonly delayReply: number;
   readonly reorder: boolean;
   readonly duplicate: boolean;
+  /** The HTTP status of an error; undefined: none. */
   readonly status: number | undefined;
   readonly html: boolean;
 }
@@ -69,7 +72,7 @@ interface ActiveRule {
 }
 
 /**
- * The faults of one endpoint. Only decides what happens to a request; the endpoint makes it happen.
+ * The fault rules of one endpoint. It plans the faults of each request; the endpoint carries them out.
  *
  * @example
  * const faults = new Faults([{ fault: "drop-reply", command: "SET", times: 1 }]);
@@ -81,8 +84,8 @@ export class Faults {
   #active: ActiveRule[] = [];
 
   /**
-   * @param random a number in [0, 1), for `probability` and for ranges of `ms`. Default: the platform's.
-   * @throws TypeError | RangeError for a rule that cannot be, with the offending value
+   * @param random returns a number in [0, 1), for `probability` and for ranges of `ms`. Default: the platform's
+   * @throws TypeError | RangeError for an invalid rule, with the offending value
    */
   constructor(rules: readonly FaultRule[] = [], random: () => number = systemRuntime.random) {
     this.#random = random;
@@ -90,9 +93,9 @@ export class Faults {
   }
 
   /**
-   * Adds a rule; the returned function removes it.
+   * Adds a rule and returns a function that removes it.
    *
-   * @throws TypeError | RangeError for a rule that cannot be, with the offending value
+   * @throws TypeError | RangeError for an invalid rule, with the offending value
    */
   add(rule: FaultRule): () => void {
     checkRule(rule);
@@ -108,7 +111,7 @@ export class Faults {
     this.#active = [];
   }
 
-  /** The rules that are still active, as plain JSON; `times` is what is left of it. */
+  /** The active rules, as plain JSON. Their `times` is the number of remaining requests. */
   list(): readonly FaultRule[] {
     return this.#active.map(({ rule, remaining }) =>
       rule.times === undefined ? rule : { ...rule, times: remaining },
@@ -116,8 +119,8 @@ export class Faults {
   }
 
   /**
-   * Decides what happens to one request. Every rule that hits it uses up one of its `times`. Delays add up;
-   * of several statuses the first counts.
+   * Plans the faults of one request. Each rule that applies uses up one of its `times`. Delays add up; of several
+   * statuses, the first rule's is used.
    *
    * @param command the command's name, in any case
    */
@@ -149,7 +152,7 @@ export class Faults {
 
   #hits({ command, probability = 1 }: FaultRule, name: string): boolean {
     if (command !== undefined && command.toUpperCase() !== name.toUpperCase()) return false;
-    // Certain rules draw no number: they must not shift what a seeded run draws later.
+    // A certain rule draws no number: that would shift the later draws of a seeded run.
     return probability >= 1 || this.#random() < probability;
   }
 

@@ -5,17 +5,17 @@ import { type Reply, ReplyError } from "./commands/reply.ts";
 import { Engine } from "./engine.ts";
 import { type FaultPlan, type FaultRule, Faults } from "./faults.ts";
 
-/** How a {@link memoryEndpoint} begins. */
+/** Options of {@link memoryEndpoint}. */
 export interface MemoryEndpointOptions {
-  /** Names it in votes, errors and events. Default `"memory"`. */
+  /** Its name in votes, errors and events. Default `"memory"`. */
   readonly name?: string;
-  /** Whose commands it knows. Default `"upstash"`; `"redis"` is Redis 7. */
+  /** The commands that it has: `"redis"` those of Redis 7, `"upstash"` (default) also Upstash's additions. */
   readonly dialect?: Dialect;
-  /** Where its clock, its timers and its randomness come from. Default: the platform. */
+  /** Its clock, timers and random numbers. Default: the platform's. */
   readonly runtime?: Runtime;
-  /** How many ms its clock is ahead of the runtime's; a function for a clock that drifts. Default 0. */
+  /** ms by which its clock is ahead of the runtime's; a function for a clock that drifts. Default 0. */
   readonly clockOffset?: number | (() => number);
-  /** What goes wrong from the beginning. Default: nothing. */
+  /** Fault rules to start with. Default: none. */
   readonly faults?: readonly FaultRule[];
 }
 
@@ -24,48 +24,47 @@ export interface LogEntry {
   readonly command: Command;
   /** Commands that Upstash would bill for it; 0 until it is executed. */
   readonly billed: number;
-  /** When it arrived, by the runtime's wall clock. */
+  /** When it was sent, in ms since 1970 by the runtime's clock. */
   readonly at: number;
   /**
-   * `pending`: on its way. `replied`: executed, and Redis's reply was sent. `refused`: executed, and Redis's
-   * error was sent. `reply lost`: executed, and nobody heard of it. `not executed`: it never will be.
+   * `pending`: not executed yet. `replied`: executed with a reply. `refused`: executed with an error of Redis. `reply
+   * lost`: executed, but no answer was sent. `not executed`: it was lost or refused before execution.
    */
   readonly outcome: "pending" | "replied" | "refused" | "reply lost" | "not executed";
 }
 
-/** A Redis in this process that behaves like one at the other end of a bad network. */
+/** A Redis in this process that behaves like one behind an unreliable network. */
 export interface MemoryEndpoint extends Endpoint {
   readonly exactReplies: true;
-  /** Its data: execute commands past the network and past all faults. */
+  /** The engine with its data. Its commands bypass all faults. */
   readonly engine: Engine;
-  /** What goes wrong; rules can be added and removed at any time. */
+  /** The fault rules. Add and remove them at any time. */
   readonly faults: Faults;
-  /** Every request so far. Empty it as you like. */
+  /** Every request so far. May be emptied at any time. */
   readonly log: LogEntry[];
-  /** ms that its clock is ahead of the runtime's; may be changed at any time. */
+  /** ms by which its clock is ahead of the runtime's. May be changed at any time. */
   clockOffset: number | (() => number);
-  /** Crashes it: what arrives from now on is refused. Requests under way go on until they arrive. */
+  /** Stops it as a crash does: requests that arrive from now on, delayed ones included, are refused. */
   stop(): void;
-  /** Starts it again. `memory: "lost"` starts it empty: no persistence. Default `"kept"`. */
+  /** Starts it again. `memory: "kept"` (default) with its data; `"lost"` with neither data nor cached scripts. */
   start(options?: { readonly memory?: "kept" | "lost" }): void;
 }
 
-// How long a reordered request waits for another one to overtake it.
+// How long a reordered request waits at most for the next one to overtake it, in ms.
 const reorderLimit = 1000;
 
 /**
- * An endpoint with an {@link Engine} instead of a server, for tests: no network, no account, and every fault
- * that a network can have.
+ * An endpoint for tests, with an {@link Engine} instead of a server: it needs no network and no account, and can have
+ * every fault of a network.
  *
- * A request whose `signal` aborts rejects at once, and is executed nevertheless if it was on its way: that is
- * what a timeout means over HTTP.
+ * A request rejects as soon as its `signal` aborts, but may still be executed, as after a timeout over HTTP.
  *
  * @example
  * const endpoint = memoryEndpoint();
  * const redlock = new Redlock({ endpoints: [endpoint] });
  * endpoint.faults.add({ fault: "drop-reply", times: 1 });
- * await redlock.acquire("invoice:42"); // in spite of the lost reply
- * @throws TypeError | RangeError for a fault that cannot be
+ * await redlock.acquire("invoice:42"); // succeeds despite the lost reply
+ * @throws TypeError | RangeError for an invalid fault rule
  */
 export function memoryEndpoint(options: MemoryEndpointOptions = {}): MemoryEndpoint {
   return new InProcessEndpoint(options);
@@ -81,7 +80,7 @@ class InProcessEndpoint implements MemoryEndpoint {
   clockOffset: number | (() => number);
   readonly #runtime: Runtime;
   #running = true;
-  /** Requests that wait for another one to be executed before them. */
+  /** Execute the requests that wait for the next one to overtake them. */
   #overtakable: (() => void)[] = [];
 
   constructor(options: MemoryEndpointOptions) {
@@ -113,9 +112,9 @@ class InProcessEndpoint implements MemoryEndpoint {
         return;
       }
       signal.addEventListener("abort", abandon);
-      const answer = (settle: () => void) => {
+      const answer = (settlePromise: () => void) => {
         signal.removeEventListener("abort", abandon);
-        settle();
+        settlePromise();
       };
       this.#transmit(command, {
         reply: (reply) => answer(() => resolve(reply)),
@@ -124,7 +123,7 @@ class InProcessEndpoint implements MemoryEndpoint {
     });
   }
 
-  /** Takes a request to the engine and its answer back, with everything that the faults do on the way. */
+  /** Sends a request to the engine and its reply back, with the faults of the plan. */
   #transmit(command: Command, client: Client): void {
     const entry: Writable<LogEntry> = {
       command: [...command],
@@ -142,12 +141,12 @@ class InProcessEndpoint implements MemoryEndpoint {
     }
     this.#wait(plan.delay, () => {
       const arrive = () => this.#arrive(entry, plan, client);
-      if (plan.reorder) this.#afterTheNext(arrive);
+      if (plan.reorder) this.#afterNext(arrive);
       else arrive();
     });
   }
 
-  /** A request has reached the server, if there is one. */
+  /** Handles a request that reached the server, or the gateway in front of it. */
   #arrive(entry: Writable<LogEntry>, plan: FaultPlan, client: Client): void {
     const { status } = plan;
     if (this.#running && status === undefined) {
@@ -161,8 +160,8 @@ class InProcessEndpoint implements MemoryEndpoint {
 
   #execute(entry: Writable<LogEntry>, plan: FaultPlan, client: Client): void {
     const before = this.engine.billed;
-    let deliver = this.#ask(entry, client);
-    if (plan.duplicate) deliver = this.#ask(entry, client);
+    let deliver = this.#run(entry, client);
+    if (plan.duplicate) deliver = this.#run(entry, client);
     entry.billed = this.engine.billed - before;
     const overtaken = this.#overtakable;
     this.#overtakable = [];
@@ -176,22 +175,22 @@ class InProcessEndpoint implements MemoryEndpoint {
     }
   }
 
-  /** Has the engine execute the command; the returned function hands its answer to the client. */
-  #ask(entry: Writable<LogEntry>, client: Client): () => void {
+  /** Executes the command and returns a function that delivers its reply to the client. */
+  #run(entry: Writable<LogEntry>, client: Client): () => void {
     try {
       const reply = this.engine.execute(entry.command);
       entry.outcome = "replied";
       return () => client.reply(reply);
     } catch (error) {
       entry.outcome = "refused";
-      // Anything but an error reply is a defect of the engine, which must not look like one of Redis.
+      // Any other error is a defect of the engine and must not look like an error of Redis.
       if (!(error instanceof ReplyError)) return () => client.fail(error);
       const message = withoutSecrets(error.message, entry.command);
       return () => client.fail(this.#error("redis", `Redis refused: ${message}`));
     }
   }
 
-  #afterTheNext(execute: () => void): void {
+  #afterNext(execute: () => void): void {
     let waiting = true;
     const once = () => {
       if (!waiting) return;
@@ -222,7 +221,7 @@ class InProcessEndpoint implements MemoryEndpoint {
   }
 }
 
-/** Who waits for the answer; not any more once its signal has aborted. */
+/** Settles the promise of a request. Has no effect once its signal has aborted. */
 interface Client {
   reply(reply: Reply): void;
   fail(error: unknown): void;

@@ -1,28 +1,28 @@
-import { isId } from "./provider.ts";
+import { sha256Hex } from "../bytes.ts";
+import { isId } from "./header.ts";
 
 /**
- * SHA-256 of a body as 64 digits of hex: an id where the sender gives none that is signed. What is sent twice
- * byte for byte has the same one, also when it is sent again on purpose.
+ * SHA-256 of a body as 64 digits of lower-case hex: the id of a delivery whose sender signs none. Bodies that are
+ * equal byte for byte have the same id, also when the sender repeats them on purpose.
  *
  * @example
  * return { id: await bodyHash(body), idSigned: true };
  */
-export async function bodyHash(body: Uint8Array): Promise<string> {
-  // Narrowed to what newer type libraries ask for: it must not be shared memory.
-  const digest = await crypto.subtle.digest("SHA-256", body as Uint8Array<ArrayBuffer>);
-  return Array.from(new Uint8Array(digest), (byte) => (byte + 256).toString(16).slice(1)).join("");
+export function bodyHash(body: Uint8Array): Promise<string> {
+  return sha256Hex(body);
 }
 
 /**
- * The id in a field of a JSON body, else the body's hash: what a sender signs beside its events (a challenge,
- * a form) is as genuine, and the same bytes mean the same. Only for bodies whose signature holds.
+ * The id in a field of a JSON body, or the body's hash where that field holds no id. Senders also sign bodies
+ * without an id (challenges, forms): these are as genuine, and equal bytes mean the same. Call it only after the
+ * signature was verified.
  */
 export async function bodyId(body: Uint8Array, field: string): Promise<string> {
   const id = jsonFields(body)[field];
   return isId(id) ? id : bodyHash(body);
 }
 
-/** The fields of a JSON object; none where the body is something else. */
+/** The fields of a JSON object; none if the body is anything else. */
 export function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(new TextDecoder().decode(body)));

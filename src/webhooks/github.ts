@@ -1,71 +1,50 @@
 import { checkNames } from "../check.ts";
-import { bodyHash } from "./body.ts";
-import {
-  deliveryIdIn,
-  idFromBody,
-  requireBytes,
-  requireForm,
-  requireForms,
-  requireId,
-  type WebhookProvider,
-} from "./provider.ts";
-import { secretTags } from "./secret-tag.ts";
-import { badSignature, decodeHex, requireSignature, signatureCheck } from "./signature.ts";
+import { idFromBody, requireForms } from "./option.ts";
+import type { WebhookProvider } from "./provider.ts";
+import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /** Options of {@link github}. */
 export interface GitHubOptions {
   /** The webhook's secret, or several while it is being rotated: each of them is accepted. */
   readonly secret: string | readonly string[];
   /**
-   * `"body"`: the id is the hash of the body, which is signed: no header can make a captured delivery a new one.
-   * Two events whose bodies are equal to the byte are one then; `docs/webhooks.md` names those that may be.
+   * `"body"`: the id is the SHA-256 of the body, which is signed: no header can turn a captured delivery into a new
+   * one. Two events with equal bodies count as one; `docs/webhooks.md` lists events whose bodies may be equal.
    * `"header"`: the id is `X-GitHub-Delivery`, which is not signed. Default `"body"`.
    */
   readonly id?: "header" | "body" | undefined;
   /**
-   * Stands for this sender in the scope of keys. Default `"github"` and a tag of the secrets, so that senders with
-   * secrets of their own are apart; a name of your own leaves the secrets out: then give each sender one.
+   * The provider's name in the scope of keys. Default `"github"` and a tag of the secrets, which keeps senders with
+   * different secrets apart. With a name of your own the secrets are left out: give each sender its own name.
    */
   readonly name?: string | undefined;
 }
 
-const names: Readonly<Record<keyof GitHubOptions, 1>> = { secret: 1, id: 1, name: 1 };
+const optionNames: Readonly<Record<keyof GitHubOptions, 1>> = { secret: 1, id: 1, name: 1 };
 
 /**
- * GitHub's webhooks: `X-Hub-Signature-256`, the hex HMAC-SHA256 of the body. The id is the body's hash;
+ * GitHub's webhooks: `X-Hub-Signature-256` is the hex HMAC-SHA256 of the body. The id is the body's hash;
  * `deliveryId` is `X-GitHub-Delivery`, which the signature does not cover. GitHub signs no time, so there is no
- * tolerance; the older `X-Hub-Signature` (SHA-1) is not looked at.
+ * tolerance. The older `X-Hub-Signature` (SHA-1) is ignored.
  *
- * GitHub waits 10 s for an answer and does not retry by itself; a redelivery by hand or over its API keeps
- * body and delivery id. Several webhooks may send one event in equal bodies: give each a name of its own.
+ * GitHub waits 10 s for an answer and does not retry by itself; a redelivery by hand or through its API keeps the
+ * body and the delivery id. Several webhooks may send an event in equal bodies: give each of them its own name.
  *
- * @throws {TypeError} at once, when a secret is empty or not a string.
+ * @throws {TypeError} at once: a secret is empty or not a string, or an option is unknown
  *
  * @example
  * const provider = github({ secret: env.GITHUB_WEBHOOK_SECRET });
  * const { id } = await provider.verify(request, body);
  */
 export function github(options: GitHubOptions): WebhookProvider {
-  checkNames("github", options, names);
-  const name = requireForm("name", options.name ?? "github");
-  const fromBody = idFromBody(options.id);
-  const secrets = requireForms("secret", options.secret);
-  const signed = signatureCheck("HMAC-SHA256", secrets);
-  const tags = secretTags(options.name, secrets);
-
-  return {
-    name,
-    async verify(request, body) {
-      requireBytes(body);
-      const signature = requireSignature(name, request, "x-hub-signature-256", "sha256=", decodeHex, 32);
-      const id = fromBody ? undefined : requireId(name, request, "x-github-delivery");
-      if (!(await signed(signature, body))) throw badSignature(name);
-      return {
-        id: id ?? (await bodyHash(body)),
-        idSigned: fromBody,
-        ...deliveryIdIn(request, "x-github-delivery"),
-        ...(await tags()),
-      };
-    },
-  };
+  checkNames("github", options, optionNames);
+  return uncheckedHmacProvider({
+    name: options.name ?? "github",
+    tagSecrets: options.name === undefined,
+    secret: requireForms("secret", options.secret),
+    header: "x-hub-signature-256",
+    prefix: "sha256=",
+    id: idFromBody(options.id) ? undefined : { header: "x-github-delivery" },
+    deliveryId: "x-github-delivery",
+  });
 }

@@ -1,36 +1,36 @@
+import { toHex, unshared } from "../bytes.ts";
+
 /**
- * A one-way tag of a secret or public key, 32 digits of hex: it stands for the secret in the scope of keys. With it
- * an operator finds the key of a delivery whose provider has no name of its own.
+ * A one-way tag of a secret or public key, 32 digits of hex, which stands for the secret in the scope of keys. Use it
+ * to inspect or free the key of a delivery whose provider has no name of its own.
  *
  * @example
  * await idempotency.inspect(id, { kind: "http", scope: ["stripe", await secretTag(env.STRIPE_WEBHOOK_SECRET)] });
  */
 export async function secretTag(secret: string | Uint8Array): Promise<string> {
-  const bytes = typeof secret === "string" ? new TextEncoder().encode(secret) : secret;
+  const bytes = unshared(typeof secret === "string" ? new TextEncoder().encode(secret) : secret);
   const algorithm = { name: "HMAC", hash: "SHA-256" };
-  // Narrowed to what newer type libraries ask for: it must not be shared memory.
-  const key = await crypto.subtle.importKey("raw", bytes as Uint8Array<ArrayBuffer>, algorithm, false, [
-    "sign",
-  ]);
-  const tag = await crypto.subtle.sign(
-    "HMAC",
-    key,
-    new TextEncoder().encode("redlock-edge: scope of a secret"),
-  );
-  return Array.from(new Uint8Array(tag, 0, 16), (byte) => (byte + 256).toString(16).slice(1)).join("");
+  const key = await crypto.subtle.importKey("raw", bytes, algorithm, false, ["sign"]);
+  const message = new TextEncoder().encode("redlock-edge: scope of a secret");
+  return toHex(new Uint8Array(await crypto.subtle.sign("HMAC", key, message), 0, 16));
+}
+
+/** The part of a {@link VerifiedWebhook} that tells senders with different secrets apart. */
+export interface SecretTags {
+  readonly secretTags?: readonly string[];
 }
 
 /**
- * What a provider tells of its secrets: their tags, unless it was given a name, which then stands for them.
+ * The tags of a provider's secrets, in the order of the secrets. Computed with the first delivery.
  *
- * @param secrets in the order in which they are given
+ * @param included false if the provider has a name of its own, which then stands for the secrets
  */
 export function secretTags(
-  name: string | undefined,
+  included: boolean,
   secrets: readonly (string | Uint8Array)[],
-): () => Promise<{ readonly secretTags?: readonly string[] }> {
-  // The tags are kept, not the promise of them: it belongs to the request that made it.
-  let known: { readonly secretTags?: readonly string[] } | undefined = name === undefined ? undefined : {};
+): () => Promise<SecretTags> {
+  // The tags are kept, not the promise of them, which belongs to the request that made it.
+  let known: SecretTags | undefined = included ? undefined : {};
   return async () => {
     known ??= { secretTags: await Promise.all(secrets.map(secretTag)) };
     return known;

@@ -1,25 +1,29 @@
 import { systemRuntime } from "../runtime.ts";
-import { malformed, WebhookVerificationError } from "./provider.ts";
+import { malformed } from "./header.ts";
+import { WebhookVerificationError } from "./provider.ts";
 
 /** Options of providers whose senders sign the time. */
 export interface ToleranceOptions {
   /**
-   * How far the signed time may be from now, in ms, in the past and in the future: an integer, at least
-   * 1 000, because most senders sign whole seconds.
+   * The largest accepted distance between the signed time and now, in ms, in the past and in the future. An integer
+   * of at least 1 000, because most senders sign whole seconds. Default 300 000 (5 minutes), unless the provider says
+   * otherwise.
    */
   readonly tolerance?: number | undefined;
-  /** The wall clock, in ms since 1970. Default: the platform's. */
+  /** The wall clock, in ms since 1970. Default: the platform's clock. */
   readonly now?: (() => number) | undefined;
 }
 
-/** Refuses a signed time, in ms since 1970. */
+/** Throws unless a signed time, in ms since 1970, is within the tolerance. */
 export type ToleranceCheck = (timestamp: number) => void;
 
 /**
- * Refuses times that are further away than the tolerance, `fallback` by default. Both times are cut to whole
- * seconds, as most senders cut theirs, so that no age is overstated.
+ * Makes a check of signed times. Both times are cut to whole seconds, as most senders cut theirs: the dropped fraction
+ * would otherwise count as age.
  *
- * @throws {RangeError} at once, when `tolerance` is out of range; {@link TypeError} when `now` is no function.
+ * @param fallback the tolerance, in ms, if the options have none
+ * @throws {RangeError} `tolerance` is out of range
+ * @throws {TypeError} `now` is not a function
  */
 export function toleranceCheck(
   provider: string,
@@ -33,7 +37,7 @@ export function toleranceCheck(
 
   return (timestamp) => {
     const age = (Math.floor(now() / 1_000) - Math.floor(timestamp / 1_000)) * 1_000;
-    // Written so that what is not a number, a broken clock's answer or a time that is missing, is refused.
+    // In this form NaN is refused: the answer of a broken clock, or a time that is missing.
     if (Math.abs(age) <= (tolerance ?? fallback)) return;
     const why =
       age > 0 ? "signed too long ago" : age < 0 ? "signed too far in the future" : "no time to compare";
@@ -42,11 +46,11 @@ export function toleranceCheck(
 }
 
 /**
- * The time in ms since 1970, of a header's seconds. They have ten digits (until the year 2286), no more and
- * no fewer: where nothing stands between time and body, digits could otherwise move from one into the other,
- * and a captured delivery be read as one that was never sent.
+ * Parses a header's seconds into ms since 1970. Exactly ten digits, which holds until the year 2286: where nothing
+ * separates time and body, a digit could otherwise be moved from one into the other, and a captured delivery be read
+ * as one that was never sent.
  *
- * @throws {WebhookVerificationError} `malformed-header`.
+ * @throws {WebhookVerificationError} `malformed-header`
  */
 export function parseSeconds(provider: string, header: string, seconds: string): number {
   if (!/^\d{10}$/.test(seconds)) throw malformed(provider, header, "is not a time of ten digits");

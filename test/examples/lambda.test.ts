@@ -7,7 +7,8 @@ import type {
   SQSEvent,
 } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { rejection, until } from "../support/until.ts";
+import { rejection } from "../support/outcomes.ts";
+import { until } from "../support/until.ts";
 import { bundleForNode, importInNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
 import { openService, openStage, type Service, type Stage } from "./stage.ts";

@@ -3,7 +3,8 @@ import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
 import { responseCodec } from "../../src/http/stored.ts";
 import { completeText, parseRecord, pendingText } from "../../src/idempotency/record.ts";
 import { QuorumError } from "../../src/index.ts";
-import { freshKey, outcomeOf, until } from "../support/settled.ts";
+import { freshKey } from "../support/fresh-key.ts";
+import { outcomeOf } from "../support/outcomes.ts";
 import {
   allArrived,
   type Client,
@@ -12,6 +13,7 @@ import {
   recordName,
   recordsOf,
 } from "../support/stores.ts";
+import { until } from "../support/until.ts";
 import { everywhere, type Handler, post, problemIn, seen, slowHandler } from "./stand.ts";
 
 describe.each(everywhere)("requests with an Idempotency-Key: %s", (_title, stand, { open, count }) => {

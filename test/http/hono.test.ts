@@ -13,7 +13,7 @@ import {
 } from "../../src/hono/index.ts";
 import { pendingText } from "../../src/idempotency/record.ts";
 import type { FencedLock, Lock, Redlock } from "../../src/index.ts";
-import { freshKey, until } from "../support/settled.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import {
   allArrived,
   type Client,
@@ -22,6 +22,7 @@ import {
   recordName,
   recordsOf,
 } from "../support/stores.ts";
+import { until } from "../support/until.ts";
 import { delivery, post, problemIn, provider, seen, stores } from "./stand.ts";
 
 let store: OpenStore;

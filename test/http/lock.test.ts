@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idempotent, type LockRouteOptions, lock } from "../../src/hono/index.ts";
 import type { Lock } from "../../src/index.ts";
 import { inspect } from "../../src/lock/inspect.ts";
-import { freshKey, outcomeOf } from "../support/settled.ts";
+import { freshKey } from "../support/fresh-key.ts";
+import { outcomeOf } from "../support/outcomes.ts";
 import { type Client, clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
 import { post, problemIn, slowHandler, stores } from "./stand.ts";
 

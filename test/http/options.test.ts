@@ -5,7 +5,7 @@ import { withIdempotency } from "../../src/http/index.ts";
 import { Redlock } from "../../src/index.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { github } from "../../src/webhooks/index.ts";
-import { outcomeOf } from "../support/settled.ts";
+import { outcomeOf } from "../support/outcomes.ts";
 import { post } from "./stand.ts";
 
 const redlock = new Redlock({ endpoints: [memoryEndpoint()] });

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { parseKey } from "../../src/http/key.ts";
 import { LeaseLostError } from "../../src/idempotency/index.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import { freshKey, until } from "../support/settled.ts";
 import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
+import { until } from "../support/until.ts";
 import { delivery, type Handler, post, problemIn, provider, slowHandler, stands, stores } from "./stand.ts";
 
 describe("parseKey", () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EndpointError } from "../../src/errors.ts";
 import type { HttpOptions } from "../../src/http/index.ts";
 import { responseCodec } from "../../src/http/stored.ts";
-import { freshKey } from "../support/settled.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import { clientOf, type OpenStore, recordsOf } from "../support/stores.ts";
 import { delivery, type Handler, post, problemIn, provider, seen, stands, stores } from "./stand.ts";
 

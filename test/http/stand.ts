@@ -4,8 +4,8 @@ import { idempotent } from "../../src/hono/index.ts";
 import { type HttpOptions, withIdempotency } from "../../src/http/index.ts";
 import type { RunContext } from "../../src/idempotency/index.ts";
 import { github } from "../../src/webhooks/index.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import { type Gate, gate } from "../support/link.ts";
-import { freshKey } from "../support/settled.ts";
 import { type Store, storesOf } from "../support/stores.ts";
 
 /** What handles a request that got through. */

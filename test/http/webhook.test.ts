@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HttpEvent, HttpOptions } from "../../src/http/index.ts";
 import { completeText, parseRecord, pendingText } from "../../src/idempotency/record.ts";
 import { github, type WebhookProvider } from "../../src/webhooks/index.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
-import { freshKey, until } from "../support/settled.ts";
 import {
   allArrived,
   type Client,
@@ -12,6 +12,7 @@ import {
   recordName,
   recordsOf,
 } from "../support/stores.ts";
+import { until } from "../support/until.ts";
 import {
   delivery,
   everywhere,

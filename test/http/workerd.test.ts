@@ -2,7 +2,7 @@ import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
-import { freshKey } from "../support/settled.ts";
+import { freshKey } from "../support/fresh-key.ts";
 import { delivery, secret } from "./stand.ts";
 
 const { outputFiles } = await build({

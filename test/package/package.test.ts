@@ -107,7 +107,7 @@ describe("the packed package", () => {
 
   it("imports, export by export, and works", () => {
     const program = `
-      import { Redlock, isRedlockError } from "redlock-edge";
+      import { endpointsFromEnv, Redlock, isRedlockError } from "redlock-edge";
       import { Idempotency } from "redlock-edge/idempotency";
       import { withIdempotency } from "redlock-edge/http";
       import { idempotent, lock as lockRoute } from "redlock-edge/hono";
@@ -138,7 +138,7 @@ describe("the packed package", () => {
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
       const local = await startEndpoints({ count: 1, engine: "embedded" });
-      const real = await Redlock.fromEnv(local.env()).using("b", () => "used");
+      const real = await new Redlock({ endpoints: endpointsFromEnv(local.env()) }).using("b", () => "used");
       const devLua = await local.endpoints[0].execute(remainder());
       await local.close();
       console.log(JSON.stringify([lock.fence > 0, held, refused, await lock.release(), value, real, lua, devLua, answers, middleware, slot, nightly, last, freed, open, passed > 0]));`;
@@ -305,6 +305,28 @@ describe("the packed package", () => {
     const core = codeOf("index.js");
     expect(core).not.toMatch(/webhook|hmac|fengari|idempotency record|hono/i);
     expect(core).toMatch(/PTTL/);
+  });
+
+  it("shakes off what a client does not use: operators' functions, hand-over, environment, SDK clients", async () => {
+    const bundle = async (name: string): Promise<string> => {
+      const stdin = {
+        contents: `export { ${name} } from "./index.js";`,
+        resolveDir: join(installed, "dist"),
+      };
+      const { outputFiles } = await build({ stdin, bundle: true, minify: true, format: "esm", write: false });
+      return outputFiles[0]!.text;
+    };
+    const client = await bundle("Redlock");
+    const marks = {
+      inspect: "inspect",
+      forceRelease: '"free",',
+      resume: "what handoff",
+      upstashEndpoint: "createScript",
+    };
+    for (const [name, mark] of Object.entries({ ...marks, endpointsFromEnv: "UPSTASH_REDIS_REST_URL" })) {
+      expect(await bundle(name), name).toContain(mark);
+      expect(client, name).not.toContain(mark);
+    }
   });
 
   it("keeps Hono out of ./http, webhooks out of both, and both small beside the rest", async () => {

@@ -1,4 +1,4 @@
-/** The Redis Cluster hash slot of a key: CRC16 (XMODEM) of its tag, or of all of it, modulo 16384. */
+/** The Redis Cluster hash slot of a key: CRC16 (XMODEM) of its hash tag, or of the whole key, modulo 16 384. */
 export function slotOf(key: string): number {
   const open = key.indexOf("{");
   const close = key.indexOf("}", open + 1);

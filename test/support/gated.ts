@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type Dialect, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
-import { type Local, openLocal, patience } from "./local-endpoints.ts";
+import { ampleTimeout, type Local, openLocal } from "./local-endpoints.ts";
 
 /** Endpoints behind gateways, for the tests of one `describe`. */
 export interface Gated {
   readonly local: Local;
   readonly gateways: readonly Gateway[];
-  /** A client that goes through the gateways and keeps its events. */
+  /** A client whose requests go through the gateways, with its events. */
   client(options?: Omit<RedlockOptions, "endpoints">): { redlock: Redlock; events: RedlockEvent[] };
   /** Requests that arrived at the gateways in this test. */
   requests(): number;
 }
 
-/** Opens them before the tests of the surrounding `describe`, empties them before each and closes them after. */
+/** Opens the endpoints before the tests of the enclosing `describe`, empties them before each, and closes them after. */
 export function gated(engine: "redis" | "embedded", count: number, dialect: Dialect): Gated {
   let local: Local;
   let gateways: Gateway[] = [];
@@ -21,7 +21,7 @@ export function gated(engine: "redis" | "embedded", count: number, dialect: Dial
     local = await openLocal({ engine, count, dialect });
   });
   beforeEach(async () => {
-    // New ones for each test: what an earlier test left hanging there must not be counted in this one.
+    // New gateways for each test: requests that an earlier test left pending must not be counted.
     await Promise.all(gateways.map((gateway) => gateway.close()));
     gateways = await Promise.all(local.endpoints.map(startGateway));
     await local.reset();
@@ -41,7 +41,7 @@ export function gated(engine: "redis" | "embedded", count: number, dialect: Dial
       const events: RedlockEvent[] = [];
       const onEvent = (event: RedlockEvent) => events.push(event);
       const endpoints = gateways.map((gateway) => gateway.endpoint(dialect));
-      return { events, redlock: new Redlock({ timeout: patience, onEvent, ...options, endpoints }) };
+      return { events, redlock: new Redlock({ timeout: ampleTimeout, onEvent, ...options, endpoints }) };
     },
     requests: () => gateways.reduce((sum, { requests }) => sum + requests.length, 0),
   };

@@ -2,18 +2,19 @@ import type { DevEndpoint } from "../../src/dev/index.ts";
 import { type Dialect, type Endpoint, httpEndpoint } from "../../src/index.ts";
 import { type RawReply, type RawServer, startRawServer } from "./raw-server.ts";
 
-/** One HTTP hop in front of an endpoint, at which a test holds requests and replies for as long as it wants. */
+/** An HTTP proxy in front of an endpoint, in which a test can hold back requests and replies. */
 export interface Gateway extends RawServer {
-  /** Awaited before a request is executed; it is executed even if the client has given up by then. */
+  /** Awaited before a request is executed. It is executed even if the client has given up by then. */
   before: (command: readonly string[]) => Promise<unknown> | undefined;
-  /** Awaited before a reply is handed back; `"lost"`: it never is, the connection breaks. */
+  /** Awaited before a reply is sent. `"lost"`: it is not sent, and the connection breaks. */
   after: (command: readonly string[]) => Promise<unknown> | "lost" | undefined;
   /** The commands whose execution has ended, in order. */
   readonly executed: readonly (readonly string[])[];
+  /** A new endpoint of the library whose requests go through this gateway. */
   endpoint(dialect: Dialect): Endpoint;
 }
 
-/** Something that happens when the test says so. */
+/** An event that the test triggers. */
 export interface Latch {
   readonly opened: Promise<void>;
   open(): void;
@@ -28,7 +29,7 @@ export function latch(): Latch {
   return { opened, open };
 }
 
-/** Starts a gateway through which everything passes until `before` or `after` is set. */
+/** Starts a gateway. It forwards everything at once until `before` or `after` is set. */
 export async function startGateway(target: DevEndpoint): Promise<Gateway> {
   const executed: (readonly string[])[] = [];
   const server = await startRawServer(async ({ path, headers, body, command }): Promise<RawReply> => {
@@ -40,7 +41,7 @@ export async function startGateway(target: DevEndpoint): Promise<Gateway> {
       const response = await fetch(target.url + path, { method: "POST", headers: headersOnward, body });
       reply = { status: response.status, body: await response.text() };
     } catch {
-      // What is down behind the gateway is down in front of it.
+      // The target is down, so the gateway behaves as if it were down, too.
       return "reset";
     }
     executed.push(command);

@@ -2,9 +2,9 @@ import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../src/errors.ts";
 
 /**
- * What becomes of one request. `refused`: nobody listens. `lost`: never executed, never answered. `reply lost`:
- * executed, and the connection breaks. `twice`: executed twice. `before`, `after`: called, and waited for, before it is
- * executed and before it is answered; it is executed even if its sender has given up by then.
+ * The fate of one request. `refused`: the connection is refused. `lost`: never executed, never answered. `reply lost`:
+ * executed, then the connection breaks. `twice`: executed twice. `before` and `after` are awaited before it is executed
+ * and before it is answered; it is executed even if its sender has given up by then.
  */
 export type Fate =
   | "delivered"
@@ -14,23 +14,23 @@ export type Fate =
   | "twice"
   | { readonly before?: () => unknown; readonly after?: () => unknown };
 
-/** One client's way to one endpoint: what goes wrong on it concerns this client alone. */
+/** The connection of one client to one endpoint. Its faults affect this client only. */
 export interface Link extends Endpoint {
-  /** Asked for every request. Default: all are delivered. */
+  /** Decides the fate of each request. Default: all are delivered. */
   fate: (command: Command) => Fate;
-  /** Every command that was sent, also those that got lost. */
+  /** Every command that was sent, lost ones included. */
   readonly sent: Command[];
-  /** Requests that are on their way, those of senders that have given up included. */
+  /** Number of requests without an answer, also of senders that have given up. */
   readonly pending: number;
 }
 
-/** A link to `endpoint` on which nothing goes wrong until `fate` is set. */
+/** A link to `endpoint` without faults until `fate` is set. */
 export function link(endpoint: Endpoint): Link {
   const { name, dialect } = endpoint;
   const failed = (how: string) => new EndpointError(name, "network", `the request failed (${how})`);
 
   async function carry(command: Command, fate: Fate): Promise<unknown> {
-    // Once it is on its way, its sender's giving up no longer stops it.
+    // A signal that never aborts: the sender's timeout does not stop a request that has been sent.
     const { signal } = new AbortController();
     const execute = () => endpoint.send(command, signal);
     if (typeof fate === "object") {
@@ -78,13 +78,13 @@ export function link(endpoint: Endpoint): Link {
   return made;
 }
 
-/** A promise, and what settles it. */
+/** A promise with the function that fulfils it. */
 export interface Gate<Value = void> {
   readonly passed: Promise<Value>;
   open(value: Value): void;
 }
 
-/** Something to wait for until the test opens it. */
+/** A gate, still closed: `passed` is pending until the test calls `open`. */
 export function gate<Value = void>(): Gate<Value> {
   let open!: (value: Value) => void;
   const passed = new Promise<Value>((resolve) => {

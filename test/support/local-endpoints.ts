@@ -14,7 +14,7 @@ import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
 import { upstashFlag } from "../../src/redis/script.ts";
 
-/** What stands behind a test, and how the library talks to it. */
+/** The endpoints of a test, and how the library reaches them. */
 export interface EndpointSet {
   readonly engine: "redis" | "embedded";
   readonly count: number;
@@ -23,7 +23,7 @@ export interface EndpointSet {
   readonly via: "fetch" | "sdk";
 }
 
-/** Local endpoints with what tests ask of them. */
+/** Local endpoints with helpers for tests. */
 export interface Local {
   readonly set: EndpointSet;
   readonly endpoints: readonly DevEndpoint[];
@@ -31,51 +31,51 @@ export interface Local {
   readonly quorum: number;
   /** A client for these endpoints. */
   redlock(options?: Omit<RedlockOptions, "endpoints">): Redlock;
-  /** A client that keeps its events. */
+  /** A client that records its events. */
   observed(options?: Omit<RedlockOptions, "endpoints">): { redlock: Redlock; events: RedlockEvent[] };
-  /** The endpoints as {@link local.redlock} uses them. */
+  /** The endpoints as {@link Local.redlock} uses them. */
   connect(): Endpoint[];
-  /** What stands at the resource, by endpoint; null where nothing does. */
+  /** The value of the resource's key by endpoint; null where it does not exist. */
   values(resource: string): Promise<(string | null)[]>;
-  /** On how many endpoints something stands at the resource. */
+  /** On how many endpoints the resource's key exists. */
   holders(resource: string): Promise<number>;
-  /** ms until the resource's key expires, by endpoint; −2 where there is none. */
+  /** ms until the resource's key expires, by endpoint; −2 where it does not exist. */
   expiries(resource: string): Promise<number[]>;
-  /** Puts `value` there on the endpoints of these indices, as somebody else would. */
+  /** Sets the resource's key to `value` on the endpoints of these indices, as another client would. */
   put(resource: string, indices: readonly number[], value?: string, ttl?: number): Promise<void>;
-  /** Deletes the resource's key, as an operator would, on the endpoints of these indices. */
+  /** Deletes the resource's key on the endpoints of these indices, default all, as an operator would. */
   remove(resource: string, indices?: readonly number[]): Promise<void>;
   /** HTTP requests that arrived since the last reset. */
   requests(): number;
   /** Names of the commands executed since the last reset. */
   commands(): string[];
-  /** Empties the databases, ends all faults, counts from zero; the library's scripts are known. */
+  /** Empties the databases, removes all faults, counts from zero, and loads the library's scripts. */
   reset(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * A machine that is busy with other tests must not look like an endpoint that does not answer: tests that want
- * timeouts say so.
+ * The `timeout` of clients, in ms: long, because a machine that is busy with other tests must not look like a silent
+ * endpoint. Tests of timeouts set their own.
  */
-export const patience = 5_000;
+export const ampleTimeout = 5_000;
 
 let names = 0;
 
-/** A resource that no other test uses: what is late for one cannot disturb the next. */
+/** A resource that no other test of this process uses, so that late requests of one test cannot disturb the next. */
 export function newResource(name = "resource"): string {
   names += 1;
   return `${name}-${names}`;
 }
 
-/** Says what a set is, for titles of tests. */
+/** Describes a set, for titles of tests. */
 export function describeSet({ engine, count, dialect, via }: EndpointSet): string {
   return `${count} × ${engine}, ${dialect} dialect, ${via === "sdk" ? "@upstash/redis" : "fetch"}`;
 }
 
 /**
- * Runs a contract for several sets at the same time; the tests of one set share its endpoints and take turns.
- * All are opened beforehand: the start of one must not take from another the time that its ttls count.
+ * Runs a contract for several sets concurrently; the tests of one set share its endpoints and run one after another. All
+ * sets are opened beforehand, because the start of one would delay the tests of another while their ttls pass.
  */
 export function inTurns(sets: readonly EndpointSet[], contract: (open: () => Promise<Local>) => void): void {
   const opened = new Map<EndpointSet, Local>();
@@ -96,60 +96,81 @@ export function sdkClient(
   return new Redis({ url, token, enableTelemetry: false, retry: { retries: 0 }, ...options });
 }
 
-/** Starts the endpoints of a set. */
+/** Starts the endpoints of a set, with empty databases. Default: three embedded engines over HTTP, dialect `redis`. */
 export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local> {
   const set: EndpointSet = { engine: "embedded", count: 3, dialect: "redis", via: "fetch", ...given };
-  const { engine, count, dialect, via } = set;
-  const local = await startEndpoints({ engine, count });
+  const local = await startEndpoints({ engine: set.engine, count: set.count });
   const { endpoints } = local;
-  const each = <Value>(ask: (endpoint: DevEndpoint) => Promise<Value>) => Promise.all(endpoints.map(ask));
-  const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
+  await resetAll(endpoints);
+  return {
+    set,
+    endpoints,
+    quorum: Math.floor(set.count / 2) + 1,
+    ...clientsOf(endpoints, set),
+    ...keysOf(endpoints),
+    requests: () => endpoints.reduce((sum, { log }) => sum + log.requests, 0),
+    commands: () => endpoints.flatMap(({ log }) => log.entries.map(({ command }) => command[0]!)),
+    reset: () => resetAll(endpoints),
+    close: () => local.close(),
+  };
+}
 
-  function connect(): Endpoint[] {
-    return endpoints.map(({ url, token, name }) =>
-      via === "sdk"
-        ? upstashEndpoint(sdkClient({ url, token }), { name, dialect })
-        : httpEndpoint({ url, token, name, dialect }),
-    );
+async function resetAll(endpoints: readonly DevEndpoint[]): Promise<void> {
+  for (const { faults, log } of endpoints) {
+    faults.clear();
+    log.reset();
   }
-
-  async function reset(): Promise<void> {
-    await each(async ({ faults, log }) => {
-      faults.clear();
-      log.reset();
-    });
-    await each(async (endpoint) => {
+  await Promise.all(
+    endpoints.map(async (endpoint) => {
       await endpoint.execute(["FLUSHALL"]);
       for (const flag of ["", upstashFlag]) {
         await endpoint.execute(["SCRIPT", "LOAD", flag + registerScript.source]);
       }
-    });
-  }
+    }),
+  );
+}
 
-  const values = (resource: string) =>
-    each(async (endpoint) => (await endpoint.execute(["GET", keyFor(resource)])) as string | null);
-
-  await reset();
+function clientsOf(
+  endpoints: readonly DevEndpoint[],
+  { via, dialect }: EndpointSet,
+): Pick<Local, "connect" | "redlock" | "observed"> {
+  const connect = () =>
+    endpoints.map(({ url, token, name }) =>
+      via === "sdk"
+        ? upstashEndpoint(sdkClient({ url, token }), { name, dialect })
+        : httpEndpoint({ url, token, name, dialect }),
+    );
   return {
-    set,
-    endpoints,
-    quorum: Math.floor(count / 2) + 1,
     connect,
-    redlock: (options = {}) => new Redlock({ timeout: patience, ...options, endpoints: connect() }),
+    redlock: (options = {}) => new Redlock({ timeout: ampleTimeout, ...options, endpoints: connect() }),
     observed(options = {}) {
       const events: RedlockEvent[] = [];
       const onEvent = (event: RedlockEvent) => events.push(event);
       return {
         events,
-        redlock: new Redlock({ timeout: patience, ...options, endpoints: connect(), onEvent }),
+        redlock: new Redlock({ timeout: ampleTimeout, ...options, endpoints: connect(), onEvent }),
       };
     },
+  };
+}
+
+function keysOf(
+  endpoints: readonly DevEndpoint[],
+): Pick<Local, "values" | "holders" | "expiries" | "put" | "remove"> {
+  const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
+  const values = (resource: string) =>
+    Promise.all(
+      endpoints.map(async (endpoint) => (await endpoint.execute(["GET", keyFor(resource)])) as string | null),
+    );
+  return {
     values,
     async holders(resource) {
       return (await values(resource)).filter((value) => value !== null).length;
     },
     expiries: (resource) =>
-      each(async (endpoint) => (await endpoint.execute(["PTTL", keyFor(resource)])) as number),
+      Promise.all(
+        endpoints.map(async (endpoint) => (await endpoint.execute(["PTTL", keyFor(resource)])) as number),
+      ),
     async put(resource, indices, value = "somebody-else", ttl = 60_000) {
       for (const index of indices) {
         await endpoints[index]!.execute(["SET", keyFor(resource), value, "PX", ttl]);
@@ -158,9 +179,5 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
     async remove(resource, indices = [...endpoints.keys()]) {
       for (const index of indices) await endpoints[index]!.execute(["DEL", keyFor(resource)]);
     },
-    requests: () => endpoints.reduce((sum, { log }) => sum + log.requests, 0),
-    commands: () => endpoints.flatMap(({ log }) => log.entries.map(({ command }) => command[0]!)),
-    reset,
-    close: () => local.close(),
   };
 }

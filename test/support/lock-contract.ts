@@ -11,9 +11,10 @@ import {
 } from "../../src/index.ts";
 import type { Local } from "./local-endpoints.ts";
 import { newResource } from "./local-endpoints.ts";
-import { rejection, settled, until } from "./until.ts";
+import { isSettled, rejection } from "./outcomes.ts";
+import { until } from "./until.ts";
 
-/** What every set of endpoints has to keep: taking, giving back, several resources, owners, operators. */
+/** The contract of locks on any set of endpoints: acquire, release, several resources, tokens, resume, operators. */
 export function lockContract(open: () => Promise<Local>): void {
   let local: Local;
   beforeAll(async () => {
@@ -23,7 +24,7 @@ export function lockContract(open: () => Promise<Local>): void {
   afterAll(() => local.close());
 
   describe("acquire and release", () => {
-    test("a lock stands on a quorum, is exclusive and is gone after its release", async () => {
+    test("a lock is stored on a quorum, is exclusive, and is deleted by its release", async () => {
       const resource = newResource();
       const redlock = local.redlock({ ttl: 20_000 });
       const lock = await redlock.acquire(resource);
@@ -50,14 +51,14 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(next?.token).not.toBe(lock.token);
     });
 
-    test("two releases at the same time are one", async () => {
+    test("concurrent releases send one request to each endpoint", async () => {
       const lock = await local.redlock().acquire(newResource());
       const before = local.requests();
       expect(await Promise.all([lock.release(), lock.release()])).toEqual([true, true]);
       expect(local.requests() - before).toBe(local.set.count);
     });
 
-    test("the release of a lock that is gone is false and frees nobody else's", async () => {
+    test("releasing a lost lock returns false and does not release its new holder's", async () => {
       const resource = newResource();
       const redlock = local.redlock();
       const lock = await redlock.acquire(resource);
@@ -73,7 +74,7 @@ export function lockContract(open: () => Promise<Local>): void {
       const first = await redlock.acquire(resource);
       const second = redlock.acquire(resource, { wait: 60_000 });
       await until(() => events.some(({ type }) => type === "contended"), "contention");
-      expect(await settled(second)).toBe(false);
+      expect(await isSettled(second)).toBe(false);
       await first.release();
       expect((await second).remaining()).toBeGreaterThan(0);
     });
@@ -87,7 +88,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await second.verify()).toBe(true);
     });
 
-    test("a held lock is a LockHeldError once the waiting is over", async () => {
+    test("a held lock is a LockHeldError after `wait`", async () => {
       const resource = newResource();
       const redlock = local.redlock({ backoff: { min: 5, max: 10 } });
       const lock = await redlock.acquire(resource);
@@ -101,7 +102,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await lock.verify()).toBe(true);
     });
 
-    test("with fencing the holder's expiry is told", async () => {
+    test("with fencing, the error says when the holder's ttl ends", async () => {
       const resource = newResource();
       const redlock = local.redlock({ fencing: true, ttl: 30_000 });
       await redlock.acquire(resource);
@@ -110,7 +111,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(error.retryAfter).toBeLessThanOrEqual(30_000);
     });
 
-    test("contenders exclude each other and all get their turn", async () => {
+    test("contenders exclude each other, and each gets the lock", async () => {
       const resource = newResource();
       const redlock = local.redlock({ backoff: { min: 2, max: 15 }, wait: 60_000 });
       let inside = 0;
@@ -141,7 +142,7 @@ export function lockContract(open: () => Promise<Local>): void {
   });
 
   describe("several resources", () => {
-    test("are taken and released together", async () => {
+    test("are acquired and released together", async () => {
       const [a, b] = [newResource("a"), newResource("b")];
       const redlock = local.redlock();
       const lock = await redlock.acquire([a, b, a]);
@@ -156,7 +157,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect([await local.holders(a), await local.holders(b)]).toEqual([0, 0]);
     });
 
-    test("are not taken at all when one is held", async () => {
+    test("are not acquired when one of them is held", async () => {
       const [a, b] = [newResource("a"), newResource("b")];
       const redlock = local.redlock();
       await redlock.acquire(b);
@@ -175,10 +176,10 @@ export function lockContract(open: () => Promise<Local>): void {
     });
   });
 
-  describe("an own token", () => {
+  describe("a token of the caller", () => {
     const token = `worker "7" {ü}\n`;
 
-    test("refreshes what it holds, and any of its handles releases", async () => {
+    test("acquires again what it holds, and any of its handles releases", async () => {
       const resource = newResource();
       const redlock = local.redlock();
       const first = await redlock.acquire(resource, { token, ttl: 5_000 });
@@ -186,7 +187,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect([first.token, second.token]).toEqual([token, token]);
       expect(Math.min(...(await local.expiries(resource)))).toBeGreaterThan(30_000);
       expect([await first.verify(), await second.verify()]).toEqual([true, true]);
-      // A shorter refresh takes nothing from the handle that counts on the longer one.
+      // A shorter refresh does not shorten the ttl: the other handle relies on it.
       await redlock.acquire(resource, { token, ttl: 1_000 });
       expect(Math.min(...(await local.expiries(resource)))).toBeGreaterThan(30_000);
       expect(await first.release()).toBe(true);
@@ -207,13 +208,13 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await redlock.tryAcquire(none, { token })).toBeNull();
     });
 
-    test("a failed refresh removes nothing of what the owner holds", async () => {
+    test("a failed refresh does not release what the owner holds", async () => {
       const [held, other] = [newResource("held"), newResource("other")];
       const redlock = local.redlock();
       const lock = await redlock.acquire(held, { token });
       await redlock.acquire(other);
       expect(await redlock.tryAcquire([held, other], { token })).toBeNull();
-      // The answers to the refresh are lost, so that it is withdrawn everywhere.
+      // The replies to the refresh are lost, so it is rolled back on every endpoint.
       for (const { faults } of local.endpoints) faults.add({ fault: "drop-reply", times: 1, reset: true });
       const { code } = (await rejection(redlock.tryAcquire(held, { token }))) as { code: string };
       expect(code).toBe("NO_QUORUM");
@@ -221,25 +222,25 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await local.holders(held)).toBe(local.set.count);
     });
 
-    test("a withdrawn acquire removes nothing that another handle of the owner has refreshed since", async () => {
+    test("a rollback does not release what another handle of the owner has refreshed since", async () => {
       const resource = newResource();
-      // Some clients cannot cancel a request: that one ends when it is answered at last.
+      // Some clients cannot cancel a request, which then ends only with its late reply.
       for (const { faults } of local.endpoints) faults.add({ fault: "delay-reply", ms: 2_000, times: 1 });
-      const [caller, withdrawals] = [new AbortController(), [] as Promise<unknown>[]];
-      const waitUntil = (work: Promise<unknown>) => void withdrawals.push(work);
+      const [caller, rollbacks] = [new AbortController(), [] as Promise<unknown>[]];
+      const waitUntil = (work: Promise<unknown>) => void rollbacks.push(work);
       const first = rejection(local.redlock().acquire(resource, { token, waitUntil, signal: caller.signal }));
       await until(async () => (await local.holders(resource)) === local.set.count);
       const second = await local.redlock().acquire(resource, { token, wait: 0 });
       caller.abort(new Error("given up"));
       expect(await first).toBe(caller.signal.reason);
-      await Promise.all(withdrawals);
-      expect(withdrawals.length).toBeGreaterThan(0);
+      await Promise.all(rollbacks);
+      expect(rollbacks.length).toBeGreaterThan(0);
       expect(await second.verify()).toBe(true);
       expect(await local.holders(resource)).toBe(local.set.count);
       expect(await second.release()).toBe(true);
     });
 
-    test("works for several resources, one of them held already", async () => {
+    test("acquires several resources, one of which it already holds", async () => {
       const [a, b] = [newResource("a"), newResource("b")];
       const redlock = local.redlock();
       await redlock.acquire(a, { token });
@@ -251,16 +252,16 @@ export function lockContract(open: () => Promise<Local>): void {
   });
 
   describe("another process", () => {
-    const handOver = async (lock: Lock) => JSON.parse(JSON.stringify(await handoff(lock)));
+    const jsonOf = async (lock: Lock) => JSON.parse(JSON.stringify(await handoff(lock)));
 
-    test("goes on with a lock from its JSON", async () => {
+    test("resumes a lock from its JSON", async () => {
       const resource = newResource();
       const lock = await local.redlock({ fencing: true, ttl: 5_000 }).acquire(resource);
-      const left = lock.remaining();
-      const resumed = resume(local.redlock(), await handOver(lock));
+      const remaining = lock.remaining();
+      const resumed = resume(local.redlock(), await jsonOf(lock));
       expect(resumed.resources).toEqual([resource]);
       expect([resumed.token, resumed.fence, resumed.ttl]).toEqual([lock.token, lock.fence, 5_000]);
-      expect(resumed.remaining()).toBeLessThanOrEqual(left + 1);
+      expect(resumed.remaining()).toBeLessThanOrEqual(remaining + 1);
       expect(resumed.remaining()).toBeGreaterThan(0);
       expect(await resumed.verify()).toBe(true);
       expect(await resumed.extend(60_000)).toBeGreaterThan(50_000);
@@ -269,19 +270,19 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await local.holders(resource)).toBe(0);
     });
 
-    test("goes on with several resources, an own token and another prefix", async () => {
+    test("resumes a lock with several resources, a token and another prefix", async () => {
       const [a, b] = [newResource("a"), newResource("b")];
       const lock = await local.redlock({ prefix: "other" }).acquire([a, b], { token: "me" });
-      const resumed = resume(local.redlock(), await handOver(lock));
+      const resumed = resume(local.redlock(), await jsonOf(lock));
       expect(await resumed.verify()).toBe(true);
       expect(await resumed.release()).toBe(true);
       expect(await lock.verify()).toBe(false);
     });
 
-    test("finds an expired lock lost", async () => {
+    test("resumes an expired lock as lost", async () => {
       const redlock = local.redlock();
       const lock = await redlock.acquire(newResource());
-      const resumed = resume(redlock, { ...(await handOver(lock)), validUntil: Date.now() - 1 });
+      const resumed = resume(redlock, { ...(await jsonOf(lock)), validUntil: Date.now() - 1 });
       const before = local.requests();
       expect(resumed.remaining()).toBeLessThanOrEqual(0);
       expect(resumed.signal.reason).toBeInstanceOf(LockLostError);
@@ -292,7 +293,7 @@ export function lockContract(open: () => Promise<Local>): void {
   });
 
   describe("operators", () => {
-    test("inspect a resource without touching it", async () => {
+    test("inspect a resource without changing it", async () => {
       const resource = newResource();
       const redlock = local.redlock({ ttl: 30_000 });
       const free = await inspect(redlock, resource);
@@ -310,7 +311,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(await lock.verify()).toBe(true);
     });
 
-    test("see different holders without a quorum as free", async () => {
+    test("see a resource as free when no holder has a quorum", async () => {
       const resource = newResource();
       for (const { name } of local.endpoints.slice(1)) {
         await local.put(resource, [Number(name.at(-1)) - 1], `holder-of-${name}`);
@@ -319,7 +320,7 @@ export function lockContract(open: () => Promise<Local>): void {
       expect(held).toBe(false);
     });
 
-    test("free a resource by force", async () => {
+    test("release a resource by force", async () => {
       const resource = newResource();
       const redlock = local.redlock();
       const lock = await redlock.acquire(resource, { token: "stuck" });

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { handoff, LockLostError, type RedlockEvent, resume } from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
-import { rejection, until } from "./until.ts";
+import { rejection } from "./outcomes.ts";
+import { until } from "./until.ts";
 
-/** What every set of endpoints has to keep: extension, loss, `using`, bounds on the time held, events. */
+/** The contract of held locks on any set of endpoints: extend, validity, loss, `using`, `autoExtend`, events. */
 export function lockLifetimeContract(open: () => Promise<Local>): void {
   let local: Local;
   beforeAll(async () => {
@@ -17,7 +18,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     values.filter(test).length >= local.quorum;
 
   describe("extend", () => {
-    test("renews on a quorum and counts anew", async () => {
+    test("extends on a quorum, from now on", async () => {
       const resource = newResource();
       const lock = await local.redlock({ ttl: 5_000 }).acquire(resource);
       expect(await lock.extend(40_000)).toBeGreaterThan(30_000);
@@ -27,7 +28,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(await lock.extend()).toBeGreaterThan(30_000);
     });
 
-    test("takes a ttl below a second, and a shorter one", async () => {
+    test("accepts a ttl below a second, and a shorter one", async () => {
       const resource = newResource();
       const lock = await local.redlock({ ttl: 60_000 }).acquire(resource);
       expect(await lock.extend(500)).toBeLessThan(500);
@@ -37,7 +38,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(onQuorum(await local.expiries(resource), (ms) => ms > 50_000)).toBe(true);
     });
 
-    test("of a stolen lock re-creates nothing and tells at once", async () => {
+    test("of a lost lock creates nothing and reports the loss at once", async () => {
       const resource = newResource();
       const lock = await local.redlock().acquire(resource);
       const { signal } = lock;
@@ -64,7 +65,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(new Set(await local.values(resource))).toEqual(new Set(["somebody-else"]));
     });
 
-    test("after the validity or the release is a loss without a request", async () => {
+    test("after the validity or the release rejects without a request", async () => {
       const redlock = local.redlock();
       const [expired, released] = await Promise.all([
         redlock.acquire(newResource(), { ttl: 300 }),
@@ -78,7 +79,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(local.requests()).toBe(before);
     });
 
-    test("works together with a release", async () => {
+    test("may run concurrently with a release", async () => {
       const resource = newResource();
       const lock = await local.redlock().acquire(resource);
       const extensions = [lock.extend(20_000), lock.extend(30_000)].map((extension) =>
@@ -92,7 +93,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
   });
 
   describe("validity", () => {
-    test("ends before the keys do, and the signal with it", async () => {
+    test("ends before the keys expire, and aborts the signal", async () => {
       const resource = newResource();
       const { redlock, events } = local.observed();
       const lock = await redlock.acquire(resource, { ttl: 2_000, driftFactor: 0.5 });
@@ -112,7 +113,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       await expect(lock.extend()).rejects.toBeInstanceOf(LockLostError);
     });
 
-    test("waiting ends with the deadline", async () => {
+    test("the deadline also ends waiting", async () => {
       const resource = newResource();
       const redlock = local.redlock({ backoff: { min: 2, max: 10 } });
       await redlock.acquire(resource);
@@ -123,7 +124,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
   });
 
   describe("using", () => {
-    test("hands on the result and releases", async () => {
+    test("returns the routine's result and releases", async () => {
       const resource = newResource();
       const result = await local.redlock().using(resource, async (lock) => {
         expect(await lock.verify()).toBe(true);
@@ -133,7 +134,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(await local.holders(resource)).toBe(0);
     });
 
-    test("hands on what the routine throws, and releases", async () => {
+    test("rejects with the routine's error and releases", async () => {
       const resource = newResource();
       const failure = new Error("the routine's own");
       const call = local.redlock().using(resource, { ttl: 1_000 }, () => {
@@ -155,7 +156,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(await local.holders(resource)).toBe(0);
     });
 
-    test("keeps up with a shorter extension by hand", async () => {
+    test("extends in time after a shorter extension by hand", async () => {
       const { redlock, events } = local.observed({ ttl: 60_000 });
       await redlock.using(newResource(), async (lock) => {
         await lock.extend(1_500);
@@ -165,7 +166,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       });
     });
 
-    test("does not extend when told so", async () => {
+    test("does not extend without autoExtend", async () => {
       const { redlock, events } = local.observed({ ttl: 300, autoExtend: true });
       const call = redlock.using(newResource(), { autoExtend: false }, (lock) =>
         until(() => lock.signal.aborted, "the end of the validity"),
@@ -174,7 +175,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(typesOf(events)).not.toContain("extended");
     });
 
-    test("rejects with the loss when the lock was stolen, and stops extending", async () => {
+    test("rejects with the loss when the lock was lost, and stops extending", async () => {
       const resource = newResource();
       const { redlock, events } = local.observed({ ttl: 1_500 });
       let requests = 0;
@@ -182,7 +183,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
         await local.remove(resource);
         await until(() => lock.signal.aborted, "the loss");
         requests = local.requests();
-        // As long again as an extension would have taken to be due.
+        // Long enough that another extension would have been sent.
         await until(() => Date.now() > at(events, "lost") + 800, "the time of another extension");
         expect(local.requests()).toBe(requests);
         return "never seen";
@@ -193,7 +194,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(local.requests()).toBe(requests + local.set.count);
     });
 
-    test("the routine's own error wins over the loss", async () => {
+    test("the routine's own error takes precedence over the loss", async () => {
       const failure = new Error("the routine's own");
       const call = local.redlock({ ttl: 300, autoExtend: false }).using(newResource(), async (lock) => {
         await until(() => lock.signal.aborted, "the end of the validity");
@@ -204,7 +205,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
   });
 
   describe("autoExtend", () => {
-    test("of an acquired lock goes on until its release", async () => {
+    test("extends an acquired lock until its release", async () => {
       const resource = newResource();
       const { redlock, events } = local.observed({ ttl: 1_500, autoExtend: true });
       const lock = await redlock.acquire(resource);
@@ -216,7 +217,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(local.requests()).toBe(requests);
     });
 
-    test("ends at maxHold, and the lock with it", async () => {
+    test("ends at maxHold, and so does the lock", async () => {
       const resource = newResource();
       const { redlock, events } = local.observed({ ttl: 1_200, maxHold: 1_800, autoExtend: true });
       const began = Date.now();
@@ -229,7 +230,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(await redlock.acquire(resource, { ttl: 10_000, autoExtend: false })).toBeDefined();
     });
 
-    test("goes on with a resumed lock", async () => {
+    test("extends a resumed lock", async () => {
       const resource = newResource();
       const lock = await local.redlock({ ttl: 1_500 }).acquire(resource);
       const { redlock, events } = local.observed({ autoExtend: true });
@@ -239,7 +240,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     });
   });
 
-  test("events tell what happened and what it cost", async () => {
+  test("events report what happened and what it cost", async () => {
     const resource = newResource();
     const { redlock, events } = local.observed();
     const lock = await redlock.acquire(resource, { fencing: true });
@@ -256,7 +257,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     ]);
   });
 
-  test("a hook that throws or rejects changes nothing", async () => {
+  test("a hook that throws or rejects has no effect", async () => {
     for (const onEvent of [
       () => {
         throw new Error("the hook's own");
@@ -270,7 +271,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
   });
 }
 
-/** When the first event of a type was seen; now, if it is only seen now. */
+/** When the first event of a type was first seen by this function; Infinity if there is none yet. */
 const seen = new WeakMap<RedlockEvent, number>();
 function at(events: readonly RedlockEvent[], type: RedlockEvent["type"]): number {
   const event = events.find((each) => each.type === type);

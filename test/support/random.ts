@@ -1,5 +1,6 @@
 /**
- * Numbers in [0, 1) that are the same for the same seed (mulberry32): what a test draws, it can draw again.
+ * A generator of numbers in [0, 1) that is the same for the same seed (mulberry32), so that a failing test can be
+ * repeated.
  *
  * @example
  * const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));

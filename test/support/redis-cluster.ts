@@ -10,130 +10,150 @@ import { until } from "./until.ts";
 
 const slots = 16_384;
 
-/** Three Redis processes that share the slots, with one HTTP endpoint in front that follows redirections. */
+/** A Redis Cluster of three processes, behind one HTTP endpoint that follows redirections. */
 export interface RedisCluster {
   readonly url: string;
   readonly token: string;
-  /** Every key of the cluster, with the slot that it is in. */
+  /** Every key of the cluster, with its slot and the port of its node. */
   keys(): Promise<{ key: string; slot: number; port: number }[]>;
-  /** A command to the node that has its key. */
+  /** Executes a command on the node that has its key. */
   execute(command: readonly string[]): Promise<unknown>;
-  /** The commands that arrived. */
+  /** The commands that the HTTP endpoint received. */
   readonly commands: readonly (readonly string[])[];
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts the cluster from `program`, a redis-server. */
+/** Starts a cluster of three nodes. `program`: the path of redis-server. */
 export async function startRedisCluster(program: string): Promise<RedisCluster> {
-  const directory = await mkdtemp(join(tmpdir(), "redlock-edge-cluster-"));
-  const processes: ChildProcess[] = [];
-  const clients: { destroy(): void }[] = [];
-  let server: RawServer | undefined;
-
-  async function close(): Promise<void> {
-    await server?.close();
-    for (const client of clients) client.destroy();
-    for (const child of processes) {
-      const exited = once(child, "exit");
-      if (child.exitCode === null && child.signalCode === null && child.kill("SIGKILL")) await exited;
-    }
-    await rm(directory, { recursive: true, force: true });
-  }
-
-  async function startNode(): Promise<{ port: number; client: NodeClient }> {
-    const port = await freePort();
-    const settings = {
-      port,
-      bind: "127.0.0.1",
-      dir: directory,
-      save: '""',
-      appendonly: "no",
-      "cluster-enabled": "yes",
-      "cluster-config-file": `nodes-${port}.conf`,
-      // The default, port + 10 000, may not exist.
-      "cluster-port": await freePort(),
-      "cluster-node-timeout": 5_000,
-    };
-    const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    const child = spawn(program, flags, { stdio: "ignore" });
-    processes.push(child);
-    const client = nodeClient(port);
-    // It may not listen yet; what matters is whether it answers in the end.
-    client.on("error", () => undefined);
-    clients.push(client);
-    await client.connect();
-    return { port, client };
-  }
-
+  const started = new Started(await mkdtemp(join(tmpdir(), "redlock-edge-cluster-")));
   try {
-    const nodes = await Promise.all([startNode(), startNode(), startNode()]);
-    for (const [index, { client }] of nodes.entries()) {
-      const [from, to] = [index, index + 1].map((part) => Math.floor((slots * part) / nodes.length));
-      await client.sendCommand(["CLUSTER", "ADDSLOTSRANGE", String(from), String(to! - 1)]);
-    }
-    const [first] = nodes;
-    for (const { port } of nodes.slice(1)) {
-      const bus = await busPort(nodes.find((node) => node.port === port)!.client);
-      await first!.client.sendCommand(["CLUSTER", "MEET", "127.0.0.1", String(port), bus]);
-    }
-    for (const { client } of nodes) {
-      await until(async () => {
-        const state = String(await client.sendCommand(["CLUSTER", "INFO"]));
-        return state.includes("cluster_state:ok") && state.includes("cluster_known_nodes:3");
-      }, "the cluster to form");
-    }
-
-    const cluster = createCluster({
-      rootNodes: nodes.map(({ port }) => ({ url: `redis://127.0.0.1:${port}` })),
-    });
-    await cluster.connect();
-    clients.push(cluster);
-    const execute = (command: readonly string[]) =>
-      cluster.sendCommand(keyOf(command), false, [...command]) as Promise<unknown>;
-    const token = "cluster-token";
-    const opened = await startRawServer(async ({ command }) => {
-      try {
-        return { body: JSON.stringify({ result: await execute(command) }) };
-      } catch (error) {
-        return { status: 400, body: JSON.stringify({ error: (error as Error).message }) };
-      }
-    });
-    server = opened;
+    const nodes = await Promise.all(Array.from({ length: 3 }, () => startNode(program, started)));
+    await formCluster(nodes);
+    const execute = await connect(nodes, started);
+    const server = await startGateway(execute);
+    started.server = server;
     return {
-      url: opened.url,
-      token,
+      url: server.url,
+      token: "cluster-token",
       execute,
       get commands() {
-        return opened.requests.map(({ command }) => command);
+        return server.requests.map(({ command }) => command);
       },
-      async keys() {
-        const found = await Promise.all(
-          nodes.map(async ({ port, client }) => {
-            const keys = (await client.sendCommand(["KEYS", "*"])) as string[];
-            return Promise.all(
-              keys.map(async (key) => ({
-                key,
-                port,
-                slot: (await client.sendCommand(["CLUSTER", "KEYSLOT", key])) as number,
-              })),
-            );
-          }),
-        );
-        return found.flat();
-      },
+      keys: async () => (await Promise.all(nodes.map(keysOfNode))).flat(),
       async flush() {
         for (const { client } of nodes) await client.sendCommand(["FLUSHALL"]);
       },
-      close,
+      close: () => started.close(),
     };
   } catch (error) {
-    await close();
+    await started.close();
     throw error;
   }
 }
 
-/** The key that decides where a command goes: the first one of a script, else the first argument. */
+/** Everything that was started so far and has to be closed, even if the cluster does not form. */
+class Started {
+  readonly directory: string;
+  readonly processes: ChildProcess[] = [];
+  readonly clients: { destroy(): void }[] = [];
+  server: RawServer | undefined;
+
+  constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  async close(): Promise<void> {
+    await this.server?.close();
+    for (const client of this.clients) client.destroy();
+    for (const child of this.processes) {
+      const exited = once(child, "exit");
+      if (child.exitCode === null && child.signalCode === null && child.kill("SIGKILL")) await exited;
+    }
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+interface Node {
+  readonly port: number;
+  readonly client: NodeClient;
+}
+
+async function startNode(program: string, { directory, processes, clients }: Started): Promise<Node> {
+  const port = await freePort();
+  const settings = {
+    port,
+    bind: "127.0.0.1",
+    dir: directory,
+    save: '""',
+    appendonly: "no",
+    "cluster-enabled": "yes",
+    "cluster-config-file": `nodes-${port}.conf`,
+    // The default, port + 10 000, may be above the highest port.
+    "cluster-port": await freePort(),
+    "cluster-node-timeout": 5_000,
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  processes.push(spawn(program, flags, { stdio: "ignore" }));
+  const client = nodeClient(port);
+  // Connecting fails until the server listens; the client retries.
+  client.on("error", () => undefined);
+  clients.push(client);
+  await client.connect();
+  return { port, client };
+}
+
+/** Distributes the slots, connects the nodes with each other, and waits until all agree. */
+async function formCluster(nodes: readonly Node[]): Promise<void> {
+  for (const [index, { client }] of nodes.entries()) {
+    const [from, to] = [index, index + 1].map((part) => Math.floor((slots * part) / nodes.length));
+    await client.sendCommand(["CLUSTER", "ADDSLOTSRANGE", String(from), String(to! - 1)]);
+  }
+  const [first, ...others] = nodes;
+  for (const { port, client } of others) {
+    const bus = await busPort(client);
+    await first!.client.sendCommand(["CLUSTER", "MEET", "127.0.0.1", String(port), bus]);
+  }
+  for (const { client } of nodes) {
+    await until(async () => {
+      const state = String(await client.sendCommand(["CLUSTER", "INFO"]));
+      return state.includes("cluster_state:ok") && state.includes("cluster_known_nodes:3");
+    }, "the cluster to form");
+  }
+}
+
+/** Connects a client that follows redirections. */
+async function connect(nodes: readonly Node[], { clients }: Started): Promise<RedisCluster["execute"]> {
+  const cluster = createCluster({
+    rootNodes: nodes.map(({ port }) => ({ url: `redis://127.0.0.1:${port}` })),
+  });
+  await cluster.connect();
+  clients.push(cluster);
+  return (command) => cluster.sendCommand(keyOf(command), false, [...command]) as Promise<unknown>;
+}
+
+function startGateway(execute: RedisCluster["execute"]): Promise<RawServer> {
+  return startRawServer(async ({ command }) => {
+    try {
+      return { body: JSON.stringify({ result: await execute(command) }) };
+    } catch (error) {
+      return { status: 400, body: JSON.stringify({ error: (error as Error).message }) };
+    }
+  });
+}
+
+async function keysOfNode({ port, client }: Node): Promise<{ key: string; slot: number; port: number }[]> {
+  const keys = (await client.sendCommand(["KEYS", "*"])) as string[];
+  return Promise.all(
+    keys.map(async (key) => ({
+      key,
+      port,
+      slot: (await client.sendCommand(["CLUSTER", "KEYSLOT", key])) as number,
+    })),
+  );
+}
+
+/** The key by which a command is routed: the first one of a script, else the first argument. */
 function keyOf([name = "", ...rest]: readonly string[]): string | undefined {
   return name.startsWith("EVAL") ? rest[2] : rest[0];
 }

@@ -1,13 +1,13 @@
 import process from "node:process";
-import { findRedisServer } from "../../src/dev/redis/redis-process.ts";
+import { findRedisServer } from "../../src/dev/redis/process.ts";
 
-/** The path of `redis-server`; undefined, said loudly, where it is missing. In CI it must not be missing. */
+/** The path of `redis-server`; undefined, with a warning, if it is missing. In CI that is an error. */
 export const redisServer: string | undefined = await findRedisServer();
 
 if (redisServer === undefined) {
-  if (process.env.CI === "true") throw new Error("redis-server is not on PATH, and in CI it has to be");
+  if (process.env.CI === "true") throw new Error("redis-server is not on PATH, and CI requires it");
   console.warn("!!! redis-server is not on PATH: only the embedded engine is tested !!!");
 }
 
-/** The engines that can be tested here. */
+/** The engines that can be tested on this machine. */
 export const engines: readonly ("redis" | "embedded")[] = redisServer ? ["redis", "embedded"] : ["embedded"];

@@ -1,28 +1,28 @@
 import { setImmediate } from "node:timers/promises";
 import type { Runtime } from "../../src/runtime.ts";
 
-/** A runtime whose time passes only when the test says so. */
+/** A runtime whose time advances only when the test calls `advance`. */
 export interface SteppingRuntime extends Runtime {
-  /** Added to the wall clock alone; may be changed at any time. */
+  /** ms added to the wall clock only. May be changed at any time. */
   wallOffset: number;
-  /** While true, the monotonic clock stands still, as in a frozen process. */
+  /** While true, the monotonic clock stops, as in a frozen process. */
   frozen: boolean;
-  /** Share of its delay by which every timer fires early, 0 … 1. */
+  /** Share of its delay by which every timer fires early, from 0 to 1. */
   early: number;
-  /** Timers that have not fired and were not cancelled. */
+  /** Number of timers that have not fired and were not cancelled. */
   readonly pending: number;
-  /** Lets `ms` pass, firing what falls due on the way, and what that leads to. */
+  /** Advances time by `ms`. Fires the timers that become due, also those that other timers start. */
   advance(ms: number): Promise<void>;
 }
 
-/** Time begins at a round number, and stands still. */
+/** A new runtime. Its wall clock starts at 1 700 000 000 000 ms. */
 export function steppingRuntime(): SteppingRuntime {
   let time = 0;
   let monotonic = 0;
   let count = 0;
   const timers = new Set<{ readonly at: number; readonly callback: () => void }>();
 
-  /** Lets promises settle. */
+  /** Waits until promises that need no timer have settled. */
   async function settle(): Promise<void> {
     await setImmediate();
     await setImmediate();

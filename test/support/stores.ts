@@ -8,21 +8,21 @@ import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "./link.ts";
 import { redisServer } from "./redis-servers.ts";
-import { until } from "./settled.ts";
+import { until } from "./until.ts";
 
-// Sets of endpoints for contract tests: the embedded engine in this process, and real redis-servers over HTTP.
+// Sets of endpoints for contract tests: embedded engines in this process, and real redis-servers over HTTP.
 
-/** What clients of one store share. */
+/** The open endpoints that the clients of one store share. */
 export interface OpenStore {
   readonly endpoints: readonly Endpoint[];
-  /** Straight to the data, past network and log. */
+  /** Executes a command on one endpoint, without network and log. */
   execute(index: number, command: readonly (string | number)[]): Promise<unknown>;
-  /** Requests that arrived at one endpoint, and commands billed for them, so far. */
+  /** Requests that have arrived at one endpoint, and commands billed for them. */
   cost(index: number): { readonly requests: number; readonly billed: number };
   close(): Promise<void>;
 }
 
-/** A set of `count` independent endpoints, opened by the test that wants it. */
+/** A set of `count` independent endpoints, which a test opens. */
 export interface Store {
   readonly title: string;
   readonly engine: "embedded" | "redis";
@@ -32,8 +32,9 @@ export interface Store {
 }
 
 /**
- * Sets of as many endpoints, in both dialects, on every engine that there is here; on real servers only of as
- * many as `real` says, where more would show nothing new.
+ * Sets of `counts` endpoints in both dialects, on every engine of this machine.
+ *
+ * @param real counts for real servers, if more would show nothing new. Default: `counts`
  */
 export function storesOf(counts: readonly number[], real: readonly number[] = counts): Store[] {
   const engines = redisServer ? (["embedded", "redis"] as const) : (["embedded"] as const);
@@ -79,14 +80,14 @@ async function openServers(count: number, dialect: Dialect): Promise<OpenStore> 
   };
 }
 
-/** One client with links of its own to every endpoint of a store. */
+/** One client with its own links to all endpoints of a store. */
 export interface Client {
   readonly redlock: Redlock;
   readonly idempotency: Idempotency;
   readonly links: readonly Link[];
 }
 
-/** Makes a client that is patient with a busy machine; `options` are the idempotency's. */
+/** Creates a client. `options` are those of `Idempotency`; its `timeout` is long, for a busy machine. */
 export function clientOf(
   store: OpenStore,
   options: IdempotencyOptions = {},
@@ -97,7 +98,7 @@ export function clientOf(
   return { redlock, idempotency: new Idempotency(redlock, { timeout: 10_000, ...options }), links };
 }
 
-/** What stands at each endpoint for an idempotency key; null where nothing does. */
+/** The record of an idempotency key by endpoint; null where there is none. */
 export async function recordsOf(
   store: OpenStore,
   key: string,
@@ -110,21 +111,21 @@ export async function recordsOf(
 }
 
 /**
- * Waits until all that was sent has arrived. A handler begins as soon as a quorum has granted it, while requests
- * to the other endpoints may still be on their way.
+ * Waits until all requests are answered. A handler starts as soon as a quorum has granted its claim, while requests to
+ * the other endpoints may still be under way.
  */
 export async function allArrived(links: readonly Link[]): Promise<void> {
   await until(() => links.every(({ pending }) => pending === 0));
 }
 
-/** ms to live by endpoint; −2: there is none, −1: it never ends. */
+/** The ttl of a record in ms, by endpoint; −2: it does not exist, −1: it does not expire. */
 export async function ttlsOf(store: OpenStore, key: string): Promise<number[]> {
   const name = await recordName(key);
   const values = await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["PTTL", name])));
   return values as number[];
 }
 
-/** Where an idempotency key's record is in Redis. */
+/** The Redis key of an idempotency key's record. */
 export async function recordName(
   key: string,
   scope: string | readonly string[] = [],

@@ -1,19 +1,19 @@
 import process from "node:process";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
-/** Fails every test of the surrounding `describe` during which a rejection is handled by nobody. */
+/** Fails every test of the enclosing `describe` during which a promise rejection is not handled. */
 export function forbidUnhandledRejections(): void {
   const unhandled: unknown[] = [];
-  const note = (reason: unknown) => unhandled.push(reason);
+  const record = (reason: unknown) => unhandled.push(reason);
   beforeAll(() => {
-    process.on("unhandledRejection", note);
+    process.on("unhandledRejection", record);
   });
   afterEach(async () => {
-    // They are reported after the microtasks of a turn.
+    // Node reports them after the microtasks of a turn.
     await new Promise(setImmediate);
     expect(unhandled.splice(0)).toEqual([]);
   });
   afterAll(() => {
-    process.off("unhandledRejection", note);
+    process.off("unhandledRejection", record);
   });
 }

@@ -24,7 +24,7 @@ describe("a genuine delivery", () => {
     expect(row).toMatchObject({ outcome: "executed", status: 200, fence: answer.fence, requests: 12 });
   });
 
-  it("of Standard Webhooks takes effect on the thing it names", async () => {
+  it("of Standard Webhooks takes effect on the object it names", async () => {
     const delivery = stand.standard("inv_1");
     const response = await stand.send(delivery);
     expect(response.status).toBe(200);
@@ -32,7 +32,7 @@ describe("a genuine delivery", () => {
     expect(await stand.effects(delivery)).toHaveLength(1);
   });
 
-  it("of Stripe takes effect on the object that it shows, once for all copies", async () => {
+  it("of Stripe takes effect on the object it contains, once for all copies", async () => {
     const delivery = stand.stripe("in_1");
     const statuses = await sendAtOnce(stand, delivery, 6);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
@@ -55,16 +55,16 @@ describe("a genuine delivery", () => {
   it.each([
     ["is cut in the middle of an emoji", `${"x".repeat(254)}🔒`],
     ["holds half of one", "inv_\ud83d"],
-  ])("takes effect though the name of its thing %s", async (_, id) => {
+  ])("takes effect although the id of its object %s", async (_, id) => {
     const delivery = stand.standard(id);
     expect((await stand.send(delivery)).status).toBe(200);
     expect(await stand.effects(delivery)).toHaveLength(1);
   });
 
-  it("is kept apart from one of another sender with the same id", async () => {
+  it("is distinct from one of another sender with the same id", async () => {
     const fromGitHub = await stand.github("push");
     const other = stand.standard("inv_2");
-    // GitHub signs no id, so it can be replaced.
+    // GitHub does not sign the id, so it can be replaced.
     fromGitHub.headers["x-github-delivery"] = other.id;
     await stand.send(fromGitHub);
     expect((await stand.send(other)).headers.has("idempotent-replayed")).toBe(false);
@@ -72,7 +72,7 @@ describe("a genuine delivery", () => {
 });
 
 describe("a duplicate", () => {
-  it("that comes later is answered as the first was, byte for byte, with one request to each endpoint", async () => {
+  it("that arrives later gets the first answer, byte for byte, with one request to each endpoint", async () => {
     const delivery = await stand.github("release");
     const first = await (await stand.send(delivery)).text();
     await stand.journal(delivery, 1);
@@ -85,7 +85,7 @@ describe("a duplicate", () => {
     expect(row).toMatchObject({ outcome: "replayed", status: 200, fence: null, requests: 3, commands: 3 });
   });
 
-  it("of 20 at once has no effect of its own", async () => {
+  it("has no effect of its own, of 20 at once", async () => {
     const delivery = await stand.github("pull_request");
     const statuses = await sendAtOnce(stand, delivery, 20);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
@@ -95,7 +95,7 @@ describe("a duplicate", () => {
 });
 
 describe("different deliveries about one entity", () => {
-  it("act one after the other, each under a newer fence", async () => {
+  it("take effect one after the other, each under a newer fence", async () => {
     const deliveries = Array.from({ length: 8 }, () => stand.standard("inv_shared"));
     const sent = await Promise.all(
       deliveries.map(async (delivery) => {
@@ -118,7 +118,7 @@ describe("different deliveries about one entity", () => {
   });
 });
 
-describe("what is not genuine", () => {
+describe("a delivery that is not genuine", () => {
   async function refusal(response: Response): Promise<{ status: number; detail: string }> {
     expect(response.headers.get("content-type")).toBe("application/problem+json");
     const { status, detail } = await response.json();
@@ -126,7 +126,7 @@ describe("what is not genuine", () => {
     return { status, detail };
   }
 
-  it("is refused before anything is asked of Redis", async () => {
+  it("is refused before any request to Redis", async () => {
     const github = await stand.github("issues");
     const standard = stand.standard("inv_3");
     const stripe = stand.stripe("in_3");
@@ -161,7 +161,7 @@ describe("what is not genuine", () => {
     const delivery = await stand.github("issues");
     const large = { ...delivery, body: "x".repeat(1024 * 1024 + 1) };
     expect(await refusal(await stand.send(large))).toMatchObject({ status: 413 });
-    // A body of unknown length is counted while it comes.
+    // A body of unknown length is counted while it is read.
     const stream = new Blob([large.body]).stream();
     const response = await fetch(stand.url + delivery.path, {
       method: "POST",
@@ -172,7 +172,7 @@ describe("what is not genuine", () => {
     expect(response.status).toBe(413);
   });
 
-  it("is journaled as a sample only", async () => {
+  it("is only sampled in the journal", async () => {
     const delivery = await stand.github("watch");
     await Promise.all(Array.from({ length: 130 }, () => stand.send(forged(delivery))));
     await stand.send(delivery);
@@ -181,14 +181,14 @@ describe("what is not genuine", () => {
       "SELECT count(*) AS count, count(delivery) AS named FROM deliveries WHERE outcome = 'refused'",
     );
     expect(refused?.count).toBeGreaterThan(0);
-    // 60 a minute, and a minute may have ended in between.
+    // 60 a minute, and a minute may have ended meanwhile.
     expect(refused?.count).toBeLessThanOrEqual(120);
     expect(refused?.named).toBe(0);
   });
 });
 
 describe("the journal", () => {
-  it("forgets the oldest", async () => {
+  it("deletes the oldest rows", async () => {
     const insert =
       "INSERT INTO deliveries (id, at, provider, outcome, status, ms) VALUES (?1, 1, 'x', 'executed', 200, 1)";
     for (const id of [100_000, 110_000]) await stand.query(insert, id);
@@ -199,7 +199,7 @@ describe("the journal", () => {
     expect(rows).toEqual([{ id: 110_000 }, { id: 110_001 }]);
   });
 
-  it("is listed, the newest first", async () => {
+  it("is listed, newest first", async () => {
     const delivery = stand.standard("inv_5");
     await stand.send(delivery);
     await stand.journal(delivery, 1);
@@ -227,7 +227,7 @@ it("the page shows what was delivered", async () => {
     expect(html).toContain(`${stand.url}/webhooks/${path}`);
 });
 
-it("every answer says that it is not to be framed, sniffed or named to others", async () => {
+it("every answer has the security headers", async () => {
   const replayed = stand.standard("inv_7");
   await stand.send(replayed);
   for (const response of [

@@ -35,11 +35,11 @@ describe("githubEvent", () => {
     ["sponsorship", { sender: { login: "cat" } }, undefined, "cat"],
     ["security_advisory", { security_advisory: { ghsa_id: "GHSA-1" } }, undefined, "GHSA-1"],
     ["unheard_of", {}, undefined, "unknown"],
-  ])("knows what %s is about", (event, payload, name = event, subject) => {
+  ])("reads the entity of %s", (event, payload, name = event, subject) => {
     expect(githubEvent(from(event), bytes(payload))).toEqual({ name, entity: `github:${subject}` });
   });
 
-  it("knows what each of GitHub's own examples is about", () => {
+  it("reads the entity of each of GitHub's own examples", () => {
     for (const { name, examples } of githubExamples()) {
       for (const payload of examples) {
         expect(githubEvent(from(name), bytes(payload)).entity).not.toBe("github:unknown");
@@ -56,7 +56,7 @@ describe("githubEvent", () => {
     }
   });
 
-  it("takes odd values for none, and keeps names short enough for a key", () => {
+  it("ignores values of unexpected types, and keeps names short enough for a key", () => {
     const odd = { action: { a: 1 }, repository: "octo/demo", sender: { login: ["x"] } };
     expect(githubEvent(from("star"), bytes(odd))).toEqual({ name: "star", entity: "github:unknown" });
     const long = { repository: { full_name: "x".repeat(5_000) }, ref: "y".repeat(5_000) };
@@ -78,7 +78,7 @@ describe("names that UTF-8 cannot hold, or that are too long", () => {
     expect(entityOf(id)).toEqual({ name, entity: prefix + name });
   });
 
-  it("are the same in an id that stands for the thing", () => {
+  it("are repaired in an id that is used as the entity, too", () => {
     expect(standardWebhooksEvent(bytes({}), "msg_\ud83d!").entity).toBe(`${prefix}msg_\ufffd!`);
     expect(stripeEvent(bytes({}), "evt_\ud83d!").entity).toBe("stripe:evt_\ufffd!");
   });
@@ -146,7 +146,7 @@ describe("slackEvent", () => {
     expect(slackEvent(bytes(payload))).toEqual({ name, entity: `slack:${subject}` });
   });
 
-  it("knows a challenge, and refuses forms", () => {
+  it("recognises a challenge, and refuses forms", () => {
     const challenge = { type: "url_verification", token: "t", challenge: "3eZbrw1a" };
     expect(slackEvent(bytes(challenge))).toMatchObject({ name: "url_verification", challenge: "3eZbrw1a" });
     expect(() => slackEvent(new TextEncoder().encode("command=%2Fx&trigger_id=1"))).toThrow(EventError);

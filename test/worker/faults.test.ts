@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 afterAll(() => stand?.close());
 
-/** Sends until it succeeds, as senders do; how many tries it took. */
+/** Sends until it succeeds, as senders do. Returns the number of attempts. */
 async function sendUntilSuccess(delivery: Parameters<LocalStand["send"]>[0]): Promise<number> {
   let tries = 0;
   await until(
@@ -31,13 +31,13 @@ async function sendUntilSuccess(delivery: Parameters<LocalStand["send"]>[0]): Pr
 }
 
 describe("a handler that fails", () => {
-  it("is never answered with success, and the next try succeeds", async () => {
+  it("is never answered with success, and the next attempt succeeds", async () => {
     await stand.query(
       "CREATE TRIGGER broken BEFORE INSERT ON effects BEGIN SELECT RAISE(ABORT, 'the database is broken'); END",
     );
     const delivery = await stand.github("issues");
     const statuses = await sendAtOnce(stand, delivery, 20);
-    // The first run fails with 500; a duplicate that has waited for it runs itself, or waits in vain.
+    // The first run fails with 500. A duplicate that waited for it runs itself, or runs out of time (503).
     expect(statuses.filter((status) => status !== 500 && status !== 503)).toEqual([]);
     expect(statuses).toContain(500);
     expect(await stand.effects(delivery)).toEqual([]);
@@ -50,7 +50,7 @@ describe("a handler that fails", () => {
     expect(rows.map(({ outcome }) => outcome)).toContain("failed");
   });
 
-  it("does not tell outsiders why", async () => {
+  it("does not reveal the reason", async () => {
     await stand.query(
       "CREATE TRIGGER broken BEFORE INSERT ON effects BEGIN SELECT RAISE(ABORT, 'secret reason'); END",
     );
@@ -84,12 +84,12 @@ describe("a write under a stale fence", () => {
   });
 });
 
-describe("a delivery whose first run is not over", () => {
-  it("is answered 503 after a bounded wait, and runs once that run has failed", async () => {
+describe("a delivery whose first run has not finished", () => {
+  it("gets 503 after a bounded wait, and runs after the first run has failed", async () => {
     const delivery = stand.standard("inv_busy");
     const idempotency = new Idempotency(new Redlock({ endpoints: endpointsFromEnv(stand.env) }));
     let fail = (_reason: Error): void => undefined;
-    // As the Worker's middleware names it.
+    // The same scope and kind as in the Worker's middleware.
     const ofDelivery = { scope: ["standard-webhooks"], kind: "http" };
     const first = new Promise<void>((begun, notBegun) => {
       const run = () => {
@@ -113,8 +113,8 @@ describe("a delivery whose first run is not over", () => {
   });
 });
 
-describe("an entity that somebody else has locked", () => {
-  it("is left alone: 503 after a bounded wait, success once it is free", async () => {
+describe("an entity that another holder has locked", () => {
+  it("gives 503 after a bounded wait, and success once it is free", async () => {
     const delivery = stand.standard("inv_locked");
     const lock = await new Redlock({ endpoints: endpointsFromEnv(stand.env) }).acquire(
       "standard-webhooks:inv_locked",
@@ -136,8 +136,8 @@ describe("an entity that somebody else has locked", () => {
   });
 });
 
-describe("with an endpoint in trouble", () => {
-  it("that is down, deliveries take effect all the same", async () => {
+describe("with a faulty endpoint", () => {
+  it("that is down, deliveries take effect", async () => {
     await stand.endpoints[0]!.stop();
     const delivery = await stand.github("issue_comment");
     expect((await stand.send(delivery)).status).toBe(200);
@@ -145,7 +145,7 @@ describe("with an endpoint in trouble", () => {
     expect(await stand.effects(delivery)).toHaveLength(1);
   });
 
-  it("that applies requests and drops the replies, duplicates at once have one effect", async () => {
+  it("that executes requests and drops the replies, concurrent duplicates have one effect", async () => {
     stand.endpoints[1]!.faults.add({ fault: "drop-reply" });
     const delivery = await stand.github("check_run");
     const statuses = await sendAtOnce(stand, delivery, 8);
@@ -155,7 +155,7 @@ describe("with an endpoint in trouble", () => {
     expect(await stand.effects(delivery)).toHaveLength(1);
   });
 
-  it("that comes back knowing less than the others, a duplicate is still recognised", async () => {
+  it("that restarts without its data, a duplicate is still recognised", async () => {
     await stand.endpoints[2]!.stop();
     const delivery = await stand.github("create");
     await stand.send(delivery);

@@ -16,16 +16,16 @@ async function open(): Promise<void> {
   worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
 }
 
-async function ask() {
+async function getHealth() {
   const response = await fetch(`${worker.url}/healthz`);
   return { status: response.status, text: await response.clone().text(), json: await response.json() };
 }
 
-/** Asks until the answer has this status: it is remembered for some seconds. */
+/** Requests the health until the answer has this status: a result stays valid for some seconds. */
 const untilStatus = (status: number) =>
   until(
     async () => {
-      const answer = await ask();
+      const answer = await getHealth();
       return answer.status === status ? answer : undefined;
     },
     `status ${status}`,
@@ -42,19 +42,19 @@ const health = (status: string, answered: readonly boolean[], database = true) =
 });
 
 describe("/healthz", () => {
-  it("is 200 while a quorum answers, and names who does not", async () => {
+  it("is 200 while a quorum answers, and names the endpoints that do not", async () => {
     await open();
     await local.endpoints[1]!.stop();
-    const { status, json } = await ask();
+    const { status, json } = await getHealth();
     expect([status, json]).toEqual([200, health("ok", [true, false, true])]);
   });
 
-  it("is 503 without a quorum, tells no secret, and 200 again when they are back", async () => {
+  it("is 503 without a quorum, contains no secret, and is 200 again after a recovery", async () => {
     await open();
     await local.endpoints[0]!.stop();
-    // A wrong token is no answer that helps anybody.
+    // An answer to a wrong token does not count.
     local.endpoints[1]!.faults.add({ fault: "status", status: 401 });
-    const { status, json, text } = await ask();
+    const { status, json, text } = await getHealth();
     expect([status, json]).toEqual([503, health("unavailable", [false, false, true])]);
     for (const secret of [...Object.values(secrets), local.endpoints[0]!.token]) {
       expect(text).not.toContain(secret);
@@ -67,19 +67,19 @@ describe("/healthz", () => {
   it("is 503 when the database fails", async () => {
     await open();
     await worker.database.prepare("DROP TABLE counters").run();
-    // A view that cannot be read stands for a database that cannot.
+    // A view that cannot be read simulates a database that cannot be read.
     await worker.database.prepare("CREATE VIEW counters AS SELECT no_such_function(1) AS name").run();
-    const { status, json } = await ask();
+    const { status, json } = await getHealth();
     expect([status, json]).toEqual([503, health("unavailable", [true, true, true], false)]);
   });
 
-  it("asks each endpoint once for many who ask at the same time, and for those soon after", async () => {
+  it("queries each endpoint once for many concurrent requests and for the next ones", async () => {
     await open();
     local.endpoints[0]!.faults.add({ fault: "delay", ms: 300 });
-    const answers = await Promise.all(Array.from({ length: 30 }, ask));
-    answers.push(await ask());
+    const answers = await Promise.all(Array.from({ length: 30 }, getHealth));
+    answers.push(await getHealth());
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    // A look is a script, sent again with its text where it is not known yet.
+    // A check is a script, which is sent again with its source if the endpoint does not have it yet.
     for (const { log } of local.endpoints) expect(log.requests).toBeLessThanOrEqual(2);
   });
 });

@@ -16,38 +16,38 @@ import { until } from "../support/until.ts";
 /** A row of one of the Worker's tables. */
 export type Row = Readonly<Record<string, string | number | null>>;
 
-/** The Worker in workerd with its endpoints and database, and what tests ask of them. */
+/** The Worker in workerd with its endpoints and database, and operations on them for tests. */
 export interface LocalStand {
   readonly url: string;
   readonly endpoints: readonly DevEndpoint[];
-  /** What `Redlock.fromEnv` reads. */
+  /** The variables that `Redlock.fromEnv` reads. */
   readonly env: Record<string, string>;
   /** A delivery of one of GitHub's own examples of an event. */
   github(event: string, example?: number): Promise<Delivery>;
-  /** A Standard Webhook about the thing of this id. */
+  /** A Standard Webhook about the object with this id. */
   standard(id: string): Delivery;
-  /** An event of Stripe about the object of this id. */
+  /** An event of Stripe about the object with this id. */
   stripe(id: string): Delivery;
   send(delivery: Delivery): Promise<Response>;
   /** Runs a statement on the Worker's database. */
   query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]>;
-  /** What took effect of a delivery. */
+  /** The effects of a delivery. */
   effects(delivery: Delivery): Promise<readonly Row[]>;
-  /** The rows of the journal about a delivery, once there are `count` of them; the oldest first. */
+  /** The journal's rows about a delivery, oldest first; waits until there are `count` of them. */
   journal(delivery: Delivery, count: number): Promise<readonly Row[]>;
-  /** HTTP requests that the endpoints have had. */
+  /** The number of HTTP requests that the endpoints have received. */
   requests(): number;
   close(): Promise<void>;
 }
 
 /**
- * Starts everything: real redis-servers where there is the program, else the embedded engine.
+ * Starts everything: with real Redis servers if the program is installed, else with the embedded engine.
  *
- * @param furtherSecrets of senders that deliveries.mjs does not play
+ * @param furtherSecrets secrets of senders for which deliveries.mjs makes no deliveries
  */
 export async function openStand(furtherSecrets: Record<string, string> = {}): Promise<LocalStand> {
   const local = await startEndpoints({ count: 3, engine: redisServer === undefined ? "embedded" : "redis" });
-  // Else the first delivery would have to bring it, and cost more than every other.
+  // Otherwise the first delivery would have to send the script, and cost more than the others.
   const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", registerScript.source]));
   await Promise.all(loaded);
   const secrets = randomSecrets();
@@ -75,7 +75,7 @@ export async function openStand(furtherSecrets: Record<string, string> = {}): Pr
     async github(event, example = 0) {
       const payload = githubExamples().find(({ name }) => name === event)?.examples[example];
       if (!payload) throw new Error(`there is no example ${example} of ${event}`);
-      // An event of its own: what is equal to the byte is one delivery.
+      // A distinct body: equal bodies are one delivery.
       const own = { ...payload, stand: randomUUID() };
       return githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, event, own, randomUUID());
     },
@@ -101,7 +101,7 @@ export async function openStand(furtherSecrets: Record<string, string> = {}): Pr
   };
 }
 
-/** Sends copies of a delivery at the same time; the statuses of the answers, replays as `"replayed"`. */
+/** Sends copies of a delivery at the same time. Returns the statuses of the answers; replays as `"replayed"`. */
 export async function sendAtOnce(
   stand: LocalStand,
   delivery: Delivery,

@@ -49,7 +49,7 @@ const unescaped = (html: string) =>
 const tile = (label: string, count: string) => `<dt>${label}</dt><dd>${count}</dd>`;
 
 describe("page", () => {
-  it("counts every outcome, also those that never happened", () => {
+  it("counts every outcome, including those that never happened", () => {
     const html = page(data);
     expect(html).toContain(tile("executed", "12,345"));
     expect(html).toContain(tile("replayed", "0"));
@@ -58,7 +58,7 @@ describe("page", () => {
     expect(html).toContain(tile("repeated effects", "0"));
   });
 
-  it("shows an effect that was repeated as a failure", () => {
+  it("shows a repeated effect as a failure", () => {
     const colour = (repeated: number) =>
       /<div class="count (\w*)"><dt>repeated effects/.exec(
         page({ ...data, effects: { performed: 9, repeated } }),
@@ -74,7 +74,7 @@ describe("page", () => {
     expect(html).not.toContain("None yet");
   });
 
-  it("leaves empty what is not known of a refused delivery", () => {
+  it("leaves unknown fields of a refused delivery empty", () => {
     const refused: DeliveryRow = {
       ...delivery,
       outcome: "refused",
@@ -89,13 +89,13 @@ describe("page", () => {
     expect(html).not.toContain("null");
   });
 
-  it("says so when there is nothing yet", () => {
+  it("says that there is nothing yet", () => {
     const html = page({ ...data, deliveries: [], entities: [] });
     expect(html.match(/None yet/g)).toHaveLength(2);
     expect(html).not.toContain("<table>");
   });
 
-  it("shows everything as text, whatever it contains", () => {
+  it("escapes all data", () => {
     const nasty = `"><script>alert('1')</script>&amp;`;
     const clean = page(data);
     const html = page({
@@ -107,7 +107,7 @@ describe("page", () => {
     });
     const tags = (text: string) => text.match(/<[^>]*>/g);
     expect(tags(html)).toEqual(tags(clean));
-    // Seven cells; in the two examples it is quoted for the shell besides.
+    // Seven cells. In the two examples it is also quoted for the shell.
     expect(unescaped(html).split(nasty).length - 1).toBe(7);
     expect(unescaped(html).split("alert(").length - 1).toBe(9);
   });

@@ -3,14 +3,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
 import { createTables, startWorker } from "../../scripts/local-worker.mjs";
 
-// By names that the compiler does not follow: the types of workerd, which these need, do not go with Node's.
+// Imported by a variable, so that the compiler does not follow: they need workerd's types, which conflict with Node's.
 const [effectFile, journalFile] = ["../../worker/effect.ts", "../../worker/journal.ts"];
 const { writeEffect } = await import(effectFile);
 const { readDeliveries, readPageData, writeJournal } = await import(journalFile);
 
 let worker: Awaited<ReturnType<typeof startWorker>>;
 let read: number[];
-/** The Worker's database, noting how many rows each query reads, as D1 bills them. */
+/** The Worker's database. It records how many rows each query reads, as D1 bills them. */
 let db: D1Database;
 
 beforeEach(async () => {
@@ -57,7 +57,7 @@ function counting(database: D1Database): D1Database {
 const numbers = (count: number) =>
   `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
 
-/** Rows as many deliveries would have left them, `at` being the time of all. */
+/** Inserts the rows of many deliveries, all with the time `at`. */
 async function fill(count: number, at: number): Promise<void> {
   const from = (columns: string) => `${numbers(count)} SELECT ${columns} FROM n`;
   for (const statement of [
@@ -91,7 +91,7 @@ const count = async (table: string) =>
 describe("with 20 000 rows in every table", () => {
   beforeEach(() => fill(20_000, Date.now()));
 
-  it("the page reads few of them, and counts all", async () => {
+  it("the page reads few of them and shows the total", async () => {
     const { counts, effects, deliveries, entities } = await page();
     expect(counts).toMatchObject({ executed: 20_000, busy: 0 });
     expect(effects).toEqual({ performed: 20_000, repeated: 0 });
@@ -100,12 +100,12 @@ describe("with 20 000 rows in every table", () => {
     expect(Math.max(...read)).toBeLessThanOrEqual(100);
   });
 
-  it("so do the list of deliveries, a delivery and its journal", async () => {
+  it("the list of deliveries, a delivery and its journal entry read few of them, too", async () => {
     await readDeliveries(db, 50);
     await effect("new", 1);
     await effect("key 7", 2);
     expect(Math.max(...read)).toBeLessThanOrEqual(100);
-    // The first entry finds 10 000 too many.
+    // The first entry finds 10 000 rows too many.
     await writeJournal(db, entry(Date.now()));
     expect(await count("deliveries")).toBe(10_000);
     read = [];
@@ -118,7 +118,7 @@ describe("with 20 000 rows in every table", () => {
 describe("effects", () => {
   const days = (count: number) => Date.now() - count * 24 * 60 * 60 * 1_000;
 
-  it("are counted once a delivery when they are repeated, also where the fence refuses one", async () => {
+  it("count as repeated once per delivery; a write that the fence refuses does not count", async () => {
     await effect("a", 1);
     await effect("b", 2);
     expect((await page()).effects).toEqual({ performed: 2, repeated: 0 });
@@ -127,19 +127,19 @@ describe("effects", () => {
     expect((await page()).effects).toEqual({ performed: 5, repeated: 1 });
   });
 
-  it("older than 30 days are forgotten, some with each delivery, and still counted", async () => {
+  it("older than 30 days are deleted, some with each delivery, and still counted", async () => {
     await fill(25, days(31));
     await effect("recent", 1, days(29));
-    for (const left of [16, 6, 1, 1]) {
+    for (const remaining of [16, 6, 1, 1]) {
       await writeJournal(db, entry(Date.now()));
-      expect(await count("effects")).toBe(left);
+      expect(await count("effects")).toBe(remaining);
     }
     expect((await page()).effects).toEqual({ performed: 26, repeated: 0 });
   });
 });
 
 describe("schema.sql", () => {
-  it("counts what a database of before the counters has, and can be applied again", async () => {
+  it("counts the rows of a database without counters, and can be applied again", async () => {
     for (const statement of ["DROP TRIGGER effects_counted", "DROP TRIGGER deliveries_counted"]) {
       await worker.database.prepare(statement).run();
     }
@@ -156,7 +156,7 @@ describe("schema.sql", () => {
     expect((await page()).effects).toEqual({ performed: 5, repeated: 1 });
   });
 
-  it("is cut into the same statements by wrangler", async () => {
+  it("is split into the same statements by wrangler", async () => {
     const schema = await readFile("worker/schema.sql", "utf8");
     const statements = splitSqlQuery(schema);
     expect(statements.filter((statement) => /CREATE TRIGGER[^;]*BEGIN/.test(statement))).toHaveLength(2);

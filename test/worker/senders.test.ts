@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Delivery } from "../../scripts/deliveries.mjs";
 import { type LocalStand, openStand } from "./local-stand.ts";
 
-// None of these senders has a library that signs, so this is what their documentation says of it.
+// None of these senders publishes a library that signs, so this follows their documentation.
 
 const secrets = {
   SHOPIFY_CLIENT_SECRET: `shpss_${randomUUID()}`,
@@ -74,7 +74,7 @@ function linear(payload: object, age = 0): Delivery {
 const effectsOn = (entity: string) => stand.query("SELECT * FROM effects WHERE entity = ?1", entity);
 
 describe("Shopify", () => {
-  it("acts once per topic and body, whatever the delivery is called", async () => {
+  it("acts once per topic and body, under any delivery id", async () => {
     const id = randomUUID();
     const created = shopify(id, "orders/create", { id: 42 });
     const paid = shopify(id, "orders/paid", { id: 42 });
@@ -83,7 +83,7 @@ describe("Shopify", () => {
     }
     expect(await stand.effects(created)).toHaveLength(1);
     expect(await stand.effects(paid)).toHaveLength(1);
-    // Captured, and sent again under names made up for it.
+    // Captured, and sent again under invented names.
     expect((await stand.send(shopify(randomUUID(), "orders/create", { id: 42 }))).status).toBe(200);
     expect((await stand.send(shopify(randomUUID(), "orders/made-up", { id: 42 }))).status).toBe(400);
     expect(await effectsOn("shopify:a.myshopify.com/orders/42")).toHaveLength(2);
@@ -100,7 +100,7 @@ describe("Slack", () => {
     expect(await stand.effects(delivery)).toMatchObject([{ entity: "slack:T1/C42", event: "message" }]);
   });
 
-  it("has its challenge answered, each time and without an effect", async () => {
+  it("gets its challenge answered each time, without an effect", async () => {
     const challenge = randomUUID();
     const delivery = slack("", { type: "url_verification", token: "t", challenge });
     for (const _time of [1, 2]) {
@@ -118,7 +118,7 @@ describe("Slack", () => {
 describe("Linear", () => {
   const hour = 60 * 60 * 1_000;
 
-  it("acts once per event, however late it is sent again and under whatever id", async () => {
+  it("acts once per event, also for late retries under another id", async () => {
     const issue = randomUUID();
     const payload = { type: "Issue", action: "update", data: { id: issue, title: "x" } };
     expect((await stand.send(linear(payload))).status).toBe(200);
@@ -127,7 +127,7 @@ describe("Linear", () => {
     expect(await effectsOn(`linear:${issue}`)).toMatchObject([{ event: "Issue.update" }]);
   });
 
-  it("is refused what is older than its last retry", async () => {
+  it("is refused a delivery that is older than its last retry", async () => {
     const payload = { type: "Issue", action: "update", data: { id: randomUUID() } };
     expect((await stand.send(linear(payload, 9 * hour))).status).toBe(401);
   });

@@ -5,7 +5,7 @@ import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { until } from "../support/until.ts";
 
 const secrets = randomSecrets();
-// Nobody listens there. What is tested here is over before anything is asked of Redis.
+// No server listens there. The cases here end before any request to Redis.
 const endpoint = { UPSTASH_REDIS_REST_URL_1: "http://127.0.0.1:9", UPSTASH_REDIS_REST_TOKEN_1: "token" };
 
 let running: Awaited<ReturnType<typeof startWorker>> | undefined;
@@ -37,7 +37,7 @@ const fromGitHub = () => githubDelivery(secrets.GITHUB_WEBHOOK_SECRET, "issues",
 const standard = () => standardDelivery(secrets.STANDARD_WEBHOOKS_SECRET, { type: "x" }, "msg_1");
 
 describe("a Worker that is not set up", () => {
-  it("names the secrets that are missing or unusable, and repeats none", async () => {
+  it("names the secrets that are missing or unusable, without their values", async () => {
     const url = await start({ ...endpoint, STANDARD_WEBHOOKS_SECRET: "whsec_tooshort" });
     const missing = await problem(await send(url, await fromGitHub()));
     expect(missing).toMatchObject({ status: 501, detail: "the binding GITHUB_WEBHOOK_SECRET is missing" });
@@ -70,7 +70,7 @@ describe("a Worker that is not set up", () => {
     }
   });
 
-  it("says how to make the tables when there are none", async () => {
+  it("says how to create the tables if there are none", async () => {
     const url = await start({ ...secrets, ...(await answering()) });
     for (const table of ["effects", "entities", "deliveries"]) {
       await running!.database.prepare(`DROP TABLE ${table}`).run();
@@ -84,7 +84,7 @@ describe("a Worker that is not set up", () => {
 });
 
 describe("a sender that is not set up", () => {
-  it("is told so with 501 and what is missing, and asks nothing of Redis; the others go on", async () => {
+  it("gets 501 and the name of the missing secret, without a request to Redis; other senders work", async () => {
     const { GITHUB_WEBHOOK_SECRET } = secrets;
     const url = await start({ GITHUB_WEBHOOK_SECRET, STRIPE_WEBHOOK_SECRET: "", ...endpoint });
     const missing = {
@@ -120,7 +120,7 @@ describe("a sender that is not set up", () => {
     expect(html).not.toContain("/webhooks/stripe");
   });
 
-  it("makes /healthz fail when there is no other", async () => {
+  it("makes /healthz fail if there is no other sender", async () => {
     const url = await start(endpoint);
     expect(await problem(await fetch(`${url}/healthz`))).toMatchObject({
       status: 500,
@@ -130,7 +130,7 @@ describe("a sender that is not set up", () => {
 });
 
 describe("a Worker that is set up", () => {
-  it("answers what is not there with a problem", async () => {
+  it("answers unknown paths with a problem", async () => {
     const url = await start({ ...secrets, ...endpoint });
     expect(await problem(await fetch(`${url}/nothing`))).toMatchObject({ status: 404 });
     expect(await problem(await fetch(`${url}/webhooks/github`))).toMatchObject({ status: 404 });

@@ -4,7 +4,7 @@ import { inspect, LockHeldError, LockLostError, Redlock, systemRuntime } from ".
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { withFence } from "../../worker/with-fence.ts";
 
-/** A client whose clock can be put forward, and a run that can lose its lease. */
+/** A client whose clock can be advanced, and a run that can lose its lease. */
 function setUp() {
   let ahead = 0;
   const runtime = { ...systemRuntime, monotonic: () => systemRuntime.monotonic() + ahead };
@@ -15,7 +15,7 @@ function setUp() {
     redlock,
     run,
     loseLease: () => lease.abort(new LeaseLostError("msg_1", "another run took over")),
-    putForward: (ms: number) => {
+    advanceClock: (ms: number) => {
       ahead += ms;
     },
   };
@@ -31,27 +31,27 @@ describe("withFence", () => {
     expect(await inspect(redlock, "inv_1")).toMatchObject({ held: false });
   });
 
-  it("reports a write that was done, although the lock was lost before its end", async () => {
-    const { redlock, run, putForward } = setUp();
+  it("reports a successful write although the lock was lost before it ended", async () => {
+    const { redlock, run, advanceClock } = setUp();
     const written = withFence(redlock, "inv_1", { wait: 0, run }, async (fence) => {
-      putForward(60_000);
+      advanceClock(60_000);
       return { fence };
     });
     expect((await written).fence).toBeGreaterThan(0);
   });
 
-  it("reports the failure of a write, also when the lock was lost before its end", async () => {
-    const { redlock, run, putForward } = setUp();
+  it("reports the failure of a write, also if the lock was lost before it ended", async () => {
+    const { redlock, run, advanceClock } = setUp();
     const failure = new Error("the fence is stale");
     const written = withFence(redlock, "inv_1", { wait: 0, run }, async () => {
-      putForward(60_000);
+      advanceClock(60_000);
       throw failure;
     });
     await expect(written).rejects.toBe(failure);
     expect(failure).not.toBeInstanceOf(LockLostError);
   });
 
-  it("writes nothing when the run was over before the lock was there", async () => {
+  it("writes nothing if the run ended before the lock was acquired", async () => {
     const { redlock, run, loseLease } = setUp();
     const lock = await redlock.acquire("inv_1");
     let writes = 0;
@@ -62,7 +62,7 @@ describe("withFence", () => {
     expect(writes).toBe(0);
   });
 
-  it("gives up when the entity stays locked", async () => {
+  it("gives up if the entity stays locked", async () => {
     const { redlock, run } = setUp();
     await using _lock = await redlock.acquire("inv_1");
     let writes = 0;

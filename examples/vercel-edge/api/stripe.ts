@@ -1,4 +1,4 @@
-// Stripe's webhook on Vercel's Edge runtime: every event is acted upon once.
+// Stripe's webhook on Vercel's Edge runtime: every event is handled once.
 
 import { waitUntil } from "@vercel/functions";
 import { endpointsFromEnv, Redlock } from "redlock-edge";
@@ -12,7 +12,7 @@ const provider = stripe({ secret: process.env.STRIPE_WEBHOOK_SECRET ?? "" });
 const orders = process.env.ORDERS_URL ?? "https://orders.example";
 
 export function POST(request: Request): Promise<Response> {
-  // The Edge runtime gives up on a function that has not begun to answer after 25 s.
+  // The Edge runtime stops a function that has not begun to answer after 25 s.
   return withIdempotency(request, fulfil, { redlock, provider, deadline: Date.now() + 23_000 });
 }
 
@@ -24,6 +24,6 @@ async function fulfil(request: Request): Promise<Response> {
     signal: request.signal,
   });
   await fulfilled.body?.cancel();
-  // After anything but 2xx the key is free, and Stripe sends the event again.
+  // After any status but 2xx the key is free, and Stripe sends the event again.
   return new Response(null, { status: fulfilled.ok ? 204 : 502 });
 }

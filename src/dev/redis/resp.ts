@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { ReplyError } from "../../testing/engine.ts";
 import type { Argument } from "../argument.ts";
 
-/** A status reply (`+OK`), which REST encodes differently from a stored string of the same text. */
+/** A status reply (`+OK`). REST encodes it differently from a stored string of the same text. */
 export class StatusReply {
   readonly text: string;
 
@@ -12,12 +12,12 @@ export class StatusReply {
 }
 
 /**
- * A reply with the distinctions that RESP2 makes and JSON loses: a status is a {@link StatusReply}, a bulk
- * string its bytes, a nil `null`, an error a `ReplyError`, which may also stand inside an array.
+ * A reply with the distinctions of RESP2, which JSON loses: a status is a {@link StatusReply}, a bulk string its bytes,
+ * a nil `null`, and an error a `ReplyError`, which may also be an item of an array.
  */
 export type WireReply = StatusReply | ReplyError | Uint8Array | number | null | readonly WireReply[];
 
-/** Encodes commands as RESP2 arrays of bulk strings, one after another: what a pipeline is. */
+/** Encodes commands as RESP2 arrays of bulk strings, one after another: a pipeline. */
 export function encodeCommands(commands: readonly (readonly Argument[])[]): Buffer {
   const parts: Uint8Array[] = [];
   for (const command of commands) {
@@ -30,7 +30,7 @@ export function encodeCommands(commands: readonly (readonly Argument[])[]): Buff
   return Buffer.concat(parts);
 }
 
-/** Encodes one reply as RESP2: the body of an answer to `Upstash-Response-Format: resp2`. */
+/** Encodes one reply as RESP2. */
 export function encodeReply(reply: WireReply): Buffer {
   if (reply === null) return Buffer.from("$-1\r\n");
   if (typeof reply === "number") return Buffer.from(`:${reply}\r\n`);
@@ -42,19 +42,20 @@ export function encodeReply(reply: WireReply): Buffer {
   return Buffer.concat([Buffer.from(`*${reply.length}\r\n`), ...reply.map(encodeReply)]);
 }
 
-/** Cuts a stream of RESP2 bytes into replies. Bytes may arrive in pieces of any size. */
+/** Parses a stream of RESP2 bytes into replies. Bytes may arrive in pieces of any size. */
 export class RespParser {
   #pieces: Buffer[] = [];
   #size = 0;
+  /** Bytes that are needed before parsing goes on. */
   #wanted = 0;
   #bytes: Buffer = Buffer.alloc(0);
   #offset = 0;
 
-  /** Takes the next bytes and returns the replies that are complete now. Throws on what is not RESP2. */
+  /** Adds bytes and returns the replies that they complete. Throws an `Error` on bytes that are not RESP2. */
   push(piece: Buffer): WireReply[] {
     this.#pieces.push(piece);
     this.#size += piece.length;
-    // A large bulk string is joined once, when all of it is here, not again at every piece.
+    // A large bulk string is joined once, when it is complete: joining at every piece would be quadratic.
     if (this.#size < this.#wanted) return [];
     this.#bytes = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
     this.#offset = 0;
@@ -72,7 +73,7 @@ export class RespParser {
     return replies;
   }
 
-  /** The next reply, or undefined when its end is not here yet. */
+  /** The next reply, or undefined while it is incomplete. */
   #read(): WireReply | undefined {
     const end = this.#bytes.indexOf("\r\n", this.#offset);
     if (end < 0) return undefined;

@@ -1,12 +1,12 @@
-// Redis strings are bytes, and so are Lua's: STRLEN, GETRANGE, `#` and string.sub count them. Inside the engine
-// every string is a byte string: a JavaScript string whose code units are bytes, 0 … 255. It compares, slices
-// and serves as a key of a Map just as bytes would, and for ASCII it is the text itself.
+// Strings of Redis and Lua are bytes: STRLEN, GETRANGE, `#` and string.sub count bytes. Inside the engine every string
+// is a byte string: a JavaScript string whose code units are bytes, from 0 to 255. It compares, slices and works as a
+// key of a Map like bytes, and for ASCII it is the text itself.
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * The UTF-8 bytes of a text, as a byte string. Unpaired surrogates become U+FFFD.
+ * Encodes a text as UTF-8, into a byte string. Unpaired surrogates become U+FFFD.
  *
  * @example
  * toBytes("é").length; // 2
@@ -16,7 +16,7 @@ export function toBytes(text: string): string {
 }
 
 /**
- * The text that a byte string holds as UTF-8. Bytes that are not UTF-8 become U+FFFD.
+ * Decodes a byte string as UTF-8. Bytes that are not valid UTF-8 become U+FFFD.
  *
  * @example
  * toText("\xc3\xa9"); // "é"
@@ -25,21 +25,21 @@ export function toText(bytes: string): string {
   return isAscii(bytes) ? bytes : decoder.decode(toOctets(bytes));
 }
 
-/** A byte string as the array that Lua's virtual machine uses for strings. */
+/** Converts a byte string to the array that Lua's virtual machine uses for strings. */
 export function toOctets(bytes: string): Uint8Array {
   const octets = new Uint8Array(bytes.length);
   for (let index = 0; index < octets.length; index++) octets[index] = bytes.charCodeAt(index);
   return octets;
 }
 
-/** The byte string of an array of bytes. */
+/** Converts an array of bytes to a byte string. */
 export function fromOctets(octets: Uint8Array): string {
   let bytes = "";
   for (let index = 0; index < octets.length; index++) bytes += String.fromCharCode(octets[index]!);
   return bytes;
 }
 
-/** Orders byte strings as memcmp does: by the first byte that differs, then by length. */
+/** Compares byte strings as memcmp does: by the first byte that differs, then by length. */
 export function compareBytes(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }

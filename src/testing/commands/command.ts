@@ -1,32 +1,32 @@
 import type { Keyspace } from "./keyspace.ts";
 import { type ByteReply, ReplyError } from "./reply.ts";
 
-/** One command of the engine. The name is its key in a {@link Commands} table, in capitals. */
+/** One command of the engine. Its name is its key in a {@link Commands} table. */
 export interface Command {
-  /** Words including the name; negative: at least so many. */
+  /** Number of words including the name, as in Redis's COMMAND INFO: -3 means at least 3. */
   readonly arity: number;
   /**
-   * Which arguments (counted from 0, without the name) are keys: the first, the last (negative: from the
-   * end), every how many. Absent: none.
+   * Positions of the keys among the arguments, counted from 0 without the name: the first, the last (negative: from the
+   * end), and the step between them. Default: no keys.
    */
   readonly keys?: readonly [first: number, last: number, step: number];
-  /** Whether it may change something. Default false. */
+  /** Whether it may write. Default false. */
   readonly write?: boolean;
-  /** Whether it is about the whole database, not about single keys. Default false. */
+  /** Whether it accesses the whole database instead of single keys. Default false. */
   readonly wholeDatabase?: boolean;
-  /** Executes it on byte strings, without the name. @throws ReplyError */
+  /** Executes it. `words` are its arguments as byte strings. Throws a `ReplyError` where Redis answers with an error. */
   run(space: Keyspace, words: readonly string[]): ByteReply;
 }
 
-/** Commands by name, in capitals. */
+/** Commands by name, in upper case. */
 export type Commands = Readonly<Record<string, Command>>;
 
-/** Whether a command takes that many words, its name included. */
+/** Whether a command accepts this number of words, its name included. */
 export function acceptsWords(command: Command, words: number): boolean {
   return command.arity < 0 ? words >= -command.arity : words === command.arity;
 }
 
-/** The keys among a command's arguments. */
+/** The keys among the arguments of a command. */
 export function keysOf(command: Command, words: readonly string[]): string[] {
   if (!command.keys) return [];
   const [first, last, step] = command.keys;
@@ -34,12 +34,12 @@ export function keysOf(command: Command, words: readonly string[]): string[] {
   return words.slice(first, end + 1).filter((_, position) => position % step === 0);
 }
 
-/** @param name the command in small letters, as Redis prints it */
+/** The error for too few or too many arguments. `name` is in lower case, as Redis prints it. */
 export function wrongNumberOfArguments(name: string): ReplyError {
   return new ReplyError(`ERR wrong number of arguments for '${name}' command`);
 }
 
-/** Turns a flat list of pairs into pairs. @throws ReplyError when one is incomplete */
+/** Groups a flat list into pairs. Throws a `ReplyError` if the last pair is incomplete. */
 export function pairs(name: string, words: readonly string[]): [string, string][] {
   if (words.length % 2 !== 0) throw wrongNumberOfArguments(name);
   return words.flatMap((word, position) =>
@@ -48,8 +48,8 @@ export function pairs(name: string, words: readonly string[]): [string, string][
 }
 
 /**
- * Resolves a range of indexes as Redis does: negative ones count from the end, both ends are included.
- * Returns what `slice` takes; an empty range is [0, 0].
+ * Converts a range of Redis to the arguments of `slice`. In Redis, negative indexes count from the end and both ends
+ * are included. An empty range is [0, 0].
  */
 export function range(start: number, stop: number, length: number): [from: number, to: number] {
   const from = Math.max(0, start < 0 ? length + start : start);

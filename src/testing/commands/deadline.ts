@@ -1,7 +1,7 @@
 import { integer } from "./numbers.ts";
 import { ReplyError, syntaxError } from "./reply.ts";
 
-/** When a key shall end, as a command says it: so many seconds or ms from now, or at a time since 1970. */
+/** The expiry of a key as in a command: seconds (EX) or ms (PX) from now, or since 1970 (EXAT, PXAT). */
 export interface Deadline {
   readonly unit: "EX" | "PX" | "EXAT" | "PXAT";
   readonly amount: string;
@@ -11,9 +11,11 @@ const int64Max = 2n ** 63n - 1n;
 const int64Min = -(2n ** 63n);
 
 /**
- * Reads one expiry option of SET or GETEX, in capitals, and the word after it.
+ * Parses an expiry option of SET or GETEX.
  *
- * @param before the expiry option that came earlier; only the same one may come again, as in Redis
+ * @param option in upper case
+ * @param amount the word after it
+ * @param before an earlier expiry option; as in Redis, only the same option may be repeated
  * @throws ReplyError `ERR syntax error`
  */
 export function expireOption(option: string, amount: string | undefined, before?: Deadline): Deadline {
@@ -23,10 +25,11 @@ export function expireOption(option: string, amount: string | undefined, before?
 }
 
 /**
- * The ms since 1970 that a SET-like command means.
+ * The deadline, in ms since 1970, of a command like SET.
  *
- * @param command in small letters, for the error
- * @throws ReplyError when it is no integer, not positive, or beyond 64 bits
+ * @param now ms since 1970
+ * @param command its name in lower case, for the error
+ * @throws ReplyError when the amount is not an integer, not positive, or beyond 64 bits
  */
 export function readDeadline(now: number, { unit, amount }: Deadline, command: string): number {
   const value = integer(amount);
@@ -37,9 +40,11 @@ export function readDeadline(now: number, { unit, amount }: Deadline, command: s
 }
 
 /**
- * The ms since 1970 that an EXPIRE-like command means; it may have passed.
+ * The deadline, in ms since 1970, of a command like EXPIRE. It may be in the past.
  *
- * @throws ReplyError when it is no integer or beyond 64 bits
+ * @param now ms since 1970
+ * @param command its name in lower case, for the error
+ * @throws ReplyError when the amount is not an integer or beyond 64 bits
  */
 export function readExpiry(now: number, { unit, amount }: Deadline, command: string): number {
   const value = integer(amount);

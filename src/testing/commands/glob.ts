@@ -1,6 +1,6 @@
 /**
- * Compiles a pattern of KEYS and SCAN: `*`, `?`, `[abc]`, `[^a-z]` and `\` before a character that is meant
- * as it stands. On byte strings.
+ * Compiles a pattern of KEYS and SCAN into a function that matches byte strings: `*`, `?`, `[abc]`, `[^a-z]`, and `\`
+ * to escape a character.
  *
  * @example
  * globMatcher("user:*")("user:1"); // true
@@ -26,7 +26,7 @@ export function globMatcher(pattern: string): (text: string) => boolean {
   return (text) => expression.test(text);
 }
 
-/** Reads a set up to its `]`, or to the end where there is none: Redis lets it pass. */
+/** Parses a set up to its `]`; as in Redis, up to the end if there is none. */
 function readSet(pattern: string, start: number): [source: string, end: number] {
   let position = start;
   const negated = pattern[position] === "^";

@@ -64,7 +64,7 @@ function remove(space: Keyspace, keys: readonly string[]): ByteReply {
   return keys.filter((key) => space.delete(key)).length;
 }
 
-/** Removes a key if its value is, or is not, as given. Redis has it from 8.4, Upstash now. */
+/** DELEX: deletes a key if its value is, or is not, the given one. Upstash has it, and Redis from 8.4 on. */
 export const deleteIf: Command = { arity: -2, keys: [0, 0, 1], write: true, run: removeIf };
 
 /** DELEX key [IFEQ value | IFNE value] */
@@ -105,7 +105,7 @@ function expireCommand(name: string, unit: Deadline["unit"]): Command {
       const before = entry.deadline;
       if (options.has("NX") && before !== undefined) return 0;
       if (options.has("XX") && before === undefined) return 0;
-      // A key without a deadline counts as one that ends never: nothing is greater, everything is less.
+      // As in Redis, no deadline counts as infinite: no deadline is greater, every one is less.
       if (options.has("GT") && (before === undefined || until <= before)) return 0;
       if (options.has("LT") && before !== undefined && until >= before) return 0;
       space.expire(key!, until);
@@ -147,8 +147,8 @@ function scan(space: Keyspace, [cursor, ...options]: readonly string[]): ByteRep
       throw syntaxError();
     }
   }
-  // The cursor is the serial number of the last key seen: a key that exists from the first call to the last
-  // is found exactly once, whatever is written in between.
+  // The cursor is the serial number of the last key returned. So a key that exists from the first call to the last is
+  // returned exactly once, whatever is written in between.
   const entries = space.keys().flatMap((key) => {
     const entry = space.entry(key)!;
     return entry.serial > Number(cursor) ? [{ key, type: entry.type, serial: entry.serial }] : [];

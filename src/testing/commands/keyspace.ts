@@ -1,6 +1,6 @@
 import { ReplyError } from "./reply.ts";
 
-/** What each type of key holds. Strings everywhere are byte strings (bytes.ts). */
+/** The value of each type of key. All strings are byte strings (see bytes.ts). */
 export interface Values {
   string: string;
   hash: Map<string, string>;
@@ -9,27 +9,27 @@ export interface Values {
   list: string[];
 }
 
-/** The types of keys, as TYPE names them. */
+/** The types of keys, as TYPE returns them. */
 export type ValueType = keyof Values;
 
-/** One key's value and when it ends. */
+/** The value of one key and its expiry. */
 export type Entry = {
   [Type in ValueType]: {
     readonly type: Type;
     value: Values[Type];
-    /** ms since 1970, or undefined: it does not expire. */
+    /** When it expires, in ms since 1970; undefined: never. */
     deadline: number | undefined;
-    /** Counts up with every key that is created, so that SCAN can go on where it was. */
+    /** Number of the key in the order of creation, as the cursor of SCAN. */
     readonly serial: number;
   };
 }[ValueType];
 
 /**
- * All keys of one database. Expiry is lazy: a key is gone from the ms of its deadline on, whether or not
- * anybody has looked. The clock is read once per command and stands still while it runs, as in Redis.
+ * All keys of one database. A key does not exist from the ms of its deadline on; it is removed at the next access. The
+ * time stays the same while a command runs, as in Redis.
  */
 export class Keyspace {
-  /** ms since 1970, while a command runs. */
+  /** The time of the current command, in ms since 1970. */
   now = 0;
   readonly #entries = new Map<string, Entry>();
   #serial = 0;
@@ -43,9 +43,9 @@ export class Keyspace {
   }
 
   /**
-   * The value of a key, or undefined when there is none.
+   * The value of a key; undefined if it does not exist.
    *
-   * @throws ReplyError `WRONGTYPE` when it is of another type
+   * @throws ReplyError `WRONGTYPE` if it has another type
    */
   value<Type extends ValueType>(key: string, type: Type): Values[Type] | undefined {
     const entry = this.entry(key);
@@ -55,28 +55,28 @@ export class Keyspace {
   }
 
   /**
-   * The collection at a key, made empty when there is none. Call {@link tidy} when it may have stayed empty.
+   * The collection of a key, created empty if it does not exist. Call {@link tidy} afterwards if it may be empty.
    *
-   * @throws ReplyError `WRONGTYPE` when it is of another type
+   * @throws ReplyError `WRONGTYPE` if it has another type
    */
   collection<Type extends Exclude<ValueType, "string">>(key: string, type: Type): Values[Type] {
     const found = this.value(key, type);
     if (found !== undefined) return found;
-    const made = { hash: () => new Map(), set: () => new Set(), zset: () => new Map(), list: () => [] }[
+    const created = { hash: () => new Map(), set: () => new Set(), zset: () => new Map(), list: () => [] }[
       type
     ]();
-    this.put(key, type, made as Values[Type], undefined);
-    return made as Values[Type];
+    this.put(key, type, created as Values[Type], undefined);
+    return created as Values[Type];
   }
 
-  /** Removes the key if its collection is empty: Redis has no empty collections. */
+  /** Deletes a key whose collection is empty: Redis has no empty collections. */
   tidy(key: string): void {
     const value = this.#entries.get(key)?.value;
     if (value === undefined || typeof value === "string") return;
     if ((Array.isArray(value) ? value.length : value.size) === 0) this.#entries.delete(key);
   }
 
-  /** Sets a key, whatever it was before. A `deadline` that has passed removes it. */
+  /** Sets a key of any or no previous type. A `deadline` in the past deletes it. */
   put<Type extends ValueType>(
     key: string,
     type: Type,
@@ -88,7 +88,7 @@ export class Keyspace {
     this.entry(key);
   }
 
-  /** Changes when an existing key ends. A `deadline` that has passed removes it at once. */
+  /** Changes the deadline of an existing key; undefined: none. A `deadline` in the past deletes the key. */
   expire(key: string, deadline: number | undefined): void {
     const entry = this.entry(key);
     if (!entry) return;
@@ -96,7 +96,7 @@ export class Keyspace {
     this.entry(key);
   }
 
-  /** Whether the key existed. */
+  /** Deletes a key and returns whether it existed. */
   delete(key: string): boolean {
     return this.entry(key) !== undefined && this.#entries.delete(key);
   }
@@ -106,6 +106,7 @@ export class Keyspace {
     return [...this.#entries.keys()].filter((key) => this.entry(key) !== undefined);
   }
 
+  /** Deletes all keys. */
   clear(): void {
     this.#entries.clear();
   }

@@ -52,7 +52,7 @@ export const listCommands: Commands = {
   LREM: { arity: 4, keys: [0, 0, 1], write: true, run: remove },
 };
 
-/** LREM key count item: the first `count` equal items, from the end when it is negative, all when it is 0. */
+/** LREM key count item: removes `count` equal items, counted from the end if it is negative, all if it is 0. */
 function remove(space: Keyspace, [key, count, item]: readonly string[]): ByteReply {
   const wanted = index(count!);
   const list = space.value(key!, "list") ?? [];
@@ -63,7 +63,7 @@ function remove(space: Keyspace, [key, count, item]: readonly string[]): ByteRep
   return chosen.size;
 }
 
-function popCommand(name: string, take: (list: string[], count: number) => string[]): Command {
+function popCommand(name: string, pop: (list: string[], count: number) => string[]): Command {
   return {
     arity: -2,
     keys: [0, 0, 1],
@@ -73,14 +73,14 @@ function popCommand(name: string, take: (list: string[], count: number) => strin
       const wanted = count === undefined ? 1 : positive(count);
       const list = space.value(key!, "list");
       if (!list) return null;
-      const taken = take(list, wanted);
+      const items = pop(list, wanted);
       space.tidy(key!);
-      return count === undefined ? taken[0]! : taken;
+      return count === undefined ? items[0]! : items;
     },
   };
 }
 
-/** A count of items to pop. @throws ReplyError */
+/** Parses a count of items to pop. Throws a `ReplyError` unless it is an integer from 0. */
 export function positive(count: string): number {
   const value = parseInteger(count);
   if (value === undefined || value < 0n) throw new ReplyError("ERR value is out of range, must be positive");

@@ -1,30 +1,30 @@
-// How Redis and Lua 5.1 read and print numbers: as C's strtoll, strtod and printf do.
+// Parsing and printing of numbers in Redis and Lua 5.1: as C's strtoll, strtod and printf do.
 
 import { ReplyError } from "./reply.ts";
 
 const int64Max = 2n ** 63n - 1n;
 const int64Min = -(2n ** 63n);
 
-/** A signed 64-bit integer as Redis accepts it in an argument, or undefined: no sign `+`, blank or leading zero. */
+/** Parses a signed 64-bit integer as Redis does: without `+`, blanks or leading zeros. Undefined if it is not one. */
 export function parseInteger(bytes: string): bigint | undefined {
   if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(bytes)) return undefined;
   const value = BigInt(bytes);
   return value < int64Min || value > int64Max ? undefined : value;
 }
 
-/** @throws ReplyError `ERR value is not an integer or out of range` */
+/** Parses a signed 64-bit integer. Throws the `ReplyError` `ERR value is not an integer or out of range`. */
 export function integer(bytes: string): bigint {
   const value = parseInteger(bytes);
   if (value === undefined) throw new ReplyError("ERR value is not an integer or out of range");
   return value;
 }
 
-/** An integer argument that is an index or a count, where nothing is lost beyond 2^53. @throws ReplyError */
+/** Parses an index or a count, which need not be exact beyond 2^53. Throws a `ReplyError` if it is not an integer. */
 export function index(bytes: string): number {
   return Number(integer(bytes));
 }
 
-/** @throws ReplyError when the sum leaves 64 bits */
+/** Adds two integers. Throws a `ReplyError` if the sum exceeds 64 bits. */
 export function addIntegers(left: bigint, right: bigint): bigint {
   const sum = left + right;
   if (sum < int64Min || sum > int64Max) {
@@ -33,7 +33,7 @@ export function addIntegers(left: bigint, right: bigint): bigint {
   return sum;
 }
 
-/** A number as C's strtod reads it, the whole string; `inf` too. NaN and anything else: undefined. */
+/** Parses a whole string as C's strtod does, `inf` included. Undefined for NaN and anything else. */
 export function parseFloatStrict(bytes: string): number | undefined {
   if (/^[+-]?(?:inf|infinity)$/i.test(bytes)) return bytes.startsWith("-") ? -Infinity : Infinity;
   if (/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?$/i.test(bytes)) return Number(bytes);
@@ -80,13 +80,13 @@ export function formatScientific(value: number, precision: number): string {
 export function formatFixed(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatSpecial(value);
   const sign = Object.is(value, -0) ? "-" : "";
-  // toFixed changes to exponent form from 1e21 on; such a number is an integer, which BigInt prints in full.
+  // From 1e21 on toFixed uses the exponent form. Such a number is an integer, which BigInt prints in full.
   if (Math.abs(value) < 1e21) return sign + toFixed(value, precision);
   return BigInt(value).toString() + (precision > 0 ? `.${"0".repeat(precision)}` : "");
 }
 
-// JavaScript rounds what lies exactly between two neighbours up, C rounds it to the even one: 0.5 is "0" there.
-// The exact digits of a double go on further than these, but never through so many zeros.
+// JavaScript rounds ties up, C rounds them to even: 0.5 is printed as "0". This number of further digits is
+// enough to recognize a tie: a double may have more digits, but never after so many zeros.
 const tieDigits = 40;
 
 function toFixed(value: number, precision: number): string {
@@ -107,13 +107,13 @@ function toExponential(value: number, precision: number): string {
   return isTieToEven(cut, exact) ? `${cut.replace(/\.$/, "")}e${exponent}` : rounded;
 }
 
-/** Whether `exact` is `cut`, an even last digit, and a half of its unit. */
+/** Whether `exact` lies exactly half a unit above `cut`, whose last digit is even. */
 function isTieToEven(cut: string, exact: string): boolean {
   return /[02468]\.?$/.test(cut) && /^50*$/.test(exact.slice(cut.length));
 }
 
 function formatSpecial(value: number): string {
-  // The sign of NaN cannot be seen in JavaScript; on x86 the usual 0/0 prints as "-nan".
+  // JavaScript does not show the sign of NaN. On x86, 0/0 is printed as "-nan".
   return Number.isNaN(value) ? "-nan" : value > 0 ? "inf" : "-inf";
 }
 

@@ -1,12 +1,12 @@
 /**
- * What Redis answers to a command, as its JSON form over REST: a string, an integer, nil, or a list of them.
- * Integers beyond 2^53 are rounded, as a JSON client rounds them.
+ * A reply of Redis in the JSON form of REST: a string, an integer, null for nil, or a list of replies. Integers beyond
+ * 2^53 are rounded, as by a JSON client.
  */
 export type Reply = string | number | null | readonly Reply[];
 
 /**
- * An error that Redis answers with. The message begins with its code word, as on the wire:
- * `"ERR syntax error"`, `"WRONGTYPE Operation against …"`, `"NOSCRIPT No matching script. …"`.
+ * An error reply of Redis. The message begins with its code: `"ERR syntax error"`, `"WRONGTYPE Operation against …"`,
+ * `"NOSCRIPT No matching script. …"`.
  *
  * @example
  * throw new ReplyError("ERR value is not an integer or out of range");
@@ -14,18 +14,18 @@ export type Reply = string | number | null | readonly Reply[];
 export class ReplyError extends Error {
   constructor(message: string) {
     super(message);
-    // The name is set, not derived from the class: minifiers rename classes.
+    // Set explicitly, because minifiers rename classes.
     this.name = "ReplyError";
   }
 }
 
 /**
- * A reply inside the engine, where strings are byte strings (see bytes.ts): the same as {@link Reply}, plus
- * the two kinds that only a script can tell from a string or throw: a status and an error.
+ * A reply inside the engine. Unlike {@link Reply}, its strings are byte strings (see bytes.ts), and it distinguishes a
+ * status and an error from a string, as scripts do.
  */
 export type ByteReply = string | number | null | Status | ReplyError | readonly ByteReply[];
 
-/** A status reply (`+OK`): a plain string for a client, `{ok = "OK"}` for a script. */
+/** A status reply (`+OK`): a string for a client, the table `{ok = "OK"}` for a script. */
 export class Status {
   readonly text: string;
 
@@ -34,10 +34,10 @@ export class Status {
   }
 }
 
-/** The status that most writes answer with. */
+/** The status reply of most writes. */
 export const ok: Status = new Status("OK");
 
-/** The error for a word that a command does not know, or that came where it must not. */
+/** The error for an unknown or misplaced option. */
 export function syntaxError(): ReplyError {
   return new ReplyError("ERR syntax error");
 }

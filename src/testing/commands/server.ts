@@ -1,7 +1,7 @@
 import { type Commands, wrongNumberOfArguments } from "./command.ts";
 import { Status } from "./reply.ts";
 
-/** Commands that are about no data at all. */
+/** Commands that access no data. */
 export const serverCommands: Commands = {
   PING: {
     arity: -1,

@@ -144,7 +144,7 @@ function rangeCommand(space: Keyspace, [key, start, stop, ...words]: readonly st
     "LIMIT",
     "WITHSCORES",
   ]);
-  // Redis takes a count of -1 for no limit at all.
+  // For Redis, a count of -1 means no limit.
   if (limit && limit[1] !== -1 && !byScore) {
     throw new ReplyError(
       "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
@@ -201,14 +201,14 @@ function popMin(): Command {
     run(space, [key, count, ...more]) {
       if (more.length > 0) throw syntaxError();
       const most = count === undefined ? 1 : positive(count);
-      const taken = sorted(space, key!).slice(0, most);
-      remove(space, key!, taken);
-      return list(taken, true);
+      const members = sorted(space, key!).slice(0, most);
+      remove(space, key!, members);
+      return list(members, true);
     },
   };
 }
 
-/** Members by score, then by their bytes. */
+/** The members, ordered by score, then by their bytes. */
 function sorted(space: Keyspace, key: string): Member[] {
   const members = [...(space.value(key, "zset") ?? [])];
   return members.sort(
@@ -228,7 +228,7 @@ function list(members: readonly Member[], withScores: boolean): ByteReply {
   return members.flatMap(([member, score]) => (withScores ? [member, formatScore(score)] : [member]));
 }
 
-/** A range of scores: `1`, `(1` (without it), `-inf`, `+inf`. @throws ReplyError */
+/** Parses a range of scores: `1` includes 1, `(1` does not; `-inf`, `+inf`. Throws a `ReplyError` for others. */
 function between(least: string, most: string): (member: Member) => boolean {
   const [low, aboveLow] = readBound(least);
   const [high, belowHigh] = readBound(most);

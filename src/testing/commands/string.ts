@@ -27,7 +27,7 @@ export const stringCommands: Commands = {
       const [from, to] = [index(start!), index(stop!)];
       const value = space.value(key!, "string") ?? "";
       if (from < 0 && to < from) return "";
-      // Unlike in a list, an end that is still negative counts as 0: the first byte is in the range.
+      // Unlike in a list, an end before the first byte counts as 0, so the range includes the first byte.
       return value.slice(...range(from, Math.max(to, -value.length), value.length));
     },
   },
@@ -134,7 +134,7 @@ export const stringCommands: Commands = {
   },
 };
 
-/** SET with the conditions IFEQ and IFNE, which Redis has from 8.4 and Upstash now. */
+/** SET with the conditions IFEQ and IFNE. Upstash has them, and Redis from 8.4 on. */
 export const setIf: Command = setCommand(["NX", "XX", "IFEQ", "IFNE"]);
 
 function setCommand(conditions: readonly string[]): Command {
@@ -146,45 +146,60 @@ function setCommand(conditions: readonly string[]): Command {
   };
 }
 
+interface SetOptions {
+  condition?: { readonly kind: string; readonly value: string };
+  deadline?: Deadline;
+  keepTtl: boolean;
+  get: boolean;
+}
+
 /** SET key value [NX | XX | IFEQ value | IFNE value] [GET] [EX | PX | EXAT | PXAT time | KEEPTTL] */
 function set(
   space: Keyspace,
-  [key, value, ...options]: readonly string[],
+  [key, value, ...words]: readonly string[],
   conditions: readonly string[],
 ): ByteReply {
-  let condition: { readonly kind: string; readonly value: string } | undefined;
-  let deadline: Deadline | undefined;
-  let keepTtl = false;
-  let get = false;
-  for (let position = 0; position < options.length; position++) {
-    const option = options[position]!.toUpperCase();
-    const next = options[position + 1];
-    if (conditions.includes(option)) {
-      if (condition !== undefined && condition.kind !== option) throw syntaxError();
-      const compares = option.startsWith("IF");
-      if (compares && next === undefined) throw syntaxError();
-      condition = { kind: option, value: compares ? next! : "" };
-      if (compares) position++;
-    } else if (option === "GET") {
-      get = true;
-    } else if (option === "KEEPTTL" && deadline === undefined) {
-      keepTtl = true;
-    } else {
-      if (keepTtl) throw syntaxError();
-      deadline = expireOption(option, next, deadline);
-      position++;
-    }
-  }
+  const { condition, deadline, keepTtl, get } = readSetOptions(words, conditions);
   const until = deadline && readDeadline(space.now, deadline, "set");
   const compares = condition?.kind.startsWith("IF");
   const before = get || compares ? (space.value(key!, "string") ?? null) : null;
-  const refused = condition !== undefined && !holds(space, key!, condition.kind, condition.value, before);
+  const refused = condition !== undefined && !holds(space, key!, condition, before);
   if (!refused) space.put(key!, "string", value!, keepTtl ? space.entry(key!)?.deadline : until);
   if (get) return before;
   return refused ? null : ok;
 }
 
-function holds(space: Keyspace, key: string, kind: string, value: string, before: string | null): boolean {
+function readSetOptions(words: readonly string[], conditions: readonly string[]): SetOptions {
+  const options: SetOptions = { keepTtl: false, get: false };
+  for (let position = 0; position < words.length; position++) {
+    const option = words[position]!.toUpperCase();
+    const next = words[position + 1];
+    if (conditions.includes(option)) {
+      if (options.condition !== undefined && options.condition.kind !== option) throw syntaxError();
+      const compares = option.startsWith("IF");
+      if (compares && next === undefined) throw syntaxError();
+      options.condition = { kind: option, value: compares ? next! : "" };
+      if (compares) position++;
+    } else if (option === "GET") {
+      options.get = true;
+    } else if (option === "KEEPTTL" && options.deadline === undefined) {
+      options.keepTtl = true;
+    } else {
+      if (options.keepTtl) throw syntaxError();
+      options.deadline = expireOption(option, next, options.deadline);
+      position++;
+    }
+  }
+  return options;
+}
+
+/** Whether a condition of SET holds. `before` is the value of the key, null if it does not exist. */
+function holds(
+  space: Keyspace,
+  key: string,
+  { kind, value }: NonNullable<SetOptions["condition"]>,
+  before: string | null,
+): boolean {
   if (kind === "NX") return space.entry(key) === undefined;
   if (kind === "XX") return space.entry(key) !== undefined;
   return kind === "IFEQ" ? before === value : before !== value;
@@ -239,15 +254,15 @@ function increaseByFloat(space: Keyspace, [key, by]: readonly string[]): ByteRep
 
 function longDouble(bytes: string): number {
   const value = parseFloatStrict(bytes);
-  // Hexadecimal numbers and those beyond a double, which Redis's long double could still hold, are no use to
-  // a counter: refuse them instead of calculating wrongly.
+  // Redis's long double also has hexadecimal numbers and numbers beyond a double. No counter needs them, so they are
+  // refused instead of computed wrongly.
   if (value === undefined || /x/i.test(bytes) || (!Number.isFinite(value) && /[0-9]/.test(bytes))) {
     throw new ReplyError("ERR value is not a valid float");
   }
   return value;
 }
 
-/** Changes a string's value and leaves its time to live as it is. */
+/** Changes the value of a string and keeps its deadline. */
 function replace(space: Keyspace, key: string, value: string): void {
   space.put(key, "string", value, space.entry(key)?.deadline);
 }

@@ -5,7 +5,7 @@ import { name } from "./values.ts";
 
 const { lua, lauxlib } = fengari;
 
-/** error(message, level): adds the position, also to a number, as 5.1 does. */
+/** error(message, level). As in Lua 5.1, it also prepends the position to a number. */
 export function raise(state: LuaState): number {
   const level = lua.lua_type(state, 2) === lua.LUA_TNUMBER ? lua.lua_tonumber(state, 2) : 1;
   lua.lua_settop(state, 1);
@@ -19,7 +19,7 @@ export function raise(state: LuaState): number {
   return lua.lua_error(state);
 }
 
-/** pcall, as Redis replaces it: an error table arrives as its text. */
+/** pcall as Redis defines it: an error table is returned as its `err` text. */
 export function protectedCall(state: LuaState): number {
   lauxlib.luaL_checkany(state, 1);
   lua.lua_pushboolean(state, true);
@@ -41,7 +41,7 @@ export function protectedCall(state: LuaState): number {
   return 2;
 }
 
-/** What reading a global that does not exist does. */
+/** Raises the error for reading a global that does not exist. */
 export function missingGlobal(state: LuaState): number {
   const key = fromOctets(lauxlib.luaL_tolstring(state, 2));
   return lauxlib.luaL_error(
@@ -51,7 +51,7 @@ export function missingGlobal(state: LuaState): number {
   );
 }
 
-/** tostring: numbers as 5.1 prints them. */
+/** tostring, with numbers as Lua 5.1 prints them. */
 export function toStringFunction(state: LuaState): number {
   lauxlib.luaL_checkany(state, 1);
   if (lua.lua_type(state, 1) === lua.LUA_TNUMBER) {
@@ -62,19 +62,19 @@ export function toStringFunction(state: LuaState): number {
   return 1;
 }
 
-/** Fails where the first argument is a table that nobody may change. */
+/** Raises an error if the first argument is a read-only table. */
 export function refuseReadOnly(state: LuaState): void {
   if (lua.lua_type(state, 1) === lua.LUA_TTABLE && (lua.lua_topointer(state, 1) as Table).readOnly) {
     lauxlib.luaL_error(state, toOctets("Attempt to modify a readonly table"));
   }
 }
 
-/** math.max: only numbers, and strings that read as one. */
+/** math.max of numbers, and of strings that parse as numbers. */
 export function greatest(state: LuaState): number {
   return extremum(state, Math.max);
 }
 
-/** math.min: only numbers, and strings that read as one. */
+/** math.min of numbers, and of strings that parse as numbers. */
 export function least(state: LuaState): number {
   return extremum(state, Math.min);
 }

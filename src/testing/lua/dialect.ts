@@ -1,10 +1,10 @@
-// fengari is Lua 5.3 with integers of 32 bits: 2147483647 + 1 wraps, 10/2 prints as "5.0", and a timestamp in
-// ms is beyond its integers. Redis has Lua 5.1, where every number is a double. The difference is in a few
-// places of the virtual machine, which are replaced here: no value counts as an integer any more.
+// fengari is Lua 5.3 with 32-bit integers: 2147483647 + 1 wraps, 10/2 prints as "5.0", and a timestamp in ms does not
+// fit. Redis has Lua 5.1, where every number is a double. The functions of the virtual machine that differ are replaced
+// here, so that no value counts as an integer.
 
 import { remainderIsReplaced } from "./remainder.ts";
 
-// That one has to be loaded before the machine is; therefore every other file takes fengari from here.
+// remainder.ts must be loaded before the machine, so every other file imports fengari from here.
 
 export { default as fengari, type LuaFunction, type LuaState } from "fengari";
 
@@ -19,32 +19,45 @@ import { formatGeneral, parseFloatStrict } from "../commands/numbers.ts";
 let applied = false;
 
 /**
- * Makes fengari calculate, read and print numbers as Lua 5.1 does, and honour {@link Table.readOnly}.
- * Changes the one copy of fengari that is loaded; doing it again does nothing.
+ * Makes fengari compute, parse and print numbers as Lua 5.1 does, and respect {@link Table.readOnly}. Changes the one
+ * loaded copy of fengari; a second call does nothing.
  */
 export function applyLua51(): void {
   if (applied) return;
   applied = true;
   if (!remainderIsReplaced()) throw new Error("another copy of fengari's limits is in use");
+  treatNumbersAsDoubles();
+  printNumbersInMessages();
+  hashStringsByBytes();
+  protectReadOnlyTables();
+}
 
+function treatNumbersAsDoubles(): void {
   const number = lobject.TValue.prototype;
   number.ttisinteger = () => false;
   number.ttisfloat = number.ttisnumber;
   number.setivalue = number.setfltvalue;
-
   lobject.luaO_str2num = (octets, result) => {
     const value = readNumber(fromOctets(octets));
     if (value === undefined) return 0;
     result.setfltvalue(value);
-    // What the callers take for "all of it": the length with C's closing zero.
+    // The length with C's terminating zero: the callers check it to see that the whole string was a number.
     return octets.length + 1;
   };
   lobject.luaO_tostring = (state, value) => {
     value.setsvalue(lstring.luaS_bless(state, toOctets(printNumber(value.value as number))));
   };
+  lvm.tointeger = (value: TValue) => {
+    const found = lvm.tonumber(value);
+    // Lua 5.1 truncates where a function expects an integer.
+    return found === false ? false : Number.isNaN(found) ? 0 : Math.trunc(found);
+  };
+}
+
+/** Formats the numbers of error messages before fengari does: it would print line numbers as "1.0". */
+function printNumbersInMessages(): void {
   const pushFormatted = lobject.luaO_pushvfstring;
   lobject.luaO_pushvfstring = (state, format, values) => {
-    // Numbers are printed beforehand, or line numbers would read "1.0".
     const printed = [...values];
     let next = 0;
     const text = fromOctets(format).replace(/%([\s\S])/g, (item, kind) => {
@@ -57,15 +70,14 @@ export function applyLua51(): void {
     return pushFormatted(state, toOctets(text), printed);
   };
   lobject.luaO_pushfstring = (state, format, ...values) => lobject.luaO_pushvfstring(state, format, values);
-  lvm.tointeger = (value: TValue) => {
-    const found = lvm.tonumber(value);
-    // Lua 5.1 cuts decimals off where a function wants an integer.
-    return found === false ? false : Number.isNaN(found) ? 0 : Math.trunc(found);
-  };
+}
 
+/**
+ * Replaces the hash by which tables find strings: two hex digits for each byte. fengari's has no leading zeros, so
+ * "\1#" and "\18\3" would be the same key.
+ */
+function hashStringsByBytes(): void {
   const hex = Array.from({ length: 256 }, (_, octet) => octet.toString(16).padStart(2, "0"));
-  // What a table finds a string by: its digits in hex. fengari's have no leading zeros, and "\1#" and "\18\3"
-  // are the same key.
   Object.defineProperty(lstring.TString.prototype, "hash", {
     get(this: TString) {
       if (this.digits === undefined) {
@@ -76,10 +88,12 @@ export function applyLua51(): void {
       return this.digits;
     },
     set() {
-      // The constructor says that it is not known yet.
+      // The constructor of TString sets it to null: not computed yet.
     },
   });
+}
 
+function protectReadOnlyTables(): void {
   const set = ltable.luaH_setfrom;
   ltable.luaH_setfrom = (state, table: Table, key, value) => {
     if (table.readOnly) ldebug.luaG_runerror(state, toOctets("Attempt to modify a readonly table"));
@@ -92,20 +106,20 @@ export function printNumber(value: number): string {
   return formatGeneral(value, 14);
 }
 
-/** A number as Redis passes it from a script to a command: 17 digits, so that nothing is lost. */
+/** A number as Redis passes it from a script to a command: 17 digits, enough for every double. */
 export function printArgument(value: number): string {
   return Number.isSafeInteger(value) && !Object.is(value, -0) ? String(value) : formatGeneral(value, 17);
 }
 
-/** Reads a number as Lua 5.1's tonumber does: what C's strtod takes, with blanks around it. */
+/** Parses a number as Lua 5.1's tonumber does: by C's strtod, with optional white space around it. */
 export function readNumber(text: string): number | undefined {
   const word = text.replace(/^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g, "");
   return /^[+-]?nan$/i.test(word) ? Number.NaN : parseFloatStrict(word);
 }
 
 /**
- * Finds what Lua 5.3 understands and 5.1 does not: integer division, bit operators and labels. Without this
- * a script could pass its tests here and be refused by Redis.
+ * Finds the first operator of Lua 5.3 that 5.1 does not have: integer division, bit operators and labels. Otherwise a
+ * script could pass its tests here and be refused by Redis.
  */
 export function newerSyntax(
   source: string,

@@ -1,5 +1,5 @@
-// INCRBYFLOAT calculates in the 80-bit floats of x86, with 64 bits of mantissa, and prints 17 decimals:
-// 1.1 + 0.2 is 1.3 there, where a double says 1.3000000000000001.
+// INCRBYFLOAT computes with the 80-bit floats of x86, whose mantissa has 64 bits, and prints 17 decimals: 1.1 + 0.2 is
+// 1.3, not 1.3000000000000001 as with doubles.
 
 /** mantissa · 2^exponent, the mantissa with 64 bits. */
 interface Extended {
@@ -11,9 +11,10 @@ const mantissaBits = 64;
 const decimals = 17;
 
 /**
- * Adds two decimal numbers as INCRBYFLOAT does, and prints the sum as it does: plain, without trailing zeros.
+ * Adds two decimal numbers as INCRBYFLOAT does, and prints the sum without exponent and trailing zeros.
  *
- * @param left digits with or without a point and an exponent; checked before
+ * @param left digits with an optional point and exponent; must be valid
+ * @param right the same
  * @example
  * addExtended("1.1", "0.2"); // "1.3"
  */
@@ -39,7 +40,7 @@ function round(numerator: bigint, denominator: bigint): Extended {
   if (numerator === 0n) return { mantissa: 0n, exponent: 0 };
   const magnitude = numerator < 0n ? -numerator : numerator;
   let shift = mantissaBits - (bitLength(magnitude) - bitLength(denominator));
-  // The difference in length is the quotient's, give or take one.
+  // The length of the quotient is the difference of both lengths, or one more.
   if (bitLength(scaled(magnitude, shift) / scaled(denominator, -shift)) > mantissaBits) shift--;
   const mantissa = divideToNearest(scaled(magnitude, shift), scaled(denominator, -shift));
   return { mantissa: numerator < 0n ? -mantissa : mantissa, exponent: -shift };
@@ -55,12 +56,12 @@ function print({ mantissa, exponent }: Extended): string {
   return mantissa < 0n && plain !== "0" ? `-${plain}` : plain;
 }
 
-/** Multiplies by a power of two, if it is a positive one. */
+/** Multiplies by a power of two if the exponent is positive. */
 function scaled(value: bigint, power: number): bigint {
   return power > 0 ? value << BigInt(power) : value;
 }
 
-/** Ties go to the even neighbour, as in hardware. */
+/** Divides, rounding to nearest and ties to even, as the hardware does. */
 function divideToNearest(numerator: bigint, denominator: bigint): bigint {
   const quotient = numerator / denominator;
   const twice = (numerator % denominator) * 2n;

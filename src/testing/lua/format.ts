@@ -4,35 +4,48 @@ import { fengari, type LuaState, printNumber } from "./dialect.ts";
 
 const { lua, lauxlib } = fengari;
 
-/** string.format of Lua 5.1: integers of any size for %d, no %a, and %s only for what is a string or number. */
+/** One directive of a format, for example `%-5.2f`. */
+interface Directive {
+  /** Its letter. */
+  readonly kind: string;
+  readonly flags: string;
+  readonly width: number;
+  readonly precision: number | undefined;
+}
+
+/** string.format of Lua 5.1: %d takes integers of any size, %s only strings and numbers, and there is no %a. */
 export function stringFormat(state: LuaState): number {
   const format = fromOctets(lauxlib.luaL_checkstring(state, 1));
   let argument = 1;
   const text = format.replace(
     /%(%|([-+ #0]*)(\d*)(?:\.(\d*))?([\s\S])|$)/g,
-    (_, rest, flags, width, precision, kind) => {
+    (_, rest: string, ...parts: readonly string[]) => {
       if (rest === "%") return "%";
       argument++;
-      if (rest === "" || flags.length > 5 || width.length > 2 || (precision ?? "").length > 2) {
-        return fail(state, "invalid format (width or precision too long)");
-      }
-      const digits = precision === undefined ? undefined : Number(precision);
-      return pad(convert(state, argument, kind, flags, digits), flags, Number(width));
+      const directive = readDirective(state, rest, parts);
+      return pad(convert(state, argument, directive), directive);
     },
   );
   lua.lua_pushstring(state, toOctets(text));
   return 1;
 }
 
-function convert(
-  state: LuaState,
-  argument: number,
-  kind: string,
-  flags: string,
-  precision: number | undefined,
-): string {
+function readDirective(state: LuaState, rest: string, parts: readonly (string | undefined)[]): Directive {
+  const [flags = "", width = "", precision, kind = ""] = parts;
+  if (rest === "" || flags.length > 5 || width.length > 2 || (precision ?? "").length > 2) {
+    return fail(state, "invalid format (width or precision too long)");
+  }
+  return {
+    kind,
+    flags,
+    width: Number(width),
+    precision: precision === undefined ? undefined : Number(precision),
+  };
+}
+
+function convert(state: LuaState, argument: number, { kind, flags, precision }: Directive): string {
   if (lua.lua_gettop(state) < argument) {
-    // Checked by hand for the text: Lua 5.1 has no word on the missing type.
+    // Not left to luaL_check…: Lua 5.1 does not name the missing type.
     return fail(state, `bad argument #${argument} to 'format' (no value)`);
   }
   switch (kind) {
@@ -66,15 +79,7 @@ function convert(
     case "q":
       return quote(fromOctets(lauxlib.luaL_checkstring(state, argument)));
     case "s": {
-      const type = lua.lua_type(state, argument);
-      if (type !== lua.LUA_TSTRING && type !== lua.LUA_TNUMBER) {
-        const name = fromOctets(lua.lua_typename(state, type));
-        return fail(state, `bad argument #${argument} to 'format' (string expected, got ${name})`);
-      }
-      const text =
-        type === lua.LUA_TNUMBER
-          ? printNumber(lua.lua_tonumber(state, argument))
-          : fromOctets(lua.lua_tostring(state, argument)!);
+      const text = stringArgument(state, argument);
       return precision === undefined ? text : text.slice(0, precision);
     }
     default:
@@ -82,7 +87,15 @@ function convert(
   }
 }
 
-/** The integer part of a number argument, within 64 bits as C's cast leaves it. */
+function stringArgument(state: LuaState, argument: number): string {
+  const type = lua.lua_type(state, argument);
+  if (type === lua.LUA_TNUMBER) return printNumber(lua.lua_tonumber(state, argument));
+  if (type === lua.LUA_TSTRING) return fromOctets(lua.lua_tostring(state, argument)!);
+  const name = fromOctets(lua.lua_typename(state, type));
+  return fail(state, `bad argument #${argument} to 'format' (string expected, got ${name})`);
+}
+
+/** The integer part of a number argument, cast to 64 bits as in C on x86. */
 function whole(state: LuaState, argument: number): number {
   const value = Math.trunc(lauxlib.luaL_checknumber(state, argument));
   return Math.abs(value) < 2 ** 63 ? value : -(2 ** 63);
@@ -98,7 +111,7 @@ function withSign(digits: string, flags: string): string {
   return flags.includes("+") ? `+${digits}` : flags.includes(" ") ? ` ${digits}` : digits;
 }
 
-function pad(text: string, flags: string, width: number): string {
+function pad(text: string, { flags, width }: Directive): string {
   if (flags.includes("-")) return text.padEnd(width);
   if (!flags.includes("0")) return text.padStart(width);
   const sign = /^[-+ ]/.exec(text)?.[0] ?? "";

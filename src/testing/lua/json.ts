@@ -3,11 +3,11 @@ import { fengari, type LuaState, printNumber } from "./dialect.ts";
 
 const { lua, lauxlib } = fengari;
 
-// Both limits are those of the library in Redis.
-const deepest = 1000;
+// The limits of the cjson library in Redis: nesting, and the length from which a list may be too sparse.
+const maxDepth = 1000;
 const sparseFrom = 10;
 
-/** cjson.encode: one value as JSON. */
+/** cjson.encode: converts one value to JSON. */
 export function encodeJson(state: LuaState): number {
   if (lua.lua_gettop(state) !== 1)
     lauxlib.luaL_error(state, toOctets("bad argument #1 to 'encode' (expected 1 argument)"));
@@ -15,7 +15,7 @@ export function encodeJson(state: LuaState): number {
   return 1;
 }
 
-/** cjson.decode: JSON as a value; null becomes cjson.null. */
+/** cjson.decode: parses JSON. null becomes cjson.null. */
 export function decodeJson(state: LuaState): number {
   const text = toText(fromOctets(lauxlib.luaL_checkstring(state, 1)));
   let value: unknown;
@@ -31,7 +31,7 @@ export function decodeJson(state: LuaState): number {
   return 1;
 }
 
-/** Encodes the value on top of the stack and leaves it there. */
+/** Encodes the value on top of the stack without popping it. */
 function encode(state: LuaState, depth: number): string {
   const type = lua.lua_type(state, -1);
   switch (type) {
@@ -49,7 +49,7 @@ function encode(state: LuaState, depth: number): string {
       if (lua.lua_touserdata(state, -1) === null) return "null";
       return refuse(state, "userdata", "type not supported");
     case lua.LUA_TTABLE:
-      if (depth > deepest) {
+      if (depth > maxDepth) {
         return lauxlib.luaL_error(state, toOctets(`Cannot serialise, excessive depth (${depth})`));
       }
       return encodeTable(state, depth);
@@ -59,7 +59,7 @@ function encode(state: LuaState, depth: number): string {
 }
 
 function encodeTable(state: LuaState, depth: number): string {
-  // A function has 20 slots to begin with; nesting needs more.
+  // A C function starts with 20 stack slots; nesting needs more.
   lua.lua_checkstack(state, 4);
   const entries: [key: string | number, json: string][] = [];
   lua.lua_pushnil(state);
@@ -102,7 +102,7 @@ function quote(bytes: string): string {
   let quoted = "";
   for (const byte of bytes) {
     const code = byte.charCodeAt(0);
-    // Bytes from 0x80 on pass as they are: they are the UTF-8 of something.
+    // Bytes from 0x80 on are not escaped: they are part of UTF-8.
     const control = code < 0x20 || code === 0x7f;
     quoted += shortEscapes[byte] ?? (control ? `\\u${code.toString(16).padStart(4, "0")}` : byte);
   }

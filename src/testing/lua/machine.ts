@@ -28,26 +28,26 @@ import { name, pushBytes, pushField, pushReply, readBytes, readField, readReply 
 
 const { lua, lauxlib, lualib } = fengari;
 
-/** After how many instructions the time is looked at. Most scripts have ended by then. */
+/** Number of instructions between two checks of the time limit. Most scripts end before the first. */
 const checkEvery = 10_000;
 
-/** A compiled script. Valid for the {@link Lua} that compiled it. */
+/** A compiled script. Only valid for the {@link Lua} that compiled it. */
 export interface Chunk {
   readonly reference: number;
 }
 
-/** What a script can reach while it runs. */
+/** The context of one run of a script. */
 export interface ScriptCall {
   readonly sha: string;
   readonly keys: readonly string[];
   readonly values: readonly string[];
-  /** Executes one command for redis.call or redis.pcall. @throws ReplyError */
+  /** Executes one command for redis.call or redis.pcall. Throws a `ReplyError` when it fails. */
   readonly command: (words: readonly string[]) => ByteReply;
 }
 
 /**
- * A Lua 5.1 as scripts in Redis 7 see it: KEYS, ARGV, `redis`, `cjson`, the safe part of the standard library,
- * globals that cannot be made or changed. One machine runs all scripts of an engine, one after another.
+ * Lua 5.1 with the environment of scripts in Redis 7: KEYS, ARGV, `redis`, `cjson`, the safe part of the standard
+ * library, and globals that cannot be created or changed. One machine runs all scripts of an engine, one at a time.
  */
 export class Lua {
   readonly #state: LuaState;
@@ -61,7 +61,7 @@ export class Lua {
 
   /**
    * @param timeLimit how long a script may run, in ms
-   * @param clock in ms; it must go on while a script runs
+   * @param clock in ms; must advance while a script runs
    */
   constructor(timeLimit: number, clock: () => number) {
     applyLua51();
@@ -71,8 +71,8 @@ export class Lua {
     this.#clock = clock;
     lua.lua_atnativeerror(state, () => {
       const error = lua.lua_touserdata(state, 1);
-      // A string too long or a stack too deep is the script's fault; anything else is a defect of the engine,
-      // and must not pass for an answer of Redis.
+      // A RangeError is the script's fault: a string too long, or a stack too deep. Any other error is a defect of the
+      // engine and must not look like an error of Redis.
       if (!(error instanceof RangeError)) this.#failure = error;
       pushBytes(state, String(error));
       return 1;
@@ -110,7 +110,7 @@ export class Lua {
     return { reference: lauxlib.luaL_ref(this.#state, lua.LUA_REGISTRYINDEX) };
   }
 
-  /** Forgets a compiled script. */
+  /** Frees a compiled script. */
   release(chunk: Chunk): void {
     lauxlib.luaL_unref(this.#state, lua.LUA_REGISTRYINDEX, chunk.reference);
   }
@@ -132,7 +132,7 @@ export class Lua {
       lua.lua_pushcfunction(state, this.#describeError);
       lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, chunk.reference);
       this.#deadline = this.#clock() + this.#timeLimit;
-      // Coroutines inherit it.
+      // Coroutines inherit the hook.
       lua.lua_sethook(state, this.#checkTime, lua.LUA_MASKCOUNT, checkEvery);
       const status = lua.lua_pcall(state, 0, 1, 1);
       if (this.#failure !== undefined) throw this.#failure;
@@ -147,24 +147,24 @@ export class Lua {
     }
   }
 
-  /** Count hook: ends a script that has run for too long, as SCRIPT KILL does in Redis. */
+  /** Count hook: ends a script that exceeds the time limit, as SCRIPT KILL does in Redis. */
   readonly #checkTime = (state: LuaState): void => {
     if (this.#clock() < this.#deadline) return;
-    // From now on before each instruction: a pcall that catches the error gets no further. Nor does the handler of
-    // an xpcall, which is called from here, and would be left alone like a hook.
+    // From now on the hook runs before each instruction, so that a pcall that catches the error does not continue.
+    // Hooks are allowed again because the handler of an xpcall is called from within this hook, where they are off.
     state.allowhook = 1;
     lua.lua_sethook(state, this.#checkTime, lua.LUA_MASKCOUNT, 1);
     pushField(state, "err", `ERR Script killed after lua-time-limit (${this.#timeLimit} ms).`);
     lua.lua_error(state);
   };
 
-  /** Message handler: notes where an error happened, and words it as Redis does. */
+  /** Message handler: records where an error happened, and formats it as Redis does. */
   readonly #describeError: LuaFunction = (state) => {
     const debug = new lua.lua_Debug();
     let known = lua.lua_getstack(state, 1, debug) === 1;
     if (known) {
       lua.lua_getinfo(state, name("nSl"), debug);
-      // "J": a function of this file, called by the script.
+      // "J" is a function of this file. The error's place is the line of the script that called it.
       if (debug.what !== null && fromOctets(debug.what) === "J" && lua.lua_getstack(state, 2, debug) === 1) {
         lua.lua_getinfo(state, name("nSl"), debug);
       }
@@ -184,23 +184,33 @@ export class Lua {
     return 1;
   };
 
-  /** What Redis answers when a script failed; the error is on top of the stack. */
+  /** Redis's error for a failed script. The error value is on top of the stack. */
   #errorText(sha: string): string {
     const state = this.#state;
-    // Out of memory or stack, the message handler has not run.
+    // The message handler has not run if memory or stack was exhausted.
     if (lua.lua_type(state, -1) !== lua.LUA_TTABLE) {
       return `ERR Error running script ${sha}, ${fromOctets(lauxlib.luaL_tolstring(state, -1))}`;
     }
     const [message, source, line] = ["err", "source", "line"].map((field) => readField(state, field));
-    // Upstash's own refusals come without the place.
-    const placed =
+    // Upstash's refusals do not name the line.
+    const hasPlace =
       source !== undefined && line !== undefined && !message?.includes("'allow-key-locking' flag");
-    return `${message ?? "ERR unknown error"}${placed ? ` script: ${sha}, on ${source}:${line}.` : ""}`;
+    return `${message ?? "ERR unknown error"}${hasPlace ? ` script: ${sha}, on ${source}:${line}.` : ""}`;
   }
 
   #addFunctions(): void {
+    lua.lua_rawgeti(this.#state, lua.LUA_REGISTRYINDEX, lua.LUA_RIDX_GLOBALS);
+    this.#replaceGlobals();
+    this.#extendLibraries();
+    this.#addRedisLibrary();
+    this.#addJsonLibrary();
+    lua.lua_settop(this.#state, 0);
+  }
+
+  // The following methods expect the table of globals at index 1, the top of the stack, and leave it there.
+
+  #replaceGlobals(): void {
     const state = this.#state;
-    lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, lua.LUA_RIDX_GLOBALS);
     lua.lua_getfield(state, 1, name("setmetatable"));
     const setMetatable = lua.lua_tocfunction(state, -1);
     lua.lua_settop(state, 1);
@@ -215,6 +225,10 @@ export class Lua {
       },
       tostring: toStringFunction,
     });
+  }
+
+  #extendLibraries(): void {
+    const state = this.#state;
     lua.lua_getfield(state, 1, name("string"));
     this.#setFunctions({ format: stringFormat });
     lua.lua_settop(state, 1);
@@ -229,7 +243,10 @@ export class Lua {
       },
     });
     lua.lua_settop(state, 1);
+  }
 
+  #addRedisLibrary(): void {
+    const state = this.#state;
     lua.lua_createtable(state, 0, 16);
     this.#setFunctions({
       call: (own) => this.#call(own, true),
@@ -244,16 +261,18 @@ export class Lua {
       lua.lua_setfield(state, -2, name(text));
     }
     lua.lua_setfield(state, 1, name("redis"));
+  }
 
+  #addJsonLibrary(): void {
+    const state = this.#state;
     lua.lua_createtable(state, 0, 3);
     this.#setFunctions({ decode: decodeJson, encode: encodeJson });
     lua.lua_pushlightuserdata(state, null);
     lua.lua_setfield(state, -2, name("null"));
     lua.lua_setfield(state, 1, name("cjson"));
-    lua.lua_settop(state, 0);
   }
 
-  /** Brings the libraries to 5.1 and makes them unchangeable. Returns a reference to the globals. */
+  /** Turns the libraries into those of 5.1 and makes them read-only. Returns a reference to the globals. */
   #lockGlobals(): number {
     const state = this.#state;
     const status = this.#load(prelude, "=prelude");
@@ -267,6 +286,7 @@ export class Lua {
     return lauxlib.luaL_ref(state, lua.LUA_REGISTRYINDEX);
   }
 
+  /** Sets functions as fields of the table on top of the stack. */
   #setFunctions(functions: Readonly<Record<string, LuaFunction>>): void {
     for (const [key, value] of Object.entries(functions)) {
       lua.lua_pushcfunction(this.#state, value);
@@ -274,7 +294,7 @@ export class Lua {
     }
   }
 
-  /** Sets a global of the table on top of the stack, which scripts themselves cannot change. */
+  /** Sets a global list. The table of globals, which is read-only for scripts, is at index 1 of the stack. */
   #setGlobalList(key: string, items: readonly string[]): void {
     const state = this.#state;
     const globals = lua.lua_topointer(state, 1) as Table;
@@ -291,7 +311,7 @@ export class Lua {
 
   #load(source: string, chunk: string): number {
     const text = toOctets(source);
-    // Text only: bytecode could break out of the machine.
+    // "t": text only, because bytecode could break out of the machine.
     return lauxlib.luaL_loadbufferx(this.#state, text, text.length, name(chunk), name("t"));
   }
 
@@ -304,7 +324,7 @@ export class Lua {
     return 2;
   }
 
-  /** redis.call (`raises`) and redis.pcall. */
+  /** redis.call (`raises` is true) and redis.pcall. */
   #call(state: LuaState, raises: boolean): number {
     const reply = this.#execute(state);
     pushReply(state, reply);
@@ -357,7 +377,7 @@ export class Lua {
   }
 }
 
-/** An error reply begins with a code: its first word, unless it has only one. */
+/** The message of an error reply. It gets the code `ERR` if it has only one word, and so no code of its own. */
 function withErrorCode(text: string): string {
   const message = text.startsWith("-") ? text.slice(1) : text;
   return message.includes(" ") ? message : `ERR ${message}`;

@@ -1,8 +1,8 @@
 /**
- * Turns the libraries of Lua 5.3 into those of 5.1 as Redis offers them: what 5.1 had is added, what it had
- * not is removed. Runs once per engine with the globals still open, and returns the tables to be locked.
+ * Lua code that turns the libraries of Lua 5.3 into those of 5.1 in Redis: it adds and removes functions. Runs once per
+ * machine, before the globals are locked, and returns the tables to lock.
  *
- * Not there, though Redis has them: bit, cmsgpack, struct, load, string.dump.
+ * Missing, although Redis has them: bit, cmsgpack, struct, load, string.dump.
  */
 export const prelude: string = `
 local G = _G

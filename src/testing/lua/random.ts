@@ -4,17 +4,17 @@ import { fengari, type LuaState } from "./dialect.ts";
 const { lua, lauxlib } = fengari;
 
 /**
- * math.random as Redis has it: the drand48 family of POSIX, in the same state after every start of a server.
+ * math.random of Redis: the drand48 family of POSIX, with the same state after every start of a server.
  */
 export class LuaRandom {
   #state = 0x1234abcd330en;
 
-  /** Starts the sequence that belongs to a seed. */
+  /** Starts the sequence of a seed, as srand48 does. */
   seed(value: number): void {
     this.#state = (BigInt.asUintN(32, BigInt(Math.trunc(value))) << 16n) | 0x330en;
   }
 
-  /** math.random(), math.random(most), math.random(least, most). */
+  /** Implements math.random(), math.random(most) and math.random(least, most). */
   next(state: LuaState): number {
     const count = lua.lua_gettop(state);
     if (count > 2) lauxlib.luaL_error(state, toOctets("wrong number of arguments"));
@@ -32,7 +32,7 @@ export class LuaRandom {
     return 1;
   }
 
-  /** A number of 31 bits, below the largest: Redis divides by that. */
+  /** A 31-bit number below 2^31 - 1, by which Redis divides. */
   #draw(): number {
     this.#state = BigInt.asUintN(48, this.#state * 0x5deece66dn + 0xbn);
     return Number(this.#state >> 17n) % 0x7fffffff;

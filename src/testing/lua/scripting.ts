@@ -5,30 +5,31 @@ import { type ByteReply, ok, ReplyError } from "../commands/reply.ts";
 import type { Chunk, Lua } from "./machine.ts";
 import { sha1 } from "./sha1.ts";
 
-/** What a script's first line can ask for. */
+/** A compiled script with the flags of its first line. */
 interface Script {
   readonly chunk: Chunk;
   readonly readOnly: boolean;
-  /** Upstash's `allow-key-locking`: the script may touch the keys in KEYS and nothing else. */
+  /** Upstash's `allow-key-locking`: the script may only access the keys in KEYS. */
   readonly declaredKeysOnly: boolean;
 }
 
 const redisFlags = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
-/** The script commands of an engine, with the cache of scripts that EVALSHA looks in. */
+/** The script commands of an engine, with the cache of compiled scripts for EVALSHA. */
 export class Scripting {
   readonly #dialect: Dialect;
   readonly #find: (name: string) => Command | undefined;
   readonly #execute: (command: Command, words: readonly string[]) => ByteReply;
   readonly #scripts = new Map<string, Script>();
   readonly #makeLua: () => Lua;
-  // Made with the first script: most tests of plain commands need no Lua.
+  // Created at the first script: tests of plain commands need no Lua machine.
   #lua: Lua | undefined;
 
   /**
-   * @param find a command by its name in capitals, if scripts may call it
-   * @param execute runs a command for a script, and counts it
-   * @param makeLua makes the machine that runs the scripts
+   * @param dialect whether `allow-key-locking` is allowed
+   * @param find returns a command that scripts may call, by its name in upper case
+   * @param execute runs a command for a script, and bills it
+   * @param makeLua creates the machine that runs the scripts
    */
   constructor(
     dialect: Dialect,
@@ -42,27 +43,29 @@ export class Scripting {
     this.#execute = execute;
   }
 
-  /** Whether it is one of EVAL, EVALSHA, EVAL_RO, EVALSHA_RO and SCRIPT, in capitals. */
+  /** Whether a name, in upper case, is EVAL, EVALSHA, EVAL_RO, EVALSHA_RO or SCRIPT. */
   knows(name: string): boolean {
     return /^(?:EVAL(?:SHA)?(?:_RO)?|SCRIPT)$/.test(name);
   }
 
-  /** Whether such a command takes that many words. */
+  /** Whether such a command accepts this number of arguments. */
   accepts(name: string, words: readonly string[]): boolean {
     return words.length >= (name === "SCRIPT" ? 1 : 2);
   }
 
   /**
-   * Executes a command that {@link knows} and {@link accepts} say yes to, its name in capitals apart from its words.
+   * Executes a command for which {@link knows} and {@link accepts} are true.
    *
-   * @throws ReplyError
+   * @param name in upper case
+   * @param words its arguments
+   * @throws ReplyError when Redis would answer with an error
    */
   execute(name: string, words: readonly string[]): ByteReply {
     if (name === "SCRIPT") return this.#script(words);
     return this.#evaluate(words, name.startsWith("EVALSHA"), name.endsWith("_RO"));
   }
 
-  /** Forgets every script: SCRIPT FLUSH, and a restart. */
+  /** Removes every script: for SCRIPT FLUSH, and for a restart. */
   flush(): void {
     for (const { chunk } of this.#scripts.values()) this.#lua?.release(chunk);
     this.#scripts.clear();
@@ -149,7 +152,7 @@ export class Scripting {
     return script;
   }
 
-  /** Reads `#!lua name=… flags=a,b` off the first line, and leaves the line empty so that the others keep their numbers. */
+  /** Parses `#!lua name=… flags=a,b` and empties that first line, so that the other lines keep their numbers. */
   #readShebang(body: string): { flags: readonly string[]; source: string } {
     if (!body.startsWith("#!")) return { flags: [], source: body };
     const end = body.indexOf("\n");

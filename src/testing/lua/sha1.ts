@@ -1,9 +1,8 @@
 import { toOctets } from "../commands/bytes.ts";
 
 /**
- * SHA-1 of a byte string, as 40 hex digits: what EVALSHA calls a script by. Synchronous and without the
- * platform's help, because Web Crypto only knows promises and a command must be executed in one go. Not for
- * anything that has to be secure.
+ * SHA-1 of a byte string, as 40 hex digits: the id of a script for EVALSHA. Synchronous, because a command must be
+ * executed atomically and Web Crypto has only promises. Do not use it for security.
  *
  * @example
  * sha1("a"); // "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"
@@ -39,7 +38,7 @@ export function sha1(bytes: string): string {
   return state.map((word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
-/** The message as big-endian words: its bytes, a one bit, zeros up to a full block, its length in bits. */
+/** The padded message as big-endian words: its bytes, a one bit, zeros up to a full block, its length in bits. */
 function paddedWords(octets: Uint8Array): Int32Array {
   const words = new Int32Array(((octets.length + 8) >> 6) * 16 + 16);
   for (let index = 0; index < octets.length; index++) {

@@ -4,19 +4,19 @@ import { fengari, type LuaState } from "./dialect.ts";
 
 const { lua } = fengari;
 
-// As deep as Lua's stack lets a reply be nested in Redis, roughly: a table may contain itself.
-const deepest = 2000;
+// Roughly the nesting that Lua's stack allows in Redis. Needed because a table may contain itself.
+const maxDepth = 2000;
 
 const names = /* @__PURE__ */ new Map<string, Uint8Array>();
 
-/** A name as the machine wants it. Each is converted once: the same ones come by all the time. */
+/** A name as the bytes that the machine expects. Cached, because few names are used very often. */
 export function name(text: string): Uint8Array {
-  let found = names.get(text);
-  if (!found) {
-    found = toOctets(text);
-    names.set(text, found);
+  let octets = names.get(text);
+  if (!octets) {
+    octets = toOctets(text);
+    names.set(text, octets);
   }
-  return found;
+  return octets;
 }
 
 /** Pushes a byte string. */
@@ -36,7 +36,7 @@ export function readBytes(state: LuaState, index: number): string {
   return fromOctets(lua.lua_tostring(state, index)!);
 }
 
-/** A field of the table on top of the stack, past its metatable, if it is a string or a number. */
+/** A field of the table on top of the stack, without its metatable, if it is a string or a number. */
 export function readField(state: LuaState, key: string): string | undefined {
   lua.lua_pushstring(state, name(key));
   lua.lua_rawget(state, -2);
@@ -46,7 +46,7 @@ export function readField(state: LuaState, key: string): string | undefined {
   return text;
 }
 
-/** Pushes a reply of Redis as the value that scripts get for it. */
+/** Pushes a reply of Redis, converted to a Lua value as redis.call does. */
 export function pushReply(state: LuaState, reply: ByteReply): void {
   if (typeof reply === "string") {
     pushBytes(state, reply);
@@ -69,7 +69,7 @@ export function pushReply(state: LuaState, reply: ByteReply): void {
 }
 
 /**
- * Converts the value on top of the stack as Redis converts what a script returns: numbers are cut to integers,
+ * Converts the value on top of the stack as Redis converts the result of a script: numbers are truncated to integers,
  * true is 1, false is nil, and a list ends at its first nil.
  *
  * @throws ReplyError when it is nested too deeply
@@ -83,7 +83,7 @@ export function readReply(state: LuaState, depth = 1): ByteReply {
     case lua.LUA_TBOOLEAN:
       return lua.lua_toboolean(state, -1) ? 1 : null;
     case lua.LUA_TTABLE:
-      if (depth > deepest) throw new ReplyError("ERR reached lua stack limit");
+      if (depth > maxDepth) throw new ReplyError("ERR reached lua stack limit");
       return readTable(state, depth);
     default:
       return null;
@@ -105,7 +105,7 @@ function readTable(state: LuaState, depth: number): ByteReply {
   }
 }
 
-/** As C casts a double to 64 bits on x86: what does not fit becomes the least integer. */
+/** Casts a double to 64 bits as C does on x86: a value that does not fit becomes the smallest integer. */
 function toInteger(value: number): number {
   const whole = Math.trunc(value);
   // `+ 0` turns -0 into 0.

@@ -8,9 +8,9 @@ import {
   type Runtime,
   systemRuntime,
 } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { type RedisCluster, startRedisCluster } from "../../support/redis-cluster.ts";
 import { redisServer } from "../../support/redis-servers.ts";
-import { rejection } from "../../support/until.ts";
 
 describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
   let cluster: RedisCluster;
@@ -31,7 +31,7 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
   const slots = async () => new Set((await cluster.keys()).map(({ slot }) => slot));
   const names = async () => (await cluster.keys()).map(({ key }) => key).sort();
 
-  test("is what it says: keys go to all nodes, and a script across slots is refused", async () => {
+  test("distributes keys over all nodes, and refuses a script across slots", async () => {
     for (let index = 0; index < 30; index++) await client().acquire(`resource-${index}`);
     const keys = await cluster.keys();
     expect(keys).toHaveLength(30);
@@ -69,11 +69,11 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
     expect(await redlock.tryAcquire(resource, { token: "the-owner" })).not.toBeNull();
   });
 
-  test("a withdrawn take leaves its tombstone in the slot of the resource", async () => {
+  test("a rollback leaves its tombstone in the slot of the resource", async () => {
     const resources = ["one {tag}", "two {tag}"];
     const redlock = client();
     await redlock.acquire(resources[1]!);
-    // A clock that runs a million times too fast: what was taken is over, and withdrawn at once.
+    // The clock runs a million times too fast: the validity of a lock ends before its acquisition, which is rolled back.
     const hasty = client("redis", { ...systemRuntime, monotonic: () => performance.now() * 1e6 });
     const error = await rejection(hasty.acquire(resources[0]!, { fencing: true }));
     expect(error).toBeInstanceOf(QuorumError);
@@ -82,7 +82,7 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
     expect(await redlock.tryAcquire(resources[0]!)).not.toBeNull();
   });
 
-  test("several resources with one tag are taken together", async () => {
+  test("several resources with one tag are acquired together", async () => {
     const resources = ["{order:7}:stock", "{order:7}:invoice", "mail of {order:7}"];
     const redlock = client();
     const lock = await redlock.acquire(resources, { fencing: true });
@@ -100,7 +100,7 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
     expect(await redlock.tryAcquire(resources, { token: "the-owner" })).not.toBeNull();
   });
 
-  test("several resources in different slots are an error that says why, and nothing is taken", async () => {
+  test("resources in different slots are an error with its reason, and none is acquired", async () => {
     const error = (await rejection(client().acquire(["a", "b", "c"]))) as QuorumError;
     expect(error).toBeInstanceOf(QuorumError);
     expect(error.votes[0]!.cause).toMatchObject({
@@ -110,7 +110,7 @@ describe.runIf(redisServer)("a Redis Cluster of three nodes", () => {
     expect(await names()).toEqual([]);
   });
 
-  test("every node learns the script by itself", async () => {
+  test("the script is sent once to each node", async () => {
     const before = cluster.commands.length;
     for (const tag of ["a", "b", "c", "d", "e", "f", "g", "h"]) {
       const lock = await client().acquire(`${tag} of all`, { token: "the-owner" });

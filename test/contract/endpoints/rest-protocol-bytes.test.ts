@@ -28,15 +28,15 @@ describe.each(engines)("bytes over REST on %s", (engine) => {
   beforeEach(() => endpoint.execute(["FLUSHALL"]));
   afterAll(() => local.close());
 
-  async function ask(path: string, init: RequestInit = {}) {
+  async function request(path: string, init: RequestInit = {}) {
     const authorization = `Bearer ${endpoint.token}`;
     return fetch(endpoint.url + path, { ...init, headers: { authorization, ...init.headers } });
   }
   const post = (path: string, body: Uint8Array | string) =>
-    ask(path, { method: "POST", body: body as Uint8Array<ArrayBuffer> });
-  /** What a reply consists of, as latin1: the base64 form is the exact one. */
+    request(path, { method: "POST", body: body as Uint8Array<ArrayBuffer> });
+  /** The bytes of a reply as latin1, taken from its exact base64 form. */
   async function latin1(path: string): Promise<string | string[] | null> {
-    const response = await ask(path, { headers: { "upstash-encoding": "base64" } });
+    const response = await request(path, { headers: { "upstash-encoding": "base64" } });
     const { result } = await response.json();
     const decode = (text: string) => Buffer.from(text, "base64").toString("latin1");
     return Array.isArray(result) ? result.map(decode) : typeof result === "string" ? decode(result) : result;
@@ -46,56 +46,58 @@ describe.each(engines)("bytes over REST on %s", (engine) => {
     expect(await (await post("/set/key", value)).json()).toEqual({ result: "OK" });
     expect(await latin1("/get/key")).toBe(Buffer.from(value).toString("latin1"));
     expect(await endpoint.execute(["STRLEN", "key"])).toBe(value.length);
-    const resp2 = await ask("/get/key", { headers: { "upstash-response-format": "resp2" } });
+    const resp2 = await request("/get/key", { headers: { "upstash-response-format": "resp2" } });
     const sent = Buffer.from(await resp2.arrayBuffer());
     expect(sent.subarray(sent.indexOf("\n") + 1, -2).equals(value)).toBe(true);
   });
 
-  test("a body of bytes goes before the options of the query", async () => {
+  test("a body of bytes precedes the options of the query", async () => {
     await post("/set/key?PX=100000", everyByte);
     expect(await endpoint.execute(["PTTL", "key"])).toBeGreaterThan(0);
     expect(await latin1("/get/key")).toHaveLength(256);
   });
 
-  test("JSON shows what is not UTF-8 as U+FFFD", async () => {
+  test("JSON has U+FFFD for bytes that are not UTF-8", async () => {
     await post("/set/key", Uint8Array.of(0x61, 0xff, 0x62));
-    expect(await (await ask("/get/key")).json()).toEqual({ result: "a\ufffdb" });
+    expect(await (await request("/get/key")).json()).toEqual({ result: "a\ufffdb" });
   });
 
   test.each(["\xff", "\xc3", "a\xed\xa0\x80z", "\x00\x01", "%", "+ &=?#/", "\xc3\xa9"])(
-    "percents in a path are bytes: %j",
+    "percent-encoded bytes in a path are bytes: %j",
     async (key) => {
-      await ask(`/set/${percents(key)}/${percents(`value ${key}`)}`);
+      await request(`/set/${percents(key)}/${percents(`value ${key}`)}`);
       expect(await latin1(`/get/${percents(key)}`)).toBe(`value ${key}`);
       expect(await latin1("/keys/*")).toEqual([key]);
-      // Another key that would look the same as text.
+      // A different key that is the same when it is decoded as text.
       expect(await latin1(`/get/${percents(`${key}\xfe`)}`)).toBeNull();
     },
   );
 
-  test("percents in a query are bytes, a plus is a blank", async () => {
-    await ask(`/append?key=${percents("\xff=")}`);
-    await ask("/append?key=+%2B");
+  test("percent-encoded bytes in a query are bytes, and a plus is a space", async () => {
+    await request(`/append?key=${percents("\xff=")}`);
+    await request("/append?key=+%2B");
     expect(await latin1("/get/key")).toBe("\xff= +");
-    await ask("/mset?a=1&&b=x=y&_token=");
+    await request("/mset?a=1&&b=x=y&_token=");
     expect(await endpoint.execute(["MGET", "a", "b"])).toEqual([null, null]);
-    await ask(`/mset?a=1&&b=x=y&_token=${endpoint.token}`);
+    await request(`/mset?a=1&&b=x=y&_token=${endpoint.token}`);
     expect(await endpoint.execute(["MGET", "a", "b"])).toEqual(["1", "x=y"]);
   });
 
-  test("bytes take part in comparisons and scripts", async () => {
+  test("bytes are compared, and passed to scripts", async () => {
     await post("/set/key", Uint8Array.of(0xff, 0xfe));
-    expect(await (await ask(`/delex/key/IFEQ/${percents("\xff\xfd")}`)).json()).toEqual({ result: 0 });
-    expect(await (await ask(`/set/key/${percents("\xfd")}/IFEQ/${percents("\xff\xfe")}`)).json()).toEqual({
-      result: "OK",
-    });
+    expect(await (await request(`/delex/key/IFEQ/${percents("\xff\xfd")}`)).json()).toEqual({ result: 0 });
+    expect(await (await request(`/set/key/${percents("\xfd")}/IFEQ/${percents("\xff\xfe")}`)).json()).toEqual(
+      {
+        result: "OK",
+      },
+    );
     expect(await latin1("/get/key")).toBe("\xfd");
     const script = encodeURIComponent("return {ARGV[1], #ARGV[1], KEYS[1] == ARGV[1]}");
-    const reply = await (await ask(`/eval/${script}/1/${percents("\xff")}/${percents("\xff")}`)).json();
+    const reply = await (await request(`/eval/${script}/1/${percents("\xff")}/${percents("\xff")}`)).json();
     expect(reply).toEqual({ result: ["\ufffd", 1, 1] });
   });
 
-  test("a script of bytes has the SHA-1 of these bytes", async () => {
+  test("a script that is not UTF-8 has the SHA-1 of its bytes", async () => {
     const script = Buffer.from("return '\xff' -- \xfe", "latin1");
     const { result: sha } = await (await post("/script/load", script)).json();
     expect(sha).toBe(
@@ -104,7 +106,7 @@ describe.each(engines)("bytes over REST on %s", (engine) => {
     expect(await latin1(`/evalsha/${sha}/0`)).toBe("\xff");
   });
 
-  test("the log shows bytes as text", async () => {
+  test("the log has bytes as text", async () => {
     endpoint.log.reset();
     await post("/set/key", Uint8Array.of(0x61, 0xff));
     expect(endpoint.log.entries[0]!.command).toEqual(["set", "key", "a\ufffd"]);

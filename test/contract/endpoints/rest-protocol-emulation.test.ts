@@ -5,7 +5,7 @@ import { engines } from "../../support/redis-servers.ts";
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
-describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => {
+describe.each(engines)("Upstash's additions to Redis 7 on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 
@@ -101,7 +101,7 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       expect(await run("GET", "none")).toEqual({ result: "x" });
     });
 
-    test("refuses other types and contradictions", async () => {
+    test("refuses other types and contradictory options", async () => {
       await run("RPUSH", "list", "a");
       expect(await run("SET", "list", "x", "IFEQ", "a")).toEqual({ error: wrongType });
       await run("SET", "key", "old");
@@ -128,14 +128,14 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       [["EX", "ten"], "ERR value is not an integer or out of range"],
       [["PX", "0"], "ERR invalid expire time in 'set' command"],
       [["GET", "EXAT", "-1"], "ERR invalid expire time in 'set' command"],
-    ])("checks the options %j where the condition does not hold, too", async (options, error) => {
+    ])("checks the options %j even if the condition does not hold", async (options, error) => {
       await run("SET", "key", "old");
       await run("RPUSH", "list", "a");
       for (const compared of ["old", "other"]) {
         for (const condition of ["IFEQ", "IFNE"]) {
           for (const key of ["key", "missing", "list"]) {
             expect(await run("SET", key, "new", condition, compared, ...options)).toEqual({ error });
-            // An option that lacks its value would take the condition for it.
+            // EX without a value would parse the condition as its value.
             if (options.join() === "EX") continue;
             expect(await run("SET", key, "new", ...options, condition, compared)).toEqual({ error });
           }
@@ -144,14 +144,14 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       expect(await run("MGET", "key", "missing")).toEqual({ result: ["old", null] });
     });
 
-    test("stores the words of options as values", async () => {
+    test("stores option names as values", async () => {
       expect(await run("SET", "key", "IFEQ")).toEqual({ result: "OK" });
       expect(await run("SET", "key", "GET", "IFEQ", "IFEQ")).toEqual({ result: "OK" });
       expect(await run("GET", "key")).toEqual({ result: "GET" });
     });
   });
 
-  test("conditions are atomic: of many that compare and set, one gets through", async () => {
+  test("conditions are atomic: one of many concurrent compare-and-sets succeeds", async () => {
     await run("SET", "key", "start");
     const attempts = Array.from({ length: 30 }, (_, index) =>
       run("SET", "key", `by ${index}`, "IFEQ", "start"),
@@ -186,7 +186,7 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       [["DELEX", "key", "BOGUS", "a"], "ERR syntax error"],
       [["DELEX", "key", "IFEQ"], "ERR wrong number of arguments for 'delex' command"],
       [["DELEX", "list", "IFEQ", "a"], "ERR Key should be of string type if conditions are specified"],
-    ])("while it runs goes on: %j", async (command, error) => {
+    ])("while it runs executes the others: %j", async (command, error) => {
       await run("RPUSH", "list", "a");
       expect(await post(around(command), "/multi-exec")).toEqual([
         { result: "OK" },
@@ -212,7 +212,7 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       "#!lua flags=allow-key-locking\nredis.call('SET', KEYS[1], ARGV[1])\nreturn redis.call('GET', KEYS[1])";
     const sha = createHash("sha1").update(script).digest("hex");
 
-    test("run, and answer to the SHA-1 of what was sent", async () => {
+    test("run, and are found by the SHA-1 of the client's script", async () => {
       expect((await run("EVALSHA", sha, 1, "key", "a")).error).toMatch(/^NOSCRIPT /);
       expect(await run("EVAL", script, 1, "key", "a")).toEqual({ result: "a" });
       expect(await run("EVALSHA", sha, 1, "key", "b")).toEqual({ result: "b" });
@@ -230,7 +230,7 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       expect(endpoint.log.entries.map(({ billed }) => billed)).toEqual([3, 3]);
     });
 
-    test("are refused a key that they did not declare", async () => {
+    test("cannot access a key that they did not declare", async () => {
       const dynamic = "#!lua flags=allow-key-locking\nreturn redis.call('SET', KEYS[1] .. ':x', 1)";
       const refused =
         "ERR Dynamic keys are not allowed in Lua scripts when 'allow-key-locking' flag is set. Key was: key:x";
@@ -240,13 +240,13 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       expect(await run("EVAL", dynamic, 2, "key", "key:x")).toEqual({ result: "OK" });
     });
 
-    test("see the refusal in pcall", async () => {
+    test("can catch the refusal with pcall", async () => {
       const caught =
         "#!lua flags=allow-key-locking\nlocal r = redis.pcall('GET', 'other')\nreturn string.find(r.err, 'key-locking', 1, true) and 1";
       expect(await run("EVAL", caught, 1, "key")).toEqual({ result: 1 });
     });
 
-    test("are refused what needs the whole database to itself", async () => {
+    test("cannot write to the whole database", async () => {
       const flush = "#!lua flags=allow-key-locking\nreturn redis.call('FLUSHALL')";
       expect(await run("EVAL", flush, 0)).toEqual({
         error: "ERR FLUSHALL is not allowed in Lua scripts when 'allow-key-locking' flag is set",
@@ -256,7 +256,7 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
       });
     });
 
-    test("may call what has no keys", async () => {
+    test("may call commands without keys", async () => {
       const time = "#!lua flags=allow-key-locking\nreturn #redis.call('TIME')";
       expect(await run("EVAL", time, 0)).toEqual({ result: 2 });
     });
@@ -287,7 +287,7 @@ describe.each(engines)("what Upstash has and Redis 7 lacks, on %s", (engine) => 
     expect(endpoint.log.entries.map(({ billed }) => billed)).toEqual([1, 3, 1, 1, 1]);
   });
 
-  test("the cost of concurrent scripts is told apart", async () => {
+  test("concurrent scripts are billed separately", async () => {
     const calls = (count: number) =>
       run(
         "EVAL",

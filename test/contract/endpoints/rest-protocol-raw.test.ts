@@ -7,8 +7,8 @@ import { until } from "../../support/until.ts";
 
 const mebibyte = 1024 * 1024;
 
-// What no HTTP client sends by itself, so the bytes are written by hand.
-describe.each(engines)("HTTP by hand, on %s", (engine) => {
+// Requests that no HTTP client sends, written byte by byte.
+describe.each(engines)("raw HTTP on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 
@@ -18,7 +18,7 @@ describe.each(engines)("HTTP by hand, on %s", (engine) => {
   });
   afterAll(() => local.close());
 
-  /** Writes a request and collects what comes back. */
+  /** Writes a request and collects the response. */
   async function open(...lines: string[]) {
     const socket = connect(Number(new URL(endpoint.url).port), "127.0.0.1");
     let received = "";
@@ -26,7 +26,7 @@ describe.each(engines)("HTTP by hand, on %s", (engine) => {
     socket.on("data", (bytes) => {
       received += bytes.toString("latin1");
     });
-    // A connection that the endpoint breaks is an answer, too.
+    // The endpoint may break the connection; `status` reports that as "closed".
     socket.on("error", () => undefined);
     socket.on("close", () => {
       closed = true;
@@ -75,7 +75,7 @@ describe.each(engines)("HTTP by hand, on %s", (engine) => {
     ["GET /get/%?_token=full HTTP/1.1", "400"],
     ["GET /?_token=full&%=%zz HTTP/1.1", "400"],
     ["GET /\\\\?_token=full HTTP/1.1", "400"],
-  ])("%s is answered: %s", async (line, status) => {
+  ])("%s is answered with %s", async (line, status) => {
     expect(await statusOf(line, "Host: localhost")).toBe(status);
     expect(await statusOf("GET /ping?_token=full HTTP/1.1", "Host: localhost")).toBe("200");
   });
@@ -83,13 +83,13 @@ describe.each(engines)("HTTP by hand, on %s", (engine) => {
   describe("a body without a token", () => {
     const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer wrong"];
 
-    test("is not waited for", async () => {
+    test("is not awaited", async () => {
       expect(await statusOf(...head, `Content-Length: ${10 * mebibyte}`)).toBe("401");
       expect(await statusOf(...head, "Transfer-Encoding: chunked")).toBe("401");
       expect(await statusOf(...head, "Content-Length: 10", "Expect: 100-continue")).toBe("401");
     });
 
-    test("that does not end is cut off", async () => {
+    test("that does not end breaks the connection", async () => {
       const { socket, isClosed, status } = await open(...head, "Transfer-Encoding: chunked");
       expect(await status()).toBe("401");
       const chunk = Buffer.concat([Buffer.from("100000\r\n"), Buffer.alloc(mebibyte), Buffer.from("\r\n")]);
@@ -98,7 +98,7 @@ describe.each(engines)("HTTP by hand, on %s", (engine) => {
     });
   });
 
-  test("a body that is too long is answered 413 before it ends", async () => {
+  test("a body above the limit is answered with 413 before it ends", async () => {
     const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer full"];
     expect(await statusOf(...head, `Content-Length: ${11 * mebibyte}`)).toBe("413");
     const { socket, status } = await open(...head, "Transfer-Encoding: chunked");
@@ -108,7 +108,7 @@ describe.each(engines)("HTTP by hand, on %s", (engine) => {
     socket.destroy();
   });
 
-  test("Expect: 100-continue lets a body with a token come", async () => {
+  test("Expect: 100-continue is answered with 100 if the token is valid", async () => {
     const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer full"];
     const { socket, status, received } = await open(...head, "Content-Length: 8", "Expect: 100-continue");
     expect(await status()).toBe("100");
@@ -118,7 +118,7 @@ describe.each(engines)("HTTP by hand, on %s", (engine) => {
   });
 });
 
-/** Resolves when the bytes are on their way, or the connection is gone. */
+/** Resolves when the bytes are sent, or the connection is closed. */
 async function write(socket: Socket, bytes: Uint8Array): Promise<void> {
   await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
 }

@@ -29,11 +29,11 @@ describe.each(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
     });
     return (await response.json()) as { result?: unknown; error?: string };
   }
-  /** The reply of a script that calls one command with the words of ARGV on KEYS[1]. */
+  /** The reply of a script that calls the command in ARGV with KEYS[1]. */
   const call = (how: string, first: string, key: string, ...words: (string | number)[]) =>
     run("EVAL", `${first}return redis.${how}(ARGV[1], KEYS[1], unpack(ARGV, 2))`, 1, key, ...words);
 
-  // The text of these scripts names no command that is emulated, so it is told in a comment.
+  // The scripts of `call` do not name the commands that they call, so a comment mentions them for the emulation.
   const mentioned = "-- DELEX and SET IFEQ\n";
 
   describe.each([
@@ -51,11 +51,11 @@ describe.each(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
       [["SET", "new", "IFEQ", "old", "GET"], "old", "new"],
       [["SET", "new", "GET", "IFEQ", "other"], "old", "old"],
       [["SET", "IFEQ"], "OK", "IFEQ"],
-    ])("%j answers %j and leaves %j", async ([name, ...words], result, left) => {
+    ])("%j answers %j and leaves %j", async ([name, ...words], result, remaining) => {
       for (const how of ["call", "pcall"]) {
         await endpoint.execute(["SET", "key", "old"]);
         expect(await call(how, first, "key", name!, ...words)).toEqual({ result });
-        expect(await endpoint.execute(["GET", "key"])).toBe(left);
+        expect(await endpoint.execute(["GET", "key"])).toBe(remaining);
       }
     });
 
@@ -65,7 +65,7 @@ describe.each(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
       expect(await call("call", first, "none", "SET", "new", "IFNE", "x")).toEqual({ result: "OK" });
     });
 
-    test("numbers are compared as Redis gets them", async () => {
+    test("numbers are compared in the form that Redis receives", async () => {
       await endpoint.execute(["SET", "key", "17"]);
       const numbers = `${first}return redis.call('SET', KEYS[1], 18, 'IFEQ', 17)`;
       expect(await run("EVAL", numbers, 1, "key")).toEqual({ result: "OK" });
@@ -114,7 +114,7 @@ describe.each(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
       expect(error).toContain(`script: ${sha}, on @user_script:${line}.`);
     });
 
-    test("EVALSHA and SCRIPT EXISTS know it by the SHA-1 of what was sent", async () => {
+    test("EVALSHA and SCRIPT EXISTS accept the SHA-1 of the client's script", async () => {
       const script = `${first}return redis.call('DELEX', KEYS[1], 'IFEQ', ARGV[1])`;
       const sha = createHash("sha1").update(script).digest("hex");
       expect(await run("SCRIPT", "LOAD", script)).toEqual({ result: sha });
@@ -124,7 +124,7 @@ describe.each(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
     });
   });
 
-  test("allow-key-locking holds for them, too", async () => {
+  test("allow-key-locking applies to them, too", async () => {
     for (const command of ["'DELEX', 'other', 'IFEQ', 'a'", "'SET', 'other', 'a', 'IFNE', 'b'"]) {
       expect(await run("EVAL", `${flag}return redis.call(${command})`, 1, "key")).toEqual({
         error:
@@ -133,7 +133,7 @@ describe.each(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
     }
   });
 
-  test("read-only scripts may not write by them", async () => {
+  test("read-only scripts cannot write with them", async () => {
     await endpoint.execute(["SET", "key", "old"]);
     const refused = /^ERR Write commands are not allowed from read-only scripts/;
     for (const command of ["'DELEX', KEYS[1], 'IFEQ', 'old'", "'SET', KEYS[1], 'a', 'IFEQ', 'old'"]) {

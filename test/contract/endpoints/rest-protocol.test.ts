@@ -1,21 +1,6 @@
-import { Redis } from "@upstash/redis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
 import { engines } from "../../support/redis-servers.ts";
-
-const oddStrings = [
-  "",
-  " ",
-  "OK",
-  "null",
-  "undefined",
-  "plain",
-  'it\'s "quoted"\\',
-  "line\r\nbreak\u0000nul",
-  "ünïcödé 你好 🔒",
-  "a/b?c=d&e#f%20+",
-  "x".repeat(100_000),
-];
 
 describe.each(engines)("REST protocol on %s", (engine) => {
   let local: DevEndpoints;
@@ -31,8 +16,8 @@ describe.each(engines)("REST protocol on %s", (engine) => {
   });
   afterAll(() => local.close());
 
-  /** One plain HTTP request with the full token; the body as text and, where it is JSON, parsed. */
-  async function ask(path: string, init: RequestInit = {}) {
+  /** Sends one HTTP request with the full token. Returns the body as text and, if it is JSON, parsed. */
+  async function request(path: string, init: RequestInit = {}) {
     const response = await fetch(endpoint.url + path, {
       ...init,
       headers: { authorization: "Bearer full", ...init.headers },
@@ -43,115 +28,13 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     return { status: response.status, headers: response.headers, text, json };
   }
   const post = (value: unknown, path = "/", headers: Record<string, string> = {}) =>
-    ask(path, { method: "POST", body: typeof value === "string" ? value : JSON.stringify(value), headers });
+    request(path, {
+      method: "POST",
+      body: typeof value === "string" ? value : JSON.stringify(value),
+      headers,
+    });
 
-  describe.each([["base64"], [false]] as const)(
-    "@upstash/redis with responseEncoding %s",
-    (responseEncoding) => {
-      let redis: Redis;
-      let strings: Redis;
-
-      beforeAll(() => {
-        const { url, token } = endpoint;
-        const options = {
-          url,
-          token,
-          responseEncoding,
-          retry: { retries: 0 },
-          enableTelemetry: false,
-        } as const;
-        redis = new Redis(options);
-        strings = new Redis({ ...options, automaticDeserialization: false });
-      });
-
-      test("gives back every string as it was stored", async () => {
-        for (const value of oddStrings) {
-          expect(await strings.set("key", value)).toBe("OK");
-          expect(await strings.get("key")).toBe(value);
-        }
-      });
-
-      test("takes odd strings as keys", async () => {
-        for (const key of oddStrings) {
-          await strings.set(key, `value of ${key}`);
-          expect(await endpoint.execute(["GET", key])).toBe(`value of ${key}`);
-        }
-      });
-
-      test("gives back JSON and numbers", async () => {
-        const value = { list: [1, "two", null], nested: { ok: true } };
-        await redis.set("json", value);
-        expect(await redis.get("json")).toEqual(value);
-        await redis.set("number", 12.5);
-        expect(await redis.get("number")).toBe(12.5);
-        expect(await redis.incr("counter")).toBe(1);
-        expect(await redis.get("nothing")).toBeNull();
-      });
-
-      test("gives back nested arrays", async () => {
-        const script = "return {1, 'two', {'three', {'OK', false, 'ö'}}, redis.call('SET', KEYS[1], 'x')}";
-        expect(await strings.eval(script, ["key"], [])).toEqual([
-          1,
-          "two",
-          ["three", ["OK", null, "ö"]],
-          "OK",
-        ]);
-      });
-
-      test("runs EVAL, and EVALSHA after a NOSCRIPT", async () => {
-        const script = "return ARGV[1] .. KEYS[1] -- by sha";
-        await endpoint.execute(["SCRIPT", "FLUSH"]);
-        await expect(redis.evalsha("0".repeat(40), ["b"], ["a"])).rejects.toThrow(/NOSCRIPT/);
-        expect(await redis.eval(script, ["b"], ["a"])).toBe("ab");
-        const sha = await redis.scriptLoad(script);
-        expect(sha).toMatch(/^[0-9a-f]{40}$/);
-        expect(await redis.evalsha(sha, ["b"], ["a"])).toBe("ab");
-        expect(await redis.scriptExists(sha, "f".repeat(40))).toEqual([1, 0]);
-      });
-
-      test("createScript evaluates by SHA-1 and falls back on the text", async () => {
-        const script = redis.createScript<string>("return 'made of ' .. ARGV[1]");
-        await endpoint.execute(["SCRIPT", "FLUSH"]);
-        endpoint.log.reset();
-        expect(await script.exec([], ["glass"])).toBe("made of glass");
-        expect(await script.exec([], ["steel"])).toBe("made of steel");
-        expect(endpoint.log.entries.map(({ command }) => command[0]?.toUpperCase())).toEqual([
-          "EVALSHA",
-          "EVAL",
-          "EVALSHA",
-        ]);
-      });
-
-      test("answers a pipeline in order", async () => {
-        const results = await redis.pipeline().set("a", 1).incr("a").get("a").get("missing").exec();
-        expect(results).toEqual(["OK", 2, 2, null]);
-        expect(endpoint.log.requests).toBe(1);
-      });
-
-      test("answers a transaction in order", async () => {
-        expect(await redis.multi().set("a", "x").get("a").del("a").exec()).toEqual(["OK", "x", 1]);
-      });
-
-      test("reports errors with Redis's message", async () => {
-        await redis.lpush("list", "item");
-        await expect(redis.get("list")).rejects.toThrow(/WRONGTYPE Operation against a key/);
-        await expect(redis.eval("return redis.call('GET', KEYS[1])", ["list"], [])).rejects.toThrow(
-          /WRONGTYPE/,
-        );
-      });
-
-      test("says what it would be billed", async () => {
-        await redis.set("key", "token");
-        const release =
-          "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
-        expect(await redis.eval(release, ["key"], ["token"])).toBe(1);
-        expect(endpoint.log.entries.map(({ billed }) => billed)).toEqual([1, 3]);
-        expect(endpoint.log.billed).toBe(4);
-      });
-    },
-  );
-
-  test("base64 leaves the whole reply OK alone and encodes everything else", async () => {
+  test("base64 encodes every string except OK as a whole reply", async () => {
     const base64 = { "upstash-encoding": "base64" };
     expect((await post(["SET", "key", "bar"], "/", base64)).json).toEqual({ result: "OK" });
     expect((await post(["GET", "key"], "/", base64)).json).toEqual({ result: "YmFy" });
@@ -171,19 +54,19 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     ).toEqual([{ result: "OK" }, { result: "MQ==" }]);
   });
 
-  test("keeps a byte order mark, which the SDK drops", async () => {
+  test("keeps a byte order mark, which the SDK removes", async () => {
     await post(["SET", "key", "\ufeffvalue"]);
     expect((await post(["GET", "key"])).json).toEqual({ result: "\ufeffvalue" });
     expect(await endpoint.execute(["GET", "key"])).toBe("\ufeffvalue");
   });
 
-  test("takes a command in the path, with every method", async () => {
-    expect((await ask("/set/foo/bar/EX/100")).json).toEqual({ result: "OK" });
-    expect((await ask("/get/foo", { method: "PUT" })).json).toEqual({ result: "bar" });
-    expect((await ask("/GET/foo/", { method: "POST" })).json).toEqual({ result: "bar" });
-    const head = await ask("/get/foo", { method: "HEAD" });
+  test("accepts a command in the path, with every method", async () => {
+    expect((await request("/set/foo/bar/EX/100")).json).toEqual({ result: "OK" });
+    expect((await request("/get/foo", { method: "PUT" })).json).toEqual({ result: "bar" });
+    expect((await request("/GET/foo/", { method: "POST" })).json).toEqual({ result: "bar" });
+    const head = await request("/get/foo", { method: "HEAD" });
     expect([head.status, head.text]).toEqual([200, ""]);
-    expect((await ask("/set/a%2Fb/%C3%BC%20%2B")).status).toBe(200);
+    expect((await request("/set/a%2Fb/%C3%BC%20%2B")).status).toBe(200);
     expect(await endpoint.execute(["GET", "a/b"])).toBe("ü +");
   });
 
@@ -195,12 +78,12 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(endpoint.log.entries.at(-1)?.command).toEqual(["set", "foo", "other", "NX"]);
   });
 
-  test("takes the token from the query as well", async () => {
+  test("accepts the token in the query", async () => {
     const response = await fetch(`${endpoint.url}/ping?_token=full`);
     expect(await response.json()).toEqual({ result: "PONG" });
   });
 
-  test("answers 401 without the right token, and runs nothing", async () => {
+  test("answers 401 without a valid token, and executes nothing", async () => {
     for (const headers of [{}, { authorization: "Bearer wrong" }, { authorization: "Bearer " }]) {
       const response = await fetch(`${endpoint.url}/set/key/value`, { headers });
       expect(response.status).toBe(401);
@@ -211,14 +94,14 @@ describe.each(engines)("REST protocol on %s", (engine) => {
 
   test("answers 405 to other methods", async () => {
     for (const method of ["DELETE", "PATCH", "OPTIONS"]) {
-      const { status, headers, json } = await ask("/get/foo", { method });
+      const { status, headers, json } = await request("/get/foo", { method });
       expect(status).toBe(405);
       expect(headers.get("allow")).toBe("HEAD, GET, POST, PUT");
       expect(json).toEqual({ error: expect.stringContaining(method) });
     }
   });
 
-  test("answers 400 to what is not a command", async () => {
+  test("answers 400 to an invalid command", async () => {
     const bad: [unknown, RegExp][] = [
       ["", /^ERR empty body/],
       ["{not json", /^ERR the body is not JSON/],
@@ -241,17 +124,17 @@ describe.each(engines)("REST protocol on %s", (engine) => {
       /^ERR command 1 must be a JSON array/,
     );
     expect((await post([], "/multi-exec")).status).toBe(400);
-    expect((await ask("/set/%zz/x")).status).toBe(400);
+    expect((await request("/set/%zz/x")).status).toBe(400);
   });
 
-  test("takes numbers and booleans as arguments", async () => {
+  test("accepts numbers and booleans as arguments", async () => {
     await post(["SET", "key", 1.5]);
     expect(await endpoint.execute(["GET", "key"])).toBe("1.5");
     await post(["SET", "key", true]);
     expect(await endpoint.execute(["GET", "key"])).toBe("true");
   });
 
-  test("answers 413 to a body of more than 10 MB, and takes one of just that", async () => {
+  test("answers 413 to a body above 10 MiB, and accepts one of exactly that", async () => {
     const limit = 10 * 1024 * 1024;
     const frame = JSON.stringify(["SET", "key", ""]).length;
     expect((await post(["SET", "key", "x".repeat(limit - frame)])).json).toEqual({ result: "OK" });
@@ -261,7 +144,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(await endpoint.execute(["STRLEN", "key"])).toBe(limit - frame);
   });
 
-  test("answers in RESP2 when asked to", async () => {
+  test("answers in RESP2 if the header asks for it", async () => {
     const resp2 = { "upstash-response-format": "resp2" };
     const ok = await post(["SET", "key", "ü"], "/", resp2);
     expect([ok.text, ok.headers.get("content-type")]).toEqual(["+OK\r\n", "application/octet-stream"]);
@@ -293,7 +176,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect((await post(["PING"], "/", { "upstash-encoding": "gzip" })).status).toBe(400);
   });
 
-  test("refuses blocking, connection and admin commands without running them", async () => {
+  test("refuses blocking, connection and admin commands without executing them", async () => {
     await endpoint.execute(["RPUSH", "list", "a"]);
     const refused = [
       ["BLPOP", "list", "1"],
@@ -317,7 +200,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(new Set(endpoint.log.entries.map(({ outcome }) => outcome))).toEqual(new Set(["refused"]));
   });
 
-  test("lets the read-only token read and nothing else", async () => {
+  test("allows only reading with the read-only token", async () => {
     await endpoint.execute(["SET", "key", "value"]);
     const reader = (command: string[], path = "/") => post(command, path, { authorization: "Bearer reader" });
     expect((await reader(["GET", "key"])).json).toEqual({ result: "value" });
@@ -344,7 +227,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(await endpoint.execute(["GET", "key"])).toBe("value");
   });
 
-  test("goes on with a pipeline after an error", async () => {
+  test("continues a pipeline after an error", async () => {
     const { status, json } = await post(
       [["SET", "a", "x"], ["INCR", "a"], ["QUIT"], ["GET", "a"]],
       "/pipeline",
@@ -358,7 +241,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     ]);
   });
 
-  test("runs a transaction with nothing in between", async () => {
+  test("executes no other command during a transaction", async () => {
     const transfer = [
       ["INCR", "seen"],
       ["GET", "seen"],
@@ -373,7 +256,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(await endpoint.execute(["GET", "seen"])).toBe("40");
   });
 
-  test("goes on with a transaction after an error, as Redis does", async () => {
+  test("continues a transaction after an error, as Redis does", async () => {
     const { json } = await post(
       [
         ["SET", "a", "x"],
@@ -389,7 +272,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     ]);
   });
 
-  test("discards a transaction with an unavailable command as a whole", async () => {
+  test("discards the whole transaction if one command is unavailable", async () => {
     const { status, json } = await post(
       [
         ["SET", "a", "x"],
@@ -402,7 +285,7 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(await endpoint.execute(["EXISTS", "a"])).toBe(0);
   });
 
-  test("moves upstash-sync-token with each write and not with a read", async () => {
+  test("changes upstash-sync-token at each write, not at a read", async () => {
     const token = async (command: string[]) => (await post(command)).headers.get("upstash-sync-token");
     const first = await token(["SET", "a", "1"]);
     expect(first).toBeTruthy();
@@ -410,9 +293,12 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(await token(["SET", "a", "2"])).not.toBe(first);
   });
 
-  test("says that it has no event streams", async () => {
+  test("answers 501 to event streams", async () => {
     for (const path of ["/subscribe/c", "/psubscribe/c", "/monitor"]) {
-      const { status, json } = await ask(path, { method: "POST", headers: { accept: "text/event-stream" } });
+      const { status, json } = await request(path, {
+        method: "POST",
+        headers: { accept: "text/event-stream" },
+      });
       expect(status).toBe(501);
       expect(json.error).toMatch(/not supported by the local endpoint/);
     }

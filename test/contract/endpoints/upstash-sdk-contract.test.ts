@@ -14,5 +14,5 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set
   lockContract(() => openLocal(set));
 });
 
-// These tests wait for ttls to pass, so the sets do it together.
+// These tests wait for ttls to pass, so the sets run concurrently.
 inTurns(sets, lockLifetimeContract);

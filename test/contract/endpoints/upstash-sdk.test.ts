@@ -9,10 +9,11 @@ import {
 } from "../../../src/index.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { startRawServer } from "../../support/raw-server.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 
 type SdkOptions = Parameters<typeof sdkClient>[1];
 
@@ -48,7 +49,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
   const retrying: SdkOptions = { retry: { retries: 3, backoff: () => 3 } };
 
   describe.each(kinds)("%s", (_, options) => {
-    test("a lost reply and the client's retry still give the lock to its holder", async () => {
+    test("a lost reply and the SDK's retry still acquire the lock", async () => {
       const resource = newResource();
       let lost = 0;
       gateway.after = () => (lost++ < 2 ? "lost" : undefined);
@@ -63,12 +64,12 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       expect(await local.holders(resource)).toBe(0);
     });
 
-    test("a retry that is executed late changes nothing", async () => {
+    test("a retry that is executed late has no effect", async () => {
       const resource = newResource();
       const lock = await clientOf(retrying).acquire(resource, options);
-      const [take] = gateway.executed;
+      const [acquire] = gateway.executed;
       expect(await lock.extend(60_000)).toBeGreaterThan(50_000);
-      await local.endpoints[0]!.execute(take!);
+      await local.endpoints[0]!.execute(acquire!);
       expect((await local.expiries(resource))[0]).toBeGreaterThan(50_000);
       expect(await lock.verify()).toBe(true);
     });
@@ -84,7 +85,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       ["a list", ["OK", "1"]],
       ["a list like a refusal", [0]],
       ["an object", { result: "OK" }],
-    ])("a client whose static signal is aborted with %s takes nothing", async (__, reason) => {
+    ])("a client whose static signal is aborted with %s acquires nothing", async (__, reason) => {
       const resource = newResource();
       const controller = new AbortController();
       const redlock = clientOf({ signal: controller.signal });
@@ -101,7 +102,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
         () => lock.release(),
       ]) {
         const error = await rejection(call());
-        // A list can say no, as a script does, but never yes: the echo of a token is not to be guessed.
+        // A list can look like a script's refusal, but never like success, which echoes an unguessable token.
         const refused = Array.isArray(reason) && isRedlockError(error) && error.code !== "NO_QUORUM";
         if (!refused) expect(error).toBeInstanceOf(QuorumError);
       }
@@ -109,7 +110,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       expect(await local.holders(resource)).toBe(1);
     });
 
-    test("a client whose signal is a function that has aborted takes nothing", async () => {
+    test("a client whose signal function returns an aborted signal acquires nothing", async () => {
       for (const reason of ["OK", 1, null, undefined, new Error("the caller's own")]) {
         const redlock = clientOf({ signal: () => AbortSignal.abort(reason) });
         const error = await rejection(redlock.acquire(newResource(), options));
@@ -118,7 +119,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       expect(gateway.requests).toEqual([]);
     });
 
-    test("an answer that comes after the timeout is taken back", async () => {
+    test("a request that is executed after the timeout is rolled back", async () => {
       const resource = newResource();
       const late = latch();
       gateway.before = () => {
@@ -130,7 +131,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as QuorumError).votes[0]!.cause!.kind).toBe("timeout");
       late.open();
-      await until(() => gateway.executed.length >= 2, "the take");
+      await until(() => gateway.executed.length >= 2, "the acquire");
       await until(async () => (await local.holders(resource)) === 0, "an empty database");
     });
   });
@@ -166,7 +167,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
     const rest = locks.slice(1).map((lock) => lock!);
     expect(new Set(await Promise.all(rest.map((lock) => lock.verify())))).toEqual(new Set([true]));
     await Promise.all(rest.map((lock) => lock.extend()));
-    // One of them is lost: the others' answers in the same pipeline do not change.
+    // One of the locks is lost. That must not change the replies to the others in the same pipeline.
     await local.remove(resources[5]!);
     const released = await Promise.all(rest.map((lock) => lock.release()));
     expect(released.map((freed, index) => (freed ? -1 : index)).filter((index) => index >= 0)).toEqual([4]);
@@ -180,12 +181,12 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       redlock.acquire(odd, { fencing: true }),
       redlock.acquire(even, { fencing: true }),
     ]);
-    // MGET takes a list for nothing, the SET after it replaces it: whichever way, each has its own answer.
+    // The first may fail or not (MGET reads a list as nil, and SET replaces it); it must not affect the second.
     expect(outcomes[1]!.status).toBe("fulfilled");
     expect(await local.holders(even)).toBe(1);
   });
 
-  test("is named by its host, refused twice, and refused without upstashEndpoint", async () => {
+  test("is named by its host, refused as a duplicate, and refused without upstashEndpoint", async () => {
     const { url, token } = local.endpoints[0]!;
     const redis = sdkClient({ url, token });
     const endpoint = upstashEndpoint(redis);
@@ -205,10 +206,10 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
     expect(upstashEndpoint(sdkClient({ url, token }, { enableAutoPipelining: true })).name).toBe(
       new URL(url).host,
     );
-    expect(() => upstashEndpoint(upstash, { dialect: "valkey" as never })).toThrow(TypeError);
+    expect(() => upstashEndpoint(upstash, { dialect: "valkey" as "redis" })).toThrow(TypeError);
   });
 
-  test("counts in one quorum with endpoints of our own", async () => {
+  test("forms one quorum with endpoints of the library", async () => {
     const three = await openLocal({ engine, count: 3 });
     try {
       const [a, b, c] = three.endpoints;
@@ -235,7 +236,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
     }
   });
 
-  test("an error of the client's own is typed by what it was", async () => {
+  test("an error of the SDK has the kind of its cause", async () => {
     const replies = [
       [{ status: 401, body: '{"error":"WRONGPASS"}' }, "redis"],
       [{ body: "<html>" }, "malformed"],
@@ -245,13 +246,13 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
     ] as const;
     for (const [reply, kind] of replies) {
       const server = await startRawServer(() => reply);
-      // Its pipelines stumble over what is no list, and that looks like a failed request.
+      // The SDK's pipelines throw on a reply that is not a list, which looks like a failed request.
       const client = sdkClient({ url: server.url, token: "token" }, { enableAutoPipelining: false });
       const redlock = new Redlock({ endpoints: [upstashEndpoint(client)], wait: 0 });
       const error = (await rejection(redlock.acquire("a"))) as QuorumError;
       expect(error).toBeInstanceOf(QuorumError);
       expect(error.votes[0]!.cause!.kind).toBe(kind);
-      // The client's own error quotes the command, so it is not kept.
+      // The SDK's own error quotes the command, so it is not kept as the cause.
       expect(String(error.votes[0]!.cause!.cause)).not.toContain("Upstash");
       await server.close();
     }

@@ -3,8 +3,9 @@ import { QuorumError } from "../../../src/errors.ts";
 import { hashKey } from "../../../src/idempotency/digest.ts";
 import { DeadKeyError, LeaseLostError } from "../../../src/idempotency/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
+import { freshKey } from "../../support/fresh-key.ts";
 import { type Gate, gate, type Link } from "../../support/link.ts";
-import { freshKey, outcomeOf, until } from "../../support/settled.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import {
   allArrived,
   type Client,
@@ -15,6 +16,7 @@ import {
   storesOf,
   ttlsOf,
 } from "../../support/stores.ts";
+import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 const never = () => expect.unreachable("nothing may run");

@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type IdempotencyEvent, InProgressError, LeaseLostError } from "../../../src/idempotency/index.ts";
 import type { RedlockEvent } from "../../../src/index.ts";
 import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
+import { freshKey } from "../../support/fresh-key.ts";
 import { gate } from "../../support/link.ts";
-import { freshKey, outcomeOf, until } from "../../support/settled.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import { allArrived, clientOf, type OpenStore, recordsOf, storesOf, ttlsOf } from "../../support/stores.ts";
+import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 

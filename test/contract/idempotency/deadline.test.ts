@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InProgressError } from "../../../src/idempotency/index.ts";
+import { freshKey } from "../../support/fresh-key.ts";
 import { gate } from "../../support/link.ts";
-import { freshKey, outcomeOf, until } from "../../support/settled.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import { allArrived, clientOf, type OpenStore, storesOf, ttlsOf } from "../../support/stores.ts";
+import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 

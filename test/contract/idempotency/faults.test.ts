@@ -5,9 +5,10 @@ import { EndpointError, QuorumError } from "../../../src/errors.ts";
 import { Idempotency, InProgressError } from "../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../src/idempotency/record.ts";
 import { Redlock } from "../../../src/redlock.ts";
+import { freshKey } from "../../support/fresh-key.ts";
 import { gate, type Link } from "../../support/link.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import { redisServer } from "../../support/redis-servers.ts";
-import { freshKey, outcomeOf, until } from "../../support/settled.ts";
 import {
   allArrived,
   type Client,
@@ -18,6 +19,7 @@ import {
   storesOf,
   ttlsOf,
 } from "../../support/stores.ts";
+import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 

@@ -6,8 +6,9 @@ import {
   RecordCorruptError,
 } from "../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../src/idempotency/record.ts";
+import { freshKey } from "../../support/fresh-key.ts";
 import { gate } from "../../support/link.ts";
-import { freshKey, outcomeOf } from "../../support/settled.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import {
   allArrived,
   type Client,

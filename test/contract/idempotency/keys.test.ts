@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withIdempotency } from "../../../src/http/index.ts";
 import { RecordCorruptError } from "../../../src/idempotency/index.ts";
-import { freshKey, outcomeOf } from "../../support/settled.ts";
+import { freshKey } from "../../support/fresh-key.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import { type Client, clientOf, type OpenStore, recordName, storesOf } from "../../support/stores.ts";
 
 const never = () => expect.unreachable("nothing may run");

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { InProgressError, LeaseLostError } from "../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../src/idempotency/record.ts";
+import { freshKey } from "../../support/fresh-key.ts";
 import { type Gate, gate, type Link } from "../../support/link.ts";
-import { freshKey, outcomeOf, until } from "../../support/settled.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import {
   allArrived,
   type Client,
@@ -13,6 +14,7 @@ import {
   storesOf,
   ttlsOf,
 } from "../../support/stores.ts";
+import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 // With `wait` a begin that a busy machine made too slow is tried again.

@@ -3,8 +3,9 @@ import { QuorumError } from "../../../src/errors.ts";
 import { fingerprintOf } from "../../../src/idempotency/digest.ts";
 import { InProgressError } from "../../../src/idempotency/index.ts";
 import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
+import { freshKey } from "../../support/fresh-key.ts";
 import { type Gate, gate } from "../../support/link.ts";
-import { freshKey, outcomeOf } from "../../support/settled.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import {
   allArrived,
   clientOf,

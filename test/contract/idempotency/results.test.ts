@@ -11,7 +11,8 @@ import {
   ResultUnavailableError,
 } from "../../../src/idempotency/index.ts";
 import { Redlock } from "../../../src/redlock.ts";
-import { freshKey, outcomeOf } from "../../support/settled.ts";
+import { freshKey } from "../../support/fresh-key.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import {
   allArrived,
   type Client,

@@ -10,8 +10,8 @@ import {
   type RedlockOptions,
   resume,
 } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { type RawServer, result, startRawServer } from "../../support/raw-server.ts";
-import { rejection } from "../../support/until.ts";
 
 describe("wrong arguments", () => {
   let server: RawServer;
@@ -64,7 +64,11 @@ describe("wrong arguments", () => {
     [{ token: "x".repeat(256) }, RangeError, "has 256"],
     [{ deadline: Number.NaN }, RangeError, "deadline must be between 0 and Infinity, got NaN"],
     // It would be taken for an outage: nothing can be granted in time.
-    [{ deadline: 25_000 }, RangeError, "it is a wall-clock time in ms since 1970, say Date.now() + 5_000"],
+    [
+      { deadline: 25_000 },
+      RangeError,
+      "it is a wall-clock time in ms since 1970, such as Date.now() + 5_000",
+    ],
   ];
 
   test.each(options)("%o", async (given, type, said) => {
@@ -194,7 +198,7 @@ describe("defaults and overrides", () => {
     }
   });
 
-  test("fromEnv takes numbered variables, plain ones and Vercel's, in this order", async () => {
+  test("endpointsFromEnv takes numbered variables, plain ones and Vercel's, in this order", async () => {
     const servers = await Promise.all([1, 2, 3].map(() => startRawServer(() => result("OK"))));
     const [first, second, third] = servers.map(({ url }) => url);
     const arrived = () => servers.map(({ requests }) => requests.map(({ headers }) => headers.authorization));

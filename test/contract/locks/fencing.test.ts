@@ -15,10 +15,11 @@ import { once } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gated } from "../../support/gated.ts";
 import { type Local, newResource, openLocal } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { seededRandom } from "../../support/random.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 
 const hour = 3_600_000;
 

@@ -10,8 +10,9 @@ import {
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 
 // A lock goes on in another process: nothing that the giver has begun may end what the receiver relies on.
 
@@ -119,7 +120,7 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     const lock = await redlock.acquire(resource);
     const json = await handoff(lock);
     expect(() => resume(one.client().redlock, json)).toThrow(RangeError);
-    expect(() => resume(one.client().redlock, json)).toThrow(/the endpoints that the lock was taken on/);
+    expect(() => resume(one.client().redlock, json)).toThrow(/the endpoints that acquired the lock/);
     const released: Lock = resume(redlock, json);
     await released.release();
     expect(await rejection(handoff(released))).toBeInstanceOf(LockLostError);

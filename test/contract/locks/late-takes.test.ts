@@ -6,8 +6,9 @@ import { Semaphore } from "../../../src/sync/index.ts";
 import { gated } from "../../support/gated.ts";
 import { type Gateway, latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 
 /** Something that is taken, and what comes of it. */
 type Take = (redlock: Redlock, name: string, options?: { signal: AbortSignal }) => Promise<unknown>;

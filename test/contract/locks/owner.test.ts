@@ -3,8 +3,9 @@ import { forceRelease, inspect, type Lock, QuorumError } from "../../../src/inde
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 
 // Locks with a token of the owner's own: a release ends the holds that the owner had when it was called, and none that
 // is acquired later, however late its requests are executed.

@@ -10,8 +10,9 @@ import {
 import { gated } from "../../support/gated.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 
 describe.each(engines)("contenders that split the endpoints, on %s", (engine) => {
   const gateways: Gateway[] = [];

@@ -3,8 +3,9 @@ import { LockLostError } from "../../../src/index.ts";
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 
 describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
   const at = gated(engine, 3, "redis");
@@ -101,7 +102,7 @@ describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
       expect(await rejection(call)).toBeInstanceOf(LockLostError);
       expect(events.some(({ type }) => type === "endpointError")).toBe(true);
       expect(await rejection(redlock.acquire(newResource()))).toBe(failure);
-      await settled(Promise.resolve());
+      await isSettled(Promise.resolve());
       expect(unhandled).toEqual([]);
     } finally {
       process.off("unhandledRejection", note);

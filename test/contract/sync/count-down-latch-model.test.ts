@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ArrivalsMissingError, CountDownLatch, LimitMismatchError } from "../../../src/sync/index.ts";
 import { seeded } from "../../robustness/fuzz/seeded.ts";
-import { rejection } from "../../support/until.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
 // A latch against a plain model of it: a set that is forgotten at some time. One call at a time.

@@ -3,8 +3,9 @@ import { isRedlockError, QuorumError, Redlock } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { ArrivalsMissingError, CountDownLatch, LimitMismatchError } from "../../../src/sync/index.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
 describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, count: endpoints }) => {
@@ -59,7 +60,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     await latchOf(first, name).arrive("b");
     const before = waiting.links[0]!.sent.length;
     await until(() => waiting.links[0]!.sent.length > before + 2, "looks at the latch");
-    expect(await settled(opened)).toBe(false);
+    expect(await isSettled(opened)).toBe(false);
     await latchOf(first, name).arrive("c");
     await opened;
   });

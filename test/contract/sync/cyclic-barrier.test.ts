@@ -3,8 +3,9 @@ import { QuorumError, Redlock, systemRuntime } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { ArrivalsMissingError, CyclicBarrier, LimitMismatchError } from "../../../src/sync/index.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
 const patient = { wait: 60_000 };
@@ -44,7 +45,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
         const last = parties[turn]!;
         const early = parties.filter((other) => other !== last).map((other) => other.meet());
         await waits(parties.find((other) => other !== last)!);
-        for (const waiting of early) expect(await settled(waiting)).toBe(false);
+        for (const waiting of early) expect(await isSettled(waiting)).toBe(false);
         const passed = await Promise.all([...early, last.meet()]);
         expect(new Set(passed).size, `numbers of generation ${turn}: ${passed}`).toBe(1);
         numbers.push(passed[0]!);
@@ -92,7 +93,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       const [first, second] = [again.meet(), b.meet()];
       await waits(again);
       await waits(b);
-      expect([await settled(first), await settled(second)]).toEqual([false, false]);
+      expect([await isSettled(first), await isSettled(second)]).toEqual([false, false]);
       const passed = await Promise.all([first, second, c.meet()]);
       expect(new Set(passed).size).toBe(1);
       expect(await Promise.all([again, b, c].map((each) => each.meet()))).toEqual(passed.map((n) => n + 1));
@@ -111,7 +112,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       // Its own number, although the others are at the next by now.
       expect(await a.meet()).toBe(second);
       expect(third).toBe(second);
-      expect(await settled(early)).toBe(false);
+      expect(await isSettled(early)).toBe(false);
       expect(await Promise.all([a.meet(), early, c.meet()])).toEqual([second + 1, second + 1, second + 1]);
     });
 

@@ -8,9 +8,10 @@ import { debounce } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gate, link } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
 
 const unreachable = () => expect.unreachable("it must not run");

@@ -7,8 +7,9 @@ import type { Runtime } from "../../../src/runtime.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { queuePacer, queueScript } from "../../../src/sync/internal/queue.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import type { OpenStore } from "../../support/stores.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { stores } from "./stand.ts";
 
 test("queueScript has the hash of the text that each dialect sends", () => {

@@ -4,8 +4,9 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
 
 const seen = ({ events }: Visitor, type: string) => events.filter((event) => event.type === type);
@@ -392,7 +393,7 @@ describe("arguments", async () => {
     };
     const turn = fair.acquire({ wait: 60_000, backoff });
     await until(() => asked.length > 5, "pauses");
-    expect(await settled(turn)).toBe(false);
+    expect(await isSettled(turn)).toBe(false);
     await hold.release();
     expect((await turn).remaining()).toBeGreaterThan(0);
     expect(asked).toEqual(asked.map((_, index) => index + 1));

@@ -19,8 +19,9 @@ import {
 } from "../../../src/sync/index.ts";
 import { freeScript } from "../../../src/sync/internal/force-release.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { stores, type Visitor, visitor } from "./stand.ts";
 
 test("freeScript has the hash of the text that each dialect sends", () => {
@@ -154,7 +155,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     await repeat(first, name);
     expect(first.links[0]!.sent.length).toBe(sent);
     expect(await latch.arrive("a")).toEqual({ open: false, arrived: 1, remaining: 1 });
-    expect(await settled(waiting)).toBe(false);
+    expect(await isSettled(waiting)).toBe(false);
     // A second reset, while somebody waits.
     expect(await forceRelease(second.redlock, "CountDownLatch", name)).toBe(true);
     expect(await latch.arrive("c")).toEqual({ open: false, arrived: 1, remaining: 1 });
@@ -179,7 +180,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     const one = a();
     const two = b();
     await repeat(late, name);
-    expect([await settled(one), await settled(two)]).toEqual([false, false]);
+    expect([await isSettled(one), await isSettled(two)]).toEqual([false, false]);
     expect(await forceRelease(second.redlock, "CyclicBarrier", name)).toBe(true);
     const generations = await Promise.all([one, two, c()]);
     expect(new Set(generations).size).toBe(1);

@@ -5,9 +5,10 @@ import { type OnceContext, once } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { schedule } from "./schedule.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 

@@ -4,7 +4,7 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { ReadWriteLock } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { virtualRuntime } from "../../robustness/fuzz/virtual-runtime.ts";
-import { rejection } from "../../support/until.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { stores, visitor } from "./stand.ts";
 
 describe("arguments", async () => {

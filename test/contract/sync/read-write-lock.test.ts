@@ -4,8 +4,9 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { type Hold, ReadWriteLock, type SyncOptions } from "../../../src/sync/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
 describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, count }) => {
@@ -69,13 +70,13 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     await until(async () => (await announcements(name)) === count, "announcements");
     expect(await make(second, name).tryAcquireRead()).toBeNull();
     expect(await reading.extend(30_000)).toBeGreaterThan(20_000);
-    expect(await settled(writing)).toBe(false);
+    expect(await isSettled(writing)).toBe(false);
     const later = visitor(store);
     const next = make(later, name).acquireRead({ wait: 60_000 });
     await until(() => later.events.some(({ type }) => type === "contended"), "contention");
     await reading.release();
     const hold = await writing;
-    expect(await settled(next)).toBe(false);
+    expect(await isSettled(next)).toBe(false);
     expect(await hold.verify()).toBe(true);
     await hold.release();
     await allArrived(links);
@@ -138,7 +139,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     const { writing, links } = await writerAt(name, controller.signal);
     const failed = rejection(writing);
     await until(async () => (await announcements(name)) === count, "announcements everywhere");
-    expect(await settled(failed)).toBe(false);
+    expect(await isSettled(failed)).toBe(false);
     controller.abort(new Error("enough"));
     await failed;
     await allArrived(links);
@@ -278,7 +279,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await hold.release()).toBe(true);
     await allArrived(late.links);
     expect(await holds(name)).toBe(before);
-    expect(await settled(writing)).toBe(false);
+    expect(await isSettled(writing)).toBe(false);
     controller.abort();
   });
 

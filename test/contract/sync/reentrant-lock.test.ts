@@ -4,8 +4,9 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { type Hold, ReentrantLock, type ReentrantLockOptions } from "../../../src/sync/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
 describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count }) => {
@@ -133,7 +134,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await aborted).toEqual(new Error("enough"));
     const next = other.acquire({ wait: 60_000 });
     await until(() => waiting.events.filter(({ type }) => type === "contended").length > 1, "contention");
-    expect(await settled(next)).toBe(false);
+    expect(await isSettled(next)).toBe(false);
     await hold.release();
     expect(await (await next).release()).toBe(true);
     await allArrived(waiting.links);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
 import { seeded } from "../../robustness/fuzz/seeded.ts";
-import { rejection } from "../../support/until.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
 // A semaphore against a plain model of it: a list of who holds what until when. One call at a time, so that what

@@ -6,8 +6,9 @@ import { upstashFlag } from "../../../src/redis/script.ts";
 import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { newResource } from "../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { rejection, settled, until } from "../../support/until.ts";
+import { until } from "../../support/until.ts";
 import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
 
 test("slotScript has the hash of the text that each dialect sends", () => {
@@ -69,7 +70,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     const waiting = visitor(store);
     const other = new Semaphore(waiting.redlock, name, { limit: 1 }).acquire({ wait: 60_000 });
     await until(() => waiting.events.some(({ type }) => type === "contended"), "contention");
-    expect(await settled(other)).toBe(false);
+    expect(await isSettled(other)).toBe(false);
     await permit.release();
     expect((await other).remaining()).toBeGreaterThan(0);
   });

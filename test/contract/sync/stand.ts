@@ -8,7 +8,7 @@ import {
 } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Link, link } from "../../support/link.ts";
-import { patience, sdkClient } from "../../support/local-endpoints.ts";
+import { ampleTimeout, sdkClient } from "../../support/local-endpoints.ts";
 import { type OpenStore, type Store, storesOf } from "../../support/stores.ts";
 
 /** One client of a store, with links of its own. */
@@ -23,7 +23,7 @@ export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoin
   const links = store.endpoints.map(link);
   const events: RedlockEvent[] = [];
   const redlock = new Redlock({
-    timeout: patience,
+    timeout: ampleTimeout,
     backoff: { min: 2, max: 20 },
     onEvent: (event) => events.push(event),
     ...options,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { redisServer } from "../../support/redis-servers.ts";
 import { holdThroughRestarts } from "./long-hold.ts";
 import { runChaos } from "./main.ts";
-import { judgeRun } from "./report.ts";
+import { evaluateRun } from "./report.ts";
 
 // A short run on every change; `npm run chaos -- --minutes 5` is the long one.
 const seed = Number(process.env.SEED ?? 20_260_101);
@@ -18,10 +18,10 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
       project: process.cwd(),
       signal: new AbortController().signal,
     });
-    const { text, checks } = judgeRun(run);
+    const { text, checks } = evaluateRun(run);
     console.log(text);
     expect(checks.filter(({ holds }) => !holds)).toEqual([]);
-    // It was no idle run.
+    // The run was not idle.
     const { times } = run.faults;
     expect(times["server killed, memory kept"] + times["server killed, memory lost"]).toBeGreaterThan(0);
     expect(times["client killed"]).toBeGreaterThan(0);
@@ -31,7 +31,7 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
 
   test("a long hold survives a restart of each endpoint in turn", { timeout: 60_000 }, async () => {
     const { signal } = new AbortController();
-    const { loss, restarts, stolen, asked, released } = await holdThroughRestarts({
+    const { loss, restarts, stolen, attempts, released } = await holdThroughRestarts({
       seconds: 12,
       ttl: 2_000,
       signal,
@@ -39,7 +39,7 @@ describe.skipIf(redisServer === undefined)("chaos on redis-servers", () => {
     expect(loss).toBeUndefined();
     expect(released).toBe(true);
     expect(Math.min(...restarts)).toBeGreaterThanOrEqual(1);
-    expect(asked).toBeGreaterThan(10);
+    expect(attempts).toBeGreaterThan(10);
     expect(stolen).toBe(0);
   });
 });

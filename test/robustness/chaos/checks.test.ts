@@ -32,7 +32,7 @@ function hold(granted: number, until: number, more: Partial<Hold> = {}): Hold {
 const loss = { from: 20, to: 30 };
 
 describe("overlaps", () => {
-  test("finds a holder within another's validity, also beyond the one in between", () => {
+  test("finds a hold within another's validity, also with a short one in between", () => {
     const [long, short, late] = [hold(0, 100), hold(10, 12, { resource: "other" }), hold(90, 120)];
     expect(overlaps([late, short, long], [])).toEqual({ unexplained: [[long, late]], explained: [] });
     const inside = hold(10, 20);
@@ -42,13 +42,13 @@ describe("overlaps", () => {
     ]);
   });
 
-  test("counts what a loss of memory explains apart", () => {
+  test("separates what a loss of memory explains", () => {
     const [first, second] = [hold(0, 100), hold(50, 90)];
     expect(overlaps([first, second], [loss])).toEqual({ unexplained: [], explained: [[first, second]] });
     expect(overlaps([first, second], [{ from: 60, to: 70 }]).unexplained).toHaveLength(1);
   });
 
-  test("knows when a hold was given back, or came too late", () => {
+  test("excepts a hold that was released, or that came too late", () => {
     expect(overlaps([hold(0, 100, { releasing: 40 }), hold(50, 90)], []).unexplained).toEqual([]);
     expect(overlaps([hold(0, 100), hold(50, 49)], []).unexplained).toEqual([]);
   });
@@ -67,7 +67,7 @@ describe("disorderedFences", () => {
     expect(disorderedFences([first, hold(20, 30, { fence: 8 })], []).unexplained).toEqual([]);
   });
 
-  test("goes by the grant, where a hold was of use, and not by when it was asked for", () => {
+  test("orders holds with validity left by their grant, not by their call", () => {
     const first = hold(0, 10, { fence: 7 });
     const waited = hold(20, 30, { fence: 6, invoked: -10 });
     expect(disorderedFences([first, waited], []).unexplained).toEqual([[first, waited]]);
@@ -83,7 +83,7 @@ describe("summarizeEvents", () => {
   const summary = (holds: Hold[], effects = [stored.id], last: string | null = stored.id) =>
     summarizeEvents(holds, new Map([["r", effects]]), new Map([["r", last]]), []);
 
-  test("is content with one result and its replays", () => {
+  test("accepts one result and its replays", () => {
     const answer = hold(0, 0, { invoked: 50, answered: replayed(stored.id) });
     const { granted: _, ...asked } = answer;
     const found = summary([stored, asked]);
@@ -114,12 +114,12 @@ describe("summarizeEvents", () => {
 });
 
 describe("checkHistories", () => {
-  const verdicts = (...holds: Hold[]) => checkHistories(holds, accounts, []).map((check) => check.holds);
+  const results = (...holds: Hold[]) => checkHistories(holds, accounts, []).map((check) => check.holds);
   const released = { releasing: 8, released: { at: 9, outcome: "freed" as const } };
 
   test("finds two holders of a lock", () => {
-    expect(verdicts(hold(5, 50, released), hold(20, 60))).toEqual([true, true]);
-    expect(verdicts(hold(5, 50), hold(20, 60))).toEqual([false, true]);
+    expect(results(hold(5, 50, released), hold(20, 60))).toEqual([true, true]);
+    expect(results(hold(5, 50), hold(20, 60))).toEqual([false, true]);
   });
 
   test("finds a fenced account that forgot a write", () => {
@@ -139,13 +139,13 @@ describe("checkHistories", () => {
         fence: 2,
         accesses: [{ kind: "open", invoked: 21, balance: 0, answer: { at: 22, balance } }],
       });
-    expect(verdicts(first, opened(1))).toEqual([true, true]);
-    expect(verdicts(first, opened(0))).toEqual([true, false]);
+    expect(results(first, opened(1))).toEqual([true, true]);
+    expect(results(first, opened(0))).toEqual([true, false]);
   });
 });
 
 describe("holdsOf", () => {
-  test("puts a hold together, and tells when remaining() promised too much", () => {
+  test("builds a hold from its records, and finds a remaining() that promised too much", () => {
     const records: ClientRecord[] = [
       { at: 0, type: "acquiring", hold: "h", resource: "r", ttl: 100 },
       { at: 10, type: "granted", hold: "h", until: 95, fence: 3 },
@@ -173,10 +173,10 @@ describe("openLedger", () => {
     await rm(directory, { recursive: true });
   });
   const write = (account: string, balance: number, fence: number) =>
-    ledger.answer({ ask: "write", account, balance, fence });
+    ledger.execute({ kind: "write", account, balance, fence });
   const found = (name: string) => ledger.balances().find(({ account }) => account.name === name)!;
 
-  test("takes every write without a guard, and counts what is lost by that", () => {
+  test("accepts every write without a guard, and counts the lost updates", () => {
     for (const balance of [1, 2, 2, 1]) expect(write("plain-1", balance, 0)).toBe(balance);
     expect(found("plain-1")).toMatchObject({ acknowledged: 4, final: 1 });
     expect(lostUpdates(found("plain-1"))).toBe(3);
@@ -189,7 +189,7 @@ describe("openLedger", () => {
   });
 
   test("an opened account refuses all but the one who opened it last", () => {
-    const open = (fence: number) => ledger.answer({ ask: "open", account: "fenced-1", fence });
+    const open = (fence: number) => ledger.execute({ kind: "open", account: "fenced-1", fence });
     expect([open(5), open(6)]).toEqual([0, 0]);
     expect([write("fenced-1", 1, 5), write("fenced-1", 1, 6), open(5)]).toEqual([null, 1, null]);
     expect(found("fenced-1")).toMatchObject({ acknowledged: 1, final: 1, refused: 2, repeated: 0 });
@@ -203,7 +203,7 @@ describe("openLedger", () => {
       ["b", "2"],
       ["a", "3"],
     ] as const)
-      ledger.answer({ ask: "effect", event, run });
+      ledger.execute({ kind: "effect", event, run });
     expect(ledger.effects()).toEqual(
       new Map([
         ["a", ["1", "3"]],

@@ -6,7 +6,7 @@ import type { Balance } from "./ledger.ts";
 import type { Loss } from "./nemesis.ts";
 import type { Account } from "./records.ts";
 
-/** One verdict. */
+/** The result of one check. */
 export interface Check {
   readonly title: string;
   readonly holds: boolean;
@@ -16,15 +16,15 @@ export interface Check {
 /** Two holds that contradict each other, in order of time. */
 export type Breach = readonly [Hold, Hold];
 
-/** Breaches, apart by whether an endpoint's loss of memory can explain them. */
+/** Breaches, separated by whether an endpoint's loss of memory can explain them. */
 export interface Breaches {
   readonly unexplained: readonly Breach[];
   readonly explained: readonly Breach[];
 }
 
 /**
- * Who held a resource while another could rely on holding it. A server that loses its memory between the first one's
- * request and the second one's grant may have voted twice.
+ * Holds of one resource whose validity overlaps. A server that loses its memory between the first one's request and
+ * the second one's grant may have voted for both.
  */
 export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): Breaches {
   const breaches: Breach[] = [];
@@ -41,13 +41,12 @@ export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): Breac
       if (span.to > last!.to) last = span;
     }
   }
-  return apart(losses, breaches);
+  return separate(losses, breaches);
 }
 
 /**
- * Grants whose fence is not larger than that of an earlier grant. Earlier is what was granted before the other was
- * asked for; of grants that were of use when they came, holding excludes each other, so their order is that of the
- * grants.
+ * Grants whose fence is not larger than that of an earlier grant. A grant is earlier if it returned before the other
+ * was called. Grants with validity left exclude each other, so these are ordered by when they returned.
  */
 export function disorderedFences(holds: readonly Hold[], losses: readonly Loss[]): Breaches {
   const fenced = holds.filter(({ fence, granted }) => fence !== undefined && granted !== undefined);
@@ -61,7 +60,7 @@ export function disorderedFences(holds: readonly Hold[], losses: readonly Loss[]
       ),
     );
   }
-  return apart(losses, breaches);
+  return separate(losses, breaches);
 }
 
 function disorder(group: readonly Hold[], begin: (hold: Hold) => number): Breach[] {
@@ -78,27 +77,27 @@ function disorder(group: readonly Hold[], begin: (hold: Hold) => number): Breach
   return breaches;
 }
 
-/** What events came to. */
+/** The outcomes of all events. */
 export interface EventSummary {
   readonly runs: number;
   readonly executed: number;
   readonly replayed: number;
-  /** Runs that ended otherwise, by how. `died`: never, their process was killed. */
+  /** Runs that were not stored, by outcome. `died`: their process was killed. */
   readonly otherwise: Readonly<Record<string, number>>;
   readonly effects: number;
   /** Events with more than one effect. */
   readonly repeated: number;
-  /** Two runs of an event whose results both were stored, and answers that are not the result stored before they were asked for. */
+  /** Two runs of an event whose results were both stored; and answers that differ from the result stored before the call. */
   readonly stored: Breaches;
   readonly answers: Breaches;
-  /** Stored runs that are not what their event is answered with in the end; and those that a loss may explain. */
+  /** Stored runs that are not their event's result at the end; and the number of those that a loss may explain. */
   readonly forgotten: readonly Hold[];
   readonly forgottenByLoss: number;
   /** Stored runs that left no effect, or more than one. */
   readonly withoutEffect: readonly Hold[];
 }
 
-/** `last` is what each event is answered in the end: the stored result, or null where there is none. */
+/** @param last by event: its stored result at the end of the run, or null where there is none */
 export function summarizeEvents(
   holds: readonly Hold[],
   effects: ReadonlyMap<string, readonly string[]>,
@@ -118,8 +117,8 @@ export function summarizeEvents(
     const [first, ...others] = results;
     stored.push(...others.map((other): Breach => [first!, other]));
     for (const run of results) {
-      const left = effects.get(event)?.filter((each) => each === run.id).length;
-      if (left !== 1) withoutEffect.push(run);
+      const times = effects.get(event)?.filter((each) => each === run.id).length;
+      if (times !== 1) withoutEffect.push(run);
     }
     for (const run of group) {
       if (run.granted === undefined || storedAt(run) < Infinity) continue;
@@ -144,27 +143,27 @@ export function summarizeEvents(
     otherwise,
     effects: counts.reduce((sum, count) => sum + count, 0),
     repeated: counts.filter((count) => count > 1).length,
-    stored: apart(losses, stored),
-    answers: apart(losses, answers),
+    stored: separate(losses, stored),
+    answers: separate(losses, answers),
     forgotten: forgotten.filter(remembered),
     forgottenByLoss: forgotten.filter((run) => !remembered(run)).length,
     withoutEffect,
   };
 }
 
-/** When a quorum certainly had the run's result. */
+/** Since when a quorum certainly has the run's result; Infinity: not known. */
 function storedAt({ ran }: Hold): number {
   return ran.find(({ how }) => how === "executed")?.at ?? Infinity;
 }
 
-/** Updates that were acknowledged and are gone. */
+/** How many acknowledged updates are missing. */
 export function lostUpdates({ acknowledged, final }: Balance): number {
   return acknowledged - final;
 }
 
 /**
- * Whether one order of the operations explains the history of every lock, up to the first loss of memory, and of
- * every account that is opened with a fence. An undecided search is no failure, but is told.
+ * Checks that the history of every lock, up to the first loss of memory, and of every account that is opened with a
+ * fence is linearizable. An undecided search does not fail the check, but is reported.
  */
 export function checkHistories(
   holds: readonly Hold[],
@@ -174,7 +173,7 @@ export function checkHistories(
   const firstLoss = Math.min(...losses.map(({ from }) => from));
   const kept = holds.filter(({ invoked, granted = invoked }) => granted < firstLoss);
   const grants = grantRecords(kept).map((record) =>
-    // What a release says after a loss proves nothing about what was before.
+    // The result of a release after a loss proves nothing about the time before.
     (record.releaseReturned ?? 0) < firstLoss ? record : { ...record, released: undefined },
   );
   const opened = new Set(accounts.filter(({ guard }) => guard === "opened").map(({ name }) => name));
@@ -185,16 +184,16 @@ export function checkHistories(
   const locks = linearizableEach(lockModel, grantHistory(grants, { duplicates: true }));
   const registers = linearizableEach(fencedRegisterModel(0), fenced);
   return [
-    { title: "lock histories are linearizable", ...told(locks) },
-    { title: "fenced histories are linearizable", ...told(registers) },
+    { title: "lock histories are linearizable", ...checked(locks) },
+    { title: "fenced histories are linearizable", ...checked(registers) },
   ];
 }
 
-function told({ verdict, results }: ReturnType<typeof linearizableEach>): Omit<Check, "title"> {
+function checked({ outcome, results }: ReturnType<typeof linearizableEach>): Omit<Check, "title"> {
   const lines = [...results].map(([resource, result]) =>
-    result.verdict === "no" ? `${resource} ${explain(result)}` : result.verdict,
+    result.outcome === "no" ? `${resource} ${explain(result)}` : result.outcome,
   );
-  return { holds: verdict !== "no", found: verdict === "yes" ? `yes, ${results.size}` : lines.join(", ") };
+  return { holds: outcome !== "no", found: outcome === "yes" ? `yes, ${results.size}` : lines.join(", ") };
 }
 
 function byResource(holds: readonly Hold[]): Hold[][] {
@@ -207,7 +206,7 @@ function byResource(holds: readonly Hold[]): Hold[][] {
   return [...groups.values()];
 }
 
-function apart(losses: readonly Loss[], breaches: readonly Breach[]): Breaches {
+function separate(losses: readonly Loss[], breaches: readonly Breach[]): Breaches {
   const isExplained = ([first, second]: Breach): boolean => {
     const until = second.granted ?? second.answered?.at ?? Infinity;
     return losses.some(({ from, to }) => to >= first.invoked && from <= until);

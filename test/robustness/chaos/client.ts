@@ -10,36 +10,35 @@ import {
   type ClientRecord,
   type ClientSettings,
   type FromClient,
+  type LedgerRequest,
   machineTime,
-  type Question,
   type ToClient,
 } from "./records.ts";
 
-// One client process: increments accounts under locks, and runs events once. It behaves well, as far as a
-// program can: it writes only while its hold is valid. That it may be stopped between looking and writing, or
-// that its write may be late, it cannot help.
+// One client process: increments accounts under locks, and runs events once. It writes only while its hold is valid.
+// It cannot prevent being stopped between the check and the write, nor that its write arrives late.
 
 const workers = 2;
 
 const settings = JSON.parse(process.argv[2]!) as ClientSettings;
 const random = seededRandom(settings.seed);
-const log = openSync(settings.logFile, "a");
-// Many clients on a busy machine: what contends must leave the endpoints time to answer.
+const logFile = openSync(settings.logFile, "a");
+// Many clients on a busy machine: contenders must leave the endpoints time to answer.
 const redlock = new Redlock({ endpoints: settings.endpoints, backoff: { min: 100, max: 1000 } });
 const idempotency = new Idempotency(redlock);
 
-// A Ctrl-C in the terminal is for the supervisor, which ends its clients in order.
+// Ctrl-C in the terminal is for the supervisor, which ends its clients itself.
 process.on("SIGINT", () => undefined);
-// Without a supervisor there is nothing left to do.
+// Without a supervisor there is nothing to do.
 process.on("disconnect", () => process.exit());
 
 type Entry = ClientRecord extends infer Each ? (Each extends unknown ? Omit<Each, "at"> : never) : never;
 
-function note(entry: Entry, at: number = machineTime()): void {
-  writeSync(log, `${JSON.stringify({ at, ...entry })}\n`);
+function log(entry: Entry, at: number = machineTime()): void {
+  writeSync(logFile, `${JSON.stringify({ at, ...entry })}\n`);
 }
 
-/** The clock is read before `remaining`, so that being stopped in between makes the time earlier, never later. */
+/** Reads the clock before `remaining`: if the process is stopped in between, `until` is too early, never too late. */
 function validity(of: { remaining(): number }): { at: number; until: number } {
   const at = machineTime();
   return { at, until: at + of.remaining() };
@@ -53,19 +52,20 @@ function chance(share: number): boolean {
   return random() < share;
 }
 
-function tell(message: FromClient): void {
+function send(message: FromClient): void {
   process.send!(message);
 }
 
-const questions = new Map<number, (balance: number | null) => void>();
-let asked = 0;
+/** Requests to the ledger that wait for their answer, by id. */
+const pending = new Map<number, (balance: number | null) => void>();
+let requests = 0;
 
-function ask(question: Question): Promise<number | null> {
-  asked += 1;
-  const id = asked;
+function requestLedger(request: LedgerRequest): Promise<number | null> {
+  requests += 1;
+  const id = requests;
   return new Promise((resolve) => {
-    questions.set(id, resolve);
-    tell({ type: "question", id, question });
+    pending.set(id, resolve);
+    send({ type: "request", id, request });
   });
 }
 
@@ -81,8 +81,8 @@ function workTime(ttl: number): number {
   return chance(0.15) ? between(ttl, 2 * ttl) : between(0, ttl / 3);
 }
 
-/** Looks whether the hold is valid, and then takes the moment that every request takes to be on its way. */
-async function aboutToWrite(
+/** Checks that the hold is valid, and then waits as long as a request takes to its server. */
+async function checkBeforeWrite(
   hold: string,
   ttl: number,
   of: Pick<Lock, "remaining" | "signal">,
@@ -90,8 +90,8 @@ async function aboutToWrite(
 ): Promise<boolean> {
   const { at, until } = validity(of);
   if (until <= at || of.signal.aborted) return false;
-  note({ type: "valid", hold, until, extended }, at);
-  tell({ type: "checked", ttl });
+  log({ type: "valid", hold, until, extended }, at);
+  send({ type: "about-to-write", ttl });
   await sleep(between(5, 20));
   return true;
 }
@@ -103,12 +103,12 @@ async function increment(account: Account): Promise<void> {
   const autoExtend = chance(0.5);
   let lock: Lock | undefined;
   function onEvent(event: RedlockEvent): void {
-    if (event.type === "contended") note({ type: "contended", resource: name });
+    if (event.type === "contended") log({ type: "contended", resource: name });
     if (event.type !== "extended" || !lock) return;
     const { at, until } = validity(lock);
-    note({ type: "valid", hold, until, extended: true }, at);
+    log({ type: "valid", hold, until, extended: true }, at);
   }
-  note({ type: "acquiring", hold, resource: name, ttl });
+  log({ type: "acquiring", hold, resource: name, ttl });
   try {
     lock = await redlock.acquire(name, {
       ttl,
@@ -120,47 +120,47 @@ async function increment(account: Account): Promise<void> {
       onEvent,
     });
   } catch (error) {
-    note({ type: "refused", hold, code: codeOf(error) });
+    log({ type: "refused", hold, code: codeOf(error) });
     return;
   }
   const { fence } = lock;
   const { at, until } = validity(lock);
-  note({ type: "granted", hold, until, ...(fence !== undefined && { fence }) }, at);
+  log({ type: "granted", hold, until, ...(fence !== undefined && { fence }) }, at);
   await addOne(hold, lock, account, ttl);
   // Some forget to release, and leave it to the ttl.
   if (!autoExtend && chance(0.03)) return;
-  note({ type: "releasing", hold });
+  log({ type: "releasing", hold });
   try {
-    note({ type: "released", hold, outcome: (await lock.release()) ? "freed" : "gone" });
+    log({ type: "released", hold, outcome: (await lock.release()) ? "freed" : "gone" });
   } catch (error) {
     codeOf(error);
-    note({ type: "released", hold, outcome: "unknown" });
+    log({ type: "released", hold, outcome: "unknown" });
   }
 }
 
 async function addOne(hold: string, lock: Lock, { name, guard }: Account, ttl: number): Promise<void> {
   const fence = lock.fence ?? 0;
-  note({ type: "opening", hold });
-  const balance = await ask(
-    guard === "opened" ? { ask: "open", account: name, fence } : { ask: "read", account: name },
+  log({ type: "opening", hold });
+  const balance = await requestLedger(
+    guard === "opened" ? { kind: "open", account: name, fence } : { kind: "read", account: name },
   );
-  note({ type: "opened", hold, balance });
+  log({ type: "opened", hold, balance });
   if (balance === null) return;
   await sleep(workTime(ttl));
-  if (!(await aboutToWrite(hold, ttl, lock, false))) return;
-  note({ type: "writing", hold, balance: balance + 1 });
-  const written = await ask({ ask: "write", account: name, balance: balance + 1, fence });
-  note({ type: "written", hold, balance: written });
+  if (!(await checkBeforeWrite(hold, ttl, lock, false))) return;
+  log({ type: "writing", hold, balance: balance + 1 });
+  const written = await requestLedger({ kind: "write", account: name, balance: balance + 1, fence });
+  log({ type: "written", hold, balance: written });
 }
 
 class HandlerFailure extends Error {}
 
-/** Runs the event once, or learns what its run came to; as senders do, it tries until it knows. */
+/** Runs the event, or gets its result. Retries until it has a result, as senders of webhooks do. */
 async function deliver(delivery: number, event: string): Promise<void> {
   for (;;) {
     const hold = newHold();
     const lease = between(300, 1500);
-    note({ type: "acquiring", hold, resource: event, ttl: lease });
+    log({ type: "acquiring", hold, resource: event, ttl: lease });
     try {
       const { status, value } = await idempotency.run(
         event,
@@ -168,35 +168,36 @@ async function deliver(delivery: number, event: string): Promise<void> {
           lease,
           wait: between(0, 800),
           maxHold: 4000,
-          onEvent: ({ type }) => note({ type: "ran", hold, how: type }),
+          onEvent: ({ type }) => log({ type: "ran", hold, how: type }),
         },
         async (run) => {
           const { at, until } = validity(run);
-          note({ type: "granted", hold, until }, at);
+          log({ type: "granted", hold, until }, at);
           try {
             if (chance(0.05)) throw new HandlerFailure("before its effect");
             await sleep(workTime(lease));
-            // A renewal of the lease is not told.
-            if (!(await aboutToWrite(hold, lease, run, true))) throw new HandlerFailure("its lease is over");
-            await ask({ ask: "effect", event, run: hold });
+            // No event reports a renewal of the lease.
+            if (!(await checkBeforeWrite(hold, lease, run, true)))
+              throw new HandlerFailure("its lease is over");
+            await requestLedger({ kind: "effect", event, run: hold });
             if (chance(0.05)) throw new HandlerFailure("after its effect");
             return hold;
           } finally {
-            note({ type: "releasing", hold });
+            log({ type: "releasing", hold });
           }
         },
       );
-      note({ type: "answered", hold, resource: event, status, value });
-      tell({ type: "delivered", delivery });
+      log({ type: "answered", hold, resource: event, status, value });
+      send({ type: "delivered", delivery });
       return;
     } catch (error) {
-      if (!(error instanceof HandlerFailure)) note({ type: "refused", hold, code: codeOf(error) });
+      if (!(error instanceof HandlerFailure)) log({ type: "refused", hold, code: codeOf(error) });
       await sleep(between(50, 250));
     }
   }
 }
 
-/** An error that is not one of the library's own is a defect, and must not pass for an outage. */
+/** @throws any other error: it is a defect, and must not count as an outage */
 function codeOf(error: unknown): string {
   if (isRedlockError(error)) return error.code;
   throw error;
@@ -211,15 +212,15 @@ async function work(): Promise<void> {
   }
 }
 
-/** Takes every lock once, in an order of its own. */
+/** Acquires every lock once, each client in another order. */
 async function probe(): Promise<void> {
   const first = between(0, accounts.length);
-  for (let turn = 0; turn < accounts.length; turn++) {
-    const { name, guard } = accounts[(first + turn) % accounts.length]!;
+  for (let index = 0; index < accounts.length; index++) {
+    const { name, guard } = accounts[(first + index) % accounts.length]!;
     const lock = await redlock.acquire(name, { ttl: 1000, wait: 20_000, fencing: guard !== "none" });
     await lock.release();
   }
-  tell({ type: "phase", phase: "probed" });
+  send({ type: "phase", phase: "probed" });
 }
 
 const working = Promise.all(Array.from({ length: workers }, work));
@@ -227,19 +228,19 @@ const working = Promise.all(Array.from({ length: workers }, work));
 process.on("message", (message: ToClient) => {
   switch (message.type) {
     case "answer":
-      questions.get(message.id)?.(message.balance);
-      questions.delete(message.id);
+      pending.get(message.id)?.(message.balance);
+      pending.delete(message.id);
       break;
     case "deliver":
       void deliver(message.delivery, message.event);
       break;
     case "drain":
       draining = true;
-      void working.then(() => tell({ type: "phase", phase: "drained" }));
+      void working.then(() => send({ type: "phase", phase: "drained" }));
       break;
     case "probe":
       void probe();
       break;
   }
 });
-tell({ type: "phase", phase: "started" });
+send({ type: "phase", phase: "started" });

@@ -4,37 +4,40 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ClientRecord, ClientSettings, FromClient, Phase, ToClient } from "./records.ts";
 
-/** Who hears what clients send. */
-export interface Listener {
-  onQuestion(
-    question: Extract<FromClient, { type: "question" }>,
+/** Handles the messages of clients. */
+export interface FleetListener {
+  /** A client sends a request to the ledger. */
+  onLedgerRequest(
+    message: Extract<FromClient, { type: "request" }>,
     answer: (balance: number | null) => void,
   ): void;
   onDelivered(delivery: number): void;
-  /** What a client was to deliver, and did not before it was killed. */
+  /** Deliveries that a client had not completed when it was killed. */
   onLost(deliveries: readonly number[]): void;
 }
 
-/** The client processes, by seat: when one is killed, another takes its seat. */
-export interface Fleet {
+export interface FleetOptions {
+  /** How many clients run at a time. */
   readonly size: number;
-  /** What went wrong with processes that nobody killed. */
-  readonly failures: readonly string[];
-  /** Processes started so far. */
-  readonly started: number;
-  stop(seat: number): void;
-  resume(seat: number): void;
-  /** SIGKILL; resolves when the process is gone. */
-  kill(seat: number): Promise<void>;
-  respawn(seat: number): Promise<void>;
-  deliver(seat: number, delivery: number, event: string): void;
-  /** Tells every client, and resolves when each is done with it, or one has failed. */
-  reach(phase: Phase, command?: ToClient): Promise<void>;
-  /** Resolves with the seat and the ttl of the next client that is about to write; null once `signal` aborts. */
-  nextCheck(signal: AbortSignal): Promise<{ seat: number; ttl: number } | null>;
-  /** What all clients, dead ones included, wrote down; each client's records in order. */
-  records(): ClientRecord[][];
-  close(): Promise<void>;
+  /** The bundled client program. */
+  readonly program: string;
+  /** Where clients write their logs. */
+  readonly directory: string;
+  readonly endpoints: ClientSettings["endpoints"];
+  readonly random: () => number;
+}
+
+/** A client that is about to write: its seat, and the ttl of its hold in ms. */
+export interface AboutToWrite {
+  readonly seat: number;
+  readonly ttl: number;
+}
+
+/** Starts `size` client processes. Resolves when all of them run, or one has failed. */
+export async function startFleet(options: FleetOptions, listener: FleetListener): Promise<Fleet> {
+  const fleet = new Fleet(options, listener);
+  await fleet.start();
+  return fleet;
 }
 
 interface Client {
@@ -45,44 +48,111 @@ interface Client {
   killed: boolean;
 }
 
-/** Starts `size` clients from the bundle `program`, which log into `directory`. */
-export async function startFleet(
-  options: {
-    readonly size: number;
-    readonly program: string;
-    readonly directory: string;
-    readonly endpoints: ClientSettings["endpoints"];
-    readonly random: () => number;
-  },
-  listener: Listener,
-): Promise<Fleet> {
-  const { size, program, directory, endpoints, random } = options;
-  const seats: Client[] = [];
-  const logFiles: string[] = [];
-  const failures: string[] = [];
-  const watchers = new Set<() => void>();
-  let onCheck: ((check: { seat: number; ttl: number }) => void) | undefined;
+/** The client processes, by seat: a client that is killed is replaced by a new one in the same seat. */
+export class Fleet {
+  /** What went wrong with clients that were not killed. */
+  readonly failures: string[] = [];
+  readonly #options: FleetOptions;
+  readonly #listener: FleetListener;
+  readonly #seats: Client[] = [];
+  readonly #logFiles: string[] = [];
+  readonly #watchers = new Set<() => void>();
+  #onAboutToWrite: ((client: AboutToWrite) => void) | undefined;
 
-  function changed(): void {
-    for (const watcher of watchers) watcher();
+  constructor(options: FleetOptions, listener: FleetListener) {
+    this.#options = options;
+    this.#listener = listener;
   }
 
-  function whenever(holds: () => boolean): Promise<void> {
+  get size(): number {
+    return this.#options.size;
+  }
+
+  /** How many clients have been started so far. */
+  get started(): number {
+    return this.#logFiles.length;
+  }
+
+  async start(): Promise<void> {
+    for (let seat = 0; seat < this.size; seat++) this.#spawn(seat);
+    await this.#until(() => this.#seats.every(({ phase }) => phase !== undefined));
+  }
+
+  /** Stops a client with SIGSTOP. */
+  stop(seat: number): void {
+    this.#client(seat).child.kill("SIGSTOP");
+  }
+
+  /** Lets a stopped client go on. */
+  resume(seat: number): void {
+    this.#client(seat).child.kill("SIGCONT");
+  }
+
+  /** Kills a client with SIGKILL. Resolves when the process is gone. */
+  async kill(seat: number): Promise<void> {
+    const client = this.#client(seat);
+    await killed(client);
+    this.#listener.onLost([...client.deliveries]);
+    client.deliveries.clear();
+  }
+
+  /** Starts a new client in the seat of one that was killed. Resolves when it runs. */
+  async respawn(seat: number): Promise<void> {
+    this.#spawn(seat);
+    await this.#until(() => this.#client(seat).phase !== undefined);
+  }
+
+  deliver(seat: number, delivery: number, event: string): void {
+    const client = this.#client(seat);
+    if (client.killed) {
+      this.#listener.onLost([delivery]);
+      return;
+    }
+    client.deliveries.add(delivery);
+    send(client, { type: "deliver", delivery, event });
+  }
+
+  /** Sends a command to every client. Resolves when all have reached `phase`, or one has failed. */
+  async reach(phase: Phase, command: ToClient): Promise<void> {
+    for (const client of this.#seats) send(client, command);
+    await this.#until(() => this.#seats.every((client) => client.phase === phase));
+  }
+
+  /** Resolves with the next client that is about to write; null once `signal` aborts. */
+  nextWrite(signal: AbortSignal): Promise<AboutToWrite | null> {
     return new Promise((resolve) => {
-      function look(): void {
-        if (failures.length === 0 && !holds()) return;
-        watchers.delete(look);
-        resolve();
-      }
-      watchers.add(look);
-      look();
+      const end = (client: AboutToWrite | null) => {
+        this.#onAboutToWrite = undefined;
+        signal.removeEventListener("abort", giveUp);
+        resolve(client);
+      };
+      const giveUp = () => end(null);
+      if (signal.aborted) return resolve(null);
+      signal.addEventListener("abort", giveUp, { once: true });
+      this.#onAboutToWrite = end;
     });
   }
 
-  function spawn(seat: number): void {
-    const name = `${seat}.${logFiles.length}`;
+  /** The logs of all clients, killed ones included; each client's records are in order. */
+  records(): ClientRecord[][] {
+    return this.#logFiles.map(readRecords);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#seats.map(killed));
+  }
+
+  #client(seat: number): Client {
+    const client = this.#seats[seat];
+    if (!client) throw new RangeError(`no seat ${seat}`);
+    return client;
+  }
+
+  #spawn(seat: number): void {
+    const { program, directory, endpoints, random } = this.#options;
+    const name = `${seat}.${this.#logFiles.length}`;
     const logFile = join(directory, `client-${name}.jsonl`);
-    logFiles.push(logFile);
+    this.#logFiles.push(logFile);
     const settings: ClientSettings = { name, seed: Math.floor(random() * 2 ** 31), logFile, endpoints };
     const child = fork(program, [JSON.stringify(settings)], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
@@ -95,100 +165,71 @@ export async function startFleet(
       phase: undefined,
       killed: false,
     };
-    seats[seat] = client;
-    let said = "";
-    child.stderr!.on("data", (bytes: Buffer) => {
-      said += bytes;
+    this.#seats[seat] = client;
+    let errorOutput = "";
+    child.stderr?.on("data", (bytes: Buffer) => {
+      errorOutput += bytes;
     });
     child.once("exit", (code, killer) => {
-      if (!client.killed)
-        failures.push(`client ${name} ended by itself (${killer ?? code}): ${said.slice(0, 1500)}`);
-      changed();
+      if (!client.killed) {
+        const output = errorOutput.slice(0, 1500);
+        this.failures.push(`client ${name} ended by itself (${killer ?? code}): ${output}`);
+      }
+      this.#changed();
     });
-    child.on("message", (message: FromClient) => receive(seat, client, message));
+    child.on("message", (message: FromClient) => this.#receive(seat, client, message));
   }
 
-  function receive(seat: number, client: Client, message: FromClient): void {
+  #receive(seat: number, client: Client, message: FromClient): void {
     switch (message.type) {
-      case "question":
-        listener.onQuestion(message, (balance) => send(client, { type: "answer", id: message.id, balance }));
+      case "request":
+        this.#listener.onLedgerRequest(message, (balance) =>
+          send(client, { type: "answer", id: message.id, balance }),
+        );
         break;
-      case "checked":
-        onCheck?.({ seat, ttl: message.ttl });
+      case "about-to-write":
+        this.#onAboutToWrite?.({ seat, ttl: message.ttl });
         break;
       case "delivered":
         client.deliveries.delete(message.delivery);
-        listener.onDelivered(message.delivery);
+        this.#listener.onDelivered(message.delivery);
         break;
       case "phase":
         client.phase = message.phase;
-        changed();
+        this.#changed();
     }
   }
 
-  /** A client that has been killed hears nothing any more, and need not. */
-  function send({ child }: Client, message: ToClient): void {
-    if (child.connected) child.send(message, () => undefined);
+  #changed(): void {
+    for (const watcher of this.#watchers) watcher();
   }
 
-  async function kill(client: Client): Promise<void> {
-    client.killed = true;
-    client.child.kill("SIGKILL");
-    await client.exited;
+  /** Resolves when `holds`, or when a client has failed. */
+  #until(holds: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.failures.length === 0 && !holds()) return;
+        this.#watchers.delete(look);
+        resolve();
+      };
+      this.#watchers.add(look);
+      look();
+    });
   }
-
-  for (let seat = 0; seat < size; seat++) spawn(seat);
-  await whenever(() => seats.every(({ phase }) => phase !== undefined));
-
-  return {
-    size,
-    failures,
-    get started() {
-      return logFiles.length;
-    },
-    stop: (seat) => void seats[seat]!.child.kill("SIGSTOP"),
-    resume: (seat) => void seats[seat]!.child.kill("SIGCONT"),
-    async kill(seat) {
-      const client = seats[seat]!;
-      await kill(client);
-      listener.onLost([...client.deliveries]);
-      client.deliveries.clear();
-    },
-    async respawn(seat) {
-      spawn(seat);
-      await whenever(() => seats[seat]!.phase !== undefined);
-    },
-    deliver(seat, delivery, event) {
-      const client = seats[seat]!;
-      if (client.killed) return listener.onLost([delivery]);
-      client.deliveries.add(delivery);
-      send(client, { type: "deliver", delivery, event });
-    },
-    async reach(phase, command) {
-      if (command) for (const client of seats) send(client, command);
-      await whenever(() => seats.every((client) => client.phase === phase));
-    },
-    nextCheck(signal) {
-      return new Promise((resolve) => {
-        function end(check: { seat: number; ttl: number } | null): void {
-          onCheck = undefined;
-          signal.removeEventListener("abort", giveUp);
-          resolve(check);
-        }
-        const giveUp = () => end(null);
-        if (signal.aborted) return resolve(null);
-        signal.addEventListener("abort", giveUp, { once: true });
-        onCheck = (check) => end(check);
-      });
-    },
-    records: () => logFiles.map(readRecords),
-    async close() {
-      await Promise.all(seats.map(kill));
-    },
-  };
 }
 
-/** A client that was killed may have left half a line at the end. */
+/** A killed client gets no messages any more. */
+function send({ child }: Client, message: ToClient): void {
+  if (child.connected) child.send(message, () => undefined);
+}
+
+async function killed(client: Client): Promise<void> {
+  client.killed = true;
+  client.child.kill("SIGKILL");
+  await client.exited;
+}
+
+/** A client that was killed may have written half a line at the end. */
 function readRecords(path: string): ClientRecord[] {
   const whole = readFileSync(path, "utf8").split("\n").slice(0, -1);
   return whole.map((line) => JSON.parse(line) as ClientRecord);

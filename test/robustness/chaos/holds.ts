@@ -1,35 +1,35 @@
 import type { AccessRecord, GrantRecord } from "../linearizability/history.ts";
 import type { ClientRecord } from "./records.ts";
 
-/** One attempt to hold a resource, with what came of it. Times are machine time. */
+/** One attempt to hold a resource, and its outcome. Times are machine time. */
 export interface Hold {
   readonly id: string;
   readonly resource: string;
   readonly ttl: number;
-  /** When it was asked for, and when the holder knew that it had it. */
+  /** When the acquire was called, and when it returned a lock. */
   readonly invoked: number;
   granted?: number;
   fence?: number;
-  /** The holder could rely on it until then at least, by its own `remaining()`; with every extension it told of. */
+  /** Until when, at least, the holder could rely on it by its own `remaining()`, all logged extensions included. */
   until?: number;
-  /** When it began to give it back. */
+  /** When the release was called. */
   releasing?: number;
   released?: { readonly at: number; readonly outcome: "freed" | "gone" | "unknown" };
-  /** When the grant, or the last extension, was known: the validity ends at most a ttl later. */
+  /** When the acquire or the last extension returned: the validity ends at most a ttl later. */
   renewed: number;
-  /** By how many ms it was told to be valid beyond that; ≤ 0 is honest. */
+  /** By how many ms `remaining()` promised more than that; ≤ 0 is honest. */
   excess: number;
-  /** The code of the error that it ended with instead. */
+  /** The code of the error that the acquire rejected with. */
   refused?: string;
-  /** What became of an idempotent run. */
+  /** The outcomes of an idempotent run. */
   readonly ran: { readonly at: number; readonly how: string }[];
-  /** What its sender was told. */
+  /** The answer to its delivery. */
   answered?: { readonly at: number; readonly status: "executed" | "replayed"; readonly value: string };
   /** Its requests to the ledger. */
   readonly accesses: Access[];
 }
 
-/** A request to the ledger: the balance to be written, and the answer (null: refused). */
+/** A request to the ledger: the balance to write, and the answer (null: refused). */
 export interface Access {
   readonly kind: "open" | "write";
   readonly invoked: number;
@@ -37,7 +37,7 @@ export interface Access {
   answer?: { readonly at: number; readonly balance: number | null };
 }
 
-/** Puts the records of one client together. */
+/** The holds that the records of one client describe. */
 export function holdsOf(records: readonly ClientRecord[]): Hold[] {
   const holds = new Map<string, Hold>();
   for (const record of records) {
@@ -98,7 +98,7 @@ function prolong(hold: Hold, renewed: number, until: number): void {
   hold.excess = Math.max(hold.excess, until - renewed - hold.ttl);
 }
 
-/** When a hold that was granted certainly excluded all others; null when it came too late to be of use. */
+/** The span in which a granted hold certainly excluded all others; null when its validity was over on arrival. */
 export function exclusive({
   granted,
   until,
@@ -109,7 +109,7 @@ export function exclusive({
   return to > granted ? { from: granted, to } : null;
 }
 
-/** The holds of locks as the linearizability checker wants them. */
+/** The holds of locks as records for the linearizability checker. */
 export function grantRecords(holds: readonly Hold[]): GrantRecord[] {
   return holds
     .filter(({ refused }) => refused === undefined)
@@ -130,7 +130,7 @@ export function grantRecords(holds: readonly Hold[]): GrantRecord[] {
 export function accessRecords(holds: readonly Hold[]): AccessRecord[] {
   return holds.flatMap(({ id, resource, fence, accesses }) =>
     accesses.map(({ kind, invoked, balance, answer }): AccessRecord => {
-      const told = kind === "open" ? answer?.balance : null;
+      const read = kind === "open" ? answer?.balance : null;
       return {
         resource,
         holder: id,
@@ -138,7 +138,7 @@ export function accessRecords(holds: readonly Hold[]): AccessRecord[] {
         invoked,
         returned: answer?.at,
         accepted: answer && answer.balance !== null,
-        ...(typeof told === "number" && { value: told }),
+        ...(typeof read === "number" && { value: read }),
       };
     }),
   );

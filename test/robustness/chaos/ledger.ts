@@ -1,31 +1,31 @@
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Account, Question } from "./records.ts";
+import type { Account, LedgerRequest } from "./records.ts";
 
-/** What became of one account. */
+/** The final state of one account. */
 export interface Balance {
   readonly account: Account;
-  /** Writes that were acknowledged; each meant to add 1. */
+  /** Acknowledged writes, each of which was to add 1. */
   readonly acknowledged: number;
-  /** What its file says in the end. */
+  /** The last balance in its file. */
   readonly final: number;
-  /** Opens and writes that came with too old a fence. */
+  /** Opens and writes that were refused because their fence was too small. */
   readonly refused: number;
-  /** Two holders came with the same fence: there must not be any. */
+  /** How often a fence came a second time, from another holder. Must be 0. */
   readonly repeated: number;
 }
 
-/** The database that the locks protect: decides and writes in one step, so nothing comes in between. */
+/** The database that the locks protect. It decides and writes in one step, so that nothing comes in between. */
 export interface Ledger {
-  /** The balance read or written; null when the fence is too old. */
-  answer(question: Question): number | null;
+  /** @returns the balance read or written; null: refused, because the fence is too small */
+  execute(request: LedgerRequest): number | null;
   balances(): Balance[];
-  /** By event, the runs that left an effect, in order; as the file says. */
+  /** By event, the runs that left an effect, in the order of the file. */
   effects(): Map<string, string[]>;
   close(): void;
 }
 
-interface Book {
+interface AccountFile {
   readonly account: Account;
   readonly path: string;
   readonly file: number;
@@ -38,28 +38,28 @@ interface Book {
 
 /** A ledger whose accounts are files of JSON lines in `directory`. */
 export function openLedger(directory: string, accounts: readonly Account[]): Ledger {
-  const books = new Map(accounts.map((account) => [account.name, openBook(directory, account)]));
+  const files = new Map(accounts.map((account) => [account.name, openAccount(directory, account)]));
   const effectsPath = join(directory, "effects.jsonl");
   const effectsFile = openSync(effectsPath, "a");
 
   return {
-    answer(question) {
-      if (question.ask === "effect") {
-        writeSync(effectsFile, `${JSON.stringify(question)}\n`);
+    execute(request) {
+      if (request.kind === "effect") {
+        writeSync(effectsFile, `${JSON.stringify(request)}\n`);
         return 0;
       }
-      const book = books.get(question.account)!;
-      switch (question.ask) {
+      const account = files.get(request.account)!;
+      switch (request.kind) {
         case "read":
-          return book.balance;
+          return account.balance;
         case "open":
-          return open(book, question.fence);
+          return open(account, request.fence);
         case "write":
-          return write(book, question.balance, question.fence);
+          return write(account, request.balance, request.fence);
       }
     },
     balances: () =>
-      Array.from(books.values(), ({ account, path, acknowledged, refused, repeated }) => {
+      Array.from(files.values(), ({ account, path, acknowledged, refused, repeated }) => {
         const last = lines<{ balance: number }>(path).at(-1);
         return { account, acknowledged, final: last?.balance ?? 0, refused, repeated };
       }),
@@ -71,42 +71,42 @@ export function openLedger(directory: string, accounts: readonly Account[]): Led
       return runs;
     },
     close() {
-      for (const { file } of books.values()) closeSync(file);
+      for (const { file } of files.values()) closeSync(file);
       closeSync(effectsFile);
     },
   };
 }
 
-function openBook(directory: string, account: Account): Book {
+function openAccount(directory: string, account: Account): AccountFile {
   const path = join(directory, `${account.name}.jsonl`);
   const file = openSync(path, "a");
   return { account, path, file, balance: 0, fence: 0, acknowledged: 0, refused: 0, repeated: 0 };
 }
 
-/** From now on nobody with an older fence writes, and what is read stays true until the opener writes. */
-function open(book: Book, fence: number): number | null {
-  if (fence === book.fence) book.repeated += 1;
-  if (fence <= book.fence) return refuse(book);
-  book.fence = fence;
-  return book.balance;
+/** From now on smaller fences are refused, so that what is read stays true until the opener writes. */
+function open(account: AccountFile, fence: number): number | null {
+  if (fence === account.fence) account.repeated += 1;
+  if (fence <= account.fence) return refuse(account);
+  account.fence = fence;
+  return account.balance;
 }
 
-function write(book: Book, balance: number, fence: number): number | null {
-  const { guard } = book.account;
-  if (guard === "opened" && fence !== book.fence) return refuse(book);
+function write(account: AccountFile, balance: number, fence: number): number | null {
+  const { guard } = account.account;
+  if (guard === "opened" && fence !== account.fence) return refuse(account);
   if (guard === "greater") {
-    if (fence === book.fence) book.repeated += 1;
-    if (fence <= book.fence) return refuse(book);
-    book.fence = fence;
+    if (fence === account.fence) account.repeated += 1;
+    if (fence <= account.fence) return refuse(account);
+    account.fence = fence;
   }
-  writeSync(book.file, `${JSON.stringify({ balance, fence })}\n`);
-  book.balance = balance;
-  book.acknowledged += 1;
+  writeSync(account.file, `${JSON.stringify({ balance, fence })}\n`);
+  account.balance = balance;
+  account.acknowledged += 1;
   return balance;
 }
 
-function refuse(book: Book): null {
-  book.refused += 1;
+function refuse(account: AccountFile): null {
+  account.refused += 1;
   return null;
 }
 

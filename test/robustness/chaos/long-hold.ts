@@ -2,40 +2,40 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startEndpoints } from "../../../src/dev/index.ts";
 import { Redlock } from "../../../src/index.ts";
 
-/** How one hold is to be kept through restarts. */
+/** Options of a long hold. */
 export interface LongHoldOptions {
-  /** How long it is held, in seconds. */
+  /** For how many seconds the lock is held. */
   readonly seconds: number;
-  /** ms; an endpoint restarts every 1.5 ttl, each in turn. */
+  /** The lock's ttl in ms. An endpoint restarts every 1.5 ttl, each in turn. */
   readonly ttl: number;
   readonly signal: AbortSignal;
 }
 
-/** What came of it. */
+/** The result of a long hold. */
 export interface LongHold {
-  /** Seconds for which it was valid without a break. */
+  /** Seconds for which it was valid without interruption. */
   readonly held: number;
-  /** Why it was lost, if it was. */
+  /** Why it was lost; undefined: it was not. */
   readonly loss: string | undefined;
-  /** By endpoint: how often it was killed, and came back with nothing. */
+  /** By endpoint: how often it was stopped and restarted empty. */
   readonly restarts: readonly number[];
-  /** How often somebody else asked for it, and how often he got it. */
-  readonly asked: number;
+  /** How often rivals tried to acquire it, and how often they got it. */
+  readonly attempts: number;
   readonly stolen: number;
   readonly extensions: number;
-  /** What the release said. */
+  /** The result of the release. */
   readonly released: boolean;
 }
 
 /**
- * Holds one lock on three real redis-servers, which are killed one after another and come back empty, while others
- * try to take it. Each extension has to put the lock back where it is gone before the next server dies.
+ * Holds one lock on three real redis-servers, which are restarted empty one after another, while rivals try to
+ * acquire it. Each extension has to restore the lock on the emptied server before the next one stops.
  */
 export async function holdThroughRestarts({ seconds, ttl, signal }: LongHoldOptions): Promise<LongHold> {
   const local = await startEndpoints({ engine: "redis", count: 3 });
   const endpoints = local.endpoints.map(({ url, token }) => ({ url, token }));
   const restarts = local.endpoints.map(() => 0);
-  let [asked, stolen, extensions] = [0, 0, 0];
+  let [attempts, stolen, extensions] = [0, 0, 0];
   const over = new AbortController();
   const isOver = () => over.signal.aborted || signal.aborted;
   try {
@@ -51,8 +51,8 @@ export async function holdThroughRestarts({ seconds, ttl, signal }: LongHoldOpti
     async function contend(): Promise<void> {
       const rival = new Redlock({ endpoints });
       while (!isOver()) {
-        asked += 1;
-        // An outage says nothing about who holds it.
+        attempts += 1;
+        // An outage does not show who holds the lock.
         const got = await rival.tryAcquire("long hold", { ttl }).catch(() => null);
         if (got) stolen += 1;
         await got?.release().catch(() => false);
@@ -78,7 +78,7 @@ export async function holdThroughRestarts({ seconds, ttl, signal }: LongHoldOpti
     const loss = lock.signal.aborted ? String(lock.signal.reason) : undefined;
     await others;
     const released = await lock.release();
-    return { held, loss, restarts, asked, stolen, extensions, released };
+    return { held, loss, restarts, attempts, stolen, extensions, released };
   } finally {
     over.abort();
     await local.close();

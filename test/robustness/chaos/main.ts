@@ -8,16 +8,16 @@ import { type DevEndpoint, startEndpoints } from "../../../src/dev/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { Redlock } from "../../../src/index.ts";
 import { seededRandom } from "../../support/random.ts";
+import { createEventSender, type EventSender } from "./event-sender.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { type Hold, holdsOf } from "./holds.ts";
-import { type Balance, openLedger } from "./ledger.ts";
+import { type Balance, type Ledger, openLedger } from "./ledger.ts";
 import { type FaultCounts, injectFaults } from "./nemesis.ts";
-import { createPostman } from "./postman.ts";
 import { accounts } from "./records.ts";
 
-/** How a run is to be. */
+/** Options of a run. */
 export interface ChaosOptions {
-  /** How long things go wrong, in seconds. */
+  /** For how many seconds faults are injected. */
   readonly seconds: number;
   readonly seed: number;
   /** 3 or more. */
@@ -26,20 +26,20 @@ export interface ChaosOptions {
   readonly clients: number;
   /** The folder of the project. */
   readonly project: string;
-  /** Ends the run early, without a verdict. */
+  /** Ends the run early, without a result. */
   readonly signal: AbortSignal;
 }
 
-/** What was seen in a run. */
+/** What was observed in a run. */
 export interface Run {
   readonly options: ChaosOptions;
-  /** How long things went wrong. */
+  /** For how many seconds faults were injected. */
   readonly seconds: number;
   readonly faults: FaultCounts;
   readonly clientsStarted: number;
   /** Clients that ended without being killed. */
   readonly failures: readonly string[];
-  /** How long it took until all was done and everybody had got every lock; `stuck`: why not, else empty. */
+  /** How long it took after the faults until all work was done and every client had got every lock; `stuck`: why it was not, else empty. */
   readonly progress: { readonly stuck: string; readonly seconds: number };
   readonly events: number;
   readonly deliveries: number;
@@ -51,91 +51,113 @@ export interface Run {
   readonly balances: readonly Balance[];
   /** By event, the runs that left an effect. */
   readonly effects: ReadonlyMap<string, readonly string[]>;
-  /** By event, what it is answered in the end. */
+  /** By event, its result at the end; null: none is stored. */
   readonly last: ReadonlyMap<string, string | null>;
 }
 
-/** Servers begin to lose their memory after this share of a run: what is before must be without any flaw. */
+/** Servers begin to lose their memory after this share of a run: everything before must be without any flaw. */
 const untilLosses = 2 / 3;
 
-/** How long all clients may take to end their work, and then to get every lock, in ms, once nothing goes wrong. */
+/** ms within which, after the faults, all clients must end their work and then get every lock. */
 const progressLimit = 60_000;
 
 /**
- * Lets clients contend for locks and events while a nemesis torments them, the servers and the links between. The
- * seed decides the schedule; real time has a part in what comes of it, so the same seed gives a similar run, not the
- * same. Needs redis-server on PATH. Leaves nothing behind, however it ends.
+ * Runs clients that contend for locks and events while faults are injected into them, the servers and the links
+ * between. The seed decides the schedule, but what follows from it depends on real time: the same seed gives a
+ * similar run, not the same. Needs redis-server on PATH. Leaves nothing behind, however it ends.
  *
- * @returns what was seen; `report.ts` judges it
+ * @returns what was observed; `report.ts` evaluates it
  * @throws the signal's reason when it aborts
  */
 export async function runChaos(options: ChaosOptions): Promise<Run> {
-  const { seconds, seed, project, signal } = options;
   const closers: (() => unknown)[] = [];
   try {
-    const directory = await mkdtemp(join(tmpdir(), "redlock-edge-chaos-"));
-    closers.push(() => rm(directory, { recursive: true, force: true }));
-    const program = await bundleClient(project);
-    closers.push(() => rm(program, { force: true }));
-    const local = await startEndpoints({ engine: "redis", count: options.endpoints });
-    closers.push(() => local.close());
-    const ledger = openLedger(directory, accounts);
-    closers.push(() => ledger.close());
-    const writes = lateWrites(seededRandom(seed + 1));
-    const postman = createPostman(() => fleet, seededRandom(seed + 2));
-    const fleet: Fleet = await startFleet(
-      {
-        size: options.clients,
-        program,
-        directory,
-        endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
-        random: seededRandom(seed + 3),
-      },
-      {
-        onQuestion({ question }, answer) {
-          const decide = () => answer(ledger.answer(question));
-          if (question.ask === "write") writes.carry(decide);
-          else decide();
-        },
-        onDelivered: postman.delivered,
-        onLost: postman.lost,
-      },
-    );
-    closers.push(() => fleet.close());
-
-    const over = abortsAfter(seconds * 1000, signal);
-    const losing = abortsAfter(seconds * 1000 * untilLosses, signal);
-    const began = performance.now();
-    const posting = post(() => postman.post(), over);
-    const victims = { endpoints: local.endpoints, fleet, delayWrites: writes.delay };
-    const faults = await injectFaults(victims, { random: seededRandom(seed), signal: over, losing });
-    await posting;
-    signal.throwIfAborted();
-    const tormented = (performance.now() - began) / 1000;
-
-    const progress = await recover(fleet, () => postman.done(), signal);
-    const last = progress.stuck ? new Map() : await askAgain(local.endpoints, postman.events);
+    const setup = await setUp(options, closers);
+    const { fleet, sender, ledger, endpoints, writes } = setup;
+    const { seconds, faults } = await runFaults(options, setup);
+    options.signal.throwIfAborted();
+    const progress = await recover(fleet, () => sender.done(), options.signal);
+    const last = progress.stuck ? new Map() : await finalResults(endpoints, sender.events);
     await fleet.close();
     await writes.arrived();
     return {
       options,
-      seconds: tormented,
+      seconds,
       faults,
       clientsStarted: fleet.started,
       failures: fleet.failures,
       progress,
-      deliveries: postman.deliveries,
-      events: postman.events.length,
-      requests: local.endpoints.reduce((sum, { log }) => sum + log.requests, 0),
+      deliveries: sender.deliveries,
+      events: sender.events.length,
+      requests: endpoints.reduce((sum, { log }) => sum + log.requests, 0),
       ...recordsOf(fleet),
       balances: ledger.balances(),
       effects: ledger.effects(),
       last,
     };
   } finally {
-    // In order, and each whatever became of the one before.
+    // In reverse order, and each one whether or not the others fail.
     for (const close of closers.reverse()) await Promise.allSettled([(async () => close())()]);
   }
+}
+
+/** Everything that takes part in a run. */
+interface Setup {
+  readonly endpoints: readonly DevEndpoint[];
+  readonly ledger: Ledger;
+  readonly writes: WriteDelays;
+  readonly sender: EventSender;
+  readonly fleet: Fleet;
+}
+
+/** Starts the servers and clients. What has to be closed is added to `closers`, also when it fails. */
+async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise<Setup> {
+  const { seed, project } = options;
+  const directory = await mkdtemp(join(tmpdir(), "redlock-edge-chaos-"));
+  closers.push(() => rm(directory, { recursive: true, force: true }));
+  const program = await bundleClient(project);
+  closers.push(() => rm(program, { force: true }));
+  const local = await startEndpoints({ engine: "redis", count: options.endpoints });
+  closers.push(() => local.close());
+  const ledger = openLedger(directory, accounts);
+  closers.push(() => ledger.close());
+  const writes = createWriteDelays(seededRandom(seed + 1));
+  const sender = createEventSender(() => fleet, seededRandom(seed + 2));
+  const fleet: Fleet = await startFleet(
+    {
+      size: options.clients,
+      program,
+      directory,
+      endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
+      random: seededRandom(seed + 3),
+    },
+    {
+      onLedgerRequest({ request }, answer) {
+        const execute = () => answer(ledger.execute(request));
+        if (request.kind === "write") writes.carry(execute);
+        else execute();
+      },
+      onDelivered: sender.delivered,
+      onLost: sender.lost,
+    },
+  );
+  closers.push(() => fleet.close());
+  return { endpoints: local.endpoints, ledger, writes, sender, fleet };
+}
+
+/** Injects faults for the run's time, while events are sent. */
+async function runFaults(
+  { seconds, seed, signal }: ChaosOptions,
+  { endpoints, fleet, sender, writes }: Setup,
+): Promise<Pick<Run, "seconds" | "faults">> {
+  const over = abortsAfter(seconds * 1000, signal);
+  const losing = abortsAfter(seconds * 1000 * untilLosses, signal);
+  const began = performance.now();
+  const sending = sendEvents(sender, over);
+  const targets = { endpoints, fleet, delayWrites: writes.delay };
+  const faults = await injectFaults(targets, { random: seededRandom(seed), signal: over, losing });
+  await sending;
+  return { seconds: (performance.now() - began) / 1000, faults };
 }
 
 function recordsOf(fleet: Fleet): Pick<Run, "holds" | "contended"> {
@@ -162,20 +184,25 @@ async function bundleClient(project: string): Promise<string> {
   return outfile;
 }
 
-/** The way of writes to the ledger: usually short, sometimes long. Nothing on it is lost. */
-function lateWrites(random: () => number): {
-  carry(decide: () => void): void;
+/** Delays writes on their way to the ledger. None is lost. */
+interface WriteDelays {
+  /** Calls `execute` at once, or later. */
+  carry(execute: () => void): void;
+  /** Delays that share of the writes by up to `ms`. The returned function ends it and returns how many there were. */
   delay(share: number, ms: number): () => number;
+  /** Resolves when all delayed writes have arrived. */
   arrived(): Promise<unknown>;
-} {
+}
+
+function createWriteDelays(random: () => number): WriteDelays {
   let lateness = { share: 0, ms: 0 };
   let hits = 0;
   const pending = new Set<Promise<void>>();
   return {
-    carry(decide) {
-      if (random() >= lateness.share) return decide();
+    carry(execute) {
+      if (random() >= lateness.share) return execute();
       hits += 1;
-      const arrival = sleep(random() * lateness.ms).then(decide);
+      const arrival = sleep(random() * lateness.ms).then(execute);
       pending.add(arrival);
       void arrival.then(() => pending.delete(arrival));
     },
@@ -191,7 +218,7 @@ function lateWrites(random: () => number): {
   };
 }
 
-/** Unlike `AbortSignal.timeout` in a composite, its timer is kept by Node 20 for as long as it takes. */
+/** Unlike `AbortSignal.timeout` in `AbortSignal.any`, this timer is not garbage-collected by Node 20 before it fires. */
 function abortsAfter(ms: number, signal: AbortSignal): AbortSignal {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), ms);
@@ -204,14 +231,14 @@ function abortsAfter(ms: number, signal: AbortSignal): AbortSignal {
   return controller.signal;
 }
 
-async function post(send: () => void, signal: AbortSignal): Promise<void> {
+async function sendEvents(sender: EventSender, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    send();
+    sender.sendNext();
     await Promise.allSettled([sleep(150, undefined, { signal })]);
   }
 }
 
-/** Once nothing goes wrong any more, everybody ends what is begun, and then gets every lock. */
+/** After the faults, every client ends its work, and then gets every lock. */
 async function recover(
   fleet: Fleet,
   delivered: () => Promise<void>,
@@ -220,7 +247,7 @@ async function recover(
   const began = performance.now();
   const limit = new AbortController();
   let stuck = "work that was begun does not end";
-  async function everything(): Promise<void> {
+  async function drainAndProbe(): Promise<void> {
     await fleet.reach("drained", { type: "drain" });
     await delivered();
     stuck = "not everybody gets every lock";
@@ -228,7 +255,7 @@ async function recover(
     stuck = fleet.failures.length > 0 ? "a client failed" : "";
   }
   await Promise.race([
-    everything(),
+    drainAndProbe(),
     sleep(progressLimit, undefined, { signal: AbortSignal.any([signal, limit.signal]) }).catch(
       () => undefined,
     ),
@@ -238,8 +265,8 @@ async function recover(
   return { stuck, seconds: (performance.now() - began) / 1000 };
 }
 
-/** What every event is answered now that it is over: its result, or null where none is stored. */
-async function askAgain(
+/** Every event's result at the end of the run, or null where none is stored. */
+async function finalResults(
   endpoints: readonly DevEndpoint[],
   events: readonly string[],
 ): Promise<Map<string, string | null>> {

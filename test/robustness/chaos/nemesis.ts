@@ -4,8 +4,8 @@ import type { DevEndpoint, FaultRule } from "../../../src/dev/index.ts";
 import type { Fleet } from "./fleet.ts";
 import { machineTime } from "./records.ts";
 
-/** What can be done to a run; the report counts each. */
-export const troubles = [
+/** All faults that are injected. The report counts each of them. */
+export const faultKinds = [
   "server killed, memory kept",
   "server killed, memory lost",
   "server stopped",
@@ -24,7 +24,7 @@ export const troubles = [
   "client killed",
 ] as const;
 
-export type Trouble = (typeof troubles)[number];
+export type FaultKind = (typeof faultKinds)[number];
 
 /** A span of machine time in which an endpoint lost its memory. */
 export interface Loss {
@@ -32,30 +32,40 @@ export interface Loss {
   readonly to: number;
 }
 
-/** What the nemesis did. */
+/** What was injected. */
 export interface FaultCounts {
-  /** How often each trouble was begun. */
-  readonly times: Record<Trouble, number>;
-  /** How many requests were hit by the troubles of links and of the ledger. */
-  readonly hits: Partial<Record<Trouble, number>>;
+  /** How often each fault was injected. */
+  readonly times: Record<FaultKind, number>;
+  /** How many requests were hit by faults of links and of the ledger. */
+  readonly hits: Partial<Record<FaultKind, number>>;
   readonly losses: readonly Loss[];
   /** ms without a quorum of endpoints. */
   readonly quorumDown: number;
 }
 
-/** Whom it torments. */
-export interface Victims {
+/** What faults are injected into. */
+export interface FaultTargets {
   readonly endpoints: readonly DevEndpoint[];
   readonly fleet: Fleet;
-  /** Holds back that share of the ledger's writes for up to `ms`; the returned function ends it and tells the hits. */
+  /** Delays that share of the ledger's writes by up to `ms`. The returned function ends it and returns the hits. */
   delayWrites(share: number, ms: number): () => number;
 }
 
-/** Rules of faults end by themselves after so many hits; what is left tells how often they did hit. */
+/** When and how faults are injected. */
+export interface FaultSchedule {
+  /** Decides what, where and for how long. */
+  readonly random: () => number;
+  /** Ends the faults. */
+  readonly signal: AbortSignal;
+  /** Aborts when servers may begin to lose their memory. */
+  readonly losing: AbortSignal;
+}
+
+/** A fault rule ends by itself after so many hits; the remaining number shows how many there were. */
 const endless = 1_000_000;
 
-/** What may go wrong on a link while its endpoint still counts as up. */
-const linkRules: readonly (readonly [Trouble, FaultRule])[] = [
+/** Faults of a link that leave its endpoint usable. */
+const linkRules: readonly (readonly [FaultKind, FaultRule])[] = [
   ["link slow", { fault: "delay", ms: [20, 400], probability: 0.7 }],
   ["reply slow", { fault: "delay-reply", ms: [20, 600], probability: 0.5 }],
   ["reply dropped", { fault: "drop-reply", probability: 0.4 }],
@@ -64,8 +74,8 @@ const linkRules: readonly (readonly [Trouble, FaultRule])[] = [
   ["HTTP 500", { fault: "status", status: 500, probability: 0.5 }],
 ];
 
-/** What takes an endpoint away; only one of these at a time at each. */
-const outages: readonly Trouble[] = [
+/** Faults that make an endpoint unavailable; only one of these at a time at each. */
+const outages: readonly FaultKind[] = [
   "server killed, memory kept",
   "server killed, memory kept",
   "server stopped",
@@ -74,196 +84,237 @@ const outages: readonly Trouble[] = [
 ];
 
 /**
- * Torments until `signal` aborts, and has mended everything when it resolves. Several hands work at the same time,
- * so troubles overlap; of endpoints so many stay up that a quorum is possible, except that one hand takes the
- * quorum away now and then, for a short time. Each hand deals its troubles from a shuffled deck: none is left out.
+ * Injects faults until `signal` aborts, and has repaired everything when it resolves. Several loops run at the same
+ * time, so faults overlap. Enough endpoints stay up for a quorum, except that one loop takes the quorum away now and
+ * then, for a short time. Each loop draws its faults from a shuffled deck, so that none is left out.
  *
- * `random` decides what, whom and how long. What comes of it depends on real time as well: the same seed gives a
- * similar run, not the same.
- *
- * @param losing aborts when servers may begin to lose their memory
+ * What follows from a fault depends on real time: the same random numbers give a similar run, not the same.
  */
-export async function injectFaults(
-  { endpoints, fleet, delayWrites }: Victims,
-  { random, signal, losing }: { random: () => number; signal: AbortSignal; losing: AbortSignal },
-): Promise<FaultCounts> {
-  const times = Object.fromEntries(troubles.map((trouble) => [trouble, 0])) as Record<Trouble, number>;
-  const hits: Partial<Record<Trouble, number>> = {};
-  const losses: Loss[] = [];
-  const down = new Set<DevEndpoint>();
-  const most = endpoints.length - (Math.floor(endpoints.length / 2) + 1);
-  let quorumDown = 0;
+export async function injectFaults(targets: FaultTargets, schedule: FaultSchedule): Promise<FaultCounts> {
+  const nemesis = new Nemesis(targets, schedule);
+  // Wait for all loops, also when one fails: none may leave its fault unrepaired.
+  const ended = await Promise.allSettled([
+    nemesis.outages(),
+    nemesis.quorumOutages(),
+    nemesis.linkFaults(),
+    nemesis.linkFaults(),
+    nemesis.lateWrites(),
+    nemesis.clientStops(),
+    nemesis.clientKills(),
+  ]);
+  for (const loop of ended) if (loop.status === "rejected") throw loop.reason;
+  return nemesis.counts();
+}
 
-  const between = (least: number, greatest: number) => least + random() * (greatest - least);
-  const oneOf = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)]!;
-  const rest = (least: number, greatest: number) => restFor(between(least, greatest), signal);
+class Nemesis {
+  readonly #targets: FaultTargets;
+  readonly #random: () => number;
+  readonly #signal: AbortSignal;
+  readonly #losing: AbortSignal;
+  readonly #times = Object.fromEntries(faultKinds.map((kind) => [kind, 0])) as FaultCounts["times"];
+  readonly #hits: Partial<Record<FaultKind, number>> = {};
+  readonly #losses: Loss[] = [];
+  readonly #down = new Set<DevEndpoint>();
+  /** How many endpoints may be down while a quorum stays up. */
+  readonly #mostDown: number;
+  #quorumDown = 0;
 
-  function hit(trouble: Trouble, count: number): void {
-    hits[trouble] = (hits[trouble] ?? 0) + count;
+  constructor(targets: FaultTargets, { random, signal, losing }: FaultSchedule) {
+    const { length } = targets.endpoints;
+    this.#targets = targets;
+    this.#random = random;
+    this.#signal = signal;
+    this.#losing = losing;
+    this.#mostDown = length - (Math.floor(length / 2) + 1);
   }
 
-  function inject(endpoint: DevEndpoint, trouble: Trouble, rule: FaultRule): () => void {
-    times[trouble] += 1;
-    const remove = endpoint.faults.add({ ...rule, times: endless });
-    return () => {
-      const left = endpoint.faults.list().find(({ fault }) => fault === rule.fault)?.times ?? 0;
-      hit(trouble, endless - left);
-      remove();
-    };
+  counts(): FaultCounts {
+    return { times: this.#times, hits: this.#hits, losses: this.#losses, quorumDown: this.#quorumDown };
   }
 
-  async function killServer(endpoint: DevEndpoint, trouble: Trouble): Promise<void> {
-    times[trouble] += 1;
-    const from = machineTime();
-    // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
-    if (random() < 0.5) process.kill(endpoint.pid!, "SIGKILL");
-    else await endpoint.stop();
-    await rest(200, 1200);
-    await endpoint.stop();
-    await comeBack(endpoint, trouble === "server killed, memory lost" ? "lost" : "kept");
-    if (trouble === "server killed, memory lost") losses.push({ from, to: machineTime() });
+  /** Takes single endpoints down. First without, later with losses of memory. */
+  async outages(): Promise<void> {
+    await this.#outagesUntil(this.#losing, shuffled(outages, this.#random));
+    const lost: FaultKind = "server killed, memory lost";
+    const draw = shuffled([...outages, lost], this.#random);
+    const first = [lost];
+    await this.#outagesUntil(this.#signal, () => first.pop() ?? draw());
   }
 
-  async function takeDown(endpoint: DevEndpoint, trouble: Trouble): Promise<void> {
-    down.add(endpoint);
-    if (trouble.startsWith("server killed")) await killServer(endpoint, trouble);
-    else if (trouble === "server stopped") {
-      times[trouble] += 1;
-      const { pid } = endpoint;
-      process.kill(pid!, "SIGSTOP");
-      await rest(200, 2000);
-      process.kill(pid!, "SIGCONT");
-    } else {
-      const mend = inject(endpoint, trouble, cut(trouble));
-      await rest(200, 1500);
-      mend();
-    }
-    down.delete(endpoint);
-  }
-
-  async function serverHand(until: AbortSignal, deal: () => Trouble): Promise<void> {
+  async #outagesUntil(until: AbortSignal, draw: () => FaultKind): Promise<void> {
     while (!until.aborted) {
-      const endpoint = oneOf(endpoints);
-      if (down.size < most && !down.has(endpoint)) await takeDown(endpoint, deal());
-      await restFor(between(100, 700), until);
+      const endpoint = this.#oneOf(this.#targets.endpoints);
+      if (this.#down.size < this.#mostDown && !this.#down.has(endpoint)) {
+        await this.#takeDown(endpoint, draw());
+      }
+      await pauseFor(this.#between(100, 700), until);
     }
   }
 
-  async function quorumHand(): Promise<void> {
-    for (await rest(2000, 4000); !signal.aborted; await rest(4000, 9000)) {
-      const deal = dealer(
-        endpoints.filter((endpoint) => !down.has(endpoint)),
-        random,
-      );
-      const taken = Array.from({ length: most + 1 - down.size }, deal);
+  async #takeDown(endpoint: DevEndpoint, kind: FaultKind): Promise<void> {
+    this.#down.add(endpoint);
+    if (kind.startsWith("server killed")) await this.#killServer(endpoint, kind);
+    else if (kind === "server stopped") await this.#stopServer(endpoint);
+    else {
+      const undo = this.#addRule(endpoint, kind, cut(kind));
+      await this.#pause(200, 1500);
+      undo();
+    }
+    this.#down.delete(endpoint);
+  }
+
+  async #killServer(endpoint: DevEndpoint, kind: FaultKind): Promise<void> {
+    this.#times[kind] += 1;
+    const from = machineTime();
+    const memory = kind === "server killed, memory lost" ? "lost" : "kept";
+    // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
+    if (this.#random() < 0.5) process.kill(pidOf(endpoint), "SIGKILL");
+    else await endpoint.stop();
+    await this.#pause(200, 1200);
+    await endpoint.stop();
+    await restart(endpoint, memory);
+    if (memory === "lost") this.#losses.push({ from, to: machineTime() });
+  }
+
+  async #stopServer(endpoint: DevEndpoint): Promise<void> {
+    this.#times["server stopped"] += 1;
+    const pid = pidOf(endpoint);
+    process.kill(pid, "SIGSTOP");
+    await this.#pause(200, 2000);
+    process.kill(pid, "SIGCONT");
+  }
+
+  /** Takes so many endpoints down at once that no quorum is left. */
+  async quorumOutages(): Promise<void> {
+    for (await this.#pause(2000, 4000); !this.#signal.aborted; await this.#pause(4000, 9000)) {
+      const up = this.#targets.endpoints.filter((endpoint) => !this.#down.has(endpoint));
+      const draw = shuffled(up, this.#random);
+      const taken = Array.from({ length: this.#mostDown + 1 - this.#down.size }, draw);
       const from = machineTime();
-      times["quorum down"] += 1;
-      const mends = taken.map((endpoint) => {
-        down.add(endpoint);
-        const trouble = oneOf(["link refused", "link silent"] as const);
-        return inject(endpoint, trouble, cut(trouble));
+      this.#times["quorum down"] += 1;
+      const undos = taken.map((endpoint) => {
+        this.#down.add(endpoint);
+        const kind = this.#oneOf(["link refused", "link silent"] as const);
+        return this.#addRule(endpoint, kind, cut(kind));
       });
-      await rest(300, 1500);
-      for (const mend of mends) mend();
-      for (const endpoint of taken) down.delete(endpoint);
-      quorumDown += machineTime() - from;
+      await this.#pause(300, 1500);
+      for (const undo of undos) undo();
+      for (const endpoint of taken) this.#down.delete(endpoint);
+      this.#quorumDown += machineTime() - from;
     }
   }
 
-  async function linkHand(): Promise<void> {
-    for (const deal = dealer(linkRules, random); !signal.aborted; await rest(0, 300)) {
-      const [trouble, rule] = deal();
-      const endpoint = oneOf(endpoints);
+  async linkFaults(): Promise<void> {
+    for (const draw = shuffled(linkRules, this.#random); !this.#signal.aborted; await this.#pause(0, 300)) {
+      const [kind, rule] = draw();
+      const endpoint = this.#oneOf(this.#targets.endpoints);
       if (endpoint.faults.list().some(({ fault }) => fault === rule.fault)) continue;
-      const mend = inject(endpoint, trouble, rule);
-      await rest(400, 2000);
-      mend();
+      const undo = this.#addRule(endpoint, kind, rule);
+      await this.#pause(400, 2000);
+      undo();
     }
   }
 
-  async function ledgerHand(): Promise<void> {
-    for (await rest(500, 1500); !signal.aborted; await rest(500, 2000)) {
-      times["ledger write late"] += 1;
-      const mend = delayWrites(0.3, 2500);
-      await rest(500, 1500);
-      hit("ledger write late", mend());
+  async lateWrites(): Promise<void> {
+    for (await this.#pause(500, 1500); !this.#signal.aborted; await this.#pause(500, 2000)) {
+      this.#times["ledger write late"] += 1;
+      const undo = this.#targets.delayWrites(0.3, 2500);
+      await this.#pause(500, 1500);
+      this.#hit("ledger write late", undo());
     }
   }
 
-  async function stopHand(): Promise<void> {
-    const deck: Trouble[] = [
+  async clientStops(): Promise<void> {
+    const { fleet } = this.#targets;
+    const deck: FaultKind[] = [
       "client stopped after its check",
       "client stopped after its check",
       "client stopped anywhere",
     ];
-    for (const deal = dealer(deck, random); !signal.aborted; await rest(50, 400)) {
-      const trouble = deal();
+    for (const draw = shuffled(deck, this.#random); !this.#signal.aborted; await this.#pause(50, 400)) {
+      const kind = draw();
       const victim =
-        trouble === "client stopped anywhere"
-          ? { seat: Math.floor(random() * fleet.size), ttl: 1000 }
-          : await fleet.nextCheck(signal);
+        kind === "client stopped anywhere"
+          ? { seat: this.#anySeat(), ttl: 1000 }
+          : await fleet.nextWrite(this.#signal);
       if (!victim) return;
       fleet.stop(victim.seat);
-      times[trouble] += 1;
+      this.#times[kind] += 1;
       // Longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
-      await rest(victim.ttl * 1.1, victim.ttl * 1.8 + 300);
+      await this.#pause(victim.ttl * 1.1, victim.ttl * 1.8 + 300);
       fleet.resume(victim.seat);
     }
   }
 
-  async function killHand(): Promise<void> {
-    for (await rest(1000, 2500); !signal.aborted; await rest(1500, 5000)) {
-      const seat = Math.floor(random() * fleet.size);
-      times["client killed"] += 1;
+  async clientKills(): Promise<void> {
+    const { fleet } = this.#targets;
+    for (await this.#pause(1000, 2500); !this.#signal.aborted; await this.#pause(1500, 5000)) {
+      const seat = this.#anySeat();
+      this.#times["client killed"] += 1;
       await fleet.kill(seat);
-      await rest(50, 500);
+      await this.#pause(50, 500);
       await fleet.respawn(seat);
     }
   }
 
-  async function serverHands(): Promise<void> {
-    await serverHand(losing, dealer(outages, random));
-    const lost: Trouble = "server killed, memory lost";
-    const deal = dealer([...outages, lost], random);
-    const first = [lost];
-    await serverHand(signal, () => first.pop() ?? deal());
+  /** Adds a fault rule to an endpoint. The returned function removes it and counts its hits. */
+  #addRule(endpoint: DevEndpoint, kind: FaultKind, rule: FaultRule): () => void {
+    this.#times[kind] += 1;
+    const remove = endpoint.faults.add({ ...rule, times: endless });
+    return () => {
+      const remaining = endpoint.faults.list().find(({ fault }) => fault === rule.fault)?.times ?? 0;
+      this.#hit(kind, endless - remaining);
+      remove();
+    };
   }
 
-  // All are heard out: what one hand has failed to do, the others must not leave half done.
-  const ended = await Promise.allSettled([
-    serverHands(),
-    quorumHand(),
-    linkHand(),
-    linkHand(),
-    ledgerHand(),
-    stopHand(),
-    killHand(),
-  ]);
-  for (const hand of ended) if (hand.status === "rejected") throw hand.reason;
-  return { times, hits, losses, quorumDown };
+  #hit(kind: FaultKind, count: number): void {
+    this.#hits[kind] = (this.#hits[kind] ?? 0) + count;
+  }
+
+  #between(least: number, most: number): number {
+    return least + this.#random() * (most - least);
+  }
+
+  #oneOf<Item>(items: readonly Item[]): Item {
+    return items[Math.floor(this.#random() * items.length)]!;
+  }
+
+  #anySeat(): number {
+    return Math.floor(this.#random() * this.#targets.fleet.size);
+  }
+
+  #pause(least: number, most: number): Promise<void> {
+    return pauseFor(this.#between(least, most), this.#signal);
+  }
 }
 
-function cut(trouble: Trouble): FaultRule {
-  return { fault: trouble === "link refused" ? "down" : "drop-request" };
+function cut(kind: FaultKind): FaultRule {
+  return { fault: kind === "link refused" ? "down" : "drop-request" };
 }
 
-/** Deals all cards in a random order, again and again. */
-function dealer<Card>(cards: readonly Card[], random: () => number): () => Card {
-  let deck: Card[] = [];
+function pidOf({ pid }: DevEndpoint): number {
+  if (pid === undefined) throw new Error("an endpoint without a server process");
+  return pid;
+}
+
+/** Draws all items in a random order, again and again. */
+function shuffled<Item>(items: readonly Item[], random: () => number): () => Item {
+  let deck: Item[] = [];
   return () => {
-    if (deck.length === 0) deck = [...cards];
+    if (deck.length === 0) deck = [...items];
     return deck.splice(Math.floor(random() * deck.length), 1)[0]!;
   };
 }
 
-/** Rests for `ms`, or until `signal` aborts. */
-async function restFor(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits for `ms`, or until `signal` aborts. */
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await Promise.allSettled([sleep(ms, undefined, { signal })]);
 }
 
-/** While a server was away, a connection of somebody else may have been given its port: then it comes back later. */
-async function comeBack(endpoint: DevEndpoint, memory: "kept" | "lost"): Promise<void> {
+/** Tries for a while: another connection may have been given the server's port while it was away. */
+async function restart(endpoint: DevEndpoint, memory: "kept" | "lost"): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await endpoint.start({ memory });

@@ -1,9 +1,9 @@
 import process from "node:process";
 
 /**
- * How the ledger guards an account. `none`: it takes every write. `greater`: it takes a write whose fence is
- * greater than the last one written. `opened`: a holder opens the account with its fence, which refuses all
- * older ones from then on, reads in the same step, and writes under exactly that fence.
+ * How the ledger guards an account. `none`: it accepts every write. `greater`: it accepts a write whose fence is
+ * greater than that of the last write. `opened`: a holder opens the account with its fence and reads it in the same
+ * step; from then on the ledger refuses smaller fences, and accepts writes under exactly that fence.
  */
 export type Guard = "none" | "greater" | "opened";
 
@@ -13,7 +13,7 @@ export interface Account {
   readonly guard: Guard;
 }
 
-/** What all clients work on. */
+/** The accounts that all clients work on. */
 export const accounts: readonly Account[] = [
   { name: "plain-1", guard: "none" },
   { name: "plain-2", guard: "none" },
@@ -22,16 +22,16 @@ export const accounts: readonly Account[] = [
   { name: "fenced-2", guard: "opened" },
 ];
 
-/** ms on the one monotonic clock that all processes of a machine share. Its zero means nothing. */
+/** ms on the monotonic clock that all processes of a machine share. Its zero is arbitrary. */
 export function machineTime(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
 /**
- * What a client writes down, each line before it goes on: it may be killed at any moment. `at` is machine time.
- * `until` is a time at which the hold is certainly still valid, by the client's own `remaining()`, unless it is
- * not valid at `at` either; `extended`: it may have been extended since the last record. A run of an idempotent
- * event is a hold, too, of the event.
+ * One line of a client's log. Each is written before the client goes on, because it may be killed at any moment.
+ * `at` is machine time. `until`: up to then the hold is certainly valid by the client's own `remaining()`; a time
+ * before `at` means that it is not valid. `extended`: it may have been extended since the last record. A run of an
+ * idempotent event counts as a hold of that event.
  */
 export type ClientRecord = { readonly at: number } & (
   | { readonly type: "acquiring"; readonly hold: string; readonly resource: string; readonly ttl: number }
@@ -44,9 +44,9 @@ export type ClientRecord = { readonly at: number } & (
   /** A request to the ledger on behalf of a hold, and its answer. */
   | { readonly type: "opening" | "writing"; readonly hold: string; readonly balance?: number }
   | { readonly type: "opened" | "written"; readonly hold: string; readonly balance: number | null }
-  /** A run of the event came to this; `executed` means that a quorum stored its result. */
+  /** The outcome of a run; `executed`: a quorum has stored its result. */
   | { readonly type: "ran"; readonly hold: string; readonly how: string }
-  /** What the sender of a delivery was told. */
+  /** The answer to a delivery. */
   | {
       readonly type: "answered";
       readonly hold: string;
@@ -56,33 +56,33 @@ export type ClientRecord = { readonly at: number } & (
     }
 );
 
-/** A question to the ledger. */
-export type Question =
-  | { readonly ask: "read"; readonly account: string }
-  | { readonly ask: "open"; readonly account: string; readonly fence: number }
-  | { readonly ask: "write"; readonly account: string; readonly balance: number; readonly fence: number }
-  | { readonly ask: "effect"; readonly event: string; readonly run: string };
+/** A request to the ledger. */
+export type LedgerRequest =
+  | { readonly kind: "read"; readonly account: string }
+  | { readonly kind: "open"; readonly account: string; readonly fence: number }
+  | { readonly kind: "write"; readonly account: string; readonly balance: number; readonly fence: number }
+  | { readonly kind: "effect"; readonly event: string; readonly run: string };
 
-/** The last thing that a client is done with. */
+/** The last phase that a client has completed. */
 export type Phase = "started" | "drained" | "probed";
 
-/** What clients send. */
+/** Messages from clients. */
 export type FromClient =
-  | { readonly type: "question"; readonly id: number; readonly question: Question }
-  /** It has just seen that its hold is valid, and is about to write: the worst moment to be stopped. */
-  | { readonly type: "checked"; readonly ttl: number }
+  | { readonly type: "request"; readonly id: number; readonly request: LedgerRequest }
+  /** It has just checked that its hold is valid, and is about to write: the worst moment to be stopped. */
+  | { readonly type: "about-to-write"; readonly ttl: number }
   | { readonly type: "delivered"; readonly delivery: number }
   | { readonly type: "phase"; readonly phase: Phase };
 
-/** What clients are sent. */
+/** Messages to clients. */
 export type ToClient =
-  /** The balance read or written, or null: refused. */
+  /** The balance read or written; null: the ledger refused. */
   | { readonly type: "answer"; readonly id: number; readonly balance: number | null }
   | { readonly type: "deliver"; readonly delivery: number; readonly event: string }
   | { readonly type: "drain" }
   | { readonly type: "probe" };
 
-/** What a client process is started with, as JSON in its first argument. */
+/** The settings of a client process: JSON in its first argument. */
 export interface ClientSettings {
   readonly name: string;
   readonly seed: number;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Hold } from "./holds.ts";
 import type { Run } from "./main.ts";
-import { type FaultCounts, type Trouble, troubles } from "./nemesis.ts";
+import { type FaultCounts, type FaultKind, faultKinds } from "./nemesis.ts";
 import { accounts } from "./records.ts";
-import { judgeRun } from "./report.ts";
+import { evaluateRun } from "./report.ts";
 
 const hold: Hold = {
   id: "0.0/1",
@@ -22,9 +22,9 @@ const hold: Hold = {
 const { granted: _granted, until: _until, releasing: _releasing, released: _released, ...asked } = hold;
 const refused: Hold = { ...asked, id: "0.0/2", refused: "NO_QUORUM" };
 
-/** A run that has seen everything, in which each promise was kept. */
+/** A run in which every kind of fault occurred, and each promise was kept. */
 function goodRun(more: Partial<Run> = {}): Run {
-  const times = Object.fromEntries(troubles.map((trouble) => [trouble, 1])) as FaultCounts["times"];
+  const times = Object.fromEntries(faultKinds.map((kind) => [kind, 1])) as FaultCounts["times"];
   const { signal } = new AbortController();
   return {
     options: { seconds: 30, seed: 1, endpoints: 3, clients: 4, project: "", signal },
@@ -45,28 +45,28 @@ function goodRun(more: Partial<Run> = {}): Run {
   };
 }
 
-/** The titles of what does not hold, with what was found. */
+/** The failed checks: title and findings. */
 function failures(run: Run): string[] {
-  const { checks, passed, text } = judgeRun(run);
+  const { checks, passed, text } = evaluateRun(run);
   const failed = checks.filter(({ holds }) => !holds);
   expect(passed).toBe(failed.length === 0);
   expect(text.match(/^ {2}FAIL /gm)?.length ?? 0).toBe(failed.length);
   return failed.map(({ title, found }) => `${title}: ${found}`);
 }
 
-describe("judgeRun", () => {
-  test("is content with a run that kept every promise", () => {
+describe("evaluateRun", () => {
+  test("passes a run that kept every promise", () => {
     expect(failures(goodRun())).toEqual([]);
   });
 
-  test.each(troubles)("fails a long run without: %s", (trouble: Trouble) => {
+  test.each(faultKinds)("fails a long run without: %s", (kind: FaultKind) => {
     const { faults } = goodRun();
-    const idle = { faults: { ...faults, times: { ...faults.times, [trouble]: 0 } } };
-    expect(failures(goodRun(idle))).toEqual([`everything has happened: ${trouble}`]);
+    const idle = { faults: { ...faults, times: { ...faults.times, [kind]: 0 } } };
+    expect(failures(goodRun(idle))).toEqual([`everything has happened: ${kind}`]);
     expect(failures(goodRun({ ...idle, seconds: 29 }))).toEqual([]);
   });
 
-  test("fails a long run in which nobody got a lock, contended, missed a quorum, or was hit", () => {
+  test("fails a long run without grants, contention, missing quorums, or hits", () => {
     const { faults } = goodRun();
     const missing = (more: Partial<Run>) => failures(goodRun(more));
     expect(missing({ holds: [refused] })).toEqual(["everything has happened: grants"]);
@@ -77,7 +77,7 @@ describe("judgeRun", () => {
     ]);
   });
 
-  test("lets updates get lost where nothing prevents it, and nowhere else", () => {
+  test("allows lost updates only on accounts that are not opened with a fence", () => {
     const losing = (guard: string) =>
       goodRun().balances.map((balance) =>
         balance.account.guard === guard ? { ...balance, final: 3 } : balance,
@@ -89,7 +89,7 @@ describe("judgeRun", () => {
     ]);
   });
 
-  test("fails when clients end by themselves, are stuck, or are promised too much", () => {
+  test("fails when clients end by themselves, get stuck, or remaining() promises too much", () => {
     expect(failures(goodRun({ failures: ["client 1.1 ended by itself"] }))).toHaveLength(1);
     expect(failures(goodRun({ progress: { stuck: "not everybody gets every lock", seconds: 60 } }))).toEqual([
       "afterwards everybody gets everything: not everybody gets every lock",

@@ -10,14 +10,14 @@ import {
 } from "./checks.ts";
 import type { Hold } from "./holds.ts";
 import type { Run } from "./main.ts";
-import { troubles } from "./nemesis.ts";
+import { faultKinds } from "./nemesis.ts";
 import { accounts, type Guard } from "./records.ts";
 
-/** A run of at least so many seconds has to have seen everything. */
+/** In a run of at least so many seconds every kind of fault and outcome must occur. */
 const longEnough = 30;
 
-/** Judges a run. */
-export function judgeRun(run: Run): {
+/** Checks a run against every promise of the package, and prints its figures. */
+export function evaluateRun(run: Run): {
   readonly text: string;
   readonly checks: readonly Check[];
   readonly passed: boolean;
@@ -30,20 +30,18 @@ export function judgeRun(run: Run): {
   const overlapping = overlaps(run.holds, losses);
   const disordered = disorderedFences(locks, losses);
   const checks = [
-    ...judgeLocks(run, overlapping, disordered),
+    ...checkLocks(run, overlapping, disordered),
     ...checkHistories(locks, accounts, losses),
-    ...judgeEvents(events),
-    judgeProgress(run),
-    ...(run.seconds >= longEnough ? [judgeVariety(run, locks)] : []),
+    ...checkEvents(events),
+    checkProgress(run),
+    ...(run.seconds >= longEnough ? [checkVariety(run, locks)] : []),
   ];
-  const verdicts = checks.map(
-    ({ title, holds, found }) => `  ${holds ? "PASS" : "FAIL"}  ${title}: ${found}`,
-  );
-  const text = [...figures(run, locks, overlapping, disordered, events), "", ...verdicts].join("\n");
+  const results = checks.map(({ title, holds, found }) => `  ${holds ? "PASS" : "FAIL"}  ${title}: ${found}`);
+  const text = [...figures(run, { locks, overlapping, disordered, events }), "", ...results].join("\n");
   return { text, checks, passed: checks.every(({ holds }) => holds) };
 }
 
-function judgeLocks(run: Run, overlapping: Breaches, disordered: Breaches): Check[] {
+function checkLocks(run: Run, overlapping: Breaches, disordered: Breaches): Check[] {
   const lost = lostIn(run, "opened");
   const dishonest = run.holds.filter(({ excess }) => excess > 0);
   const repeated = run.balances.reduce((sum, balance) => sum + balance.repeated, 0);
@@ -51,32 +49,39 @@ function judgeLocks(run: Run, overlapping: Breaches, disordered: Breaches): Chec
     { title: "fenced accounts lose no update", holds: lost === 0, found: `${lost} lost` },
     {
       title: "two holds of a resource are never valid at the same time",
-      ...none(overlapping.unexplained.map(([first, second]) => `${tell(first)} and ${tell(second)}`)),
+      ...nothingFound(
+        overlapping.unexplained.map(([first, second]) => `${describe(first)} and ${describe(second)}`),
+      ),
     },
     {
       title: "remaining() never promises more than a ttl since the last renewal",
-      ...none(dishonest.map((hold) => `${tell(hold)}, ${hold.excess} ms more`)),
+      ...nothingFound(dishonest.map((hold) => `${describe(hold)}, ${hold.excess} ms more`)),
     },
     {
       title: "fences increase with every grant",
-      ...none(disordered.unexplained.map(([first, second]) => `${tell(first)}, then ${tell(second)}`)),
+      ...nothingFound(
+        disordered.unexplained.map(([first, second]) => `${describe(first)}, then ${describe(second)}`),
+      ),
     },
     { title: "no fence comes to the ledger twice", holds: repeated === 0, found: `${repeated}` },
   ];
 }
 
-function judgeEvents(events: EventSummary): Check[] {
+function checkEvents(events: EventSummary): Check[] {
   const { stored, answers, forgotten, withoutEffect } = events;
-  const told = ([first, second]: readonly [Hold, Hold]) => `${tell(first)}, then ${tell(second)}`;
+  const pair = ([first, second]: readonly [Hold, Hold]) => `${describe(first)}, then ${describe(second)}`;
   return [
-    { title: "of an event one result is stored", ...none(stored.unexplained.map(told)) },
-    { title: "once it is stored, every answer is that result", ...none(answers.unexplained.map(told)) },
-    { title: "a stored result is kept", ...none(forgotten.map(tell)) },
-    { title: "a stored run has left its effect once", ...none(withoutEffect.map(tell)) },
+    { title: "of an event one result is stored", ...nothingFound(stored.unexplained.map(pair)) },
+    {
+      title: "once it is stored, every answer is that result",
+      ...nothingFound(answers.unexplained.map(pair)),
+    },
+    { title: "a stored result is kept", ...nothingFound(forgotten.map(describe)) },
+    { title: "a stored run has left its effect once", ...nothingFound(withoutEffect.map(describe)) },
   ];
 }
 
-function judgeProgress({ progress, failures }: Run): Check {
+function checkProgress({ progress, failures }: Run): Check {
   const { stuck, seconds } = progress;
   return {
     title: "afterwards everybody gets everything",
@@ -85,14 +90,12 @@ function judgeProgress({ progress, failures }: Run): Check {
   };
 }
 
-/** A run in which nothing happened proves nothing. */
-function judgeVariety(run: Run, locks: readonly Hold[]): Check {
+/** An idle run proves nothing. */
+function checkVariety(run: Run, locks: readonly Hold[]): Check {
   const { times, hits } = run.faults;
   const counts: Record<string, number> = {
     ...times,
-    ...Object.fromEntries(
-      Object.entries(hits).map(([trouble, count]) => [`requests hit by "${trouble}"`, count]),
-    ),
+    ...Object.fromEntries(Object.entries(hits).map(([kind, count]) => [`requests hit by "${kind}"`, count])),
     grants: granted(locks),
     contentions: run.contended,
     "answers without a quorum": refused(run.holds, "NO_QUORUM"),
@@ -100,16 +103,18 @@ function judgeVariety(run: Run, locks: readonly Hold[]): Check {
     "answered events": run.last.size,
   };
   const missing = Object.keys(counts).filter((name) => !counts[name]);
-  return { title: "everything has happened", ...none(missing) };
+  return { title: "everything has happened", ...nothingFound(missing) };
 }
 
-function figures(
-  run: Run,
-  locks: readonly Hold[],
-  overlapping: Breaches,
-  disordered: Breaches,
-  events: EventSummary,
-): string[] {
+/** What was found in a run. */
+interface Findings {
+  readonly locks: readonly Hold[];
+  readonly overlapping: Breaches;
+  readonly disordered: Breaches;
+  readonly events: EventSummary;
+}
+
+function figures(run: Run, { locks, overlapping, disordered, events }: Findings): string[] {
   const { options, faults, seconds } = run;
   const perSecond = (count: number) => `${count} (${(count / seconds).toFixed(1)} per second)`;
   const rows: [string, string | number][] = [
@@ -126,9 +131,9 @@ function figures(
     ["given up: held, no quorum", `${refused(locks, "LOCK_HELD")}, ${refused(locks, "NO_QUORUM")}`],
     ["releases: freed, gone, unknown", released(locks)],
     ["quorum down, seconds", (faults.quorumDown / 1000).toFixed(1)],
-    ...troubles.map((trouble): [string, string] => [
-      trouble,
-      `${faults.times[trouble]}${faults.hits[trouble] === undefined ? "" : `, hit ${faults.hits[trouble]} requests`}`,
+    ...faultKinds.map((kind): [string, string] => [
+      kind,
+      `${faults.times[kind]}${faults.hits[kind] === undefined ? "" : `, hit ${faults.hits[kind]} requests`}`,
     ]),
     ["lost updates, unfenced", lostOf(run, "none")],
     ["lost updates, only `fence > last`", lostOf(run, "greater")],
@@ -182,13 +187,13 @@ function tally(counts: Readonly<Record<string, number>>): string {
     .join(", ");
 }
 
-/** A check that nothing was found; tells the first few of what was. */
-function none(found: readonly string[]): { holds: boolean; found: string } {
+/** A check that nothing was found; lists the first few findings. */
+function nothingFound(found: readonly string[]): { holds: boolean; found: string } {
   const more = found.length > 5 ? [`and ${found.length - 5} more`] : [];
   return { holds: found.length === 0, found: [...found.slice(0, 5), ...more].join("\n        ") || "none" };
 }
 
-function tell({ id, resource, fence, invoked, granted: at, until, releasing, ran }: Hold): string {
+function describe({ id, resource, fence, invoked, granted: at, until, releasing, ran }: Hold): string {
   const times = [invoked, at, until, releasing].map((time) => time?.toFixed(1) ?? "-").join(" ");
   const how = ran.map((each) => `${each.how} ${each.at.toFixed(1)}`).join(", ");
   return `${resource} by ${id} (invoked, granted, until, releasing: ${times}${fence ? `; fence ${fence}` : ""}${how && `; ${how}`})`;

@@ -44,7 +44,7 @@ const float = fc.oneof(
 );
 const score = fc.constantFrom("0", "1", "2", "-1", "0.5", "inf", "-inf", "1e20", "x", "3");
 const bound = fc.constantFrom("-inf", "+inf", "0", "(1", "1", "2", "(x", "-1", "0.5");
-// Unbiased and from a wide range: two equal times to live, a ms apart on two servers, would compare differently.
+// Unbiased and from a wide range: equal ttls could compare differently, because the servers' clocks are a ms apart.
 const seconds = fc.noBias(fc.integer({ min: 1_000, max: 1_000_000_000 }));
 const time = fc.oneof(
   { weight: 6, arbitrary: seconds },
@@ -65,7 +65,7 @@ const past = fc.constantFrom(1, 1000, 1_500_000_000);
 const at = fc.oneof(fc.noBias(fc.integer({ min: 4_000_000_000_000, max: 5_000_000_000_000 })), past, time);
 const glob = fc.constantFrom("*", "?", "[ab]", "[^a]", "a*", "[a-b]", "\\a", "**", "[", "", "b", "[b-a]");
 
-/** `name` in either case, then one word of each kind. */
+/** A command: `name` in upper or lower case, then one word of each arbitrary. */
 function command(name: string, ...words: readonly fc.Arbitrary<Word | Command>[]): fc.Arbitrary<Command> {
   const cased = fc.constantFrom(name, name.toLowerCase());
   return fc.tuple(cased, ...words).map((parts) => (parts as (Word | Command)[]).flat() as Command);
@@ -119,7 +119,7 @@ const strings: readonly fc.Arbitrary<Command>[] = [
   command("SETRANGE", key, index, value),
 ];
 
-// Without DBSIZE: Redis counts keys that have expired until it gets round to removing them.
+// Without DBSIZE: Redis counts expired keys until it removes them.
 const keys: readonly fc.Arbitrary<Command>[] = [
   command("DEL", key, some(key)),
   command("UNLINK", key),
@@ -197,7 +197,7 @@ const sortedSets: readonly fc.Arbitrary<Command>[] = [
   command("ZINCRBY", key, score, field),
 ];
 
-/** One command of each group; the sequences of a group meet each other's types on the same three keys. */
+/** Arbitraries of one command, by group. All commands share three keys, so that they also meet values of other types. */
 export const groups: Readonly<Record<string, fc.Arbitrary<Command>>> = {
   strings: fc.oneof(fc.oneof(...strings), fc.oneof(...strings), fc.oneof(...keys)),
   collections: fc.oneof(fc.oneof(...collections), fc.oneof(...collections), fc.oneof(...keys)),
@@ -205,7 +205,7 @@ export const groups: Readonly<Record<string, fc.Arbitrary<Command>>> = {
   everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets),
 };
 
-/** Shows all that is left at the end. */
+/** Commands that read the whole final state. */
 export const inspection: readonly Command[] = ["a", "b", "c"].flatMap((name) => [
   ["TYPE", name],
   ["PTTL", name],

@@ -14,7 +14,7 @@ describe.runIf(redisServerIsThere("commands of the embedded engine"))(
     afterAll(() => redis?.stop());
 
     for (const [group, command] of Object.entries(groups)) {
-      it(`answer the same: ${group}`, { timeout: 120_000 }, async () => {
+      it(`give the same answers: ${group}`, { timeout: 120_000 }, async () => {
         const sequences = fc.array(command, { minLength: 1, maxLength: 40, size: "max" });
         await fc.assert(
           fc.asyncProperty(sequences, (commands) => expectSameAnswers(redis, [...commands, ...inspection])),

@@ -2,16 +2,16 @@ import { expect } from "vitest";
 import { Engine, ReplyError } from "../../../src/testing/engine.ts";
 import type { Answer, RedisServer } from "./redis-server.ts";
 
-/** Runs the same commands on both, one after another, and expects equal answers. */
+/** Runs the same commands on redis-server and engine, one after another, and expects equal answers. */
 export async function expectSameAnswers(
   redis: RedisServer,
   commands: readonly (readonly (string | number)[])[],
   engine: Engine = new Engine({ dialect: "redis" }),
 ): Promise<void> {
-  await redis.ask(["FLUSHALL"]);
+  await redis.execute(["FLUSHALL"]);
   const trace: string[] = [];
   for (const command of commands) {
-    const [theirs, ours] = [await redis.ask(command), ask(engine, command)];
+    const [theirs, ours] = [await redis.execute(command), execute(engine, command)];
     trace.push(`${JSON.stringify(command)} -> ${JSON.stringify(theirs)}`);
     if (isNear(ours, theirs, command)) continue;
     expect(comparable(ours, command, redis.version), trace.join("\n")).toEqual(
@@ -20,7 +20,8 @@ export async function expectSameAnswers(
   }
 }
 
-export function ask(engine: Engine, command: readonly (string | number)[]): Answer {
+/** The engine's answer to one command. */
+export function execute(engine: Engine, command: readonly (string | number)[]): Answer {
   try {
     return { reply: engine.execute(command) };
   } catch (error) {
@@ -30,10 +31,10 @@ export function ask(engine: Engine, command: readonly (string | number)[]): Answ
 }
 
 const unordered = /^(?:KEYS|SMEMBERS|HKEYS|HVALS|SCAN)$/;
-// The two servers answer one after the other: that much may pass between them.
+// Tolerances, because the servers execute a command one after the other: in seconds, and in ms.
 const slack: Readonly<Record<string, number>> = { TTL: 3, EXPIRETIME: 3, PTTL: 3000, PEXPIRETIME: 3000 };
 
-/** The library's script answers {…, ms until it expires, …}. */
+/** The ms until expiry in a reply {…, ms, …} of the library's script. */
 function remainingIn(reply: unknown): number | undefined {
   const ms = Array.isArray(reply) && reply.length === 3 ? reply[1] : undefined;
   return typeof ms === "number" && ms >= 0 ? ms : undefined;
@@ -48,21 +49,21 @@ function isNear(ours: Answer, theirs: Answer, [name]: readonly (string | number)
   }
   const [our, their] = [ours.reply, theirs.reply];
   if (typeof our === "number" && typeof their === "number" && Math.abs(our) > Number.MAX_SAFE_INTEGER) {
-    // The client adds digit to digit, and rounds each time.
+    // The client of redis-server parses integers digit by digit, and rounds each time.
     return Math.abs(our - their) <= 2 ** 13;
   }
   const distance = slack[String(name).toUpperCase()];
   if (distance === undefined) return false;
   const [left, right] = [Number(ours.reply), Number(theirs.reply)];
-  // Negative replies say that there is no key or no deadline: those must be exact.
+  // A negative reply (no key, or no expiry) must be equal.
   return left >= 0 && right >= 0 && Math.abs(left - right) <= distance;
 }
 
-/** An answer without what may differ: the order of sets, ms of the clock, the wording of other versions. */
+/** An answer without what may differ: the order of sets, the time, and error texts of other versions of Redis. */
 function comparable(answer: Answer, command: readonly (string | number)[], version: string): unknown {
   const name = String(command[0]).toUpperCase();
   if ("error" in answer) {
-    // The engine has the texts of 7.0; other versions word some of them differently.
+    // The engine has the error texts of 7.0; other versions changed some of them.
     return { error: version.startsWith("7.0.") ? answer.error : answer.error.split(" ")[0] };
   }
   const { reply } = answer;
@@ -80,7 +81,7 @@ function flatten(reply: unknown): string[] {
   return Array.isArray(reply) ? reply.flatMap(flatten) : [JSON.stringify(reply)];
 }
 
-/** Scores as numbers: 7.0 prints 0.1 with 17 digits, 7.2 with one. */
+/** Scores as numbers: Redis 7.0 prints 0.1 with 17 digits, 7.2 with one. */
 function scores(reply: unknown): unknown {
   if (Array.isArray(reply)) return reply.map(scores);
   return typeof reply === "string" && reply.trim() !== "" && !Number.isNaN(Number(reply))
@@ -90,15 +91,15 @@ function scores(reply: unknown): unknown {
 
 function normal(reply: unknown): unknown {
   if (Array.isArray(reply)) return reply.map(normal);
-  // An error inside a list is an object in one client and its text in the engine.
+  // An error inside a list is an object for the client of redis-server, and a string for the engine.
   if (reply instanceof Error) return reply.message;
-  // The client rounds the digits of large integers one by one, and comes out a little beside the nearest double.
+  // The client rounds a large integer at every digit, so its result may differ from the nearest double.
   if (typeof reply === "number" && Math.abs(reply) > 2 ** 52) return Number(reply.toPrecision(15));
-  // JavaScript does not show the sign of NaN, and C prints it.
+  // C prints the sign of NaN, which JavaScript does not show.
   return typeof reply === "string" ? reply.replaceAll("-nan", "nan") : reply;
 }
 
-/** What fast-check needs: a seed that is printed, and that `SEED=…` gives again; `RUNS=…` for more runs. */
+/** Parameters for fast-check: a seed, which is printed and can be set by `SEED=…`, and `runs`, or as many as `RUNS=…`. */
 export function seeded(runs: number): { readonly seed: number; readonly numRuns: number } {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
   console.info(`SEED=${seed}`);

@@ -12,13 +12,13 @@ describe.runIf(redisServerIsThere("Lua of the embedded engine"))("Lua, engine an
   });
   afterAll(() => redis?.stop());
 
-  it("runs random programs the same", { timeout: 120_000 }, async () => {
+  it("runs random programs with the same results", { timeout: 120_000 }, async () => {
     const engine = new Engine({ dialect: "redis" });
-    const left = ["k", "l", "h"].map((key) => ["TYPE", key]);
+    const finalState = ["k", "l", "h"].map((key) => ["TYPE", key]);
     await fc.assert(
       fc.asyncProperty(fc.array(program, { minLength: 1, maxLength: 5 }), async (programs) => {
         engine.flush();
-        await expectSameAnswers(redis, [...programs, ...left, ["GET", "k"], ["GET", "l"]], engine);
+        await expectSameAnswers(redis, [...programs, ...finalState, ["GET", "k"], ["GET", "l"]], engine);
       }),
       seeded(1000),
     );

@@ -6,20 +6,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "redis";
 
-/** What Redis answered: a reply, or the text of its error. */
+/** An answer of Redis: a reply, or the text of its error. */
 export type Answer = { readonly reply: unknown } | { readonly error: string };
 
-/** A real redis-server of its own, started for one test file. */
+/** A redis-server that was started for one test file. */
 export interface RedisServer {
-  /** E.g. `7.0.15`. */
+  /** For example `7.0.15`. */
   readonly version: string;
-  ask(command: readonly (string | number)[]): Promise<Answer>;
+  /** Executes one command. */
+  execute(command: readonly (string | number)[]): Promise<Answer>;
+  /** Kills the server and deletes its files. */
   stop(): Promise<void>;
 }
 
 /**
- * Whether redis-server is there. Without it the differential tests cannot compare anything: they say so, and
- * fail where that must not pass unnoticed.
+ * Whether redis-server is on PATH. Without it the differential tests cannot compare anything: this prints a warning with
+ * `untested`, or throws in CI.
  */
 export function redisServerIsThere(untested: string): boolean {
   if (spawnSync("redis-server", ["--version"]).status === 0) return true;
@@ -29,6 +31,7 @@ export function redisServerIsThere(untested: string): boolean {
   return false;
 }
 
+/** Starts redis-server on a free port of loopback, without persistence. */
 export async function startRedisServer(): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-"));
   const port = await freePort();
@@ -36,14 +39,14 @@ export async function startRedisServer(): Promise<RedisServer> {
   const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const child = spawn("redis-server", words, { stdio: "ignore" });
   const client = createClient({ RESP: 2, socket: { host: "127.0.0.1", port, reconnectStrategy: 20 } });
-  // While the server starts, refused connections are expected; a server that ends is not.
+  // Refused connections are expected while the server starts. If it has exited, the client must not retry forever.
   client.on("error", () => child.exitCode !== null && client.destroy());
   try {
     await client.connect();
     const info = String(await client.sendCommand(["INFO", "server"]));
     return {
       version: /redis_version:(\S+)/.exec(info)?.[1] ?? "unknown",
-      async ask(command) {
+      async execute(command) {
         try {
           return { reply: await client.sendCommand(command.map(String)) };
         } catch (error) {

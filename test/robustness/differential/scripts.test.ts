@@ -5,13 +5,13 @@ import { Engine } from "../../../src/testing/engine.ts";
 import { expectSameAnswers, seeded } from "./compare.ts";
 import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
 
-// Nonce (33 characters in the library, 3 here) and owner; 4 is where the owner begins.
+// A nonce (33 characters in the library, 3 here) and an owner, which begins at character 4.
 const value = fc.constantFrom("n1-ann", "n2-ann", "n1-bob", "n3-bob");
 const from = fc.constantFrom(1, 4);
-// Far apart, so that the ms between the two servers decide nothing.
+// Far apart, so that the ms between the two servers do not matter.
 const ttl = fc.constantFrom(1_000_000, 2_000_000, 4_000_000);
 const names = ["a", "b", "c"] as const;
-// Near 2^53 and near today's clock; the counter must come out digit for digit.
+// Near 2^53, and near the present time in ms; every digit of the counter must be right.
 const least = fc.constantFrom(1, 1_763_714_567_890, 1_763_714_567_891, 9_007_199_254_740_000);
 
 interface Register {
@@ -38,10 +38,10 @@ const operation = fc
   .map((call) => {
     const { keys, fenced } = call.register;
     const all = fenced ? [...keys, "void", ...keys.map((key) => `${key}:fence`)] : [...keys];
-    // Of a drop: the marks before the owner, right ones and wrong ones.
+    // For a release: the nonces of all keys, right or wrong.
     const marks = (call.byName ? call.value : call.next).slice(0, call.from - 1).repeat(keys.length);
-    const left = call.op === "extend" ? call.next : call.op === "release" ? marks : call.value;
-    const words = [call.op, call.value, call.from, keys.length, call.ttl, left, call.least, 8_000_000];
+    const argument = call.op === "extend" ? call.next : call.op === "release" ? marks : call.value;
+    const words = [call.op, call.value, call.from, keys.length, call.ttl, argument, call.least, 8_000_000];
     const script = call.byName ? ["EVALSHA", registerScript.sha.redis] : ["EVAL", registerScript.source];
     return [...script, all.length, ...all, ...words];
   });
@@ -50,10 +50,10 @@ const look = fc
   .constantFrom(...names)
   .map((key) => ["EVAL", registerScript.source, 3, key, "void", `${key}:fence`, "look", "", 1, 1, 0, ""]);
 
-// What the world does in between: a key expires, or somebody forces a release.
+// Interference between operations: a key expires, or an operator forces a release.
 const interference = fc.constantFrom(...names, "void", "a:fence").map((key) => ["DEL", key]);
 
-const left = [...names, ...names.map((key) => `${key}:fence`), "void"].flatMap((key) => [
+const finalState = [...names, ...names.map((key) => `${key}:fence`), "void"].flatMap((key) => [
   ["GET", key],
   ["PTTL", key],
 ]);
@@ -75,8 +75,8 @@ describe.runIf(redisServerIsThere("the library's scripts"))("registerScript, eng
       fc.asyncProperty(fc.array(steps, { minLength: 1, maxLength: 25, size: "max" }), async (commands) => {
         const engine = new Engine({ dialect: "redis" });
         engine.execute(["SCRIPT", "LOAD", registerScript.source]);
-        await redis.ask(["SCRIPT", "LOAD", registerScript.source]);
-        await expectSameAnswers(redis, [...commands, ...left], engine);
+        await redis.execute(["SCRIPT", "LOAD", registerScript.source]);
+        await expectSameAnswers(redis, [...commands, ...finalState], engine);
       }),
       seeded(300),
     );

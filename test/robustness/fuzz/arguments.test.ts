@@ -7,6 +7,7 @@ import {
   type Lock,
   type LockJSON,
   Redlock,
+  type RedlockOptions,
   resume,
 } from "../../../src/index.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
@@ -46,7 +47,7 @@ function open(): { network: Network; redlock: Redlock } {
   return { network, redlock: new Redlock({ endpoints, runtime }) };
 }
 
-/** What misuse must be: told at once, and nothing sent. */
+/** Misuse must be refused at once, before anything is sent. */
 async function expectRefusedOrRight(
   network: Network,
   call: () => Promise<unknown>,
@@ -69,6 +70,59 @@ async function expectRefusedOrRight(
   return undefined;
 }
 
+/** Resumes a lock's JSON with changes. It is refused, or extends and frees nothing but the lock's own keys. */
+async function resumeChanged(change: unknown, token: string | undefined): Promise<void> {
+  const { network, redlock } = open();
+  const { runtime, engines } = network;
+  await runtime.settle(() => redlock.acquire("b", { fencing: true }));
+  const acquired = await runtime.settle(() => redlock.acquire("a", { fencing: true, token }));
+  const { value: lock } = acquired as { value: Lock };
+  const keys = ["redlock:lock:{a}", "redlock:lock:{b}"] as const;
+  const values = () => keys.map((key) => engines[0]!.execute(["GET", key]));
+  const before = values();
+  const value = values()[0] as string;
+  const handed = await runtime.settle(() => handoff(lock));
+  const given = changed((handed as { value: LockJSON }).value, change);
+  let resumed: Lock;
+  try {
+    resumed = resume(redlock, given);
+  } catch (error) {
+    expectMisuse(error);
+    expect(values()).toEqual(before);
+    return;
+  }
+  expectLockJSON(given);
+  await expectRefusedOrRight(network, () => resumed.extend(10_000), ["LOCK_LOST"]);
+  expect(values()).toEqual(before);
+  await expectRefusedOrRight(network, () => resumed.release(), ["none"]);
+  // Its own by the owner's token, or by the nonce.
+  const { nonce, owner } = given;
+  const own = owner ? owner === token : !token && nonce === value;
+  if (!own) expect(values()).toEqual(before);
+  expect(values()[1]).toBe(before[1]);
+}
+
+/** Without the fields that an array names, or with those of an object. */
+function changed(original: LockJSON, change: unknown): LockJSON {
+  const json = { ...original } as unknown as Record<string, unknown>;
+  if (Array.isArray(change)) for (const name of change) delete json[typeof name === "string" ? name : ""];
+  const given =
+    typeof change === "object" && change && !Array.isArray(change) ? { ...json, ...change } : json;
+  return given as unknown as LockJSON;
+}
+
+function expectLockJSON({ nonce, owner, fence, ttl, validUntil, prefix }: LockJSON): void {
+  expect([typeof nonce, typeof owner, typeof ttl, typeof validUntil, typeof prefix]).toEqual([
+    "string",
+    "string",
+    "number",
+    "number",
+    "string",
+  ]);
+  expect(ttl >= 10 && Number.isInteger(ttl), `${ttl}`).toBe(true);
+  if (fence !== undefined) expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
+}
+
 describe("arguments of any type", () => {
   forbidUnhandledRejections();
 
@@ -85,10 +139,10 @@ describe("arguments of any type", () => {
           () => forceRelease(redlock, taken, how),
         ];
         const before = network.exchanges.length;
-        // Nothing but a deadline can keep an empty resource from a caller.
+        // Only a deadline can make the acquire of a free resource fail.
         const late = Object.hasOwn(Object(given), "deadline") ? ["NO_QUORUM"] : ["none"];
         const lock = (await expectRefusedOrRight(network, calls[which]!, late)) as Lock | undefined;
-        // A quick succession of rounds is a storm: 300 ms of waiting have room for 13 pauses of 25 ms.
+        // 300 ms of waiting have room for 13 pauses of 25 ms; more rounds are a storm.
         expect(network.exchanges.length - before).toBeLessThan(60);
         if (which < 2 && lock) {
           await expectRefusedOrRight(network, () => lock.release(), ["none"]);
@@ -108,7 +162,7 @@ describe("arguments of any type", () => {
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
   });
 
-  test("are names that no other name is taken for", async () => {
+  test("are resource names that never collide", async () => {
     const unit = fc.constantFrom(
       "\ud800",
       "\udc00",
@@ -133,14 +187,14 @@ describe("arguments of any type", () => {
     );
   });
 
-  test("of a back-off make no storm of requests", async () => {
+  test("of a backoff cause no storm of requests", async () => {
     await fc.assert(
       fc.asyncProperty(backoff, async (given) => {
         const { network, redlock } = open();
         await network.runtime.settle(() => redlock.acquire("a"));
         const call = () => redlock.acquire("a", { wait: 1_000, backoff: given as object });
         await expectRefusedOrRight(network, call, ["LOCK_HELD"]);
-        // Pauses of 1 ms are allowed where they are asked for.
+        // Pauses of 1 ms are allowed where the caller sets them.
         const { min } = given as { min?: unknown };
         const asked = typeof min === "number" && min < 25;
         const bounded = typeof (given as { max?: unknown }).max === "number";
@@ -150,7 +204,7 @@ describe("arguments of any type", () => {
     );
   });
 
-  test("of a client and of its endpoints are refused when it is made, or work", async () => {
+  test("of a client and of its endpoints are refused by the constructor, or work", async () => {
     const endpoint = fc.oneof(
       anything,
       fc.record({ url: anything, token: anything, name: anything }, { requiredKeys: [] }),
@@ -165,7 +219,7 @@ describe("arguments of any type", () => {
           const { runtime } = network;
           let redlock: Redlock;
           try {
-            redlock = new Redlock({ ...(given as object), endpoints, runtime } as never);
+            redlock = new Redlock({ ...(given as object), endpoints, runtime } as unknown as RedlockOptions);
           } catch (error) {
             expectMisuse(error);
             return;
@@ -184,7 +238,7 @@ describe("arguments of any type", () => {
     );
   });
 
-  test("of extend", async () => {
+  test("of extend are refused at once, or work", async () => {
     await fc.assert(
       fc.asyncProperty(anything, async (ttl) => {
         const { network, redlock } = open();
@@ -200,7 +254,7 @@ describe("arguments of any type", () => {
     );
   });
 
-  test("of resume are refused at once, or are a lock's own", async () => {
+  test("of resume are refused at once, or affect only the lock's own keys", async () => {
     const field = fc.constantFrom("resources", "prefix", "nonce", "owner", "ttl", "validUntil", "fence");
     const changes = fc.oneof(
       { weight: 5, arbitrary: fc.dictionary(field, anything, { maxKeys: 3, noNullPrototype: true }) },
@@ -208,52 +262,7 @@ describe("arguments of any type", () => {
       { weight: 1, arbitrary: anything },
     );
     await fc.assert(
-      fc.asyncProperty(
-        changes,
-        fc.constantFrom<string | undefined>(undefined, "ann"),
-        async (change, token) => {
-          const { network, redlock } = open();
-          const { runtime, engines } = network;
-          await runtime.settle(() => redlock.acquire("b", { fencing: true }));
-          const taken = await runtime.settle(() => redlock.acquire("a", { fencing: true, token }));
-          const { value: lock } = taken as { value: Lock };
-          const keys = ["redlock:lock:{a}", "redlock:lock:{b}"] as const;
-          const values = () => keys.map((key) => engines[0]!.execute(["GET", key]));
-          const before = values();
-          const value = values()[0] as string;
-          const handed = await runtime.settle(() => handoff(lock));
-          const json = { ...(handed as { value: LockJSON }).value } as unknown as Record<string, unknown>;
-          if (Array.isArray(change))
-            for (const name of change) delete json[typeof name === "string" ? name : ""];
-          const given =
-            typeof change === "object" && change && !Array.isArray(change) ? { ...json, ...change } : json;
-          let resumed: Lock;
-          try {
-            resumed = resume(redlock, given as unknown as LockJSON);
-          } catch (error) {
-            expectMisuse(error);
-            expect(values()).toEqual(before);
-            return;
-          }
-          const { nonce, owner, fence, ttl, validUntil, prefix } = given as unknown as LockJSON;
-          expect([typeof nonce, typeof owner, typeof ttl, typeof validUntil, typeof prefix]).toEqual([
-            "string",
-            "string",
-            "number",
-            "number",
-            "string",
-          ]);
-          expect(ttl >= 10 && Number.isInteger(ttl), `${ttl}`).toBe(true);
-          if (fence !== undefined) expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
-          // It renews and frees nothing but what is its own: by nonce, or by owner.
-          await expectRefusedOrRight(network, () => resumed.extend(10_000), ["LOCK_LOST"]);
-          expect(values()).toEqual(before);
-          await expectRefusedOrRight(network, () => resumed.release(), ["none"]);
-          const own = owner ? owner === token : !token && nonce === value;
-          if (!own) expect(values()).toEqual(before);
-          expect(values()[1]).toBe(before[1]);
-        },
-      ),
+      fc.asyncProperty(changes, fc.constantFrom<string | undefined>(undefined, "ann"), resumeChanged),
       seeded<[unknown, string | undefined]>(150, [
         [["prefix"], undefined],
         [{ nonce: "", owner: "x" }, undefined],

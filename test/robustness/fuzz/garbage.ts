@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
-import { questionOf } from "./claims.ts";
+import { parseCommand } from "./claims.ts";
 
-// What an endpoint answers instead of the truth, as plain data, so that a counterexample can be read.
+// False answers of an endpoint, as plain data, so that a counterexample can be read.
 
 /** One lie, or the truth. `execute`: the command is executed before it is answered. */
 export interface Distortion {
   readonly execute: boolean;
   readonly kind: "truth" | "body" | "cut" | "flip" | "stall" | "endless" | "break" | "hang" | "fail";
-  /** For `body`: the text, in which `<value>`, `<key>` and `<secret>` stand for what the client has sent. */
+  /** For `body`: the text. `<value>`, `<key>` and `<secret>` are replaced by what the client has sent. */
   readonly body?: string;
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -18,13 +18,15 @@ export interface Distortion {
   readonly length?: number;
 }
 
-/** Text with what the client has sent in its places. */
+/** A body's text, with what the client has sent in place of `<value>`, `<key>` and `<secret>`. */
 export function filled(text: string, command: Command, secret: string): string {
-  const { value } = questionOf(command);
+  const { value } = parseCommand(command);
   const key = String(command[command[0] === "SET" || command[0] === "DELEX" ? 1 : 3]);
   // A replacer, because `$` means something in a replacement.
-  const places: Record<string, string> = { "<value>": value, "<key>": key, "<secret>": secret };
-  return text.replaceAll(/<value>|<key>|<secret>/g, (place) => JSON.stringify(places[place]).slice(1, -1));
+  const replacements: Record<string, string> = { "<value>": value, "<key>": key, "<secret>": secret };
+  return text.replaceAll(/<value>|<key>|<secret>/g, (name) =>
+    JSON.stringify(replacements[name]).slice(1, -1),
+  );
 }
 
 const word = fc.constantFrom(
@@ -120,7 +122,7 @@ export const distortion: fc.Arbitrary<Distortion> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ execute, kind: fc.constantFrom("stall", "hang", "fail") }) },
 );
 
-/** What one endpoint answers, request by request and again from the beginning; `undefined`: nothing but the truth. */
+/** The answers of one endpoint, request by request and again from the beginning; `undefined`: always the truth. */
 export const answers: fc.Arbitrary<readonly Distortion[] | undefined> = fc.option(
   fc.array(distortion, { minLength: 1, maxLength: 6 }),
   { nil: undefined, freq: 2 },

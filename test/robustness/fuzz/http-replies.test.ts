@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Redlock } from "../../../src/index.ts";
 import { Engine } from "../../../src/testing/engine.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
-import { claimOf, questionOf } from "./claims.ts";
+import { claimOf, parseCommand } from "./claims.ts";
 import { type Distortion, distortion, filled } from "./garbage.ts";
 import { everythingOf, expectNoSecret, expectTyped } from "./messages.ts";
 import { execute } from "./network.ts";
@@ -12,7 +12,7 @@ import { seeded } from "./seeded.ts";
 
 const token = "rest-token-5ecret5ecret5ecret";
 
-/** Everything that a real connection can carry, beside what a stub can. */
+/** Everything that a stub can answer, and what only a real connection can. */
 const odd = fc.oneof(
   { weight: 6, arbitrary: distortion },
   {
@@ -34,7 +34,7 @@ describe.each(["redis", "upstash"] as const)("over real HTTP, in the %s dialect"
   forbidUnhandledRejections();
   const engine = new Engine({ dialect });
   let reply: readonly Distortion[] = [];
-  /** What was said to the takes of this run, whatever the connection made of it. */
+  /** How often this run's requests were granted, by the bodies that were sent. */
   let granted = 0;
   const secrets = new Set([token]);
   let server: Awaited<ReturnType<typeof startOddServer>>;
@@ -46,22 +46,22 @@ describe.each(["redis", "upstash"] as const)("over real HTTP, in the %s dialect"
       for (const nonce of command.join(" ").match(/t[0-9a-f]{32}/g) ?? []) secrets.add(nonce);
       const truth = odd.execute ? execute(engine, command) : { status: 200, body: "" };
       const body = odd.kind === "body" ? filled(odd.body ?? "", command, token) : truth.body;
-      const question = questionOf(command);
-      if (["acquire", "extend", "release"].includes(question.op) && says(body, question)) granted += 1;
+      const parsed = parseCommand(command);
+      if (["acquire", "extend", "release"].includes(parsed.op) && says(body, parsed)) granted += 1;
       return { ...odd, status: odd.status ?? truth.status, body };
     });
   });
   afterAll(() => server.close());
 
-  function says(body: string, question: ReturnType<typeof questionOf>): boolean {
+  function says(body: string, parsed: ReturnType<typeof parseCommand>): boolean {
     try {
-      return claimOf(question, JSON.parse(body).result).said === "yes";
+      return claimOf(parsed, JSON.parse(body).result).said === "yes";
     } catch {
       return false;
     }
   }
 
-  test("nothing is granted that was not said, and nothing hangs", { timeout: 60_000 }, async () => {
+  test("grants nothing that no endpoint granted, and never hangs", { timeout: 60_000 }, async () => {
     const endpoints = [{ url: server.url, token, dialect, name: "odd" }];
     await fc.assert(
       fc.asyncProperty(
@@ -71,18 +71,18 @@ describe.each(["redis", "upstash"] as const)("over real HTTP, in the %s dialect"
           engine.flush();
           reply = answers;
           granted = 0;
-          const told: unknown[] = [];
+          const emitted: unknown[] = [];
           const redlock = new Redlock({
             endpoints,
             fencing,
-            // For those that never answer; an answer that comes too late on a busy machine is none, too.
+            // For endpoints that never answer. On a busy machine a true answer may come too late as well.
             timeout: 60,
             wait: 0,
-            onEvent: (event) => told.push(event),
+            onEvent: (event) => emitted.push(event),
           });
           const lock = await redlock.tryAcquire("a").catch((error: unknown) => {
             expectTyped(error, "NO_QUORUM");
-            told.push(error);
+            emitted.push(error);
             return null;
           });
           if (lock) expect(granted, "granted, and nobody said so").toBeGreaterThan(0);
@@ -90,16 +90,16 @@ describe.each(["redis", "upstash"] as const)("over real HTTP, in the %s dialect"
             const before = granted;
             const done = await lock![step]().catch((error: unknown) => {
               expectTyped(error, "NO_QUORUM", "LOCK_LOST");
-              told.push(error);
+              emitted.push(error);
               return false;
             });
             if (done) expect(granted, `${step}: ${everythingOf(done)}`).toBeGreaterThan(before);
           }
-          expectNoSecret(told, secrets);
+          expectNoSecret(emitted, secrets);
         },
       ),
       seeded<[Distortion[], boolean]>(25, [
-        // Node's parser keeps what it could not read in its error.
+        // Node's HTTP parser quotes unreadable bytes in its error.
         [
           [
             {

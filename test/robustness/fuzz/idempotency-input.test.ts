@@ -27,7 +27,7 @@ function open(count = 1): { network: Network; idempotency: Idempotency; records:
   return { network, idempotency, records };
 }
 
-/** Texts of all kinds, halves of surrogate pairs among them, and those that a delimiter could confuse. */
+/** Texts of all kinds, with lone surrogates and with characters that a delimiter could be confused with. */
 const text = fc.oneof(
   fc.string({
     unit: fc.constantFrom("\ud800", "\udc00", "\ufffd", "\u0000", '"', ",", "[", "]", "\\", "a", ":", "/"),
@@ -38,17 +38,17 @@ const text = fc.oneof(
 const part = text.filter((given) => given !== "");
 const scope = fc.option(fc.oneof(part, fc.array(part, { minLength: 1, maxLength: 3 })), { nil: undefined });
 
-/** A duplicate of a run whose result could not be stored. */
+/** Expects the error of a duplicate whose run could not store its result. */
 function expectUnavailable(outcome: object, reason: string): void {
   expect(outcome).toMatchObject({ error: { code: "RESULT_UNAVAILABLE", key: "key", reason } });
 }
 
-/** Whether a codec may return it. */
+/** Whether a codec may return this. */
 function isText(given: unknown): boolean {
   return typeof given === "string" && !/\p{Surrogate}/u.test(given);
 }
 
-describe("idempotency, called with anything", () => {
+describe("idempotency with arguments of any type", () => {
   forbidUnhandledRejections();
 
   test("equal scopes and keys share a record, different ones never do", async () => {
@@ -120,7 +120,7 @@ describe("idempotency, called with anything", () => {
         const outcome = await runtime.settle(call);
         if ("value" in outcome) {
           seen.worked += 1;
-          // What a codec cannot encode is not stored, but what the handler did has happened.
+          // A value that the codec cannot encode is not stored, but its effect has happened.
           expect(outcome.value).toMatchObject({ status: "executed", value: 1 });
           expect(records().length).toBeGreaterThan(0);
           return;
@@ -148,7 +148,7 @@ describe("idempotency, called with anything", () => {
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
   });
 
-  test("a result is replayed as it was, or is no text and is never run again", async () => {
+  test("a text result is replayed unchanged; any other is unavailable, and never run again", async () => {
     const encoded = fc.oneof(
       { weight: 3, arbitrary: text as fc.Arbitrary<unknown> },
       { weight: 1, arbitrary: anything },
@@ -171,7 +171,7 @@ describe("idempotency, called with anything", () => {
     );
   });
 
-  test("a result as JSON is replayed as JSON has it, or has none and is never run again", async () => {
+  test("a result is replayed as its JSON; one without JSON is unavailable, and never run again", async () => {
     const cyclic: unknown[] = [];
     cyclic.push(cyclic);
     await fc.assert(
@@ -192,7 +192,7 @@ describe("idempotency, called with anything", () => {
     );
   });
 
-  test("what a handler throws is what the caller gets, and the key is free again", async () => {
+  test("the caller gets what the handler throws, and the key is free again", async () => {
     const how = fc.constantFrom("throws", "rejects");
     await fc.assert(
       fc.asyncProperty(anything, how, async (thrown, way) => {

@@ -10,8 +10,9 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { answers } from "./garbage.ts";
 import { expectNoSecret, expectTyped } from "./messages.ts";
-import { type Exchange, type NetworkOptions, openNetwork } from "./network.ts";
+import { type Exchange, type Network, type NetworkOptions, openNetwork } from "./network.ts";
 import { seeded } from "./seeded.ts";
+import type { Outcome } from "./virtual-runtime.ts";
 
 const native = globalThis.fetch;
 afterAll(() => {
@@ -28,7 +29,7 @@ const prints = {
 const recordKey = keyOf("redlock", "idem", await hashKey([], "key"));
 const print = fc.constantFrom<keyof typeof prints>("none", "mine", "other");
 
-/** What stands at the key on every endpoint when the run begins. */
+/** The record that every endpoint has at the key when the run begins. */
 const stored = fc.oneof(
   { weight: 3, arbitrary: fc.constant(undefined) },
   {
@@ -74,14 +75,23 @@ function countOf(said: readonly Exchange[], fits: (exchange: Exchange) => boolea
   return new Set(said.filter(fits).map(({ endpoint }) => endpoint)).size;
 }
 
+/** A scenario that has been played, and what was observed. */
+interface Played {
+  readonly given: Scenario;
+  readonly network: Network;
+  readonly outcome: Outcome<Ran<unknown>>;
+  /** The tokens of the handlers that began. */
+  readonly began: readonly string[];
+  /** The records of other runs that endpoints returned. */
+  readonly shown: readonly string[];
+}
+
 async function play(given: Scenario): Promise<void> {
   const network = openNetwork(given);
   const { runtime, endpoints, engines, exchanges, secrets } = network;
-  const quorum = quorumOf(endpoints.length);
   if (given.stored !== undefined) {
     for (const engine of engines) engine.execute(["SET", recordKey, given.stored, "PX", 30_000]);
   }
-  const told: unknown[] = [];
   const events: IdempotencyEvent[] = [];
   const idempotency = new Idempotency(new Redlock({ endpoints, runtime }), {
     wait: given.wait,
@@ -100,81 +110,95 @@ async function play(given: Scenario): Promise<void> {
       return given.handler === "has no JSON" ? () => 1 : { n: 2 };
     }),
   );
+  const shown = exchanges.flatMap(({ said, other }) => (said === "no" && other !== undefined ? [other] : []));
+  const played: Played = { given, network, outcome, began, shown };
+  expectBegunByQuorum(played);
+  const result =
+    "value" in outcome ? expectRight(played, outcome.value) : expectRightError(played, outcome.error);
+  seen[result] = (seen[result] ?? 0) + 1;
+  if (events.some(({ type }) => type === "executed")) expectStoredByQuorum(played);
+  await runtime.drain(40_000);
+  const errors = "error" in outcome && outcome.error !== thrown ? [outcome.error] : [];
+  expectNoSecret([...errors, events], secrets);
+}
 
+/** A handler runs at most once, and only if a quorum granted its claim. */
+function expectBegunByQuorum({ network: { endpoints, exchanges }, began }: Played): void {
   expect(began.length).toBeLessThanOrEqual(1);
-  // The handler runs only on the word of a quorum.
   for (const run of began) {
     const begun = countOf(
       exchanges,
       ({ op, said, value }) =>
         (op === "read" || op === "acquire") && said === "yes" && value.startsWith(`P1 ${run} `),
     );
-    expect(begun, "the handler ran without a quorum").toBeGreaterThanOrEqual(quorum);
+    expect(begun, "the handler ran without a quorum").toBeGreaterThanOrEqual(quorumOf(endpoints.length));
   }
-  // What endpoints showed of others.
-  const shown = exchanges.flatMap(({ said, other }) => (said === "no" && other !== undefined ? [other] : []));
-  const others = shown.map((text) => parseRecord(text));
-  let result: string;
-  if ("value" in outcome) {
-    const { status, value, unstored } = outcome.value as Ran<unknown>;
-    result = status;
-    if (status === "executed") {
-      expect(began).toHaveLength(1);
-      // The effect has happened: what has no JSON ends its key, too.
-      if (given.handler === "has no JSON") expect(["unserializable", "no-quorum"]).toContain(unstored);
-      else expect(value).toEqual({ n: 2 });
-    } else {
-      expect(began).toHaveLength(0);
-      // A result of a run, on so many endpoints that no other can ever reach a quorum.
-      const decided = shown.filter(
-        (text) =>
-          isDeepStrictEqual(resultIn(text), { value }) &&
-          countOf(exchanges, ({ said, other, left }) =>
-            said === "no" ? other === text : said === "yes" && left === text,
-          ) >
-            endpoints.length - quorum,
-      );
-      expect(decided.length, "a replay that nobody showed").toBeGreaterThan(0);
-    }
-  } else if (outcome.error === thrown) {
-    result = "failed";
+}
+
+/** A result is counted as stored only if a quorum said so. */
+function expectStoredByQuorum({ network: { endpoints, exchanges }, began }: Played): void {
+  const complete = ({ said, newValue }: Exchange) => said === "yes" && newValue.startsWith(`C1 ${began[0]} `);
+  const quorum = quorumOf(endpoints.length);
+  expect(countOf(exchanges, complete), "stored, and no quorum said so").toBeGreaterThanOrEqual(quorum);
+}
+
+/** A value is the handler's own, or one that endpoints returned. */
+function expectRight({ given, network, began, shown }: Played, ran: Ran<unknown>): string {
+  const { endpoints, exchanges } = network;
+  const { status, value, unstored } = ran;
+  if (status === "executed") {
+    expect(began).toHaveLength(1);
+    // The effect has happened: a value without JSON completes its key, too.
+    if (given.handler === "has no JSON") expect(["unserializable", "no-quorum"]).toContain(unstored);
+    else expect(value).toEqual({ n: 2 });
+    return status;
+  }
+  expect(began).toHaveLength(0);
+  // A run's result on so many endpoints that no other can ever reach a quorum.
+  const decided = shown.filter(
+    (text) =>
+      isDeepStrictEqual(resultIn(text), { value }) &&
+      countOf(exchanges, ({ said, other, newValue }) =>
+        said === "no" ? other === text : said === "yes" && newValue === text,
+      ) >
+        endpoints.length - quorumOf(endpoints.length),
+  );
+  expect(decided.length, "a replay that nobody showed").toBeGreaterThan(0);
+  return status;
+}
+
+/** An error is the handler's own, or a typed one with a reason that endpoints returned. */
+function expectRightError({ given, began, shown }: Played, error: unknown): string {
+  if (error === thrown) {
     expect(began).toHaveLength(1);
     expect(given.handler).toBe("throws");
-  } else {
-    const { error } = outcome;
-    expectTyped(
-      error,
-      "IN_PROGRESS",
-      "FINGERPRINT_MISMATCH",
-      "LEASE_LOST",
-      "RECORD_CORRUPT",
-      "NO_QUORUM",
-      "RESULT_UNAVAILABLE",
-    );
-    told.push(error);
-    result = (error as { code: string }).code;
-    expect(began).toHaveLength(result === "LEASE_LOST" ? 1 : 0);
-    if (result === "FINGERPRINT_MISMATCH") {
-      const differs = others.some((record) => record && record.fingerprint !== prints[given.fingerprint]);
-      expect(differs, "a mismatch that nobody showed").toBe(true);
-    }
-    if (result === "IN_PROGRESS") expect(others.some((record) => record)).toBe(true);
-    if (result === "RECORD_CORRUPT") expect(shown.length).toBeGreaterThan(0);
+    return "failed";
   }
-  seen[result] = (seen[result] ?? 0) + 1;
-  for (const { type } of events) {
-    if (type !== "executed") continue;
-    const complete = ({ said, left }: Exchange) => said === "yes" && left.startsWith(`C1 ${began[0]} `);
-    expect(countOf(exchanges, complete), "stored, and no quorum said so").toBeGreaterThanOrEqual(quorum);
+  expectTyped(
+    error,
+    "IN_PROGRESS",
+    "FINGERPRINT_MISMATCH",
+    "LEASE_LOST",
+    "RECORD_CORRUPT",
+    "NO_QUORUM",
+    "RESULT_UNAVAILABLE",
+  );
+  const { code } = error as { code: string };
+  expect(began).toHaveLength(code === "LEASE_LOST" ? 1 : 0);
+  const others = shown.map((text) => parseRecord(text));
+  if (code === "FINGERPRINT_MISMATCH") {
+    const differs = others.some((record) => record && record.fingerprint !== prints[given.fingerprint]);
+    expect(differs, "a mismatch that nobody showed").toBe(true);
   }
-  await runtime.drain(40_000);
-  expectNoSecret([...told, events], secrets);
+  if (code === "IN_PROGRESS") expect(others.some((record) => record)).toBe(true);
+  if (code === "RECORD_CORRUPT") expect(shown.length).toBeGreaterThan(0);
+  return code;
 }
 
 describe("idempotency over endpoints that answer anything", () => {
   forbidUnhandledRejections();
 
-  test("runs nothing unless a quorum said so, replays only what was shown, and fails with typed errors", async () => {
+  test("runs a handler only with a quorum, replays only returned results, and fails with typed errors", async () => {
     await fc.assert(fc.asyncProperty(scenario, play), seeded(140));
     for (const what of [
       "executed",
@@ -189,7 +213,7 @@ describe("idempotency over endpoints that answer anything", () => {
     expect(seen.RECORD_CORRUPT).toBeGreaterThan(0);
   });
 
-  /** What comes of a run where something else stands at the key, at `where` of the endpoints. */
+  /** Makes a run where the endpoints `where` have `text` at its key. */
   async function runOver(text: string, where: readonly boolean[], fingerprint?: string) {
     const liars = where.map(() => undefined);
     const { runtime, endpoints, engines } = openNetwork({ dialect: "upstash", transport: "http", liars });
@@ -219,7 +243,7 @@ describe("idempotency over endpoints that answer anything", () => {
         const cut = text.slice(0, length);
         const { outcome, runs, stands } = await runOver(cut, where, "mine");
         expect(runs(), cut).toBe(0);
-        // The record of a run without a value is one with no text: only that can be cut out of another.
+        // A record without a value has an empty text: only such a one can be a truncation of another.
         if (/ $/.test(cut) && parseRecord(cut)) continue;
         expect(stands(), cut).toEqual(where.map((there) => (there ? cut : null)));
         expect(outcome, cut).toHaveProperty("error");
@@ -233,7 +257,7 @@ describe("idempotency over endpoints that answer anything", () => {
     }
   });
 
-  test("nothing else that stands there is run over, or spread", async () => {
+  test("a corrupt record is neither overwritten nor copied to other endpoints", async () => {
     const near = fc
       .tuple(fc.constantFrom(...whole), fc.nat(120), fc.string({ unit: "binary", maxLength: 3 }))
       .map(([text, place, more]) => text.slice(0, place) + more + text.slice(place + 1));
@@ -248,7 +272,7 @@ describe("idempotency over endpoints that answer anything", () => {
             expect(outcome).toHaveProperty("value.status", "replayed");
             return;
           }
-          // A minority keeps nobody from running, and is overruled by what ran.
+          // A minority prevents no run, and is overwritten by its record.
           if (minority && runs() === 1) {
             expect(outcome).toEqual({ value: { status: "executed", value: 1 } });
             return;
@@ -271,7 +295,7 @@ describe("idempotency over endpoints that answer anything", () => {
   });
 });
 
-/** What a record of the default codec gives back. */
+/** The value in a record of the default codec; undefined: it has none. */
 function resultIn(text: string): { readonly value: unknown } | undefined {
   const record = parseRecord(text);
   if (record?.state !== "complete" || record.result === undefined) return undefined;

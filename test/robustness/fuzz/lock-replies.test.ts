@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forceRelease, handoff, inspect, type Lock, Redlock, resume } from "../../../src/index.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { answers, type Distortion } from "./garbage.ts";
-import { type Judged, operations } from "./lock-replies.ts";
+import { type CheckedCall, LockOperations } from "./lock-replies.ts";
 import { expectNoSecret, expectTyped } from "./messages.ts";
-import { type NetworkOptions, openNetwork } from "./network.ts";
+import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
 import { seeded } from "./seeded.ts";
+import type { Outcome } from "./virtual-runtime.ts";
 
 const owner = "0wner-5ecret-5ecret";
 
@@ -15,7 +16,7 @@ interface Scenario extends NetworkOptions {
   readonly token: string | undefined;
   readonly resources: string | readonly string[];
   readonly wait: number;
-  /** Whether someone else holds it when it is asked for. */
+  /** Whether another client holds the resources before. */
   readonly rival: boolean;
   readonly how: "acquire" | "tryAcquire" | "using";
   readonly steps: readonly ("extend" | "verify" | "inspect" | "resume" | "forceRelease" | "release")[];
@@ -38,67 +39,97 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
 
 const seen = { granted: 0, refused: 0, unclear: 0, steps: 0, failures: 0 };
 
-/** Plays a scenario; every call is judged by what the endpoints said to it. */
-async function play(given: Scenario): Promise<void> {
-  const network = openNetwork(given);
-  const { runtime, endpoints, exchanges, secrets } = network;
-  if (given.token) secrets.add(given.token);
-  const told: unknown[] = [];
-  const redlock = new Redlock({
-    endpoints,
-    runtime,
-    fencing: given.fencing,
-    onEvent: (event) => told.push(event),
-  });
-  const { acquire, using, ...of } = operations(network, redlock, given.resources);
-  const options = { wait: given.wait, ...(given.token && { token: given.token }) };
+/** A scenario that is being played. */
+class Play {
+  readonly #given: Scenario;
+  readonly #network: Network;
+  readonly #redlock: Redlock;
+  readonly #operations: LockOperations;
+  /** Every event and error, which must contain no secret. */
+  readonly #emitted: unknown[] = [];
 
-  async function judged({ call, judge }: Judged): Promise<unknown> {
+  constructor(given: Scenario) {
+    const network = openNetwork(given);
+    const { runtime, endpoints, secrets } = network;
+    if (given.token) secrets.add(given.token);
+    this.#given = given;
+    this.#network = network;
+    this.#redlock = new Redlock({
+      endpoints,
+      runtime,
+      fencing: given.fencing,
+      onEvent: (event) => this.#emitted.push(event),
+    });
+    this.#operations = new LockOperations(network, this.#redlock, given.resources);
+  }
+
+  async run(): Promise<void> {
+    const { runtime, secrets } = this.#network;
+    const { rival, resources } = this.#given;
+    if (rival) await runtime.settle(() => this.#redlock.acquire(resources));
+    await this.#use((await this.#acquire()) ?? (await this.#acquireHonestly()));
+    seen.failures += this.#emitted.length;
+    this.#network.lying = true;
+    await runtime.drain(20_000);
+    expectNoSecret(this.#emitted, secrets);
+  }
+
+  /** Makes a call while the endpoints lie, and checks it against what they said. */
+  async #checked({ call, check }: CheckedCall): Promise<Outcome<unknown>> {
+    const { runtime, exchanges } = this.#network;
     const from = exchanges.length;
-    network.lying = true;
+    this.#network.lying = true;
     const outcome = await runtime.settle(call);
-    network.lying = false;
-    if ("error" in outcome) told.push(outcome.error);
-    judge(outcome, exchanges.slice(from));
+    this.#network.lying = false;
+    if ("error" in outcome) this.#emitted.push(outcome.error);
+    check(outcome, exchanges.slice(from));
     return outcome;
   }
 
-  if (given.rival) await runtime.settle(() => redlock.acquire(given.resources));
-  let lock: Lock | undefined;
-  if (given.how === "using") await judged(using(options));
-  else {
-    const taking = acquire(options, given.how);
-    const outcome = (await judged(taking)) as object;
-    lock = taking.taken();
-    seen[lock ? "granted" : "error" in outcome ? "unclear" : "refused"] += 1;
+  get #options(): object {
+    const { wait, token } = this.#given;
+    return { wait, ...(token && { token }) };
   }
-  // What must hold of a lock is tried with an honest one where there is none.
-  if (!lock) {
-    for (const engine of network.engines) engine.flush();
-    const honest = await runtime.settle(() => redlock.acquire(given.resources, options));
-    if (!("value" in honest)) throw honest.error;
-    lock = honest.value;
-  }
-  let held: Lock = lock;
-  for (const step of given.steps) {
-    if (step === "resume") {
-      const handed = await runtime.settle(() => handoff(held));
-      // What was lost cannot be handed over.
-      if ("error" in handed) {
-        expectTyped(handed.error, "LOCK_LOST");
-        break;
-      }
-      held = resume(redlock, JSON.parse(JSON.stringify(handed.value)));
+
+  async #acquire(): Promise<Lock | undefined> {
+    const { how } = this.#given;
+    if (how === "using") {
+      await this.#checked(this.#operations.using(this.#options));
+      return undefined;
     }
-    if (step === "resume" || step === "extend") await judged(of.extend(held));
-    else await judged(of[step](held));
-    seen.steps += 1;
-    if (step === "release") break;
+    const acquire = this.#operations.acquire(this.#options, how);
+    const outcome = await this.#checked(acquire);
+    const lock = acquire.acquired();
+    seen[lock ? "granted" : "error" in outcome ? "unclear" : "refused"] += 1;
+    return lock;
   }
-  seen.failures += told.length;
-  network.lying = true;
-  await runtime.drain(20_000);
-  expectNoSecret(told, secrets);
+
+  /** A lock from honest endpoints, so that the steps can be tried in any case. */
+  async #acquireHonestly(): Promise<Lock> {
+    const { runtime, engines } = this.#network;
+    for (const engine of engines) engine.flush();
+    const honest = await runtime.settle(() => this.#redlock.acquire(this.#given.resources, this.#options));
+    if (!("value" in honest)) throw honest.error;
+    return honest.value;
+  }
+
+  async #use(lock: Lock): Promise<void> {
+    let held = lock;
+    for (const step of this.#given.steps) {
+      if (step === "resume") {
+        const handed = await this.#network.runtime.settle(() => handoff(held));
+        // A lost lock cannot be handed off.
+        if ("error" in handed) {
+          expectTyped(handed.error, "LOCK_LOST");
+          break;
+        }
+        held = resume(this.#redlock, JSON.parse(JSON.stringify(handed.value)));
+      }
+      await this.#checked(this.#operations[step === "resume" ? "extend" : step](held));
+      seen.steps += 1;
+      if (step === "release") break;
+    }
+  }
 }
 
 const native = globalThis.fetch;
@@ -106,8 +137,8 @@ afterAll(() => {
   globalThis.fetch = native;
 });
 
-/** A scenario in which one endpoint gives one answer, for a counterexample that shall be kept. */
-function told(body: unknown, how: Partial<Scenario> = {}): [Scenario] {
+/** A scenario in which one endpoint gives one answer: a counterexample to keep. */
+function answered(body: unknown, how: Partial<Scenario> = {}): [Scenario] {
   const answer: Distortion = { execute: true, kind: "body", status: 200, body: JSON.stringify(body) };
   return [
     {
@@ -132,9 +163,12 @@ describe("a lock of endpoints that answer anything", () => {
     for (const name of Object.keys(seen)) seen[name as keyof typeof seen] = 0;
   });
 
-  test("is never granted, extended or freed unless a quorum said so, and every failure is a typed one", async () => {
-    await fc.assert(fc.asyncProperty(scenario, play), seeded(100, [...regressions]));
-    // Otherwise it would have tried nothing.
+  test("is never granted, extended or freed unless a quorum said so, and fails with typed errors only", async () => {
+    await fc.assert(
+      fc.asyncProperty(scenario, (given) => new Play(given).run()),
+      seeded(100, [...regressions]),
+    );
+    // Otherwise the property would have tried nothing.
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
   });
 });
@@ -145,8 +179,8 @@ describe.each(["redis", "upstash"] as const)("a lock whose endpoint cuts off eve
   test.each([
     ["plain", {}],
     ["fenced, an owner's", { fencing: true, token: owner }],
-  ])("is nobody's, and nothing is known of it: %s", async (_, options) => {
-    // By call: its longest reply so far. Cut behind the end of that, it is the same once more.
+  ])("is never granted, and every call fails without a quorum: %s", async (_, options) => {
+    // The longest reply so far, by call: a cut beyond its end changes nothing.
     const longest: Record<string, number> = {};
     for (let length = 0, more = true; more; length++) {
       const liars: Distortion[][] = [[{ execute: true, kind: "cut", length }]];
@@ -183,11 +217,11 @@ describe.each(["redis", "upstash"] as const)("a lock whose endpoint cuts off eve
   });
 });
 
-/** Replies that were once taken for more than they say. */
+/** Replies that were once misread. */
 const regressions: [Scenario][] = [];
-regressions.push(told({ result: ["<value>", true] }));
-regressions.push(told({ result: ["<value>", "0x10"] }));
-regressions.push(told({ result: ["<value>", "<value>"] }));
-regressions.push(told({ result: [0] }));
-regressions.push(told({ result: ["OK", 0, null] }));
-regressions.push(told({ result: ["", 0, "x"] }));
+regressions.push(answered({ result: ["<value>", true] }));
+regressions.push(answered({ result: ["<value>", "0x10"] }));
+regressions.push(answered({ result: ["<value>", "<value>"] }));
+regressions.push(answered({ result: [0] }));
+regressions.push(answered({ result: ["OK", 0, null] }));
+regressions.push(answered({ result: ["", 0, "x"] }));

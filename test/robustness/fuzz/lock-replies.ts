@@ -6,15 +6,16 @@ import { expectTyped } from "./messages.ts";
 import type { Exchange, Network } from "./network.ts";
 import type { Outcome } from "./virtual-runtime.ts";
 
-// Operations of a lock, each judged by what the endpoints said to it.
+// Every operation of a lock, with the check of its outcome against what the endpoints answered.
 
-/** One call, and what must be true of its outcome. */
-export interface Judged {
+/** One call, and the check of its outcome. */
+export interface CheckedCall {
   readonly call: () => Promise<unknown>;
-  readonly judge: (outcome: Outcome<unknown>, said: readonly Exchange[]) => void;
+  /** @param said what the endpoints answered during the call */
+  readonly check: (outcome: Outcome<unknown>, said: readonly Exchange[]) => void;
 }
 
-/** How many endpoints said so to a question. */
+/** How many endpoints made a claim about requests with these fields. */
 function count(said: readonly Exchange[], claim: Exchange["said"], about: Partial<Exchange>): number {
   const fits = said.filter(
     (exchange) =>
@@ -24,143 +25,158 @@ function count(said: readonly Exchange[], claim: Exchange["said"], about: Partia
   return new Set(fits.map(({ endpoint }) => endpoint)).size;
 }
 
-/** Judges of all operations on one resource, or several. */
-export function operations(network: Network, redlock: Redlock, resources: string | readonly string[]) {
-  const total = network.endpoints.length;
-  const quorum = quorumOf(total);
-  const veto = total - quorum + 1;
-  const first = typeof resources === "string" ? resources : resources[0]!;
+/** All operations on one resource, or several. */
+export class LockOperations {
+  readonly #redlock: Redlock;
+  readonly #resources: string | readonly string[];
+  readonly #first: string;
+  readonly #quorum: number;
+  /** Refusals that make a quorum impossible. */
+  readonly #veto: number;
 
-  /** A lock is there only if a quorum said so, and those that said so truly have it. */
-  function expectGranted(lock: Lock, said: readonly Exchange[]): void {
-    const about = { op: "acquire", value: lock.value } as const;
-    expect(count(said, "yes", about)).toBeGreaterThanOrEqual(quorum);
-    expect(lock.remaining()).toBeGreaterThan(0);
-    if (lock.fence === undefined) return;
-    const { fence } = lock;
-    expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
-    const takes = said.filter((exchange) => exchange.op === "acquire" && exchange.said === "yes");
-    expect(takes.map((exchange) => exchange.fence)).toContain(fence);
-    const raised = said.filter((exchange) => exchange.op === "raise" && exchange.said === "yes");
-    const settled = new Set([
-      ...takes.filter((exchange) => exchange.fence === fence).map(({ endpoint }) => endpoint),
-      ...raised.map(({ endpoint }) => endpoint),
-    ]);
-    expect(settled.size).toBeGreaterThanOrEqual(quorum);
+  constructor(network: Network, redlock: Redlock, resources: string | readonly string[]) {
+    const total = network.endpoints.length;
+    this.#redlock = redlock;
+    this.#resources = resources;
+    this.#first = typeof resources === "string" ? resources : resources[0]!;
+    this.#quorum = quorumOf(total);
+    this.#veto = total - this.#quorum + 1;
   }
 
-  const acquire = (
+  acquire(
     options: object,
     how: "acquire" | "tryAcquire",
-  ): Judged & { readonly taken: () => Lock | undefined } => {
+  ): CheckedCall & { readonly acquired: () => Lock | undefined } {
     let lock: Lock | undefined;
     return {
-      taken: () => lock,
-      async call() {
-        lock = (await redlock[how](resources, options)) ?? undefined;
+      acquired: () => lock,
+      call: async () => {
+        lock = (await this.#redlock[how](this.#resources, options)) ?? undefined;
         return lock ?? null;
       },
-      judge(outcome, said) {
+      check: (outcome, said) => {
         if ("error" in outcome) expectTyped(outcome.error, "LOCK_HELD", "NO_QUORUM");
         const held = "error" in outcome ? (outcome.error as { code: string }).code === "LOCK_HELD" : !lock;
-        if (lock) expectGranted(lock, said);
+        if (lock) this.#expectGranted(lock, said);
         if (held) {
           const values = said.filter(({ op }) => op === "acquire").map(({ value }) => value);
-          const refused = values.some((value) => count(said, "no", { op: "acquire", value }) >= veto);
+          const refused = values.some((value) => count(said, "no", { op: "acquire", value }) >= this.#veto);
           expect(refused, "held, and nobody said so").toBe(true);
         }
       },
     };
-  };
+  }
 
-  const using = (options: object): Judged => {
+  using(options: object): CheckedCall {
     let ran: Lock | undefined;
     const done = Symbol("done");
     return {
       call: () =>
-        redlock.using(resources, options, (lock) => {
+        this.#redlock.using(this.#resources, options, (lock) => {
           ran = lock;
           return done;
         }),
-      judge(outcome, said) {
+      check: (outcome, said) => {
         if ("error" in outcome) expectTyped(outcome.error, "LOCK_HELD", "NO_QUORUM");
         expect("value" in outcome && outcome.value).toBe(ran ? done : false);
         if (!ran) return;
-        expect(count(said, "yes", { op: "acquire", value: ran.value })).toBeGreaterThanOrEqual(quorum);
+        expect(count(said, "yes", { op: "acquire", value: ran.value })).toBeGreaterThanOrEqual(this.#quorum);
       },
     };
-  };
+  }
 
-  const extend = (lock: Lock): Judged => {
+  extend(lock: Lock): CheckedCall {
     const before = lock.remaining();
     return {
       call: () => lock.extend(),
-      judge(outcome, said) {
+      check: (outcome, said) => {
         if ("value" in outcome) {
-          expect(count(said, "yes", { op: "extend" })).toBeGreaterThanOrEqual(quorum);
+          expect(count(said, "yes", { op: "extend" })).toBeGreaterThanOrEqual(this.#quorum);
           expect(lock.remaining()).toBeGreaterThan(0);
           return;
         }
         expectTyped(outcome.error, "LOCK_LOST", "NO_QUORUM");
         const lost = (outcome.error as { code: string }).code === "LOCK_LOST";
         if (lost && before > 5_000) {
-          expect(count(said, "no", { op: "extend" })).toBeGreaterThanOrEqual(veto);
+          expect(count(said, "no", { op: "extend" })).toBeGreaterThanOrEqual(this.#veto);
         }
         expect(lock.remaining()).toBeLessThanOrEqual(Math.max(0, before));
       },
     };
-  };
+  }
 
-  const verify = (lock: Lock): Judged => {
+  verify(lock: Lock): CheckedCall {
     const alive = lock.remaining() > 5_000;
     return {
       call: () => lock.verify(),
-      judge(outcome, said) {
+      check: (outcome, said) => {
         if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-        if (outcome.value) expect(count(said, "yes", { op: "verify" })).toBeGreaterThanOrEqual(quorum);
-        else if (alive) expect(count(said, "no", { op: "verify" })).toBeGreaterThanOrEqual(veto);
+        if (outcome.value) expect(count(said, "yes", { op: "verify" })).toBeGreaterThanOrEqual(this.#quorum);
+        else if (alive) expect(count(said, "no", { op: "verify" })).toBeGreaterThanOrEqual(this.#veto);
       },
     };
-  };
+  }
 
-  const release = (lock: Lock): Judged => ({
-    call: () => lock.release(),
-    judge(outcome, said) {
-      if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-      const about = { op: "release", value: lock.value } as const;
-      if (outcome.value) expect(count(said, "yes", about)).toBeGreaterThanOrEqual(quorum);
-      else expect(count(said, "no", about)).toBeGreaterThanOrEqual(veto);
-    },
-  });
+  release(lock: Lock): CheckedCall {
+    return {
+      call: () => lock.release(),
+      check: (outcome, said) => {
+        if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
+        const about = { op: "release", value: lock.value } as const;
+        if (outcome.value) expect(count(said, "yes", about)).toBeGreaterThanOrEqual(this.#quorum);
+        else expect(count(said, "no", about)).toBeGreaterThanOrEqual(this.#veto);
+      },
+    };
+  }
 
-  const inspecting = (): Judged => ({
-    call: () => inspect(redlock, first),
-    judge(outcome, said) {
-      if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-      const { held, remaining, fence, votes } = outcome.value as Awaited<ReturnType<typeof inspect>>;
-      const sights = said.filter((exchange) => exchange.said === "yes" && exchange.other);
-      const holders = sights.map(({ other }) => other!.slice(33) || other);
-      const most = Math.max(0, ...holders.map((holder) => holders.filter((one) => one === holder).length));
-      expect(held).toBe(most >= quorum);
-      expect(Number.isSafeInteger(remaining) && remaining >= 0, `${remaining}`).toBe(true);
-      const fences = said.flatMap((exchange) => exchange.fence ?? []);
-      expect(fence).toBe(fences.length > 0 ? Math.max(...fences) : undefined);
-      for (const [index, { outcome: vote }] of votes.entries()) {
-        const [claim] = said.filter(({ endpoint }) => endpoint === index).slice(-1);
-        expect(vote).toBe(claim?.said !== "yes" ? "error" : claim.other ? "held" : "free");
-      }
-    },
-  });
+  inspect(): CheckedCall {
+    return {
+      call: () => inspect(this.#redlock, this.#first),
+      check: (outcome, said) => {
+        if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
+        const { held, remaining, fence, votes } = outcome.value as Awaited<ReturnType<typeof inspect>>;
+        const snapshots = said.filter((exchange) => exchange.said === "yes" && exchange.other);
+        const holders = snapshots.map(({ other }) => other!.slice(33) || other);
+        const most = Math.max(0, ...holders.map((holder) => holders.filter((one) => one === holder).length));
+        expect(held).toBe(most >= this.#quorum);
+        expect(Number.isSafeInteger(remaining) && remaining >= 0, `${remaining}`).toBe(true);
+        const fences = said.flatMap((exchange) => exchange.fence ?? []);
+        expect(fence).toBe(fences.length > 0 ? Math.max(...fences) : undefined);
+        for (const [index, { outcome: vote }] of votes.entries()) {
+          const [claim] = said.filter(({ endpoint }) => endpoint === index).slice(-1);
+          expect(vote).toBe(claim?.said !== "yes" ? "error" : claim.other ? "held" : "free");
+        }
+      },
+    };
+  }
 
-  const forcing = (): Judged => ({
-    call: () => forceRelease(redlock, first),
-    judge(outcome, said) {
-      if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
-      const freed = count(said, "yes", { op: "free" });
-      expect(freed + count(said, "no", { op: "free" })).toBeGreaterThanOrEqual(quorum);
-      expect(outcome.value).toBe(freed > 0);
-    },
-  });
+  forceRelease(): CheckedCall {
+    return {
+      call: () => forceRelease(this.#redlock, this.#first),
+      check: (outcome, said) => {
+        if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
+        const freed = count(said, "yes", { op: "free" });
+        expect(freed + count(said, "no", { op: "free" })).toBeGreaterThanOrEqual(this.#quorum);
+        expect(outcome.value).toBe(freed > 0);
+      },
+    };
+  }
 
-  return { acquire, using, extend, verify, release, inspect: inspecting, forceRelease: forcing };
+  /** A lock is returned only if a quorum granted it, and its fence only if a quorum has it or a larger one. */
+  #expectGranted(lock: Lock, said: readonly Exchange[]): void {
+    const about = { op: "acquire", value: lock.value } as const;
+    expect(count(said, "yes", about)).toBeGreaterThanOrEqual(this.#quorum);
+    expect(lock.remaining()).toBeGreaterThan(0);
+    if (lock.fence === undefined) return;
+    const { fence } = lock;
+    expect(Number.isSafeInteger(fence) && fence > 0, `${fence}`).toBe(true);
+    const grants = said.filter((exchange) => exchange.op === "acquire" && exchange.said === "yes");
+    expect(grants.map((exchange) => exchange.fence)).toContain(fence);
+    const raised = said.filter((exchange) => exchange.op === "raise" && exchange.said === "yes");
+    const remembered = new Set([
+      ...grants.filter((exchange) => exchange.fence === fence).map(({ endpoint }) => endpoint),
+      ...raised.map(({ endpoint }) => endpoint),
+    ]);
+    expect(remembered.size).toBeGreaterThanOrEqual(this.#quorum);
+  }
 }

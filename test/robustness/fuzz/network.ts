@@ -3,12 +3,12 @@ import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { upstashEndpoint } from "../../../src/endpoints/upstash.ts";
 import type { Endpoint } from "../../../src/index.ts";
 import { Engine, ReplyError } from "../../../src/testing/engine.ts";
-import { type Claim, claimOf, type Question, questionOf } from "./claims.ts";
+import { type Claim, claimOf, type ParsedCommand, parseCommand } from "./claims.ts";
 import { type Distortion, filled } from "./garbage.ts";
 import { type VirtualRuntime, virtualRuntime } from "./virtual-runtime.ts";
 
-/** One request, and what its answer says. */
-export interface Exchange extends Question, Claim {
+/** One request, and what its answer claims. */
+export interface Exchange extends ParsedCommand, Claim {
   readonly endpoint: number;
   /** Whether it was executed and answered truly. */
   readonly honest: boolean;
@@ -21,11 +21,11 @@ export interface Network {
   readonly runtime: VirtualRuntime;
   readonly endpoints: readonly Endpoint[];
   readonly engines: readonly Engine[];
-  /** Everything that was asked and said, in order. */
+  /** All requests and answers, in order. */
   readonly exchanges: Exchange[];
-  /** What must appear in no message. */
+  /** Texts that no message may contain. */
   readonly secrets: Set<string>;
-  /** While false, everybody says the truth. */
+  /** While false, all endpoints answer truly. */
   lying: boolean;
 }
 
@@ -33,11 +33,11 @@ export interface NetworkOptions {
   readonly dialect: Dialect;
   /** `sdk`: through the adapter for `@upstash/redis` clients. */
   readonly transport: "http" | "sdk";
-  /** By endpoint: what it answers while it lies. */
+  /** By endpoint: its answers while it lies. */
   readonly liars: readonly (readonly Distortion[] | undefined)[];
 }
 
-// Lua machines are slow to make: engines are emptied and used again.
+// Creating a Lua machine is slow: engines are emptied and used again.
 const pool = new Map<string, Engine>();
 let clock: () => number = () => 0;
 
@@ -49,7 +49,7 @@ function engineOf(index: number, dialect: Dialect): Engine {
   return engine;
 }
 
-/** Opens one; it replaces the global `fetch`. One at a time. */
+/** Opens a network and replaces the global `fetch`. One at a time. */
 export function openNetwork({ dialect, transport, liars }: NetworkOptions): Network {
   const runtime = virtualRuntime();
   clock = runtime.now;
@@ -60,22 +60,22 @@ export function openNetwork({ dialect, transport, liars }: NetworkOptions): Netw
   const heard = transport === "sdk" ? parsedBySdk : (reply: unknown) => reply;
   const network = { runtime, engines, exchanges, secrets: new Set(tokens), lying: false };
 
-  /** The answer to one request, and the note of what it says. */
+  /** Answers one request, and records the exchange. */
   function answer(endpoint: number, command: Command): Answer {
     const liar = network.lying ? liars[endpoint] : undefined;
     const turn = asked[endpoint] ?? 0;
     asked[endpoint] = turn + 1;
     const distortion = liar?.[turn % liar.length] ?? { execute: true, kind: "truth" as const };
-    const question = questionOf(command);
+    const parsed = parseCommand(command);
     for (const secret of command.join(" ").match(/t[0-9a-f]{32}/g) ?? []) network.secrets.add(secret);
     const truth = distortion.execute ? execute(engines[endpoint]!, command) : { status: 200, body: "" };
     const response = distorted(truth, distortion, (text) => filled(text, command, tokens[endpoint]!));
     const said = usable(response);
     const claim: Claim = said
-      ? claimOf(question, heard(said.result), transport === "sdk")
+      ? claimOf(parsed, heard(said.result), transport === "sdk")
       : { said: "nothing" };
     const honest = distortion.execute && distortion.kind === "truth" && response.status === truth.status;
-    exchanges.push({ endpoint, honest, bytes: truth.body.length, ...question, ...claim });
+    exchanges.push({ endpoint, honest, bytes: truth.body.length, ...parsed, ...claim });
     return response;
   }
 
@@ -113,11 +113,14 @@ interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** How the body ends: as it should; never, with no or more bytes; with a broken connection; or it never begins. */
+  /**
+   * How the body ends: completely (`whole`), never (`stall`; `endless`: with more and more bytes), with a broken
+   * connection (`break`); or there is no answer (`hang`), or no connection (`fail`).
+   */
   readonly end: "whole" | "stall" | "endless" | "break" | "hang" | "fail";
 }
 
-/** Has the engine execute a command; what a REST server would answer. */
+/** Executes a command, and answers as a REST server would. */
 export function execute(engine: Engine, command: Command): { status: number; body: string } {
   try {
     return { status: 200, body: JSON.stringify({ result: engine.execute(command) }) };
@@ -143,7 +146,7 @@ export function distorted(
     case "cut":
       return { ...answer, body: bytes.slice(0, Math.min(length ?? place, bytes.length - 1)) };
     case "flip": {
-      // One byte that no UTF-8 text has.
+      // A byte that occurs in no UTF-8 text.
       if (bytes.length > 0) bytes[place] = 0xff;
       return { ...answer, body: bytes };
     }
@@ -154,7 +157,7 @@ export function distorted(
   }
 }
 
-/** The reply in an answer that is one by the protocol: a 200 with an object that has a result and no error. */
+/** The reply in a valid answer: a 200 with an object that has a result and no error. */
 function usable({ status, body, end }: Answer): { readonly result: unknown } | undefined {
   if (status !== 200 || end !== "whole") return undefined;
   try {
@@ -191,7 +194,7 @@ async function deliver({ status, headers, body, end }: Answer, signal: AbortSign
   return new Response(stream, { status, headers });
 }
 
-/** The client parses what looks like JSON, except numbers that would not print the same again. */
+/** The SDK parses what looks like JSON, except numbers that would not print the same again. */
 function parsedBySdk(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(parsedBySdk);
   if (typeof value !== "string") return value;
@@ -203,7 +206,7 @@ function parsedBySdk(value: unknown): unknown {
   }
 }
 
-/** The client's errors quote what came. */
+/** Errors of the SDK quote the answer. */
 function sdkError({ status, body, end }: Answer): unknown {
   const text = new TextDecoder().decode(body);
   if (end !== "whole") return new TypeError("fetch failed");
@@ -211,7 +214,7 @@ function sdkError({ status, body, end }: Answer): unknown {
     const { error } = JSON.parse(text);
     return Object.assign(new Error(`${error}, command was: ${text}`), { name: "UpstashError" });
   } catch {
-    if (status === 500) return undefined; // a client of somebody else's may throw anything
+    if (status === 500) return undefined; // other clients may throw anything
     return Object.assign(new Error(`Unable to parse response body: ${text}`), {
       name: "UpstashJSONParseError",
     });

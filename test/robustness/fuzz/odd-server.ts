@@ -1,13 +1,13 @@
 import { createServer, type Socket } from "node:net";
 import type { Distortion } from "./garbage.ts";
 
-/** What goes over the wire: an answer with whatever its headers say, right or wrong. */
+/** An answer with any headers, right or wrong. */
 export type OddAnswer = Pick<Distortion, "kind" | "headers" | "at"> & {
   readonly status: number;
   readonly body: string;
 };
 
-/** A server that writes its answers itself, so that its headers may lie about its bodies. One request a connection. */
+/** A server that writes raw HTTP, so that headers may contradict bodies. One request per connection. */
 export async function startOddServer(
   answer: (command: (string | number)[]) => OddAnswer,
 ): Promise<{ url: string; close(): Promise<void> }> {
@@ -15,7 +15,7 @@ export async function startOddServer(
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    // A client that gives up breaks the connection: that is what it should do.
+    // A client that gives up breaks the connection, as it should.
     socket.on("error", () => socket.destroy());
     let text = "";
     socket.on("data", (piece) => {
@@ -47,9 +47,12 @@ function write(socket: Socket, { kind, status, body, headers = {}, at = 0 }: Odd
   const place = Math.floor(at * bytes.length);
   if (kind === "flip" && bytes.length > 0) bytes[place] = 0xff;
   const sent = kind === "cut" || kind === "break" ? bytes.subarray(0, place) : bytes;
-  // A body that is cut by its sender is whole to HTTP; one that breaks off is not.
-  const told = { "content-length": String(kind === "cut" ? sent.length : bytes.length), connection: "close" };
-  const length = kind === "endless" || kind === "stall" ? { connection: "close" } : told;
+  // A cut body has the right content-length, so HTTP takes it for complete; a broken one has not.
+  const sized = {
+    "content-length": String(kind === "cut" ? sent.length : bytes.length),
+    connection: "close",
+  };
+  const length = kind === "endless" || kind === "stall" ? { connection: "close" } : sized;
   const lines = Object.entries({ ...length, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(Buffer.from(`HTTP/1.1 ${status} x\r\n${lines.join("")}\r\n`, "latin1"));
   socket.write(sent);
@@ -58,7 +61,7 @@ function write(socket: Socket, { kind, status, body, headers = {}, at = 0 }: Odd
   else if (kind !== "stall") socket.end();
 }
 
-/** Goes on as long as the other side reads. */
+/** Writes as long as the other side reads. */
 function flood(socket: Socket): void {
   const piece = Buffer.alloc(1 << 20, 0x20);
   const more = () => {

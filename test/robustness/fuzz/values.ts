@@ -1,9 +1,9 @@
 import fc from "fast-check";
 
-/** A value of a type that nobody expects as an option. */
+/** A value of an unexpected type. */
 export const dated = new Date(0);
 
-/** Any value that a caller without types may pass, those that nearly fit more often than others. */
+/** Any value that an untyped caller may pass; values that are nearly valid are more frequent. */
 export const anything: fc.Arbitrary<unknown> = fc.oneof(
   {
     weight: 3,

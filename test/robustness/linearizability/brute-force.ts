@@ -1,8 +1,8 @@
 import type { Model, Operation } from "./checker.ts";
 
 /**
- * The definition, tried out: every choice of which unknown operations happened, in every order. For histories of a
- * handful of operations.
+ * Tests linearizability by its definition: tries every choice of which unknown operations happened, in every order. For
+ * histories of a few operations.
  */
 export function linearizableByDefinition<State, Input, Output>(
   model: Model<State, Input, Output>,

@@ -88,8 +88,8 @@ describe("linearizable", () => {
   for (const [title, history] of Object.entries(good)) {
     it(`accepts ${title}`, () => {
       const result = linearizable(registerModel, history);
-      expect(result.verdict).toBe("yes");
-      if (result.verdict !== "yes") return;
+      expect(result.outcome).toBe("yes");
+      if (result.outcome !== "yes") return;
       expect(explains(registerModel, result.order)).toBe(true);
       const known = history.filter(({ output }) => output !== undefined);
       expect(result.order).toEqual(expect.arrayContaining(known));
@@ -98,25 +98,25 @@ describe("linearizable", () => {
   }
   for (const [title, history] of Object.entries(bad)) {
     it(`refuses ${title}`, () => {
-      expect(linearizable(registerModel, history).verdict).toBe("no");
+      expect(linearizable(registerModel, history).outcome).toBe("no");
     });
   }
 
   it("does not depend on how the operations are listed", () => {
     for (const history of Object.values(good)) {
-      expect(linearizable(registerModel, [...history].reverse()).verdict).toBe("yes");
+      expect(linearizable(registerModel, [...history].reverse()).outcome).toBe("yes");
     }
     for (const history of Object.values(bad)) {
-      expect(linearizable(registerModel, [...history].reverse()).verdict).toBe("no");
+      expect(linearizable(registerModel, [...history].reverse()).outcome).toBe("no");
     }
   });
 
   it("follows every state that an outcome may lead to", () => {
     const draw = (at: number) => span(at, at + 1, { input: "draw" as const, output: true as const });
     const look = (at: number, output: number) => span(at, at + 1, { input: "look" as const, output });
-    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 3), look(6, 3)]).verdict).toBe("yes");
-    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 2), look(6, 4)]).verdict).toBe("no");
-    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 5)]).verdict).toBe("no");
+    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 3), look(6, 3)]).outcome).toBe("yes");
+    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 2), look(6, 4)]).outcome).toBe("no");
+    expect(linearizable(looseCounterModel, [draw(0), draw(2), look(4, 5)]).outcome).toBe("no");
   });
 
   it("refuses times that are none", () => {
@@ -124,42 +124,42 @@ describe("linearizable", () => {
     expect(() => linearizable(registerModel, [write(Number.NaN, 1, 7)])).toThrow(RangeError);
   });
 
-  it("says undecided, and never yes, when the bound is reached", () => {
+  it("returns undecided, and never yes, when the limit is reached", () => {
     const writes = Array.from({ length: 12 }, (_, value) => write(0, 10, value + 1));
     const impossible = [...writes, read(11, 12, 99)];
     const cut = linearizable(registerModel, impossible, { limit: 1_000 });
-    expect(cut).toEqual({ verdict: "undecided", explored: 1_000 });
+    expect(cut).toEqual({ outcome: "undecided", explored: 1_000 });
     expect(explain(cut)).toBe("undecided: gave up after 1000 configurations");
-    // The same search with room decides; 12 · 2¹¹ + 1 sets and last writes can be told apart.
+    // The same search with room decides; 12 · 2¹¹ + 1 sets and last writes can be distinguished.
     expect(linearizable(registerModel, impossible)).toMatchObject({
-      verdict: "no",
+      outcome: "no",
       explored: 12 * 2 ** 11 + 1,
     });
-    expect(linearizable(registerModel, [...writes, read(11, 12, 5)], { limit: 5 }).verdict).toBe("undecided");
-    expect(linearizable(registerModel, writes, { limit: 13 }).verdict).toBe("yes");
-    expect(linearizable(registerModel, writes, { limit: 12 }).verdict).toBe("undecided");
+    expect(linearizable(registerModel, [...writes, read(11, 12, 5)], { limit: 5 }).outcome).toBe("undecided");
+    expect(linearizable(registerModel, writes, { limit: 13 }).outcome).toBe("yes");
+    expect(linearizable(registerModel, writes, { limit: 12 }).outcome).toBe("undecided");
   });
 
   it("grows with the history, not exponentially, at low concurrency", () => {
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
     const history = registerRun(seededRandom(seed), 1_500);
     const result = linearizable(registerModel, history);
-    expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe("yes");
+    expect(result.outcome, `SEED=${seed}: ${explain(result)}`).toBe("yes");
     expect(result.explored, `SEED=${seed}`).toBeLessThan(100 * history.length);
     // A read of what nobody wrote, late in the run: everything before it is searched.
     const late = history.filter(({ input }) => input.kind === "read").at(-1);
     const broken = history.map((access) => (access === late ? { ...access, output: -1 } : access));
     const refused = linearizable(registerModel, broken);
-    expect(refused.verdict, `SEED=${seed}`).toBe("no");
+    expect(refused.outcome, `SEED=${seed}`).toBe("no");
     expect(refused.explored, `SEED=${seed}`).toBeLessThan(100 * history.length);
   });
 
   it("decides a run with a hundred unknown writes", () => {
     const unknown = Array.from({ length: 100 }, (_, value) => unknownWrite(value, Infinity, value + 1));
     const reads = Array.from({ length: 100 }, (_, value) => read(200 + value, 200 + value, 100 - value));
-    expect(linearizable(registerModel, [...unknown, ...reads]).verdict).toBe("yes");
+    expect(linearizable(registerModel, [...unknown, ...reads]).outcome).toBe("yes");
     const twice = [...unknown, ...reads, read(400, 401, 50)];
-    expect(linearizable(registerModel, twice).verdict).toBe("no");
+    expect(linearizable(registerModel, twice).outcome).toBe("no");
   });
 });
 
@@ -169,12 +169,12 @@ describe("linearizableEach", () => {
       ["a", [write(0, 1, 7), read(2, 3, 7)]],
       ["b", [read(2, 3, 0)]],
     ]);
-    expect(linearizableEach(registerModel, histories).verdict).toBe("yes");
-    expect(linearizableEach(registerModel, histories, { limit: 2 }).verdict).toBe("undecided");
+    expect(linearizableEach(registerModel, histories).outcome).toBe("yes");
+    expect(linearizableEach(registerModel, histories, { limit: 2 }).outcome).toBe("undecided");
     histories.set("c", [read(2, 3, 7)]);
-    const { verdict, results } = linearizableEach(registerModel, histories, { limit: 2 });
-    expect(verdict).toBe("no");
-    expect([...results].map(([resource, result]) => [resource, result.verdict])).toEqual([
+    const { outcome, results } = linearizableEach(registerModel, histories, { limit: 2 });
+    expect(outcome).toBe("no");
+    expect([...results].map(([resource, result]) => [resource, result.outcome])).toEqual([
       ["a", "undecided"],
       ["b", "yes"],
       ["c", "no"],
@@ -193,7 +193,7 @@ describe("partition", () => {
 });
 
 describe("explain", () => {
-  it("tells how far it came and what could not come next", () => {
+  it("reports how far the search came, and the operations that could not come next", () => {
     const history = [
       ...Array.from({ length: 10 }, (_, at) => write(at, at + 0.5, at)),
       read(20, 21, 9),

@@ -1,6 +1,6 @@
 import type { GrantRecord } from "./history.ts";
 
-/** A run of a semaphore: who was granted, and the most holders that there were at once, by plain counting. */
+/** A run of a semaphore: its grants, and the largest number of holders at once, by plain counting. */
 export interface SemaphoreRun {
   readonly records: readonly GrantRecord[];
   readonly most: number;
@@ -11,8 +11,9 @@ const quorum = 2;
 
 /**
  * A semaphore on three endpoints in plain memory, each of which counts its holders and grants while there are fewer
- * than `permits`; a contender that has a quorum of them counts as granted. Requests may be lost. This is what a
- * semaphore must not do: three contenders, each without another endpoint, fill three endpoints of two permits.
+ * than `permits`; a contender that has a quorum of them counts as granted. Requests may be lost. A
+ * semaphore must not work like this: three contenders, each missing another endpoint, fill three endpoints of two
+ * permits.
  */
 export function countingSemaphoreRun(random: () => number, permits: number): SemaphoreRun {
   const counters = endpoints.map(() => new Set<string>());
@@ -28,7 +29,7 @@ export function countingSemaphoreRun(random: () => number, permits: number): Sem
   });
 }
 
-/** The same with every permit a lock of its own: a quorum of the endpoints for one and the same slot. */
+/** The same, but every permit is a lock of its own: a quorum of the endpoints must grant the same slot. */
 export function slotSemaphoreRun(random: () => number, permits: number): SemaphoreRun {
   const slots = Array.from({ length: permits }, () => endpoints.map((): string | undefined => undefined));
   return run(random, (name) => {
@@ -46,7 +47,7 @@ export function slotSemaphoreRun(random: () => number, permits: number): Semapho
 }
 
 /** Twelve contenders in turn, each of which holds for a while. `acquire` returns how to free what it was granted. */
-function run(random: () => number, take: (name: string) => (() => void) | undefined): SemaphoreRun {
+function run(random: () => number, acquire: (name: string) => (() => void) | undefined): SemaphoreRun {
   const records: GrantRecord[] = [];
   let held: { readonly until: number; readonly free: () => void }[] = [];
   let most = 0;
@@ -54,7 +55,7 @@ function run(random: () => number, take: (name: string) => (() => void) | undefi
     for (const { until, free } of held) if (until < now) free();
     held = held.filter(({ until }) => until >= now);
     const holder = `client ${count}`;
-    const free = take(holder);
+    const free = acquire(holder);
     if (!free) continue;
     const until = now + 5 + 10 * Math.floor(random() * 4);
     held.push({ until, free });

@@ -12,17 +12,17 @@ import {
 } from "./models.ts";
 import { looseCounterModel, type RegisterInput, registerModel } from "./operations.ts";
 
-/** Inputs with an outcome that they may have had; few values, so that histories are right about half of the time. */
+/** Inputs with a possible outcome; few values, so that about half of the histories are linearizable. */
 type Outcome<Input, Output> = readonly [Input, Output | undefined];
 
 /** Up to `most` operations in a short time, so that many are concurrent and many tie. */
 function histories<Input, Output>(
-  outcomes: fc.Arbitrary<Outcome<Input, Output>>,
+  inputs: fc.Arbitrary<Outcome<Input, Output>>,
   most: number,
 ): fc.Arbitrary<Operation<Input, Output>[]> {
   const operation = fc
     .record({
-      outcome: outcomes,
+      outcome: inputs,
       invoked: fc.integer({ min: 0, max: 12 }),
       lasts: fc.integer({ min: 0, max: 4 }),
       unknown: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
@@ -74,34 +74,34 @@ const guarded: fc.Arbitrary<Guarded> = fc.oneof(
   bit.map((value): Guarded => [{ kind: "read" }, { accepted: true, value }]),
 );
 
-/** Compares with the definition; checks each witness; tells how often either verdict came. */
+/** Compares the checker with the definition, and checks each explanation that it returns. */
 function compare<State, Input, Output>(
   model: Model<State, Input, Output>,
-  outcomes: fc.Arbitrary<Outcome<Input, Output>>,
+  inputs: fc.Arbitrary<Outcome<Input, Output>>,
 ): void {
-  const verdicts = { yes: 0, no: 0, undecided: 0 };
+  const outcomes = { yes: 0, no: 0, undecided: 0 };
   const parameters = seeded(600);
   fc.assert(
-    fc.property(histories(outcomes, 6), (history) => {
+    fc.property(histories(inputs, 6), (history) => {
       const result = linearizable(model, history);
-      verdicts[result.verdict] += 1;
-      expect(result.verdict).toBe(linearizableByDefinition(model, history) ? "yes" : "no");
-      if (result.verdict === "undecided") return;
+      outcomes[result.outcome] += 1;
+      expect(result.outcome).toBe(linearizableByDefinition(model, history) ? "yes" : "no");
+      if (result.outcome === "undecided") return;
       expect(explains(model, result.order)).toBe(true);
       expect(new Set(result.order).size).toBe(result.order.length);
       const missing = history.filter((operation) => !result.order.includes(operation));
-      if (result.verdict === "yes") {
+      if (result.outcome === "yes") {
         expect(missing.filter(({ output }) => output !== undefined)).toEqual([]);
         return;
       }
-      // Nothing that is stuck is placed, and something known is stuck.
+      // No stuck operation is in the order, and one with a known outcome is stuck.
       expect(missing).toEqual(expect.arrayContaining([...result.stuck]));
       expect(result.stuck.some(({ output }) => output !== undefined)).toBe(true);
     }),
     parameters,
   );
-  expect(verdicts.yes, JSON.stringify(verdicts)).toBeGreaterThan(parameters.numRuns / 10);
-  expect(verdicts.no, JSON.stringify(verdicts)).toBeGreaterThan(parameters.numRuns / 10);
+  expect(outcomes.yes, JSON.stringify(outcomes)).toBeGreaterThan(parameters.numRuns / 10);
+  expect(outcomes.no, JSON.stringify(outcomes)).toBeGreaterThan(parameters.numRuns / 10);
 }
 
 describe("linearizable agrees with the definition", () => {

@@ -24,8 +24,8 @@ const second = (invoked: number, acquired: number): GrantRecord => ({
   acquired,
   validUntil: acquired + 100,
 });
-const verdictOf = (records: readonly GrantRecord[], delivery?: Delivery) =>
-  linearizableEach(lockModel, grantHistory(records, delivery)).verdict;
+const outcomeOf = (records: readonly GrantRecord[], delivery?: Delivery) =>
+  linearizableEach(lockModel, grantHistory(records, delivery)).outcome;
 
 describe("grantHistory", () => {
   const good: Record<string, GrantRecord[]> = {
@@ -97,24 +97,24 @@ describe("grantHistory", () => {
     it(`explains ${title}`, () => {
       for (const history of grantHistory(records).values()) {
         const result = linearizable(lockModel, history);
-        expect(result.verdict, explain(result)).toBe("yes");
+        expect(result.outcome, explain(result)).toBe("yes");
       }
     });
   }
   for (const [title, records] of Object.entries(bad)) {
     it(`does not explain ${title}`, () => {
-      expect(verdictOf(records)).toBe("no");
-      expect(verdictOf([...records].reverse())).toBe("no");
+      expect(outcomeOf(records)).toBe("no");
+      expect(outcomeOf([...records].reverse())).toBe("no");
     });
   }
 
   it("lets a duplicated release free what it then finds gone, but nothing before and nothing after it", () => {
     const released = { ...first, ...freed(10, 20, false) };
-    expect(verdictOf([released])).toBe("no");
-    expect(verdictOf([released], { duplicates: true })).toBe("yes");
-    expect(verdictOf([released, second(2, 11)], { duplicates: true })).toBe("yes");
-    expect(verdictOf([released, second(2, 9)], { duplicates: true })).toBe("no");
-    expect(verdictOf([{ ...first, ...freed(10, 20) }, second(2, 9)], { duplicates: true })).toBe("no");
+    expect(outcomeOf([released])).toBe("no");
+    expect(outcomeOf([released], { duplicates: true })).toBe("yes");
+    expect(outcomeOf([released, second(2, 11)], { duplicates: true })).toBe("yes");
+    expect(outcomeOf([released, second(2, 9)], { duplicates: true })).toBe("no");
+    expect(outcomeOf([{ ...first, ...freed(10, 20) }, second(2, 9)], { duplicates: true })).toBe("no");
   });
 
   it("insists on the end of a grant", () => {
@@ -128,7 +128,7 @@ describe("grantHistory", () => {
     const records = lockRun(seededRandom(seed), 1_500);
     const history = grantHistory(records).get("r")!;
     const result = linearizable(lockModel, history);
-    expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe("yes");
+    expect(result.outcome, `SEED=${seed}: ${explain(result)}`).toBe("yes");
     expect(result.explored, `SEED=${seed}`).toBeLessThan(20 * history.length);
     // The last two hold at once.
     const { validUntil, acquired } = records.at(-1)!;
@@ -139,7 +139,7 @@ describe("grantHistory", () => {
       acquired: validUntil! - 1,
     };
     const refused = linearizable(lockModel, grantHistory([...records, intruder]).get("r")!);
-    expect(refused.verdict, `SEED=${seed}`).toBe("no");
+    expect(refused.outcome, `SEED=${seed}`).toBe("no");
     expect(refused.explored, `SEED=${seed}`).toBeLessThan(20 * history.length);
   });
 });
@@ -159,8 +159,8 @@ describe("fencedHistory", () => {
     returned: at + 1,
     ...record,
   });
-  const verdict = (records: readonly GrantRecord[], accesses: readonly AccessRecord[]) =>
-    linearizableEach(fencedRegisterModel(0), fencedHistory(records, accesses)).verdict;
+  const outcome = (records: readonly GrantRecord[], accesses: readonly AccessRecord[]) =>
+    linearizableEach(fencedRegisterModel(0), fencedHistory(records, accesses)).outcome;
 
   it("explains a read, a change and a write under each fence", () => {
     const accesses = [
@@ -170,11 +170,11 @@ describe("fencedHistory", () => {
       access(70, { access: { kind: "write", fence: 5, value: 2 }, accepted: false }),
       access(80, { access: { kind: "read" }, accepted: true, value: 1 }),
     ];
-    expect(verdict(grants, accesses)).toBe("yes");
-    expect(verdict(grants, accesses.slice(1, 3).reverse())).toBe("yes");
-    expect(verdict(grants, accesses.slice(2, 3))).toBe("no");
+    expect(outcome(grants, accesses)).toBe("yes");
+    expect(outcome(grants, accesses.slice(1, 3).reverse())).toBe("yes");
+    expect(outcome(grants, accesses.slice(2, 3))).toBe("no");
     expect(
-      verdict([], [...accesses, access(90, { ...accesses[3]!, invoked: 90, returned: 91, accepted: true })]),
+      outcome([], [...accesses, access(90, { ...accesses[3]!, invoked: 90, returned: 91, accepted: true })]),
     ).toBe("no");
   });
 
@@ -182,14 +182,14 @@ describe("fencedHistory", () => {
     const lost = access(10, { access: { kind: "write", fence: 5, value: 1 } });
     const read = (at: number, value: number) =>
       access(at, { access: { kind: "read" }, accepted: true, value });
-    expect(verdict(grants, [lost, read(20, 0), read(30, 1)])).toBe("yes");
-    expect(verdict(grants, [lost, read(20, 1), read(30, 0)])).toBe("no");
-    expect(verdict(grants, [lost, read(5, 1)])).toBe("no");
+    expect(outcome(grants, [lost, read(20, 0), read(30, 1)])).toBe("yes");
+    expect(outcome(grants, [lost, read(20, 1), read(30, 0)])).toBe("no");
+    expect(outcome(grants, [lost, read(5, 1)])).toBe("no");
   });
 
   it("refuses fences that do not increase, and says nothing about grants without one", () => {
     expect(
-      verdict(
+      outcome(
         [
           { ...first, fence: 6 },
           { ...second(50, 51), fence: 6 },
@@ -198,7 +198,7 @@ describe("fencedHistory", () => {
       ),
     ).toBe("no");
     expect(
-      verdict(
+      outcome(
         [
           { ...first, fence: 7 },
           { ...second(50, 51), fence: 6 },
@@ -207,7 +207,7 @@ describe("fencedHistory", () => {
       ),
     ).toBe("no");
     expect(
-      verdict(
+      outcome(
         [
           { ...first, fence: 7 },
           { ...second(0, 51), fence: 6 },
@@ -215,9 +215,9 @@ describe("fencedHistory", () => {
         [],
       ),
     ).toBe("yes");
-    expect(verdict([first, second(50, 51)], [])).toBe("yes");
+    expect(outcome([first, second(50, 51)], [])).toBe("yes");
     expect(
-      verdict(
+      outcome(
         [
           { ...first, fence: 7 },
           { resource: "r", holder: "c", invoked: 20, fence: 6 },
@@ -226,7 +226,7 @@ describe("fencedHistory", () => {
       ),
     ).toBe("yes");
     expect(
-      verdict(
+      outcome(
         [
           { ...first, fence: 7 },
           { ...second(50, 51), resource: "s", fence: 6 },
@@ -237,7 +237,7 @@ describe("fencedHistory", () => {
   });
 });
 
-/** What four clients may see of a correct lock: released, lapsed, extended, of unknown outcome. */
+/** The grants of four clients of a correct lock: released, expired, extended, of unknown outcome. */
 function lockRun(random: () => number, grants: number): GrantRecord[] {
   const records: GrantRecord[] = [];
   let now = 0;

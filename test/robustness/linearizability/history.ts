@@ -2,8 +2,8 @@ import { type Operation, partition } from "./checker.ts";
 import type { FencedInput, FencedOutput, HoldInput, Value } from "./models.ts";
 
 /**
- * What is known of one grant of a lock or of a permit, or of an attempt that may have led to one. All times are
- * in ms on one true clock for the whole run; what a client's own clock said must be translated.
+ * One grant of a lock or of a permit, or an attempt that may have led to one. All times are in ms on one exact clock
+ * for the whole run; times by a client's own clock must be converted.
  *
  * Attempts that were refused have no effect and no record. A lock on several resources is a record for each.
  */
@@ -11,10 +11,10 @@ export interface GrantRecord {
   readonly resource: string;
   /** The client; for reports. */
   readonly holder: string;
-  /** The caller's own token, if it gave one: all grants of an owner are one hold. */
+  /** The caller's own token, if any: all grants of an owner are one hold. */
   readonly owner?: string | undefined;
   readonly invoked: number;
-  /** When the caller had its lock; undefined: unknown outcome (aborted, client died, no quorum answered). */
+  /** When the caller got its lock; undefined: unknown outcome (aborted, client died, no quorum answered). */
   readonly acquired?: number | undefined;
   /**
    * When the holder could no longer rely on it: the end of its validity, all extensions included, or of its life.
@@ -41,7 +41,7 @@ export interface ExtensionRecord {
   readonly extended?: boolean | undefined;
 }
 
-/** What is known of one access to a register that fences guard. Times as in {@link GrantRecord}. */
+/** One access to a register that fences guard. Times as in {@link GrantRecord}. */
 export interface AccessRecord {
   readonly resource: string;
   /** The client; for reports. */
@@ -52,15 +52,15 @@ export interface AccessRecord {
   readonly returned?: number | undefined;
   /** Undefined: unknown, and it may be executed later. */
   readonly accepted?: boolean | undefined;
-  /** What `open` or `read` told. */
+  /** The value that `open` or `read` returned. */
   readonly value?: Value | undefined;
 }
 
-/** What the way to the endpoints may do. */
+/** What may happen to requests on their way. */
 export interface Delivery {
   /**
-   * A request may be executed twice, and its second answer be the one that arrives. A release that says "gone
-   * already" may then have freed the hold itself. Default: false.
+   * A request may be executed twice, and its second answer may be the one that arrives. A release that returns "gone"
+   * may then have freed the hold itself. Default: false.
    */
   readonly duplicates?: boolean;
 }
@@ -68,12 +68,11 @@ export interface Delivery {
 /**
  * The history of each resource, for `lockModel` or `semaphoreModel`.
  *
- * A grant excludes others from when it is acquired until it is released, or until its `end`, an operation of
- * unknown outcome that may happen any time from `validUntil` on. So the next holder may come in after the release
- * or after the validity, not before; and a hold that is released late, still there, has lasted until then.
- * A lost extension, and a release that says "gone already", prove that the hold had ended: within its validity
- * that cannot be, unless an endpoint lost its memory or an operator freed the lock. Such runs are no histories of
- * a lock.
+ * A grant excludes others from its acquire until its release, or until its `end`, an operation of unknown outcome that
+ * may happen any time from `validUntil` on. So the next holder may enter after the release or after the validity, not
+ * before; and a hold that a late release still frees has lasted until then. A lost extension, and a release that returns
+ * "gone", prove that the hold had ended. Within its validity that is impossible, unless an endpoint lost its memory or an
+ * operator freed the lock: such runs are no histories of a lock.
  */
 export function grantHistory(
   records: readonly GrantRecord[],
@@ -114,8 +113,8 @@ function operationsOf(
   const release: HoldInput = { kind: "release", holder };
 
   if (acquired === undefined) {
-    // Nobody relies on it, so it may end as soon as it began. Where nothing else refers to its holder, it could
-    // only have kept others out, and may as well not have happened.
+    // It has no user, so it may end as soon as it began. Where nothing else refers to its holder, it could only have
+    // kept others out, and leaving it out is equivalent.
     return owner === undefined ? [] : [unknown(acquire, invoked), unknown(end, invoked)];
   }
   const { validUntil, extensions = [] } = record;
@@ -133,9 +132,9 @@ function operationsOf(
       operations.push(operation(release, undefined, releaseInvoked, releaseReturned));
     }
   }
-  // One way to end is enough, and each further one multiplies the search: what a release has freed did not end
-  // before, and of an end and a release of unknown outcome the earlier stands for both. Owners need them all: a
-  // release frees the other grants, too, and an end does not.
+  // One way to end is enough, and each further one multiplies the search: a hold that a release has freed did not end
+  // before, and of an end and a release of unknown outcome the earlier one stands for both. Owners need all of them: a
+  // release frees the owner's other grants, too, and an end does not.
   const mayRelease = releaseInvoked !== undefined && released === undefined;
   if (mayRelease && (owner !== undefined || releaseInvoked <= validUntil)) {
     operations.push(unknown(release, releaseInvoked));

@@ -143,7 +143,7 @@ describe("semaphoreModel", () => {
     for (let count = 0; count < 300; count += 1) {
       const { records, most } = countingSemaphoreRun(random, 2);
       const result = linearizable(semaphoreModel(2), grantHistory(records).get("s") ?? []);
-      expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe(most > 2 ? "no" : "yes");
+      expect(result.outcome, `SEED=${seed}: ${explain(result)}`).toBe(most > 2 ? "no" : "yes");
       seen[most as keyof typeof seen] += 1;
     }
     expect(seen[3], `SEED=${seed}`).toBeGreaterThan(20);
@@ -157,7 +157,7 @@ describe("semaphoreModel", () => {
     for (let count = 0; count < 300; count += 1) {
       const { records, most } = slotSemaphoreRun(random, 2);
       const result = linearizable(semaphoreModel(2), grantHistory(records).get("s") ?? []);
-      expect(result.verdict, `SEED=${seed}: ${explain(result)}`).toBe("yes");
+      expect(result.outcome, `SEED=${seed}: ${explain(result)}`).toBe("yes");
       full += Number(most === 2);
     }
     expect(full, `SEED=${seed}`).toBeGreaterThan(20);
@@ -176,44 +176,53 @@ describe("fencedRegisterModel", () => {
   };
   const read = (value: number, at: number): Guarded =>
     span(at, at + 1, { input: { kind: "read" }, output: { accepted: true, value } });
-  const told = (value: number): FencedOutput => ({ accepted: true, value });
+  const withValue = (value: number): FencedOutput => ({ accepted: true, value });
 
   const good: Record<string, Guarded[]> = {
     "fences that increase": [grant(5, 0, 1), grant(9, 2, 3)],
     "concurrent grants in either order": [grant(9, 0, 3), grant(5, 1, 2)],
     "a holder that opens, reads and writes": [
-      open(1, 0, told(0)),
+      open(1, 0, withValue(0)),
       write(1, 7, 2, true),
-      open(2, 4, told(7)),
+      open(2, 4, withValue(7)),
       read(7, 6),
     ],
     "several writes with one fence": [write(1, 7, 0, true), write(1, 8, 2, true), read(8, 4)],
     "an old fence refused": [
-      open(2, 0, told(0)),
+      open(2, 0, withValue(0)),
       write(1, 7, 2, false),
       open(1, 4, { accepted: false }),
       read(0, 6),
     ],
     "an open of unknown outcome that refuses an old fence": [open(2, 0), write(1, 7, 2, false)],
     "an open of unknown outcome that did not": [open(2, 0), write(1, 7, 2, true)],
-    "a write of unknown outcome that came late": [write(1, 7, 0), read(0, 2), open(1, 4, told(7))],
-    "a write of unknown outcome that an open shut out": [write(1, 7, 0), open(2, 2, told(0)), read(0, 4)],
+    "a write of unknown outcome that came late": [write(1, 7, 0), read(0, 2), open(1, 4, withValue(7))],
+    "a write of unknown outcome that an open shut out": [
+      write(1, 7, 0),
+      open(2, 2, withValue(0)),
+      read(0, 4),
+    ],
     "an open whose value was not looked at": [write(1, 7, 0, true), open(2, 2, { accepted: true })],
   };
   const bad: Record<string, Guarded[]> = {
     "a fence drawn twice": [grant(5, 0, 1), grant(5, 2, 3)],
     "a fence drawn twice at once": [grant(5, 0, 3), grant(5, 0, 3)],
     "a fence smaller than an earlier one": [grant(9, 0, 1), grant(5, 2, 3)],
-    "an old fence accepted by a write": [open(2, 0, told(0)), write(1, 7, 2, true)],
-    "an old fence accepted by an open": [write(2, 7, 0, true), open(1, 2, told(7))],
-    "a good fence refused": [open(1, 0, told(0)), write(2, 7, 2, false)],
-    "the fence in use refused": [open(1, 0, told(0)), write(1, 7, 2, false)],
-    "a refused write that shows": [open(2, 0, told(0)), write(1, 7, 2, false), read(7, 4)],
-    "a lost update": [open(1, 0, told(0)), open(2, 2, told(0)), write(1, 1, 4, true), write(2, 1, 6, true)],
-    "an acknowledged write that was lost": [write(1, 7, 0, true), open(2, 2, told(0))],
+    "an old fence accepted by a write": [open(2, 0, withValue(0)), write(1, 7, 2, true)],
+    "an old fence accepted by an open": [write(2, 7, 0, true), open(1, 2, withValue(7))],
+    "a good fence refused": [open(1, 0, withValue(0)), write(2, 7, 2, false)],
+    "the fence in use refused": [open(1, 0, withValue(0)), write(1, 7, 2, false)],
+    "a refused write that shows": [open(2, 0, withValue(0)), write(1, 7, 2, false), read(7, 4)],
+    "a lost update": [
+      open(1, 0, withValue(0)),
+      open(2, 2, withValue(0)),
+      write(1, 1, 4, true),
+      write(2, 1, 6, true),
+    ],
+    "an acknowledged write that was lost": [write(1, 7, 0, true), open(2, 2, withValue(0))],
     "a write of unknown outcome that came in spite of an open": [
       write(1, 7, 0),
-      open(2, 2, told(0)),
+      open(2, 2, withValue(0)),
       read(7, 4),
     ],
   };
@@ -228,12 +237,12 @@ function table<State, Input, Output>(
   for (const [title, history] of Object.entries(good)) {
     it(`accepts ${title}`, () => {
       const result = linearizable(model, history);
-      expect(result.verdict, explain(result)).toBe("yes");
+      expect(result.outcome, explain(result)).toBe("yes");
     });
   }
   for (const [title, history] of Object.entries(bad)) {
     it(`refuses ${title}`, () => {
-      expect(linearizable(model, history).verdict).toBe("no");
+      expect(linearizable(model, history).outcome).toBe("no");
     });
   }
 }

@@ -1,27 +1,28 @@
 import type { Model } from "./checker.ts";
 
 /**
- * What happens to the permits of a semaphore, or to a lock. `holder` is who shares a hold: every grant has a holder
- * of its own, except that all grants to one owner's token are one hold. `grant` names a grant.
+ * An operation on the permits of a semaphore, or on a lock. `grant` names a grant. Grants with the same `holder` are
+ * one hold: every grant has a holder of its own, except that all grants to one owner's token share one.
  *
  * - `acquire` → true: granted. → false: refused, without effect.
  * - `extend` → true: the hold was there. → false: it was lost.
  * - `release` → true: it freed the hold. → false: the hold was gone already.
- * - `end`: the holder may rely on the grant no longer, and it may lapse any time from now on. Always unknown.
+ * - `end`: the holder may no longer rely on the grant, which may expire any time from now on. Its outcome is always
+ *   unknown.
  */
 export type HoldInput =
   | { readonly kind: "acquire" | "end"; readonly holder: string; readonly grant: string }
   | { readonly kind: "extend" | "release"; readonly holder: string };
 
-/** A permit taken: by whom, and the grants that keep it from lapsing. */
+/** A permit that is held: its holder, and the grants that keep it from expiring. */
 export interface Hold {
   readonly holder: string;
   readonly grants: readonly string[];
 }
 
 /**
- * At most `permits` holders at a time. An owner that acquires again while it holds joins its own hold, which
- * lapses with the last of its grants, and which any of its handles extends or releases.
+ * At most `permits` holders at a time. An owner that acquires again while it holds joins its own hold. The hold expires
+ * with the last of its grants, and each of the owner's handles extends or releases it.
  */
 export function semaphoreModel(permits: number): Model<readonly Hold[], HoldInput, boolean> {
   return {
@@ -61,19 +62,19 @@ export type Value = string | number | boolean | null;
  * Drawing fences, and a register that they guard.
  *
  * - `grant`: a fence was drawn. It must be larger than all before.
- * - `open`: from now on only this fence and larger ones are accepted; tells the value.
+ * - `open`: from now on only this fence and larger ones are accepted; returns the value.
  * - `write`: the same, and stores a value.
- * - `read`: tells the value, whoever asks.
+ * - `read`: returns the value, without a fence.
  */
 export type FencedInput =
   | { readonly kind: "grant" | "open"; readonly fence: number }
   | { readonly kind: "write"; readonly fence: number; readonly value: Value }
   | { readonly kind: "read" };
 
-/** Refused is only what came with a fence smaller than one that the register has seen. */
+/** Only accesses with a smaller fence than one that the register has seen are refused. */
 export interface FencedOutput {
   readonly accepted: boolean;
-  /** What `open` or `read` told; absent: it was not looked at. */
+  /** The value that `open` or `read` returned; absent: it is not compared. */
   readonly value?: Value;
 }
 
@@ -89,14 +90,14 @@ export function fencedRegisterModel(value: Value): Model<FencedState, FencedInpu
   return {
     initial: { drawn: -Infinity, seen: -Infinity, value },
     step(state, input, output) {
-      const told = output?.value === undefined || output.value === state.value;
-      if (input.kind === "read") return told ? [state] : [];
+      const agrees = output?.value === undefined || output.value === state.value;
+      if (input.kind === "read") return agrees ? [state] : [];
       const { fence } = input;
-      // Nobody knows the fence of a grant of unknown outcome; those after it are larger in any case.
+      // The fence of a grant of unknown outcome is unknown; later ones are larger in any case.
       if (input.kind === "grant") return fence > state.drawn ? [{ ...state, drawn: fence }] : [];
       const acceptable = fence >= state.seen;
       if (output?.accepted === false) return acceptable ? [] : [state];
-      if (!acceptable || !told) return [];
+      if (!acceptable || !agrees) return [];
       return [{ ...state, seen: fence, value: input.kind === "write" ? input.value : state.value }];
     },
     fingerprint: ({ drawn, seen, value: held }) => `${drawn} ${seen} ${JSON.stringify(held)}`,

@@ -19,7 +19,7 @@ export function span<Input, Output>(
 /** Reading and writing a number. */
 export type RegisterInput = { readonly kind: "write"; readonly value: number } | { readonly kind: "read" };
 
-/** A plain register that begins with 0. A read tells the value, a write true. */
+/** A plain register with initial value 0. A read returns the value, a write true. */
 export const registerModel: Model<number, RegisterInput, number | true> = {
   initial: 0,
   step(value, input, output) {
@@ -29,7 +29,7 @@ export const registerModel: Model<number, RegisterInput, number | true> = {
   fingerprint: String,
 };
 
-/** A counter from which each draw takes 1 or 2, nobody knows which: outcomes that the state does not determine. */
+/** A counter from which each draw takes 1 or 2, at random: outcomes that the state does not determine. */
 export const looseCounterModel: Model<number, "draw" | "look", number | true> = {
   initial: 0,
   step(count, input, output) {

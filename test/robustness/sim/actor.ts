@@ -6,13 +6,13 @@ import type { Calls } from "./calls.ts";
 import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";
 import type { Ledger } from "./ledger.ts";
-import { link } from "./network.ts";
+import { createLink } from "./network.ts";
 import type { Process } from "./process.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Wire } from "./wire.ts";
 import type { World } from "./world.ts";
 
-/** One client process with the library in it, and what it needs to be observed. */
+/** One client process with the library in it, and all that its calls are checked against. */
 export interface Actor {
   readonly world: World;
   readonly scenario: Scenario;
@@ -24,29 +24,30 @@ export interface Actor {
   readonly locks: Holds;
   readonly claims: Holds;
   readonly ledger: Ledger;
-  /** Nonces of grants that their holders never meant to give back. */
+  /** Nonces of holds that their holders never meant to release. */
   readonly kept: Set<string>;
-  /** All of its world, itself included. */
+  /** All actors of the world, this one included. */
   readonly actors: Actor[];
   sleep(ms: number): Promise<void>;
 }
 
 /** What all actors of a world share. */
-export type Stage = Pick<
+export type SharedContext = Pick<
   Actor,
   "world" | "scenario" | "wire" | "calls" | "locks" | "claims" | "ledger" | "kept" | "actors"
 >;
 
-export function enter(stage: Stage, process: Process): Actor {
-  const { world, scenario, wire } = stage;
+/** Creates an actor: a client with links to all servers of its world. */
+export function createActor(shared: SharedContext, process: Process): Actor {
+  const { world, scenario, wire } = shared;
   const endpoints = world.servers.map((server, index) =>
-    link(world, wire, process, server, scenario.exactReplies[index]!),
+    createLink({ world, wire, process, server, exactReplies: scenario.exactReplies[index] === true }),
   );
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
   const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);
   const redlock = new Redlock({ endpoints, runtime: process, waitUntil, onEvent });
   return {
-    ...stage,
+    ...shared,
     process,
     draw: world.draw.fork(),
     redlock,
@@ -57,7 +58,7 @@ export function enter(stage: Stage, process: Process): Actor {
 function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   world.count(`event ${event.type}`);
   if (event.type !== "acquired") return;
-  // Four requests to an endpoint at most: the script's hash and its text, for the take and for the fence.
+  // At most four requests to an endpoint: the script's hash and its text, for the acquire and for the fence.
   const most = event.attempts * world.servers.length * 4;
   if (event.requests <= most) return;
   world.violate(
@@ -66,7 +67,7 @@ function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   );
 }
 
-/** Draws how a lock is asked for. */
+/** Draws the options of an acquire. */
 export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions & {
   readonly ttl: number;
   readonly wait: number;
@@ -74,7 +75,7 @@ export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions 
   readonly backoff: { readonly min: number; readonly max: number };
 } {
   const ttl = Math.max(10, Math.floor(scenario.ttl * draw.between(0.5, 2)));
-  // Who holds for longer is asked less often: a simulation of polling shows nothing after the first few rounds.
+  // Longer pauses for longer ttls: polling shows nothing new after the first few rounds.
   const min = draw.pick([5, 25, 100]) * Math.max(1, scenario.ttl / 300);
   const wait = scenario.lingering ? 2 * ttl : draw.pick([0, 0, 0, ttl / 2, ttl]);
   const timeout = scenario.lingering

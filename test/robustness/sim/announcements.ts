@@ -4,24 +4,24 @@ import type { Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import type { World } from "./world.ts";
 
-/** One announcement of a debounced call: its text, and what the wire has shown of it. */
+/** One announcement of a debounced call, with what happened to it on the wire. Times are virtual ms. */
 export interface Announcement {
   readonly process: Process;
   readonly key: string;
   readonly text: string;
-  /** When it was sent to anybody. */
+  /** When it was sent to any server. */
   readonly sent: number[];
-  /** Since when it stands at a server, or something later that came after it. */
+  /** Since when a server has it, or a later one that replaced it. */
   readonly standing: Map<Server, number>;
-  /** What its process was told by each server, and when. */
-  readonly told: { readonly server: Server; readonly at: number; readonly granted: boolean }[];
+  /** The answers of the servers. */
+  readonly answers: { readonly server: Server; readonly at: number; readonly granted: boolean }[];
 }
 
-/** Keeps book of what debounced calls announce. */
+/** Records the announcements of debounced calls. */
 export class Announcements {
   readonly #world: World;
   readonly #byText = new Map<string, Announcement>();
-  /** The last one of a process for a key. */
+  /** The last one, by process and key. */
   readonly #last = new Map<string, Announcement>();
 
   constructor(world: World) {
@@ -32,7 +32,7 @@ export class Announcements {
     const key = keys[0]!;
     let announcement = this.#byText.get(text);
     if (!announcement) {
-      announcement = { process, key, text, sent: [], standing: new Map(), told: [] };
+      announcement = { process, key, text, sent: [], standing: new Map(), answers: [] };
       this.#byText.set(text, announcement);
       this.#last.set(`${process.name} ${key}`, announcement);
     }
@@ -45,31 +45,31 @@ export class Announcements {
   }
 
   answered(server: Server, { value }: Request, granted: boolean): void {
-    this.#byText.get(value)!.told.push({ server, at: this.#world.now, granted });
+    this.#byText.get(value)!.answers.push({ server, at: this.#world.now, granted });
   }
 
-  /** What stood at a server is withdrawn, and with it whatever it had replaced. */
-  dropped(server: Server, { keys, value }: Request): void {
+  /** A server removed an announcement, and with it all that the announcement had replaced. */
+  removed(server: Server, { keys, value }: Request): void {
     if (!this.#byText.has(value)) return;
     for (const { key, standing } of this.#byText.values()) if (key === keys[0]) standing.delete(server);
   }
 
-  /** The last one of a process for a key. */
+  /** The last announcement of a process for a key. */
   last(process: Process, key: string): Announcement | undefined {
     return this.#last.get(`${process.name} ${key}`);
   }
 
-  /** All others for the same key that a quorum has, each sent only after a quorum had this one. */
+  /** The other processes' announcements for the same key that were first sent when a quorum had this one. */
   after(announcement: Announcement): Announcement[] {
-    const since = this.complete(announcement);
+    const since = this.quorumSince(announcement);
     return [...this.#byText.values()].filter(
       (other) =>
         other.key === announcement.key && other.process !== announcement.process && other.sent[0]! > since,
     );
   }
 
-  /** Since when a quorum has it; Infinity when none has. */
-  complete({ standing }: Announcement): number {
+  /** Since when a quorum has an announcement; Infinity when none has. */
+  quorumSince({ standing }: Announcement): number {
     const times = [...standing.values()].sort((one, two) => one - two);
     return times[quorumOf(this.#world.servers.length) - 1] ?? Number.POSITIVE_INFINITY;
   }

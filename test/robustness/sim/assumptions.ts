@@ -1,19 +1,19 @@
 /**
- * What guarantees stand on. A simulation keeps all of them, or drops some on purpose: then what needs them may
- * break, and must be seen to break, or it would not be needed.
+ * The assumptions of the library's guarantees. A simulation keeps all of them, or drops some on purpose. Then the
+ * invariants that need them may break; if they never did, the assumption would not be needed.
  */
 export const assumptions = [
-  /** Endpoints' clocks run no faster against clients' than the drift allowance says, and are not set. */
+  /** Endpoints' clocks are not set, and run faster than clients' by no more than the drift allowance. */
   "bounded drift",
-  /** An endpoint keeps what it acknowledged, also when it crashes. */
+  /** An endpoint keeps what it acknowledged, also through a crash. */
   "kept memory",
-  /** An endpoint that lost its memory stays away until all that it had granted is over. */
+  /** An endpoint that lost its memory stays away until all that it had granted has expired. */
   "absence after memory loss",
-  /** Between two looks at a client's two clocks one of them goes on: one is set back, or the other frozen, not both. */
+  /** Between two reads of a client's two clocks at least one advances: one is set back or the other frozen, not both. */
   "a clock that goes on",
   /** Clients' wall clocks agree to within 50 ms. */
   "agreeing clocks",
-  /** Nobody on the way sends a request again: it is executed once, or not at all. */
+  /** No proxy or client in between repeats requests: each is executed at most once. */
   "single execution",
   /** A request is executed less than a minute after it was sent, or never. */
   "bounded delay",
@@ -21,14 +21,14 @@ export const assumptions = [
 
 export type Assumption = (typeof assumptions)[number];
 
-/** What every grant needs that is to be the only one. */
+/** The needs of every invariant of mutual exclusion. */
 const exclusive: readonly Assumption[] = [
   "bounded drift",
   "absence after memory loss",
   "a clock that goes on",
 ];
 
-/** Every invariant, with what it needs. Those that need nothing hold whatever happens. */
+/** Every invariant, with the assumptions that it needs. Those without any always hold. */
 export const invariants = {
   /**
    * At most one holder of a resource has validity left. Of a lock that was extended by less and then by more, a
@@ -37,67 +37,67 @@ export const invariants = {
   "mutual exclusion": exclusive,
   /** No two grants of a resource draw the same fence, and of two grants the later one draws the larger. */
   "fences increase": ["kept memory"],
-  /** The same without memory, for grants that lie further apart than the clocks do. */
+  /** The same after a loss of memory, for grants that lie further apart than the clocks differ. */
   "fences outlive memory": ["agreeing clocks"],
-  /** What a fenced ledger has acknowledged is in it. */
+  /** A fenced ledger contains every update that it acknowledged. */
   "no lost update": ["kept memory"],
-  /** A lock is handed out with validity left, and its end is told by its signal without anybody's answer. */
+  /** A lock is returned with validity left, and its signal reports the end of its validity without any answer. */
   "validity is honest": [],
-  /** A grant was given by a quorum, a release that says so freed a quorum. */
+  /** A grant has the votes of a quorum; a release that returns true freed a quorum. */
   "a quorum decides": [],
   /** Contention is reported where endpoints refused, an outage where they failed. */
   "refusals are true": [],
-  /** What a call leaves behind on an endpoint, it has at least tried to take back. */
+  /** A call has at least tried to roll back whatever it left on an endpoint. */
   "nothing is abandoned": ["single execution"],
-  /** With a tombstone, a request that is executed after its withdrawal takes nothing. */
-  "withdrawn stays withdrawn": ["kept memory", "bounded delay", "bounded drift"],
+  /** With a tombstone, a request that is executed after its rollback or release stores nothing. */
+  "rolled back stays rolled back": ["kept memory", "bounded delay", "bounded drift"],
   /** Every key has a ttl. */
   "every key expires": [],
-  /** No more requests than a round has endpoints, and renewals with pauses. */
+  /** A round sends a bounded number of requests to each endpoint, and extensions pause. */
   "requests are bounded": [],
   /** Every call ends within its bounds, without an unhandled rejection, with a result or a typed error. */
   "calls end": [],
-  /** `using` ends with what its routine came to. */
+  /** `using`, `once`, `debounce` and idempotent runs end with their routine's value or error. */
   "the routine's outcome wins": [],
-  /** Once faults stop, or while a minority is silent, everybody who waits is served. */
+  /** After the faults, also while a minority is silent, every waiter is served. */
   "waiters are served": [],
-  /** A handler begins only when no other run of its key is within its lease. */
+  /** A handler begins only when no other run of its key has a valid lease. */
   "one handler at a time": exclusive,
-  /** What a quorum has stored is what everybody gets from then on, and no handler begins again. */
+  /** Once a quorum has stored a result, every caller gets it, and no handler begins again. */
   "a stored result stands": ["kept memory"],
-  /** A replay is a handler's result, and while nothing is lost the same for everybody. */
+  /** A replay is a handler's result, and the same for all callers. */
   "replays agree": ["kept memory"],
-  /** What is held stays held until it is given back or its validity is over. */
+  /** A hold lasts until it is released or its validity ends. */
   "holds survive": ["bounded drift", "kept memory", "a clock that goes on", "single execution"],
-  /** Nobody reads or writes beside a writer; of holds that were extended, as for a lock. */
+  /** No other reader or writer holds beside a writer. For extended holds, as for a lock. */
   "a writer is alone": exclusive,
-  /** What a writer has announced lasts for a pause and its requests after it asked last, by the endpoint's clock. */
+  /** A writer's announcement expires a pause and two timeouts after its last request, by the endpoint's clock. */
   "the dead do not keep others out": ["bounded drift"],
-  /** All holds of a reentrant lock are one owner's; of holds that were extended, as for a lock. */
+  /** All holds of a reentrant lock are one owner's. For extended holds, as for a lock. */
   "one owner at a time": exclusive,
-  /** While nothing is wrong, whoever came and was told to wait is served before everybody who comes later. */
+  /** Without faults, waiters that are queued are served before later ones. */
   "served in order": [],
-  /** Nobody is told that a latch is open before so many different ids have begun to arrive. */
+  /** No call returns that a latch is open before as many ids as it counts have begun to arrive. */
   "a latch opens with the last": [],
-  /** Whoever asks after somebody was told that a latch is open is told so, too. */
+  /** Once a call has returned that a latch is open, every later call returns so. */
   "an open latch stays open": ["kept memory"],
-  /** When all were told that they have arrived, one of them was told that the latch is open. */
+  /** When all arrivals are confirmed, one of those calls has returned that the latch is open. */
   "arrivals count": ["kept memory"],
-  /** Nobody passes a barrier as often as it does before all parties have begun to arrive as often. */
+  /** A party passes a barrier for the n-th time only when all parties have begun to arrive n times. */
   "a barrier waits for all": ["kept memory"],
-  /** The parties of a barrier pass the same generations, one after another. */
+  /** All parties of a barrier pass the same generations in order. */
   "generations follow": ["kept memory"],
-  /** At most one holder of a semaphore's slot has validity left; of one that was extended, as for a lock. */
+  /** At most one holder of a semaphore's slot has validity left. For extended holds, as for a lock. */
   "one holder per slot": exclusive,
-  /** No more permits of a semaphore are valid than its limit says, and none beside one of another limit. */
+  /** The valid permits of a semaphore never exceed its limit, and all have the same limit. */
   "permits within the limit": exclusive,
-  /** An interval of `once` has one run, by the clocks of the endpoints and of the run. */
+  /** An interval of `once` has one run, by the endpoints' and the run's clocks. */
   "one run per interval": exclusive,
-  /** A call of `once` never runs when another run's interval ended only while it waited. */
+  /** A call of `once` does not run when another run's interval ended while it waited. */
   "one run per tick": [...exclusive, "kept memory"],
-  /** No debounced call runs when a quorum had a later one before it asked again. */
-  "a later call takes its place": exclusive,
-  /** Histories of locks, permits and fenced registers have a sequential explanation. */
+  /** A debounced call does not run when a quorum had a later one before its second round. */
+  "a later call replaces it": exclusive,
+  /** Histories of locks, permits and fenced registers are linearizable. */
   linearizable: [...exclusive, "kept memory"],
 } as const satisfies Record<string, readonly Assumption[]>;
 

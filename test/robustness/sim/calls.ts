@@ -2,8 +2,23 @@ import { isRedlockError, type RedlockErrorCode } from "../../../src/errors.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
-/** What a call came to. */
+/** The outcome of a call: its value, or the error it rejected with. */
 export type Outcome<Value> = { readonly value: Value } | { readonly error: unknown };
+
+/** One call of the library, and how it may end. */
+export interface Call<Value> {
+  /** For the trace and for violations. */
+  readonly what: string;
+  /**
+   * ms, by an exact clock, within which the call must end. Time for which its process is paused does not count.
+   */
+  readonly bound: number;
+  /** Codes of the errors that it may reject with. */
+  readonly codes: readonly RedlockErrorCode[];
+  readonly run: () => Promise<Value>;
+  /** Whether an error without one of the `codes` is expected, too. Default: none is. */
+  readonly isExpected?: (error: unknown) => boolean;
+}
 
 /** A call under way. */
 interface Pending {
@@ -14,7 +29,7 @@ interface Pending {
   readonly bound: number;
 }
 
-/** Calls that processes make, each of which has to end in time. */
+/** Makes the processes' calls, and checks that each ends in time and with an error that is allowed. */
 export class Calls {
   readonly #world: World;
   readonly #pending = new Set<Pending>();
@@ -23,58 +38,42 @@ export class Calls {
     this.#world = world;
   }
 
-  /**
-   * Makes a call and waits for it.
-   *
-   * @param bound ms, by right clocks, within which it must end; times at which its process is paused do not count
-   * @param expected an error that is an answer, beside those with one of the `codes`
-   */
-  async make<Value>(
-    process: Process,
-    what: string,
-    bound: number,
-    codes: readonly RedlockErrorCode[],
-    call: () => Promise<Value>,
-    expected: (error: unknown) => boolean = () => false,
-  ): Promise<Outcome<Value>> {
+  /** Makes a call and waits for its outcome. Never rejects. */
+  async make<Value>(process: Process, call: Call<Value>): Promise<Outcome<Value>> {
+    const { what, bound, codes, run, isExpected = () => false } = call;
     const world = this.#world;
     const pausedBefore = process.pausedFor;
-    // Clocks may be slow, and timers late.
+    // Clocks may be slow and timers late.
     const pending = { process, what, invoked: world.now, pausedBefore, bound: bound * 1.25 + 60 };
     this.#pending.add(pending);
     world.count("operations");
     world.trace(() => `${process.name} ${what}`);
     let outcome: Outcome<Value>;
     try {
-      outcome = { value: await call() };
+      outcome = { value: await run() };
       world.trace(() => `${process.name} ${what}: done`);
     } catch (error) {
       outcome = { error };
       world.trace(() => `${process.name} ${what}: ${String(error)}`);
       const code = isRedlockError(error) ? error.code : undefined;
-      if (!(code && codes.includes(code)) && !expected(error)) {
+      if (!(code && codes.includes(code)) && !isExpected(error)) {
         world.violate("calls end", `${process.name}: ${what} rejected with ${String(error)}`);
       }
     }
     this.#pending.delete(pending);
-    this.#check(pending);
+    this.#checkDuration(pending);
     return outcome;
   }
 
-  /** How many calls of living processes are under way. */
-  get underWay(): number {
-    return [...this.#pending].filter(({ process }) => process.alive).length;
-  }
-
-  /** Looks for calls that have not ended. */
-  conclude(): void {
+  /** Reports every call of a living process that has not ended. */
+  checkAtEnd(): void {
     for (const pending of this.#pending) {
       if (!pending.process.alive) continue;
       this.#world.violate("calls end", `${pending.process.name}: ${pending.what} has not ended`);
     }
   }
 
-  #check({ process, what, invoked, pausedBefore, bound }: Pending): void {
+  #checkDuration({ process, what, invoked, pausedBefore, bound }: Pending): void {
     const took = this.#world.now - invoked - (process.pausedFor - pausedBefore);
     if (took <= bound) return;
     this.#world.violate(

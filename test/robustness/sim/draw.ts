@@ -1,6 +1,6 @@
 import { seededRandom } from "../../support/random.ts";
 
-/** Everything that is left to chance comes from here, and from one seed. */
+/** The source of all random decisions, from one seed. */
 export class Draw {
   readonly #next: () => number;
 
@@ -28,12 +28,12 @@ export class Draw {
     return this.#next() < probability;
   }
 
-  /** One of them, each as likely. */
+  /** One of the items, all with the same probability. */
   pick<Item>(items: readonly Item[]): Item {
     return items[Math.floor(this.#next() * items.length)]!;
   }
 
-  /** Another source, so that what one part draws does not shift what another one does. */
+  /** A separate source, so that the draws of one part do not shift those of another. */
   fork(): Draw {
     return new Draw(Math.floor(this.#next() * 2 ** 32));
   }

@@ -2,18 +2,18 @@ import type { Hold } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-// How far clients' clocks differ where they agree, and what counters may run ahead of them.
+// How many ms clients' clocks may differ where they agree, plus what counters may be ahead of them.
 const disagreement = 60;
 
-/** Looks at the fences of all grants. */
+/** Checks that fences increase from grant to grant of a resource. */
 export function checkFences(world: World, holds: readonly Hold[], retention?: Scenario["retention"]): void {
   const fenced = holds.filter(({ fence }) => fence !== undefined);
   for (const [index, later] of fenced.entries()) {
     for (const earlier of fenced.slice(0, index)) {
       if (!earlier.resources.some((resource) => later.resources.includes(resource))) continue;
-      // One grant, which another process goes on with.
+      // One grant that was handed off to another process.
       if (earlier.nonce === later.nonce) continue;
-      // Clients whose clocks are behind count on the retention alone, which begins when the lock is over.
+      // Where clients' clocks are behind, only the retention keeps fences rising. It begins when the lock is over.
       const gap = later.invoked - (earlier.ended ?? world.now);
       if (retention?.clocks === "behind" && gap > 0.9 * retention.ms) continue;
       compare(world, earlier, later);
@@ -21,11 +21,11 @@ export function checkFences(world: World, holds: readonly Hold[], retention?: Sc
   }
 }
 
-/** `earlier` was handed out before `later`. */
+/** `earlier` was granted before `later`. */
 function compare(world: World, earlier: Hold, later: Hold): void {
   const [first, second] = [earlier.fence!, later.fence!];
   const wrong = `${later.process.name} drew ${second} at ${later.acquired.toFixed()} after ${earlier.process.name} ${first} at ${earlier.acquired.toFixed()}`;
-  // Two handles that an owner acquires at once are one holder, and may draw the same.
+  // Two handles that an owner acquires at once are one holder, and may draw the same fence.
   const atOnce = later.invoked <= earlier.acquired;
   if (atOnce && (later.endUnknown || later.holder === earlier.holder)) return;
   if (first === second) {
@@ -33,8 +33,8 @@ function compare(world: World, earlier: Hold, later: Hold): void {
     return;
   }
   if (second > first) return;
-  // Grants that were asked for at the same time may be handed out in another order than they were drawn: who
-  // was paused learns late of what it got. Then its validity is over, unless a clock is broken.
+  // Concurrent acquires may return in another order than their fences were drawn: a paused process gets its answers
+  // late. Then its validity is over, unless a clock is wrong.
   if (later.invoked > earlier.acquired) {
     world.violate("fences increase", wrong);
     if (later.invoked > earlier.acquired + disagreement) world.violate("fences outlive memory", wrong);

@@ -2,57 +2,65 @@ import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
+import type { Outcome } from "./calls.ts";
 import { type Hold, type Holds, newHold } from "./holds.ts";
 
-// What is done with the handle of something held, and what of it must be true.
+// Operations on the handle of a hold, with the checks of what each returns.
 
-/** Something held, as its holder sees it, and what is known of it. */
-export interface Held {
-  /** What locks and the handles of synchronizers have in common. */
-  readonly handle: Omit<Handle, keyof AsyncDisposable>;
+/** What locks and the handles of synchronizers have in common. */
+type CommonHandle = Omit<Handle, keyof AsyncDisposable>;
+
+/** A handle together with what the simulator knows of its hold. */
+export interface HeldHandle {
+  readonly handle: CommonHandle;
   readonly hold: Hold;
-  /** Where it stands among others. */
+  /** The holds that it must not overlap with. */
   readonly holds: Holds;
 }
 
-/** Notes that something has been handed out that its holder may rely on for a while. */
-export function hand(
-  actor: Actor,
-  handle: Held["handle"],
-  holds: Holds,
-  grant: Pick<Hold, "resources" | "nonce" | "invoked"> & Partial<Pick<Hold, "holder" | "fence" | "group">>,
-  listens: boolean,
-): Held {
+/** A handle that the library has just returned, and what it is for. */
+interface AcquiredHandle
+  extends Pick<Hold, "resources" | "nonce" | "invoked">,
+    Partial<Pick<Hold, "holder" | "fence" | "group">> {
+  readonly handle: CommonHandle;
+  readonly holds: Holds;
+  /** Whether the holder watches the handle's signal. */
+  readonly listens: boolean;
+}
+
+/** Records a hold from now on, and checks that a quorum granted it with validity left. */
+export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { world, process, wire, scenario } = actor;
+  const { handle, holds, listens, ...grant } = acquired;
   const { resources, nonce } = grant;
   if (handle.remaining() <= 0 && process.running) {
     world.violate("validity is honest", `${process.name} got ${resources} with nothing left`);
   }
-  const { granted } = wire.takes(nonce);
+  const { granted } = wire.acquireVotes(nonce);
   if (granted < quorumOf(scenario.endpoints)) {
     world.violate("a quorum decides", `${process.name} got ${resources} from ${granted} endpoints`);
   }
   const { signal } = listens ? handle : { signal: undefined };
   const remaining = () => handle.remaining();
-  const told = signal && (() => signal.aborted);
-  const hold = newHold({ ...grant, process, remaining, told, acquired: world.now });
+  const lossReported = signal && (() => signal.aborted);
+  const hold = newHold({ ...grant, process, remaining, lossReported, acquired: world.now });
   holds.add(hold);
   return { handle, hold, holds };
 }
 
 /**
- * Holds it for a while: extends it, asks after it, or only waits.
+ * Holds for a while: extends, verifies, or only waits.
  *
- * @returns how often it was extended by hand
+ * @returns how often the hold was extended by hand
  */
-export async function useHandle(actor: Actor, held: Held, timeout: number): Promise<number> {
+export async function useHandle(actor: Actor, held: HeldHandle, timeout: number): Promise<number> {
   const { world, draw, process, calls, scenario } = actor;
   const { handle } = held;
-  if (scenario.lingering && draw.chance(0.5)) return linger(actor, held, timeout);
+  if (scenario.lingering && draw.chance(0.5)) return shortenThenExtend(actor, held, timeout);
   let extensions = 0;
   let concurrent: Promise<unknown> | undefined;
   if (draw.chance(0.2)) {
-    // Before an execution of the take that comes late.
+    // At once, so that a late execution of the acquire request comes after it.
     extensions += 1;
     await extend(actor, held, 2 * scenario.ttl, timeout);
   }
@@ -67,7 +75,12 @@ export async function useHandle(actor: Actor, held: Held, timeout: number): Prom
       if (draw.chance(0.3)) concurrent = extension;
       else await extension;
     } else if (step < 0.7) {
-      const outcome = await calls.make(process, "verify", timeout, ["NO_QUORUM"], () => handle.verify());
+      const outcome = await calls.make(process, {
+        what: "verify",
+        bound: timeout,
+        codes: ["NO_QUORUM"],
+        run: () => handle.verify(),
+      });
       if ("value" in outcome) world.count(outcome.value ? "verified" : "verified lost");
     }
   }
@@ -75,8 +88,8 @@ export async function useHandle(actor: Actor, held: Held, timeout: number): Prom
   return extensions;
 }
 
-/** Shortens it, then lengthens it, and relies on that to the end. */
-export async function linger(actor: Actor, held: Held, timeout: number): Promise<number> {
+/** Shortens the hold, then lengthens it, and relies on the longer validity to the end. Two extensions. */
+export async function shortenThenExtend(actor: Actor, held: HeldHandle, timeout: number): Promise<number> {
   const { draw, scenario } = actor;
   const longest = 2 * scenario.ttl;
   const short = Math.max(10, Math.floor(draw.between(0.3, 0.6) * held.handle.ttl));
@@ -88,79 +101,127 @@ export async function linger(actor: Actor, held: Held, timeout: number): Promise
   return 2;
 }
 
-/** Extends it by hand. */
-export async function extend(
-  actor: Actor,
-  { handle, hold, holds }: Held,
-  ttl: number,
-  timeout: number,
-): Promise<void> {
+/** An extension that has been sent, with what was known before. */
+interface SentExtension {
+  readonly invoked: number;
+  /** ms of validity before. */
+  readonly remainingBefore: number;
+  /** No other extension of the handle was under way. */
+  readonly alone: boolean;
+  /** Requests sent and executed in the whole world before. */
+  readonly trafficBefore: string;
+}
+
+/** Extends a hold by hand, and checks the result. */
+export async function extend(actor: Actor, held: HeldHandle, ttl: number, timeout: number): Promise<void> {
   const { world, process, calls } = actor;
-  const left = handle.remaining();
-  const invoked = world.now;
-  const traffic = () => `${world.counts.get("requests")} ${world.counts.get("executions")}`;
-  const before = traffic();
+  const { handle, hold, holds } = held;
   const { extensions } = hold;
-  // One that waits for another may be refused by what the other one hears.
-  const alone = extensions.underWay === 0;
+  const sent: SentExtension = {
+    remainingBefore: handle.remaining(),
+    invoked: world.now,
+    trafficBefore: trafficOf(actor),
+    alone: extensions.underWay === 0,
+  };
   extensions.underWay += 1;
   extensions.regrown ||= extensions.least < ttl;
   extensions.least = Math.min(extensions.least, ttl);
-  // A shorter one brings the end forward as soon as it is sent.
-  world.scheduler.at(world.now, () => holds.look(process));
-  // Extensions wait for one another.
-  const outcome = await calls.make(process, `extend ${ttl}`, 6 * timeout, ["LOCK_LOST", "NO_QUORUM"], () =>
-    handle.extend(ttl),
-  );
+  // A shorter extension ends the validity earlier as soon as it is sent.
+  world.scheduler.at(world.now, () => holds.recheck(process));
+  const outcome = await calls.make(process, {
+    what: `extend ${ttl}`,
+    // Extensions of one handle wait for one another.
+    bound: 6 * timeout,
+    codes: ["LOCK_LOST", "NO_QUORUM"],
+    run: () => handle.extend(ttl),
+  });
   extensions.underWay -= 1;
-  holds.look(process);
-  if ("value" in outcome) {
-    world.count("extended");
-    // An owner's other handle may have given it back, and a third one taken it again.
-    // And a clock that was set back while the other one stood still takes back an end.
-    const isOver = hold.ended !== undefined && world.keeps("a clock that goes on");
-    if (isOver && !holds.isReleasedBeside(hold)) {
-      world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
-    }
-    return;
-  }
-  const lost = !(outcome.error instanceof QuorumError);
-  world.count(lost ? "extend: lost" : "extend: no quorum");
-  // A lock of an owner may have been given back by another handle of his.
-  const gone = lost && String(outcome.error).includes("gone from a quorum");
-  const isAlone = hold.releaseInvoked === undefined && !holds.isReleasedBeside(hold);
-  if (gone && left > 0 && isAlone) {
-    world.violate("holds survive", `${process.name} lost ${hold.resources} with ${left.toFixed()} ms left`);
-  }
-  const askedNobody = world.now === invoked && traffic() === before;
-  if (lost && alone && askedNobody && left > 0 && hold.releaseInvoked === undefined) {
-    world.violate("refusals are true", `${process.name} may not extend, with ${left.toFixed()} ms left`);
+  holds.recheck(process);
+  if ("error" in outcome) checkFailedExtension(actor, held, sent, outcome.error);
+  else checkExtension(actor, held);
+}
+
+function trafficOf({ world }: Actor): string {
+  return `${world.counts.get("requests")} ${world.counts.get("executions")}`;
+}
+
+/** No extension succeeds after the end of its hold. */
+function checkExtension({ world, process }: Actor, { hold, holds }: HeldHandle): void {
+  world.count("extended");
+  // Another handle of the same owner may have released the hold, and a third one acquired it again.
+  // And an end that a wrong clock has shown is taken back when that clock is set back while the other stands still.
+  const isOver = hold.ended !== undefined && world.keeps("a clock that goes on");
+  if (isOver && !holds.isReleasedBeside(hold)) {
+    world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
   }
 }
 
-/** Releases it, perhaps once more, and looks whether what the release says is so. */
-export async function giveBack(actor: Actor, { handle, hold, holds }: Held, timeout: number): Promise<void> {
-  const { world, process, calls, wire, scenario } = actor;
+/** An extension fails as lost only where the endpoints said so, and no hold is lost within its validity. */
+function checkFailedExtension(
+  actor: Actor,
+  { hold, holds }: HeldHandle,
+  { invoked, remainingBefore, alone, trafficBefore }: SentExtension,
+  error: unknown,
+): void {
+  const { world, process } = actor;
+  const lost = !(error instanceof QuorumError);
+  world.count(lost ? "extend: lost" : "extend: unavailable");
+  const gone = lost && String(error).includes("gone from a quorum");
+  // Another handle of the same owner may have released the hold.
+  const isAlone = hold.releaseInvoked === undefined && !holds.isReleasedBeside(hold);
+  if (gone && remainingBefore > 0 && isAlone) {
+    world.violate(
+      "holds survive",
+      `${process.name} lost ${hold.resources} with ${remainingBefore.toFixed()} ms left`,
+    );
+  }
+  const sentNothing = world.now === invoked && trafficOf(actor) === trafficBefore;
+  // An extension that waits for another one may fail because of that one's answers.
+  if (lost && alone && sentNothing && remainingBefore > 0 && hold.releaseInvoked === undefined) {
+    world.violate(
+      "refusals are true",
+      `${process.name} may not extend, with ${remainingBefore.toFixed()} ms left`,
+    );
+  }
+}
+
+/** Releases a hold, perhaps for the second time, and checks that the result says what the endpoints did. */
+export async function release(actor: Actor, held: HeldHandle, timeout: number): Promise<void> {
+  const { world, process, calls } = actor;
+  const { handle, hold, holds } = held;
   const again = hold.releaseInvoked !== undefined;
   hold.releaseInvoked ??= world.now;
-  const release = calls.make(process, "release", timeout, ["NO_QUORUM"], () => handle.release());
-  const returned = holds.endAll(hold);
-  const outcome = await release;
+  const released = calls.make(process, {
+    what: "release",
+    bound: timeout,
+    codes: ["NO_QUORUM"],
+    run: () => handle.release(),
+  });
+  const returned = holds.endAllOfHolder(hold);
+  const outcome: Outcome<boolean> = await released;
   returned();
   const said = "value" in outcome ? outcome.value : undefined;
-  world.count(said === undefined ? "release: no quorum" : said ? "released" : "release: gone");
-  const everywhere = scenario.endpoints;
-  const { freed, gone } = wire.drops(hold.nonce);
+  world.count(said === undefined ? "release: unavailable" : said ? "released" : "release: gone");
   if (again) return;
   hold.releaseReturned = world.now;
   hold.released = said;
+  checkRelease(actor, hold.nonce, said);
+}
+
+/** @param said the result of the release; undefined: it failed */
+function checkRelease(
+  { world, process, wire, scenario }: Actor,
+  nonce: string,
+  said: boolean | undefined,
+): void {
   const quorum = quorumOf(scenario.endpoints);
-  if (said === false && wire.freed(hold.nonce) >= quorum) {
+  if (said === false && wire.membersFreed(nonce) >= quorum) {
     const remembered = ["kept memory", "bounded drift"] as const;
     const what = `${process.name}: release freed a quorum, and said that it was gone`;
     world.violate("a quorum decides", what, remembered);
   }
-  const shown = said === true ? freed >= quorum : said === false ? gone > everywhere - quorum : true;
+  const { freed, gone } = wire.releaseVotes(nonce);
+  const shown = said === true ? freed >= quorum : said === false ? gone > scenario.endpoints - quorum : true;
   if (!shown) {
     world.violate(
       "a quorum decides",
@@ -170,19 +231,20 @@ export async function giveBack(actor: Actor, { handle, hold, holds }: Held, time
 }
 
 /**
- * Looks whether a refusal says what happened: contention where endpoints refused, an outage where they failed.
+ * Checks the reason for which an acquire failed: contention must be reported exactly where enough endpoints refused.
  *
- * @param key what the last round was about
+ * @param key the key of the last round
+ * @param error the error of the acquire; null: it was refused without an error
  */
-export function judgeRefusal({ world, process, wire, scenario }: Actor, key: string, error: unknown): void {
+export function checkRefusal({ world, process, wire, scenario }: Actor, key: string, error: unknown): void {
   const held = error === null || error instanceof LockHeldError;
   if (!held && !(error instanceof QuorumError)) return;
   const nonce = wire.lastRound(process, key);
   if (nonce === undefined) {
-    world.violate("refusals are true", `${process.name} asked nobody`);
+    world.violate("refusals are true", `${process.name} sent no acquire`);
     return;
   }
-  const { refused } = wire.takes(nonce);
+  const { refused } = wire.acquireVotes(nonce);
   const veto = scenario.endpoints - quorumOf(scenario.endpoints) + 1;
   if (held === refused >= veto) return;
   world.violate(
@@ -191,17 +253,22 @@ export function judgeRefusal({ world, process, wire, scenario }: Actor, key: str
   );
 }
 
-/** Renewals come with pauses: one at half of a ttl, after a failure at least the backoff's least pause. */
-export function boundRenewals(
+/**
+ * Checks that extensions pause: the automatic one comes at half of the ttl, a retry after at least the least backoff.
+ *
+ * @param byHand how often the holder extended by hand
+ * @param pause the least backoff, in ms
+ */
+export function checkExtensionRate(
   { world, wire, process }: Actor,
   hold: Hold,
   byHand: number,
   pause: number,
 ): void {
-  const sent = wire.renewals(hold.nonce);
+  const sent = wire.extensionsSent(hold.nonce);
   const held = (hold.ended ?? world.now) - hold.acquired;
-  // Twice for scripts that an endpoint does not know yet, and for a client in between that repeats.
+  // Twice for a script that the endpoint does not know yet, and twice for a client in between that repeats requests.
   const most = 4 * (byHand + 3) + (3 * held) / pause;
   if (sent <= most) return;
-  world.violate("requests are bounded", `${process.name} sent ${sent} renewals in ${held.toFixed()} ms`);
+  world.violate("requests are bounded", `${process.name} sent ${sent} extensions in ${held.toFixed()} ms`);
 }

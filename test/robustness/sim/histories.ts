@@ -16,7 +16,7 @@ import type { Hold } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-/** Looks for a sequential explanation of everything that happened to locks and to what their fences guard. */
+/** Checks that the histories of locks, and of the registers that their fences guard, are linearizable. */
 export function checkHistories(
   world: World,
   holds: readonly Hold[],
@@ -38,9 +38,9 @@ export function checkHistories(
 }
 
 /**
- * The same for permits.
+ * Checks that the histories of permits are linearizable.
  *
- * @param pool what they are permits of; if it is not told, each is of the resource that it names
+ * @param pool the resource of all permits. Default: each hold's own resource
  */
 export function checkPermits(
   world: World,
@@ -55,7 +55,7 @@ export function checkPermits(
   world.count("operations in histories", records.length);
 }
 
-/** Without what it needs, a history need not have an explanation, and it may take long to find out. */
+/** Without its assumptions a history need not be linearizable, and the search may take long. */
 function mustBeExplained(world: World, holds: readonly Hold[]): boolean {
   if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return false;
   return world.keeps("single execution") || !holds.some(({ extensions }) => extensions.regrown);
@@ -63,11 +63,11 @@ function mustBeExplained(world: World, holds: readonly Hold[]): boolean {
 
 function report(world: World, results: ReadonlyMap<string, Result<unknown, unknown>>): void {
   for (const [resource, result] of results) {
-    if (result.verdict !== "yes") world.violate("linearizable", `${resource}: ${explain(result)}`);
+    if (result.outcome !== "yes") world.violate("linearizable", `${resource}: ${explain(result)}`);
   }
 }
 
-/** What was handed over as one hold, from its first handle's beginning to its last handle's end. */
+/** Holds that were handed off as one hold, from the first handle's acquire to the last handle's end. */
 function wholeHolds(holds: readonly Hold[]): Hold[] {
   const whole = new Map<string, Hold>();
   for (const hold of holds) {
@@ -82,7 +82,7 @@ function wholeHolds(holds: readonly Hold[]): Hold[] {
   return [...whole.values()];
 }
 
-/** Each fence of an owner once: two handles that it acquires at the same time may draw the same. */
+/** Each fence of an owner once: two handles that it acquires at the same time may draw the same fence. */
 function drawnOnce(grants: readonly GrantRecord[]): GrantRecord[] {
   const seen = new Set<string>();
   return grants.filter(({ owner, resource, fence }) => {
@@ -99,8 +99,8 @@ function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   const { process, holder, nonce, invoked, acquired, ended = world.now, fence } = hold;
   const { releaseInvoked, releaseReturned } = hold;
   const owner = holder === nonce ? undefined : holder;
-  // Of a hold that was over, a repeated take, or one that another of the owner's handles did not get through with,
-  // may have left something again: what the release then freed says nothing.
+  // When a hold was over before its release, a repeated acquire, or a failed one of another handle of the owner, may
+  // have left a value again: what the release then freed proves nothing.
   const repeats = owner !== undefined || !world.keeps("single execution");
   const over = hold.endUnknown || (releaseInvoked !== undefined && ended < releaseInvoked && repeats);
   const released = over ? undefined : hold.released;

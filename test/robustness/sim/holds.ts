@@ -2,7 +2,7 @@ import { type Invariant, invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
-/** Something held for a time: a lock by its holder, or a key by the run that has claimed it. */
+/** Something held for a time: a lock by its holder, or a key by the run that has claimed it. Times are virtual ms. */
 export interface Hold {
   readonly resources: readonly string[];
   /** Who holds it; two handles of one owner are one holder. */
@@ -11,36 +11,39 @@ export interface Hold {
   readonly process: Process;
   /** ms, by the process's clocks, for which it may be relied on. */
   readonly remaining: () => number;
-  /** Whether the end has been told; undefined when nobody asked to be told. */
-  readonly told: (() => boolean) | undefined;
+  /** Whether the holder has been informed of the end; undefined when it does not listen. */
+  readonly lossReported: (() => boolean) | undefined;
   /** When the call that got it was made, and when it returned. */
   readonly invoked: number;
   readonly acquired: number;
   readonly fence: number | undefined;
-  /** Those of one group hold it together, each on its own. */
+  /** Holds of one group may overlap. */
   readonly group: string | undefined;
-  /** It was asked for while a handle of its owner was being released: that may have ended it, or not. */
+  /** A handle of the same owner was being released during the acquire: that may have ended this hold, or not. */
   endUnknown: boolean;
   readonly extensions: Extensions;
-  /** When it could no longer be relied on. */
+  /** Since when it can no longer be relied on. */
   ended: number | undefined;
   releaseInvoked: number | undefined;
   releaseReturned: number | undefined;
-  /** What the release said; undefined when it could not tell. */
+  /** The result of the release; undefined when it failed. */
   released: boolean | undefined;
 }
 
-/** What is to be known of a hold's extensions. */
+/** What checks need to know of a hold's extensions. */
 export interface Extensions {
   underWay: number;
-  /** ms that the shortest asked for, and whether another asked for more after it. */
+  /** The shortest ttl, in ms, that an extension asked for, and whether a later one asked for more. */
   least: number;
   regrown: boolean;
 }
 
-/** Something that has just been handed out. */
+/** A hold that has just been granted. */
 export function newHold(
-  grant: Pick<Hold, "resources" | "nonce" | "process" | "remaining" | "told" | "invoked" | "acquired"> &
+  grant: Pick<
+    Hold,
+    "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
+  > &
     Partial<Pick<Hold, "holder" | "fence" | "group">>,
 ): Hold {
   return {
@@ -64,14 +67,14 @@ interface Release {
   returned: number | undefined;
 }
 
-// A timer may be late, and what it wakes takes a moment. Where a clock was set or stood still it may have been
-// the other one that the timer went by; then the library looks once a second.
+// How many ms after the end of its validity the holder must be informed. A timer may be late. Where a clock was set or
+// stood still, the timer may depend on the wrong clock; then the library checks once a second.
 const tolerance = 10;
-const tolerated = 1_010;
+const toleranceAfterDisturbance = 1_010;
 
-/** Who holds what at the moment, and whether that may be. */
+/** All holds of one kind. Checks that they do not overlap, and that holders are informed of the end in time. */
 export class Holds {
-  /** All there ever were, in the order of their grants. */
+  /** All holds there ever were, in the order of their grants. */
   readonly all: Hold[] = [];
   readonly #world: World;
   readonly #invariant: Invariant;
@@ -79,13 +82,13 @@ export class Holds {
   /** By owner: the releases of its handles. */
   readonly #releases = new Map<string, Release[]>();
 
-  /** @param invariant what is violated when there are two */
+  /** @param invariant the invariant that overlapping holds violate */
   constructor(world: World, invariant: Invariant) {
     this.#world = world;
     this.#invariant = invariant;
   }
 
-  /** A holder has just learnt that it holds. */
+  /** A holder has just been granted a hold. */
   add(hold: Hold): void {
     const { resources, holder, process } = hold;
     this.all.push(hold);
@@ -98,7 +101,7 @@ export class Holds {
         this.#world.violate(
           this.#invariant,
           `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,
-          // A shorter extension that is executed again cuts a longer one.
+          // A repeated execution of a shorter extension cuts a longer one.
           other.extensions.regrown ? [...invariants[this.#invariant], "single execution"] : undefined,
         );
       }
@@ -107,15 +110,15 @@ export class Holds {
     this.#probe(hold);
   }
 
-  /** Looks again at everything that a process holds: its clock has been set. */
-  look(process: Process): void {
+  /** Checks all holds of a process again, because its clock has been set. */
+  recheck(process: Process): void {
     for (const hold of this.all) {
       if (hold.process !== process || hold.ended !== undefined) continue;
       this.#probe(hold);
     }
   }
 
-  /** It has been given back: from this moment on its holder relies on nothing. */
+  /** Ends a hold: from this moment on its holder no longer relies on it. */
   end(hold: Hold): void {
     if (hold.ended !== undefined) return;
     hold.ended = this.#world.now;
@@ -123,11 +126,11 @@ export class Holds {
   }
 
   /**
-   * Ends every hold of the same holder: with one of an owner's handles, all have given it back.
+   * Ends every hold of the same holder: the release of one handle of an owner releases all.
    *
-   * @returns to be called when the release has returned: it ends nothing that is asked for from then on
+   * @returns to be called when the release has returned: it ends no hold that is acquired from then on
    */
-  endAll({ holder, resources, process }: Hold): () => void {
+  endAllOfHolder({ holder, resources, process }: Hold): () => void {
     const release: Release = { process, returned: undefined };
     this.#releases.set(holder, [...(this.#releases.get(holder) ?? []), release]);
     for (const resource of resources) {
@@ -138,43 +141,43 @@ export class Holds {
     };
   }
 
-  /** Whether a handle of the same holder was being released at any time since this was asked for. */
+  /** Whether a handle of the same holder was being released at any time since this hold's acquire was called. */
   isReleasedBeside({ holder, invoked }: Hold): boolean {
     const releases = this.#releases.get(holder) ?? [];
-    // What a process that is dead has begun to release it cannot go on with.
+    // A release whose process has died does not go on.
     return releases.some(({ process, returned }) =>
       returned === undefined ? process.alive : returned >= invoked,
     );
   }
 
-  /** Ends a hold when its validity does, however often that has been put off. */
+  /** Ends a hold when its validity ends, however often it was extended. */
   #probe(hold: Hold): void {
     if (hold.ended !== undefined) return;
-    const left = hold.remaining();
-    if (left > 0) {
-      const next = this.#world.now + left / hold.process.rate + 0.01;
+    const remaining = hold.remaining();
+    if (remaining > 0) {
+      const next = this.#world.now + remaining / hold.process.rate + 0.01;
       this.#world.scheduler.at(next, () => this.#probe(hold));
       return;
     }
     this.end(hold);
-    this.#expectTold(hold);
+    this.#expectLossReported(hold);
   }
 
-  /** Has an eye on it that a holder who listens is told of the end in time. */
-  #expectTold(hold: Hold): void {
-    const { process, told } = hold;
-    if (!told || !process.running) return;
+  /** Checks that a holder that listens is informed of the end in time. */
+  #expectLossReported(hold: Hold): void {
+    const { process, lossReported } = hold;
+    if (!lossReported || !process.running) return;
     const { pausedFor, disturbances } = process;
-    const allowed = (disturbances > 0 ? tolerated : tolerance) / process.rate;
+    const allowed = (disturbances > 0 ? toleranceAfterDisturbance : tolerance) / process.rate;
     this.#world.scheduler.at(this.#world.now + allowed, () => {
       const hasRun = process.running && process.pausedFor === pausedFor;
-      // A clock that was set forward and back again has shown an end that was none.
-      if (!hasRun || told() || hold.releaseInvoked !== undefined || hold.remaining() > 0) return;
-      // Then it may have been set forward once more, a moment ago.
-      if (process.disturbances > disturbances) return this.#expectTold(hold);
+      // A clock that was set forward and back again has shown a false end.
+      if (!hasRun || lossReported() || hold.releaseInvoked !== undefined || hold.remaining() > 0) return;
+      // Another clock change a moment ago may have caused the end: wait again.
+      if (process.disturbances > disturbances) return this.#expectLossReported(hold);
       this.#world.violate(
         "validity is honest",
-        `${process.name} was not told that ${hold.resources} is over`,
+        `${process.name} was not informed that ${hold.resources} is over`,
       );
     });
   }

@@ -4,19 +4,19 @@ import type { World } from "./world.ts";
 
 interface Account {
   balance: number;
-  /** The largest fence that was seen. */
+  /** The largest fence seen so far. */
   fence: number;
-  /** Increments that it has acknowledged. */
+  /** Acknowledged increments. */
   acknowledged: number;
 }
 
 /**
- * What fenced locks protect: a database that refuses whoever comes with a smaller fence than it has seen. A
- * holder first opens its account, which lets nobody older in any more, and then writes.
+ * A database that fenced locks protect. It refuses every fence that is smaller than one it has seen. A holder first
+ * opens its account, so that smaller fences are refused from then on, and then writes.
  */
 export class Ledger {
   readonly #world: World;
-  /** Everything that was asked of it. */
+  /** All requests. */
   readonly accesses: AccessRecord[] = [];
   readonly #accounts = new Map<string, Account>();
 
@@ -24,18 +24,18 @@ export class Ledger {
     this.#world = world;
   }
 
-  /** The balance, or undefined when a larger fence was here already. */
+  /** @returns the balance; undefined: a larger fence has been here */
   open(process: Process, resource: string, fence: number): Promise<number | undefined> {
-    return this.#travel(process, resource, { kind: "open", fence }, (account) => {
+    return this.#request(process, resource, { kind: "open", fence }, (account) => {
       if (fence < account.fence) return { accepted: false };
       account.fence = fence;
       return { accepted: true, value: account.balance };
     });
   }
 
-  /** Accepted from the one who opened it last. */
+  /** Writes a balance. Accepted from the holder that opened the account last. */
   async write(process: Process, resource: string, fence: number, value: number): Promise<void> {
-    await this.#travel(process, resource, { kind: "write", fence, value }, (account) => {
+    await this.#request(process, resource, { kind: "write", fence, value }, (account) => {
       const accepted = fence === account.fence;
       this.#world.count(accepted ? "ledger accepted" : "ledger refused");
       if (accepted) {
@@ -46,15 +46,16 @@ export class Ledger {
     });
   }
 
-  conclude(): void {
+  /** Every acknowledged increment is in the balance. */
+  checkAtEnd(): void {
     for (const [name, { balance, acknowledged }] of this.#accounts) {
       if (balance === acknowledged) continue;
       this.#world.violate("no lost update", `${name}: ${acknowledged} increments came to ${balance}`);
     }
   }
 
-  /** A question that takes its time there and back. */
-  #travel(
+  /** A request that takes a while to the database and back. */
+  #request(
     process: Process,
     resource: string,
     access: AccessRecord["access"],

@@ -2,9 +2,9 @@ import process from "node:process";
 import { type SimulationOptions, simulate } from "./simulate.ts";
 import type { Violation } from "./world.ts";
 
-// A process that simulates what it is told to by message, one seed after another, and answers each with a report.
+// A process that runs one simulation per message, and answers each with a report.
 
-/** What came of one seed, as JSON. */
+/** The result of one simulation, as JSON. */
 export interface Report {
   readonly seed: number;
   readonly dropped: readonly string[];
@@ -16,42 +16,42 @@ export interface Report {
   readonly lines: readonly string[];
 }
 
-// Errors are answers here, thousands a second; nobody reads where they came from.
+// Thousands of errors a second are answers here; nobody reads their stacks.
 Error.stackTraceLimit = 0;
 
 const rejections: string[] = [];
 process.on("unhandledRejection", (reason) => rejections.push(String(reason)));
 
-process.on("message", (order: SimulationOptions) => {
-  void report(order).then((answer) => process.send?.(answer));
+process.on("message", (options: SimulationOptions) => {
+  void report(options).then((answer) => process.send?.(answer));
 });
 
-async function report(order: SimulationOptions): Promise<Report> {
+async function report(options: SimulationOptions): Promise<Report> {
   rejections.length = 0;
   try {
-    const { counts, violations, length, ...rest } = await simulate(order);
-    await rejectionsAreIn();
+    const { counts, violations, length, ...rest } = await simulate(options);
+    await rejectionsAreReported();
     return {
       ...rest,
       length,
       counts: Object.fromEntries(counts),
       violations: [
         ...violations,
-        ...rejections.map((reason) => endless(length, `unhandled rejection: ${reason}`)),
+        ...rejections.map((reason) => callsEnd(length, `unhandled rejection: ${reason}`)),
       ],
     };
   } catch (error) {
-    const { seed } = order;
-    const violations = [endless(0, `the simulation failed: ${String(error)}`)];
+    const { seed } = options;
+    const violations = [callsEnd(0, `the simulation failed: ${String(error)}`)];
     return { seed, dropped: [], violations, excused: [], counts: {}, length: 0, lines: [] };
   }
 }
 
-function endless(at: number, detail: string): Violation {
+function callsEnd(at: number, detail: string): Violation {
   return { invariant: "calls end", at, detail, without: [] };
 }
 
-/** Node looks for unhandled rejections when it comes back to its event loop, which no simulation lets it do. */
-function rejectionsAreIn(): Promise<void> {
+/** Node reports unhandled rejections only when it returns to its event loop, which no simulation lets it do. */
+function rejectionsAreReported(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,24 +1,24 @@
 import type { Invariant } from "./assumptions.ts";
 import type { Theme } from "./scenario.ts";
 
-/** One defect, put into the library while it is bundled for the simulator. */
+/** A known defect that is put into the library while it is bundled for the simulator. */
 export interface Mutant {
   readonly name: string;
-  /** What it breaks, and who has it. */
+  /** What it breaks, and which library has it. */
   readonly breaks: string;
   readonly patches: readonly Patch[];
-  /** The invariants that may notice it: any other violation would be a coincidence. */
+  /** The invariants that may notice it. Any other violation would be a coincidence. */
   readonly noticedBy: readonly Invariant[];
 }
 
-/** Replaces a text that occurs exactly once in a file of src/. */
+/** Replaces a text that must occur exactly once in a file of src/. */
 export interface Patch {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
 }
 
-/** Two holders at once, as clocks or as histories show it. */
+/** Two holders at once, by their clocks or by their histories. */
 export const twoHolders: readonly Invariant[] = [
   "mutual exclusion",
   "one holder per slot",
@@ -28,12 +28,12 @@ export const twoHolders: readonly Invariant[] = [
   "linearizable",
 ];
 
-/** Whether a world of this theme has anything in it that the mutant is about. */
+/** Whether a simulation of this theme uses the code that the mutant changes. */
 export function concerns({ patches }: Mutant, theme: Theme): boolean {
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
   if (areIn("sync/debounce.ts")) return theme === "debounce";
   return !areIn("sync/") || (theme !== "locks" && theme !== "debounce");
 }
 
-/** Two at once, of locks or of runs. */
+/** Two holders, or two runs, at once. */
 export const twoAtOnce: readonly Invariant[] = [...twoHolders, "one handler at a time"];

@@ -1,10 +1,10 @@
 import { type Mutant, twoAtOnce, twoHolders } from "./mutant.ts";
 
-/** In how long something may be relied on, how it is renewed, and the fence that comes with it. */
+/** Defects of validity, of extensions, and of fences. */
 export const holdingMutants: readonly Mutant[] = [
   {
     name: "validity counted from the answers",
-    breaks: "the ttl began when the endpoint executed the request, not when its answer came",
+    breaks: "the ttl begins when the endpoint executes the request, not when its answer arrives",
     patches: [
       {
         file: "lock/acquire.ts",
@@ -16,7 +16,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "extension counted from the answers",
-    breaks: "the same, at a renewal",
+    breaks: "the same for an extension",
     patches: [
       {
         file: "lock/extend.ts",
@@ -40,7 +40,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "wall clock only",
-    breaks: "a wall clock that is set back makes a validity longer",
+    breaks: "a wall clock that is set back lengthens the validity",
     patches: [
       {
         file: "runtime.ts",
@@ -52,7 +52,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "monotonic clock only",
-    breaks: "a clock that stands still while the process is frozen makes a validity longer",
+    breaks: "a clock that stands still while the process is frozen lengthens the validity",
     patches: [
       {
         file: "runtime.ts",
@@ -70,13 +70,13 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "larger total of two clocks",
     breaks:
-      "one clock is set back, then the other stands still: each total is too small, and so is the larger",
+      "one clock is set back, then the other stands still: both totals are too small, and so is the larger",
     patches: [{ file: "runtime.ts", find: "clocks.stoodStill += Math.max(0, step);", replace: "" }],
     noticedBy: [...twoAtOnce, "holds survive", "a writer is alone", "one owner at a time"],
   },
   {
-    name: "no alarm",
-    breaks: "nothing tells the holder of the end while requests hang (node-redlock: quiet after 3 s)",
+    name: "no expiry timer",
+    breaks: "the holder is not informed of the end while requests hang (node-redlock: no report after 3 s)",
     patches: [
       {
         file: "lock/validity.ts",
@@ -87,8 +87,8 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: ["validity is honest"],
   },
   {
-    name: "alarm without its look once a second",
-    breaks: "a timer stands still while the process is frozen, and comes late by as much",
+    name: "expiry timer without a check every second",
+    breaks: "a timer stands still while the process is frozen, and fires late by as much",
     patches: [
       {
         file: "lock/validity.ts",
@@ -99,14 +99,14 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: ["validity is honest"],
   },
   {
-    name: "alarm is not brought forward",
-    breaks: "an extension that shortens the validity leaves the alarm where it was",
+    name: "expiry timer is not brought forward",
+    breaks: "an extension that shortens the validity leaves the timer unchanged",
     patches: [{ file: "lock/validity.ts", find: "    if (this.#controller) this.#watch();\n", replace: "" }],
     noticedBy: ["validity is honest"],
   },
   {
-    name: "renewal outlasts the validity",
-    breaks: "a request may take longer than the rest of the lease, and counts then (redlock-universal)",
+    name: "extension outlasts the validity",
+    breaks: "a request may take longer than the remaining validity, and still counts (redlock-universal)",
     patches: [
       {
         file: "lock/extend.ts",
@@ -123,8 +123,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "validity bounded by the new deadline",
-    breaks:
-      "an extension is believed while it hangs, and its failure noticed after the real end (rueidislock)",
+    breaks: "an extension counts while it hangs, and its failure is noticed after the real end (rueidislock)",
     patches: [
       {
         file: "lock/extend.ts",
@@ -135,8 +134,8 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: twoAtOnce,
   },
   {
-    name: "unanswered shorter extension is not believed",
-    breaks: "an extension that shortens the ttl may have been executed although nobody answered",
+    name: "unanswered shorter extension is ignored",
+    breaks: "an extension that shortens the ttl may have been executed without an answer",
     patches: [
       {
         file: "lock/extend.ts",
@@ -148,7 +147,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "shorter extensions are forgotten",
-    breaks: "a shorter extension that is executed late cuts a longer one that was granted",
+    breaks: "a shorter extension that is executed late shortens a longer one that was granted",
     patches: [
       {
         file: "lock/lock.ts",
@@ -172,7 +171,8 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "extension creates the key again",
-    breaks: "what another held in between is extended, or nobody's key stands (redsync: WithSetNXOnExtend)",
+    breaks:
+      "it prolongs a lock that another client held meanwhile, or that nobody holds (redsync: WithSetNXOnExtend)",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -180,11 +180,11 @@ export const holdingMutants: readonly Mutant[] = [
         replace: "if found[n + 1] or other then",
       },
     ],
-    noticedBy: [...twoHolders, "withdrawn stays withdrawn"],
+    noticedBy: [...twoHolders, "rolled back stays rolled back"],
   },
   {
-    name: "extension takes another's key",
-    breaks: "a renewal that does not compare, and is executed late",
+    name: "extension replaces another's key",
+    breaks: "an extension that does not compare, and is executed late",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -196,8 +196,8 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: twoAtOnce,
   },
   {
-    name: "short of validity, extension refuses",
-    breaks: "a held lock with less than 500 ms left cannot be extended (@upstash/lock)",
+    name: "short validity cannot be extended",
+    breaks: "a held lock with less than 500 ms of validity cannot be extended (@upstash/lock)",
     patches: [
       {
         file: "lock/extend.ts",
@@ -208,8 +208,8 @@ export const holdingMutants: readonly Mutant[] = [
     noticedBy: ["refusals are true"],
   },
   {
-    name: "failed renewal is an unhandled rejection",
-    breaks: "nobody listens to the renewal in the background (redis-semaphore)",
+    name: "failed automatic extension is an unhandled rejection",
+    breaks: "nothing handles the error of an extension in the background (redis-semaphore)",
     patches: [
       {
         file: "lock/auto-extend.ts",
@@ -221,7 +221,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "stolen lock is extended without a pause",
-    breaks: "a refusal is no loss, and is asked about again at once (node-redlock: 9 900 times)",
+    breaks: "a refusal does not count as a loss, and is retried at once (node-redlock: 9 900 times)",
     patches: [
       {
         file: "lock/extend.ts",
@@ -234,13 +234,13 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "failed extension is repeated without a pause",
-    breaks: "while no quorum answers, one request follows the other",
+    breaks: "while no quorum answers, one request follows another",
     patches: [{ file: "lock/auto-extend.ts", find: "pause = nextPause();", replace: "pause = 0;" }],
     noticedBy: ["requests are bounded", "calls end"],
   },
   {
     name: "short ttl is extended all the time",
-    breaks: "renewal is due a second before the end, also of ttls below a second (redlock-universal)",
+    breaks: "the extension is due a second before the end, also for ttls below a second (redlock-universal)",
     patches: [
       {
         file: "lock/auto-extend.ts",
@@ -252,7 +252,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "held for longer than maxHold",
-    breaks: "who forgets a lock, or hangs, keeps it for ever",
+    breaks: "a holder that hangs or forgets the lock keeps it forever",
     patches: [
       {
         file: "lock/auto-extend.ts",
@@ -264,7 +264,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "failed release replaces the outcome",
-    breaks: "using rejects although its routine has returned (node-redlock)",
+    breaks: "using rejects although its routine returned (node-redlock)",
     patches: [
       { file: "redlock.ts", find: "await lock[Symbol.asyncDispose]();", replace: "await lock.release();" },
     ],
@@ -284,7 +284,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "fence without the raising round",
-    breaks: "a fence that only a minority has seen is handed out",
+    breaks: "a fence that only a minority has seen is returned",
     patches: [
       {
         file: "lock/acquire.ts",
@@ -296,13 +296,13 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "smallest fence of the quorum",
-    breaks: "the fence must be no less than any of the quorum's counters",
+    breaks: "the fence must not be less than any counter of the quorum",
     patches: [{ file: "lock/acquire.ts", find: "Math.max(...fences)", replace: "Math.min(...fences)" }],
     noticedBy: ["fences increase"],
   },
   {
     name: "fence is the client's clock",
-    breaks: "the counter counts for nothing, and clients' clocks differ",
+    breaks: "the counter is ignored, and clients' clocks differ",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -314,7 +314,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "counter lives as long as the lock",
-    breaks: "an idle resource forgets its fence, and the next clock may be behind",
+    breaks: "an idle resource forgets its fence, and the next client's clock may be behind",
     patches: [
       {
         file: "lock/options.ts",
@@ -326,7 +326,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "counter without a ttl",
-    breaks: "the key of every resource that ever was stands for ever",
+    breaks: "the counter of every resource stays forever",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -338,7 +338,7 @@ export const holdingMutants: readonly Mutant[] = [
   },
   {
     name: "fence begins again after a loss of memory",
-    breaks: "without the clock nothing keeps fences rising when an endpoint forgets its counter",
+    breaks: "without the clock, fences fall when an endpoint forgets its counter",
     patches: [
       {
         file: "lock/acquire.ts",

@@ -1,10 +1,10 @@
 import { type Mutant, twoAtOnce } from "./mutant.ts";
 
-/** In the record of a key, and in the run that owns it. */
+/** Defects of idempotency records, and of the runs that own them. */
 export const idempotencyMutants: readonly Mutant[] = [
   {
-    name: "lost reply to a begin is busy",
-    breaks: "the own record is taken for another's: nobody runs until the lease ends (Powertools)",
+    name: "lost reply to a begin counts as busy",
+    breaks: "the run's own record is taken for another's: no run before the lease ends (Powertools)",
     patches: [
       {
         file: "redis/register.ts",
@@ -16,7 +16,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "completes without comparing",
-    breaks: "a late first handler overwrites what the second one did (Powertools, hono-idempotency)",
+    breaks: "a late first handler overwrites the second one's result (Powertools, hono-idempotency)",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -28,8 +28,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
   },
   {
-    name: "failure deletes whatever stands",
-    breaks: "a late first handler that throws deletes the second's record (node-idempotency)",
+    name: "failure deletes any record",
+    breaks: "a late first handler that throws deletes the second one's record (node-idempotency)",
     patches: [
       {
         file: "idempotency/execution.ts",
@@ -42,7 +42,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "failed handler keeps its key",
-    breaks: "nobody can try again before the lease ends",
+    breaks: "no retry is possible before the lease ends",
     patches: [
       {
         file: "idempotency/execution.ts",
@@ -53,8 +53,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     noticedBy: ["nothing is abandoned"],
   },
   {
-    name: "begin keeps what it took",
-    breaks: "contenders that got a part each keep the key from each other",
+    name: "failed begin keeps its partial grants",
+    breaks: "contenders with partial grants block each other",
     patches: [
       {
         file: "idempotency/run.ts",
@@ -78,7 +78,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "record without a ttl",
-    breaks: "an option that the client ignores, and records for ever (hono-idempotency on @upstash/redis)",
+    breaks: "an option that the client ignores: records stay forever (hono-idempotency on @upstash/redis)",
     patches: [
       {
         file: "redis/register.ts",
@@ -89,8 +89,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     noticedBy: ["every key expires"],
   },
   {
-    name: "told before it is decided",
-    breaks: "a result that a minority has is replayed, while another run may still store another",
+    name: "result returned before it is decided",
+    breaks: "a result that a minority has is replayed, while another run may still store a different one",
     patches: [
       {
         file: "idempotency/run.ts",
@@ -102,7 +102,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "one endpoint decides a result",
-    breaks: "what a single endpoint shows counts as decided",
+    breaks: "a result on a single endpoint counts as decided",
     patches: [
       {
         file: "idempotency/record.ts",
@@ -114,7 +114,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "lease is not checked after the begin",
-    breaks: "a handler begins with nothing left of its lease",
+    breaks: "a handler begins when its lease is over",
     patches: [
       {
         file: "idempotency/run.ts",
@@ -126,7 +126,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "lease counted from the answers",
-    breaks: "the lease began when the endpoint executed the begin, not when its answer came",
+    breaks: "the lease begins when the endpoint executes the begin, not when its answer arrives",
     patches: [
       {
         file: "idempotency/execution.ts",
@@ -144,7 +144,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "refused completion counts as stored",
-    breaks: "the first handler is told that its result stands although the second one's does",
+    breaks: "the first handler's result counts as stored although the second one's is",
     patches: [
       {
         file: "idempotency/complete.ts",
@@ -155,8 +155,8 @@ export const idempotencyMutants: readonly Mutant[] = [
     noticedBy: ["a stored result stands", "replays agree"],
   },
   {
-    name: "unstored result is called stored",
-    breaks: "no quorum has the result, and nobody goes on trying",
+    name: "unstored result counts as stored",
+    breaks: "no quorum has the result, and nothing retries",
     patches: [
       {
         file: "idempotency/complete.ts",
@@ -168,7 +168,7 @@ export const idempotencyMutants: readonly Mutant[] = [
   },
   {
     name: "result without JSON fails its run",
-    breaks: "the effect has happened, and is repeated by every retry",
+    breaks: "the effect has happened, and every retry repeats it",
     patches: [
       {
         file: "idempotency/result.ts",
@@ -179,7 +179,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     noticedBy: ["calls end"],
   },
   {
-    name: "result too large for the store is sent again and again",
+    name: "too large a result is sent again and again",
     breaks: "it is never stored, and the effect is repeated after every lease",
     patches: [
       {

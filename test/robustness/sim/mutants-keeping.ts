@@ -1,10 +1,10 @@
 import { type Mutant, twoHolders } from "./mutant.ts";
 
-/** In what keeps a lock: its counters, what is put back where it was lost, and the way to another process. */
+/** Defects of fence counters, of restores, and of handoffs. */
 export const keepingMutants: readonly Mutant[] = [
   {
-    name: "extensions do not renew the counters",
-    breaks: "a lock that is held for longer than the retention outlives its fence",
+    name: "extensions do not prolong the counters",
+    breaks: "a lock that is held longer than the retention outlives its fence counter",
     patches: [
       {
         file: "lock/lock.ts",
@@ -15,9 +15,9 @@ export const keepingMutants: readonly Mutant[] = [
     noticedBy: ["fences increase"],
   },
   {
-    name: "counters forget what is in the future",
+    name: "counters in the future expire too early",
     breaks:
-      "a client whose clock is ahead draws a fence, and after the retention the next client a smaller one",
+      "a client whose clock is ahead draws a fence, and after the retention the next client draws a smaller one",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -28,8 +28,8 @@ export const keepingMutants: readonly Mutant[] = [
     noticedBy: ["fences increase"],
   },
   {
-    name: "hand-over leaves the giver's handle alive",
-    breaks: "its automatic extension goes on, and cuts the receiver's longer one",
+    name: "handoff leaves the giver's handle alive",
+    breaks: "its automatic extension goes on, and shortens the receiver's longer one",
     patches: [
       {
         file: "lock/lock.ts",
@@ -40,8 +40,8 @@ export const keepingMutants: readonly Mutant[] = [
     noticedBy: twoHolders,
   },
   {
-    name: "what was put back is not remembered",
-    breaks: "the release leaves no tombstone, and the request that puts the lock back is executed after it",
+    name: "restore requests are not remembered",
+    breaks: "the release leaves no tombstone, and a late restore request is executed after it",
     patches: [
       {
         file: "lock/lock.ts",
@@ -49,11 +49,11 @@ export const keepingMutants: readonly Mutant[] = [
         replace: "        await request;\n",
       },
     ],
-    noticedBy: ["withdrawn stays withdrawn"],
+    noticedBy: ["rolled back stays rolled back"],
   },
   {
-    name: "puts back over what stands there",
-    breaks: "another's part is taken from it, or a lock is brought back that a quorum has lost",
+    name: "restore overwrites another's value",
+    breaks: "another holder loses an endpoint, or a lock that a quorum has lost comes back",
     patches: [
       {
         file: "redis/register-script.ts",

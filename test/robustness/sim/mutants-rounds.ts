@@ -1,9 +1,9 @@
 import { type Mutant, twoAtOnce, twoHolders } from "./mutant.ts";
 
-/** In what a round asks, counts and takes back. */
+/** Defects of rounds: requests, votes, retries, rollbacks and releases. */
 export const roundMutants: readonly Mutant[] = [
   {
-    name: "even split never settles",
+    name: "even split is never decided",
     breaks: "failure needs as many votes as success, so 1 to 1 is neither (node-redlock)",
     patches: [
       {
@@ -20,8 +20,8 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["calls end"],
   },
   {
-    name: "no request ends by itself",
-    breaks: "a request without an answer is waited for without a limit (node-redlock: extend hung)",
+    name: "requests have no timeout",
+    breaks: "a request without an answer is awaited without a limit (node-redlock: extend hung)",
     patches: [
       {
         file: "quorum/round.ts",
@@ -33,13 +33,13 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "quorum of one",
-    breaks: "a quorum that may be set to 1 of 3 (redlock-universal)",
+    breaks: "the quorum can be set to 1 of 3 (redlock-universal)",
     patches: [{ file: "quorum/tally.ts", find: "return (count >> 1) + 1;", replace: "return 1;" }],
     noticedBy: [...twoAtOnce, "fences increase"],
   },
   {
     name: "half is a quorum",
-    breaks: "rounding: 2 of 4 endpoints are no majority",
+    breaks: "rounding: 2 of 4 endpoints are not a majority",
     patches: [
       { file: "quorum/tally.ts", find: "return (count >> 1) + 1;", replace: "return (count + 1) >> 1;" },
     ],
@@ -66,7 +66,7 @@ export const roundMutants: readonly Mutant[] = [
         find: 'else if (answer.outcome !== "error") this.#refused += 1;',
         replace: 'else if (answer.outcome !== "error") this.#refused += 0;',
       },
-      // Else what is known at the end mends it.
+      // Without this, the final tally would correct it.
       {
         file: "lock/acquire.ts",
         find: "if (held || isRefused(round)) return",
@@ -76,15 +76,15 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["refusals are true"],
   },
   {
-    name: "failure is called too early",
-    breaks: "the order of answers decides whether the caller is told of contention or of an outage",
+    name: "failure is decided too early",
+    breaks: "the order of answers decides whether contention or an outage is reported",
     patches: [
       {
         file: "quorum/tally.ts",
         find: "return granted + pending < quorum && refused + pending < veto ?",
         replace: "return granted + pending < quorum ?",
       },
-      // Else what is known at the end mends it.
+      // Without this, the final tally would correct it.
       {
         file: "lock/acquire.ts",
         find: "if (held || isRefused(round)) return",
@@ -94,8 +94,8 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["refusals are true"],
   },
   {
-    name: "refusal is a grant",
-    breaks: "null, which says that somebody else holds it, counts as done",
+    name: "refusal counts as a grant",
+    breaks: "null, which means that another client holds the lock, counts as success",
     patches: [
       {
         file: "redis/register.ts",
@@ -107,7 +107,8 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "validity is not checked after acquire",
-    breaks: "replies come after the ttl, and it is a lock all the same (node-redlock, redis-semaphore)",
+    breaks:
+      "replies come after the ttl, and the lock is returned all the same (node-redlock, redis-semaphore)",
     patches: [
       {
         file: "lock/acquire.ts",
@@ -119,20 +120,21 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "partial grants are kept",
-    breaks: "a failed round keeps what it took, and the next one fails because of it (node-redlock)",
+    breaks:
+      "a failed round keeps its partial grants, and the next round fails because of them (node-redlock)",
     patches: [
       {
         file: "lock/acquire.ts",
         find: "const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));",
         replace:
-          "const done = Promise.resolve(context && register && releaseOne && round ? undefined : undefined);",
+          "const done = Promise.resolve();",
       },
     ],
     noticedBy: ["nothing is abandoned", "waiters are served"],
   },
   {
     name: "one nonce for all rounds",
-    breaks: "the rollback of one round deletes, late, what the next one took",
+    breaks: "a late rollback of one round deletes what the next round acquired",
     patches: [
       {
         file: "lock/acquire.ts",
@@ -148,7 +150,7 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: [...twoHolders, "a quorum decides", "requests are bounded", "waiters are served"],
   },
   {
-    name: "timed-out take is not withdrawn",
+    name: "timed-out acquire is not rolled back",
     breaks: "an endpoint that did not answer keeps the key (redlock-universal)",
     patches: [
       {
@@ -161,7 +163,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "overtaken rollback is not repeated",
-    breaks: "a take that is answered after its rollback stands until its ttl",
+    breaks: "an acquire that is answered after its rollback stands until its ttl",
     patches: [
       {
         file: "quorum/rollback.ts",
@@ -173,7 +175,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "abort ends the requests",
-    breaks: "an aborted take is executed after its rollback, and nobody hears of it",
+    breaks: "an aborted acquire is executed after its rollback, and is never rolled back again",
     patches: [
       {
         file: "quorum/round.ts",
@@ -189,8 +191,8 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["nothing is abandoned"],
   },
   {
-    name: "round that is cut short ends its requests",
-    breaks: "a take that is executed a little late stands until its ttl, in its own client's way",
+    name: "shortened round ends its requests",
+    breaks: "an acquire that is executed a little late stands until its ttl and blocks its own client",
     patches: [
       {
         file: "quorum/round.ts",
@@ -202,8 +204,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "contenders wait for a silent endpoint",
-    breaks:
-      "each keeps what it was granted for a whole timeout, meets the others again, and nobody is served",
+    breaks: "each keeps its partial grants for a whole timeout, meets the others again, and none is served",
     patches: [
       {
         file: "quorum/round.ts",
@@ -214,7 +215,7 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["waiters are served"],
   },
   {
-    name: "rollback on the caller's signal",
+    name: "rollback uses the caller's signal",
     breaks: "a cancelled acquire leaves its partial grants (redsync, syncguard)",
     patches: [
       {
@@ -227,8 +228,8 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["nothing is abandoned"],
   },
   {
-    name: "waits for ever",
-    breaks: "the caller's bound on the waiting is not looked at",
+    name: "waits forever",
+    breaks: "the caller's limit on the waiting is ignored",
     patches: [
       {
         file: "lock/acquire.ts",
@@ -240,7 +241,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "pause outlasts the waiting",
-    breaks: "the pause between two rounds ends after the time that the caller waits",
+    breaks: "the pause between two rounds ends after the caller's wait",
     patches: [
       {
         file: "lock/acquire.ts",
@@ -251,8 +252,8 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["calls end"],
   },
   {
-    name: "only the first of several resources",
-    breaks: "a lock of two resources takes one",
+    name: "only the first of several keys",
+    breaks: "a lock on two resources acquires one of them",
     patches: [
       {
         file: "lock/lock-request.ts",
@@ -263,8 +264,9 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: twoHolders,
   },
   {
-    name: "plain commands through a client that repeats",
-    breaks: "a lost reply and a retry: refused while our own key stands (@upstash/lock on @upstash/redis)",
+    name: "plain commands through a client that retries",
+    breaks:
+      "after a lost reply, the retry is refused because of our own key (@upstash/lock on @upstash/redis)",
     patches: [
       {
         file: "redis/register.ts",
@@ -276,7 +278,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "own value is not recognised",
-    breaks: "a take that is executed twice is refused because of itself (@upstash/lock)",
+    breaks: "an acquire that is executed twice is refused because of itself (@upstash/lock)",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -288,9 +290,9 @@ export const roundMutants: readonly Mutant[] = [
     noticedBy: ["refusals are true"],
   },
   {
-    name: "failed acquire withdraws the owner's lock",
+    name: "failed acquire rolls back the owner's lock",
     breaks:
-      "owner state is shared: a second acquire that fails takes the first handle's lock (@upstash/lock)",
+      "owner state is shared: a second acquire that fails deletes the first handle's lock (@upstash/lock)",
     patches: [
       {
         file: "lock/lock-request.ts",
@@ -303,21 +305,21 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "refresh keeps the first handle's nonce",
-    breaks: "two handles of an owner count on it, and the first one's failed acquire withdraws it",
+    breaks: "two handles of an owner rely on one nonce, and a failed acquire of the first one rolls it back",
     patches: [
       { file: "redis/register-script.ts", find: "if text ~= value and not", replace: "if false and not" },
     ],
     noticedBy: [...twoHolders, "holds survive"],
   },
   {
-    name: "release ends whatever its owner holds",
-    breaks: "executed late or twice, it ends the owner's next hold, and a stranger enters",
+    name: "release ends any hold of its owner",
+    breaks: "executed late or twice, it ends the owner's next hold, and another client enters",
     patches: [{ file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" }],
     noticedBy: [...twoHolders, "holds survive"],
   },
   {
-    name: "release deletes whatever stands",
-    breaks: "nobody compares before deleting",
+    name: "release deletes any value",
+    breaks: "it does not compare before deleting",
     patches: [
       {
         file: "redis/register-script.ts",
@@ -330,7 +332,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "release reads, then deletes",
-    breaks: "between a look at the value and its deletion the lock may become another's",
+    breaks: "between the read and the deletion the lock may become another client's",
     patches: [
       {
         file: "redis/register.ts",
@@ -343,7 +345,7 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "release always succeeds",
-    breaks: "the caller is told that it was freed, whatever the endpoints say",
+    breaks: "the release returns true regardless of the endpoints' answers",
     patches: [
       { file: "lock/lock.ts", find: 'const freed = result === "granted";', replace: "const freed = true;" },
     ],
@@ -351,15 +353,16 @@ export const roundMutants: readonly Mutant[] = [
   },
   {
     name: "no tombstone",
-    breaks: "a take that is executed after its rollback holds a lock for nobody (the 180 s incident)",
+    breaks:
+      "an acquire that is executed after its rollback leaves a lock without a holder (the 180 s incident)",
     patches: [
       { file: "redis/register-script.ts", find: "if found[n + 1] or other or", replace: "if other or" },
     ],
-    noticedBy: ["withdrawn stays withdrawn"],
+    noticedBy: ["rolled back stays rolled back"],
   },
   {
     name: "short-lived tombstone",
-    breaks: "the tombstone is gone before the request that it is for",
+    breaks: "the tombstone expires before the late request that it is for",
     patches: [
       {
         file: "lock/lock-request.ts",
@@ -367,11 +370,11 @@ export const roundMutants: readonly Mutant[] = [
         replace: "export const tombstoneRetention = 50;",
       },
     ],
-    noticedBy: ["withdrawn stays withdrawn"],
+    noticedBy: ["rolled back stays rolled back"],
   },
   {
     name: "release leaves no tombstone",
-    breaks: "a take that is still on its way when the lock is released holds it for nobody",
+    breaks: "an acquire still on its way at the release leaves a lock without a holder",
     patches: [
       {
         file: "lock/lock.ts",
@@ -379,11 +382,11 @@ export const roundMutants: readonly Mutant[] = [
         replace: "const isGuarded =",
       },
     ],
-    noticedBy: ["withdrawn stays withdrawn"],
+    noticedBy: ["rolled back stays rolled back"],
   },
   {
     name: "late execution undoes an extension",
-    breaks: "a take that is executed a second time brings the end forward",
+    breaks: "a second execution of an acquire shortens the validity",
     patches: [
       {
         file: "redis/register-script.ts",

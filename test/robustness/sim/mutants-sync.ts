@@ -1,19 +1,19 @@
 import type { Mutant } from "./mutant.ts";
 
-/** In the synchronizers. Only worlds of synchronizers can notice them. */
+/** Defects of the synchronizers. Only simulations of synchronizers can notice them. */
 export const syncMutants: readonly Mutant[] = [
   {
     name: "permits are counted, not slots",
     breaks:
-      "each endpoint gives out any of its slots, so a quorum may be of different ones (redis-semaphore)",
+      "each endpoint grants any of its slots, so a quorum may consist of different ones (redis-semaphore)",
     patches: [
       { file: "sync/internal/slots.ts", find: "      if (count > 1) return [proposed];\n", replace: "" },
     ],
     noticedBy: ["permits within the limit", "one holder per slot", "linearizable"],
   },
   {
-    name: "another limit is not looked at",
-    breaks: "somebody who has another limit configured gets a permit beside the others",
+    name: "another limit is ignored",
+    breaks: "a client with another limit gets a permit beside the others",
     patches: [
       {
         file: "sync/internal/slots.ts",
@@ -25,7 +25,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "late execution undoes a permit's extension",
-    breaks: "a take that is executed a second time brings the end forward",
+    breaks: "a second execution of an acquire shortens the validity",
     patches: [
       {
         file: "sync/internal/slots.ts",
@@ -36,8 +36,8 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["validity is honest", "one holder per slot", "permits within the limit", "linearizable"],
   },
   {
-    name: "one endpoint's limit is everybody's",
-    breaks: "a wrong limit that only a minority has heard of is reported as the one in use",
+    name: "one endpoint's limit counts as the semaphore's",
+    breaks: "a wrong limit that only a minority has seen is reported as the one in use",
     patches: [
       {
         file: "sync/internal/slots.ts",
@@ -57,7 +57,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "an interval ends with its run",
-    breaks: "the claim is given back, and whoever comes a little later runs again",
+    breaks: "the claim is released, and a replica that comes a little later runs again",
     patches: [
       { file: "sync/once.ts", find: "    outcome.abandon();\n", replace: "    await outcome.release();\n" },
     ],
@@ -65,7 +65,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "a claim counts as an interval",
-    breaks: "replicas go away because of a claim that then comes to nothing, and nobody runs",
+    breaks: "replicas leave because of a claim that then fails, and none runs",
     patches: [
       {
         file: "sync/internal/interval.ts",
@@ -89,7 +89,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "readers ignore the writer",
-    breaks: "somebody reads what is being written",
+    breaks: "a reader holds while a writer writes",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -100,14 +100,14 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["a writer is alone"],
   },
   {
-    name: "members are there until the first of them ends",
-    breaks: "the deadline that is over first is taken for that of all",
+    name: "members expire with the first of them",
+    breaks: "the earliest deadline counts as that of all",
     patches: [{ file: "sync/internal/members.ts", find: "key, -1, -1,", replace: "key, 0, 0," }],
     noticedBy: ["a writer is alone", "one owner at a time", "holds survive"],
   },
   {
-    name: "all members end with the one who came last",
-    breaks: "a short hold cuts the time for which the longer ones are remembered",
+    name: "members expire with the last arrival",
+    breaks: "a short hold shortens the time for which longer ones are remembered",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -119,7 +119,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "late execution undoes a member's extension",
-    breaks: "a take that is executed a second time brings the end forward",
+    breaks: "a second execution of an acquire shortens the validity",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -130,8 +130,8 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["a writer is alone", "one owner at a time", "validity is honest"],
   },
   {
-    name: "the first who leaves frees it for all",
-    breaks: "holds are counted, or are one key: a rollback of one hold takes the others along",
+    name: "the first release frees all holds",
+    breaks: "holds are counted, or are one key: a rollback of one hold removes the others",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -143,7 +143,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "members have no tombstone",
-    breaks: "a take that is executed after its rollback holds it for nobody",
+    breaks: "an acquire that is executed after its rollback leaves a hold without a holder",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -151,10 +151,10 @@ export const syncMutants: readonly Mutant[] = [
         replace: "if false then\n",
       },
     ],
-    noticedBy: ["withdrawn stays withdrawn"],
+    noticedBy: ["rolled back stays rolled back"],
   },
   {
-    name: "nobody hears of a writer that waits",
+    name: "waiting writers are not announced",
     breaks: "readers that follow one another starve the writer",
     patches: [
       { file: "sync/internal/members.ts", find: "refused = math.max(refused, (last(waiting)))", replace: "" },
@@ -163,7 +163,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "an announcement stands for the ttl",
-    breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds it",
+    breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds the lock",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -174,8 +174,8 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["the dead do not keep others out"],
   },
   {
-    name: "a repeated drop forgets the first one",
-    breaks: "a release that is executed twice on its way frees a hold, and says that it was gone",
+    name: "a repeated release forgets the first one",
+    breaks: "a release that is executed twice frees a hold, and returns that it was gone",
     patches: [
       {
         file: "sync/internal/members.ts",
@@ -186,22 +186,22 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["a quorum decides"],
   },
   {
-    name: "whoever comes first is served",
-    breaks: "the queue is kept, but nobody looks at it",
+    name: "the queue is ignored",
+    breaks: "waiters queue, but any of them may acquire",
     patches: [{ file: "sync/internal/queue.ts", find: 'not holder and queue == ""', replace: "not holder" }],
     noticedBy: ["served in order"],
   },
   {
-    name: "a dead ticket is not passed",
-    breaks: "whoever died in the queue is waited for as long as somebody waits",
+    name: "dead tickets are not skipped",
+    breaks: "a waiter that died in the queue blocks it as long as others wait",
     patches: [
       { file: "sync/internal/queue.ts", find: "elseif tonumber(expiries) > now then", replace: "else" },
     ],
     noticedBy: ["waiters are served"],
   },
   {
-    name: "the queue's lock is given out twice",
-    breaks: "the head of the queue takes the lock while another holds it",
+    name: "the queue's lock is granted twice",
+    breaks: "the head of the queue acquires the lock while another holds it",
     patches: [
       {
         file: "sync/internal/queue.ts",
@@ -212,7 +212,7 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["mutual exclusion", "linearizable", "holds survive"],
   },
   {
-    name: "an arrival counts as often as it comes",
+    name: "repeated arrivals count again",
     breaks: "arrivals are counted, so a repeated one opens the latch too early",
     patches: [
       {
@@ -224,9 +224,8 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["a latch opens with the last", "a barrier waits for all"],
   },
   {
-    name: "a latch is open when somebody knows all",
-    breaks:
-      "what a minority has heard of is told before a quorum knows, and the next one who asks finds it closed",
+    name: "a minority opens a latch",
+    breaks: "it is returned as open because of a minority's arrivals, and the next call finds it closed",
     patches: [
       {
         file: "sync/count-down-latch.ts",
@@ -239,7 +238,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "an arrival at a minority counts",
-    breaks: "whoever is told that it has arrived may be missing for the next one who asks",
+    breaks: "the arrival is confirmed, but may be missing for the next caller",
     patches: [
       {
         file: "sync/count-down-latch.ts",
@@ -250,8 +249,8 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["arrivals count"],
   },
   {
-    name: "a party passes alone",
-    breaks: "all but one have arrived, and they go on",
+    name: "a party is not waited for",
+    breaks: "all but one have arrived, and they pass",
     patches: [
       {
         file: "sync/cyclic-barrier.ts",
@@ -263,7 +262,8 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "a generation passes on a minority",
-    breaks: "whoever sees all passes before a quorum knows; the next one who asks is a generation behind",
+    breaks:
+      "a party that sees all arrivals passes before a quorum has them; the next caller is a generation behind",
     patches: [
       {
         file: "sync/cyclic-barrier.ts",
@@ -276,7 +276,7 @@ export const syncMutants: readonly Mutant[] = [
   },
   {
     name: "endpoints go back to an earlier generation",
-    breaks: "a request that comes late undoes what came after it",
+    breaks: "a late request undoes what came after it",
     patches: [
       { file: "sync/internal/arrivals.ts", find: "  if to > at then", replace: "  if to ~= at then" },
       {
@@ -293,8 +293,8 @@ export const syncMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: "nobody asks again",
-    breaks: "each call of a burst waits for its window and runs, whoever came after it",
+    name: "no second round",
+    breaks: "each call of a burst waits for its window and runs, also when later calls came",
     patches: [
       {
         file: "sync/debounce.ts",
@@ -302,21 +302,21 @@ export const syncMutants: readonly Mutant[] = [
         replace: "",
       },
     ],
-    noticedBy: ["a later call takes its place", "a quorum decides"],
+    noticedBy: ["a later call replaces it", "a quorum decides"],
   },
   {
-    name: "clocks decide who is the last",
+    name: "clocks decide which call is last",
     breaks:
-      "a call keeps its clock's place, and the one whose clock is ahead runs in place of whoever came after it",
+      "a call keeps the sequence of its clock, so the one whose clock is ahead runs instead of later ones",
     patches: [{ file: "sync/debounce.ts", find: "while (!announced.isLast) {", replace: "while (false) {" }],
     noticedBy: ["waiters are served"],
   },
   {
-    name: "a call takes whatever place it finds",
-    breaks: "an endpoint forgets a later call for an earlier one that asks again, and both run",
+    name: "a call accepts any sequence",
+    breaks: "an endpoint forgets a later call for an earlier one's second round, and both run",
     patches: [
       { file: "sync/debounce.ts", find: "if found and found > ARGV[1] then", replace: "if false then" },
     ],
-    noticedBy: ["a later call takes its place"],
+    noticedBy: ["a later call replaces it"],
   },
 ];

@@ -6,17 +6,17 @@ import { concerns, type Mutant } from "./mutant.ts";
 import { mutants } from "./mutants.ts";
 import { themeOf } from "./scenario.ts";
 
-// Each known defect can be put into the library, and most are noticed within so few seeds that it can be tried here.
-// `npm run mutants -- --write` tries all of them, and records at which seed each is noticed.
+// Puts each known defect into the library and checks that the simulator notices it, for those that need few seeds.
+// `npm run mutants -- --write` tries all of them, and records the seed at which each is noticed.
 
 const caught: Record<string, { seed: number }> = JSON.parse(
   readFileSync(new URL("caught.json", import.meta.url), "utf8"),
 );
 
-/** At how many seeds one is looked at here, at most; those that need more are only put in. */
+/** Mutants with a recorded seed above this are only bundled here, to see that their patches still apply. */
 const limit = 60;
 
-/** Puts it in, and looks whether it is noticed, where that takes few seeds. */
+/** Puts a mutant in, and simulates its recorded seed; if that does not notice it, a few others. */
 async function isNoticed(mutant: Mutant): Promise<boolean> {
   const { file, remove } = await bundleSimulator({ mutant });
   const simulator = startSimulator(file, 20_000);
@@ -36,6 +36,10 @@ async function isNoticed(mutant: Mutant): Promise<boolean> {
     await remove();
   }
 }
+
+test("every mutant has a recorded seed", () => {
+  expect(Object.keys(caught)).toEqual(mutants.map(({ name }) => name));
+});
 
 test.concurrent.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
   "%s",

@@ -14,72 +14,68 @@ export const mutants: readonly Mutant[] = [
   ...syncMutants,
 ];
 
-/** Defects that the simulator cannot see by its nature, and what looks for them instead. */
+/** Defects that the simulator cannot notice, or too rarely, and the tests that notice them. */
 export const elsewhere: readonly { readonly defect: string; readonly seenBy: string }[] = [
   {
-    defect: "binary and empty results are corrupted on their way through the record (hono-idempotency)",
-    seenBy:
-      "test/contract/idempotency/idempotency.test.ts: results are text of a codec, base64 where it must be",
+    defect: "binary and empty results are corrupted in the record (hono-idempotency)",
+    seenBy: "test/contract/idempotency/idempotency.test.ts: results are text of a codec, base64 where needed",
   },
   {
     defect: "a key built of absent parts is shared by unrelated events (Powertools)",
-    seenBy: "test/fuzz: the arguments of the idempotency layer",
+    seenBy: "test/robustness/fuzz: the arguments of the idempotency layer",
   },
   {
-    defect:
-      "a release with an owner's token goes on asking after it has returned, and ends what is acquired since",
+    defect: "a release with an owner's token goes on retrying after it has returned, and ends a later hold",
     seenBy: "test/contract/locks/owner.test.ts: an answer that comes when the release has returned",
   },
   {
     defect:
-      "the mark of an owner's hold stays the same when a third handle joins, and a late release ends that, too",
+      "the mark of an owner's hold stays the same when a third handle joins, and a late release ends that hold, too",
     seenBy: "test/contract/locks/owner.test.ts: also where another handle had joined before",
   },
   {
-    defect:
-      "a hand-over forgets a shorter extension that is unanswered, and it cuts what the receiver relies on",
+    defect: "a handoff forgets an unanswered shorter extension, which then cuts the receiver's validity",
     seenBy: "test/contract/locks/handoff.test.ts: the receiver does not rely on that endpoint",
   },
   {
     defect:
-      "a hand-over forgets a take that is unanswered, and the receiver's release leaves no tombstone for it",
+      "a handoff forgets an unanswered acquire request, and the receiver's release leaves no tombstone for it",
     seenBy: "test/contract/locks/handoff.test.ts: its release leaves a tombstone",
   },
   {
-    defect: "inspecting an unreachable Redis says that nobody holds the lock (redlock-universal: isLocked)",
-    seenBy: "test/contract: inspect with too few endpoints is a QuorumError",
+    defect: "inspecting an unreachable Redis reports a free lock (redlock-universal: isLocked)",
+    seenBy: "test/contract: inspect with too few endpoints rejects with a QuorumError",
   },
   {
     defect: "two results of a key, each on a half of four endpoints, both count as decided",
-    seenBy: "test/unit/idempotency/record.test.ts; the simulator sees it about once in 3 000 seeds",
+    seenBy: "test/unit/idempotency/record.test.ts; the simulator notices it about once in 3 000 seeds",
   },
   {
-    defect: "a short permit cuts the time for which the limit of a longer one stands",
+    defect: "a short permit shortens the time for which the limit of a longer one is remembered",
     seenBy:
-      "test/contract/sync/semaphore.test.ts: the memory of its limit; the simulator sees it less than once in 2 000 seeds",
+      "test/contract/sync/semaphore.test.ts: the memory of its limit; the simulator notices it less than once in 2 000 seeds",
   },
   {
-    defect: "of three that arrive at a latch in pairs, each pair at another endpoint, nobody looks once more",
-    seenBy:
-      "test/contract/sync/count-down-latch-schedules.test.ts: whoever arrives last is told that it is open",
+    defect: "three arrive at a latch, each pair of them at another endpoint, and none checks once more",
+    seenBy: "test/contract/sync/count-down-latch-schedules.test.ts: the last arrival returns that it is open",
   },
   {
     defect:
-      "a latch that an operator resets is deleted: a late request of before arrives at the next one, or opens it",
+      "a latch that an operator resets is deleted: a late earlier request arrives at the next one, or opens it",
     seenBy:
       "test/contract/sync/force-release.test.ts: no late request counts for the next, an open one is closed and stays so",
   },
   {
-    defect: "an interval is prolonged by a confirmation that is executed again",
+    defect: "a repeated confirmation prolongs an interval",
     seenBy:
       "test/contract/sync/interval.test.ts: a confirmation that comes again does not prolong the interval",
   },
   {
-    defect: "a claim loops when a clock is too coarse for the last part of a ms",
+    defect: "a claim loops when the clock is too coarse for the last fraction of a ms",
     seenBy: "test/contract/sync/once.test.ts: in the simulator a pause always ends later than it began",
   },
   {
     defect: "a ttl that is no integer is refused by Redis (@upstash/lock: extend(500))",
-    seenBy: "test/fuzz: arguments, checked before anything is sent",
+    seenBy: "test/robustness/fuzz: arguments are checked before anything is sent",
   },
 ];

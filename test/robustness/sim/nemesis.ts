@@ -1,123 +1,189 @@
 import { stopwatch } from "../../../src/runtime.ts";
+import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
 import type { FaultKind, Scenario } from "./scenario.ts";
 import type { Server } from "./server.ts";
-import { fairWeather, type World } from "./world.ts";
+import { goodNetwork, type World } from "./world.ts";
 
-/** Makes things go wrong until it is told to stop, and then heals them. */
-export function unleash(world: World, scenario: Scenario, clockSet: (process: Process) => void): () => void {
-  const { draw, processes, servers, scheduler } = world;
-  const { faults, calm, ttl, storm } = scenario;
-  // The longest that anything granted may stand, by the slowest clock.
-  const longest = 2 * ttl * 1.1 + 100;
-  let over = false;
-  world.weather = storm;
-  // One clock may be set, and then the other stand still, as long as the library looks at them in between.
-  const look = (process: Process) => {
-    if (world.keeps("a clock that goes on")) stopwatch(process);
-    clockSet(process);
+/**
+ * Injects the scenario's faults, at random intervals, each for a while.
+ *
+ * @param clockSet called whenever the clock of a process was set, or stood still
+ * @returns ends the faults, and repairs everything except crashed endpoints, which restart when they are due
+ */
+export function startNemesis(
+  world: World,
+  scenario: Scenario,
+  clockSet: (process: Process) => void,
+): () => void {
+  const nemesis = new Nemesis(world, scenario, clockSet);
+  nemesis.start();
+  return () => nemesis.stop();
+}
+
+class Nemesis {
+  readonly #world: World;
+  readonly #draw: Draw;
+  readonly #scenario: Scenario;
+  readonly #clockSet: (process: Process) => void;
+  #over = false;
+
+  readonly #inject: Readonly<Record<FaultKind, () => void>> = {
+    "link cut": () => this.#cut(this.#anyProcess(), this.#anyServer()),
+    "endpoint cut off": () => this.#cutOff(this.#anyServer()),
+    "endpoint slow": () => this.#slowDown(this.#anyServer()),
+    "endpoint silent": () => this.#silence(this.#anyServer()),
+    "endpoint crash": () => this.#crash(this.#anyServer()),
+    "clock set": () => this.#setClock(),
+    "client paused": () => this.#pause(this.#anyProcess()),
+    "client frozen": () => this.#freeze(this.#anyProcess()),
+    "client killed": () => this.#kill(),
   };
 
-  /** Undoes it after a while. */
-  function forAWhile(undo: () => void): void {
-    scheduler.at(world.now + draw.between(0, draw.pick([0.5, 1, 3]) * ttl), undo);
+  constructor(world: World, scenario: Scenario, clockSet: (process: Process) => void) {
+    this.#world = world;
+    this.#draw = world.draw;
+    this.#scenario = scenario;
+    this.#clockSet = clockSet;
   }
 
-  function cut(process: Process, server: Server): void {
-    const way = `${process.name}>${server.name}`;
-    world.cuts.set(way, draw.pick(["silent", "refused"]));
-    forAWhile(() => world.cuts.delete(way));
+  start(): void {
+    this.#world.network = this.#scenario.badNetwork;
+    if (this.#scenario.faults.length > 0) this.#schedule(this.#untilNext());
   }
 
-  const inflict: Record<FaultKind, () => void> = {
-    "link cut": () => cut(draw.pick(processes), draw.pick(servers)),
-    "endpoint cut off": () => {
-      const server = draw.pick(servers);
-      for (const process of processes) cut(process, server);
-    },
-    "endpoint slow": () => {
-      const server = draw.pick(servers);
-      server.slowness = draw.between(0, ttl);
-      forAWhile(() => {
-        server.slowness = 0;
-      });
-    },
-    "endpoint silent": () => {
-      const server = draw.pick(servers);
-      server.silent = true;
-      forAWhile(() => {
-        server.silent = false;
-      });
-    },
-    "endpoint crash": () => {
-      const server = draw.pick(servers);
-      if (!server.up) return;
-      server.up = false;
-      const forgets = !world.keeps("kept memory") && draw.chance(0.7);
-      world.count(forgets ? "restart without memory" : "restart with memory");
-      const start = () => {
-        if (forgets) server.forget();
-        server.up = true;
-      };
-      // One that comes back at once with nothing is what locks cannot stand.
-      if (!forgets) forAWhile(start);
-      else if (!world.keeps("absence after memory loss"))
-        scheduler.at(world.now + draw.between(0, 20), start);
-      else scheduler.at(world.now + longest + draw.between(0, ttl), start);
-    },
-    "clock set": () => {
-      if (!world.keeps("bounded drift") && draw.chance(0.5)) {
-        draw.pick(servers).offset += draw.between(-ttl, 2 * ttl);
-        world.count("endpoint's clock set");
-        return;
-      }
-      if (!world.keeps("kept memory") && world.keeps("agreeing clocks")) return;
-      const process = draw.pick(processes);
-      if (process.frozen && world.keeps("a clock that goes on")) return;
-      process.setClock(draw.pick([draw.between(-2 * ttl, 2 * ttl), draw.between(-3_600_000, 3_600_000)]));
-      look(process);
-    },
-    "client paused": () => {
-      const process = draw.pick(processes);
-      process.pause(false);
-      forAWhile(() => process.resume());
-    },
-    "client frozen": () => {
-      const process = draw.pick(processes);
-      if (!process.running) return;
-      look(process);
-      process.pause(true);
-      const since = world.now;
-      forAWhile(() => {
-        if (!world.keeps("a clock that goes on")) process.setClock(since - world.now);
-        process.resume();
-        look(process);
-      });
-    },
-    "client killed": () => {
-      if (processes.filter(({ alive }) => alive).length > 2) draw.pick(processes).kill();
-    },
-  };
-
-  function next(): void {
-    if (over) return;
-    const kind = draw.pick(faults);
-    world.count(kind);
-    world.trace(() => `fault: ${kind}`);
-    inflict[kind]();
-    scheduler.at(world.now + draw.between(0, 2 * calm), next);
-  }
-  if (faults.length > 0) scheduler.at(draw.between(0, 2 * calm), next);
-
-  return function heal(): void {
-    over = true;
-    world.trace(() => "faults end");
-    world.weather = fairWeather;
-    world.cuts.clear();
+  stop(): void {
+    const { servers, processes } = this.#world;
+    this.#over = true;
+    this.#world.trace(() => "faults end");
+    this.#world.network = goodNetwork;
+    this.#world.cuts.clear();
     for (const server of servers) {
       server.slowness = 0;
       server.silent = false;
     }
     for (const process of processes) process.resume();
-  };
+  }
+
+  #schedule(time: number): void {
+    this.#world.scheduler.at(time, () => {
+      if (this.#over) return;
+      const kind = this.#draw.pick(this.#scenario.faults);
+      this.#world.count(kind);
+      this.#world.trace(() => `fault: ${kind}`);
+      this.#inject[kind]();
+      this.#schedule(this.#world.now + this.#untilNext());
+    });
+  }
+
+  #untilNext(): number {
+    return this.#draw.between(0, 2 * this.#scenario.faultInterval);
+  }
+
+  /** Calls `undo` after a while. */
+  #undoLater(undo: () => void): void {
+    const { ttl } = this.#scenario;
+    this.#world.scheduler.at(
+      this.#world.now + this.#draw.between(0, this.#draw.pick([0.5, 1, 3]) * ttl),
+      undo,
+    );
+  }
+
+  #anyProcess(): Process {
+    return this.#draw.pick(this.#world.processes);
+  }
+
+  #anyServer(): Server {
+    return this.#draw.pick(this.#world.servers);
+  }
+
+  #cut(process: Process, server: Server): void {
+    const { cuts } = this.#world;
+    const way = `${process.name}>${server.name}`;
+    cuts.set(way, this.#draw.pick(["silent", "refused"]));
+    this.#undoLater(() => cuts.delete(way));
+  }
+
+  #cutOff(server: Server): void {
+    for (const process of this.#world.processes) this.#cut(process, server);
+  }
+
+  #slowDown(server: Server): void {
+    server.slowness = this.#draw.between(0, this.#scenario.ttl);
+    this.#undoLater(() => {
+      server.slowness = 0;
+    });
+  }
+
+  #silence(server: Server): void {
+    server.silent = true;
+    this.#undoLater(() => {
+      server.silent = false;
+    });
+  }
+
+  #crash(server: Server): void {
+    if (!server.up) return;
+    server.up = false;
+    const forgets = !this.#world.keeps("kept memory") && this.#draw.chance(0.7);
+    this.#world.count(forgets ? "restart without memory" : "restart with memory");
+    const start = () => {
+      if (forgets) server.forget();
+      server.up = true;
+    };
+    if (!forgets) this.#undoLater(start);
+    else this.#world.scheduler.at(this.#world.now + this.#absence(), start);
+  }
+
+  /** For how many ms an endpoint stays away that has lost its memory. An early return breaks mutual exclusion. */
+  #absence(): number {
+    const { ttl } = this.#scenario;
+    if (!this.#world.keeps("absence after memory loss")) return this.#draw.between(0, 20);
+    // The longest that anything granted may stand, by the slowest clock.
+    const longest = 2 * ttl * 1.1 + 100;
+    return longest + this.#draw.between(0, ttl);
+  }
+
+  #setClock(): void {
+    const { ttl } = this.#scenario;
+    if (!this.#world.keeps("bounded drift") && this.#draw.chance(0.5)) {
+      this.#anyServer().offset += this.#draw.between(-ttl, 2 * ttl);
+      this.#world.count("endpoint's clock set");
+      return;
+    }
+    if (!this.#world.keeps("kept memory") && this.#world.keeps("agreeing clocks")) return;
+    const process = this.#anyProcess();
+    if (process.frozen && this.#world.keeps("a clock that goes on")) return;
+    process.setClock(
+      this.#draw.pick([this.#draw.between(-2 * ttl, 2 * ttl), this.#draw.between(-3_600_000, 3_600_000)]),
+    );
+    this.#clockChanged(process);
+  }
+
+  #pause(process: Process): void {
+    process.pause(false);
+    this.#undoLater(() => process.resume());
+  }
+
+  #freeze(process: Process): void {
+    if (!process.running) return;
+    this.#clockChanged(process);
+    process.pause(true);
+    const since = this.#world.now;
+    this.#undoLater(() => {
+      if (!this.#world.keeps("a clock that goes on")) process.setClock(since - this.#world.now);
+      process.resume();
+      this.#clockChanged(process);
+    });
+  }
+
+  #kill(): void {
+    if (this.#world.processes.filter(({ alive }) => alive).length > 2) this.#anyProcess().kill();
+  }
+
+  /** One clock may be set, and then the other one stand still, as long as the library reads both in between. */
+  #clockChanged(process: Process): void {
+    if (this.#world.keeps("a clock that goes on")) stopwatch(process);
+    this.#clockSet(process);
+  }
 }

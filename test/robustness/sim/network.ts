@@ -5,212 +5,264 @@ import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
 import { isGranted, type Wire } from "./wire.ts";
-import type { World } from "./world.ts";
+import type { NetworkConditions, World } from "./world.ts";
 
-/** What a client is told. */
+/** What a client gets back. */
 type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
 
-/** The longest word of a command that servers take: beyond every script, below what some runs return. */
+/** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
 const longestWord = 20_000;
 
-/**
- * The way from one process to one server, with everything that the weather does to messages on it.
- *
- * @param exactReplies false: through a client in between that sends again what failed, as the Upstash SDK does
- */
-export function link(
-  world: World,
-  wire: Wire,
-  process: Process,
-  server: Server,
-  exactReplies: boolean,
-): Endpoint {
-  const { name, dialect } = server;
-  const longestDelay = world.keeps("bounded delay") ? 50_000 : Number.POSITIVE_INFINITY;
-  let serial = 0;
-  let newest = 0;
+/** Between which process and which server a link is. */
+interface LinkOptions {
+  readonly world: World;
+  readonly wire: Wire;
+  readonly process: Process;
+  readonly server: Server;
+  /** false: through a client in between that repeats failed requests, as the Upstash SDK does. */
+  readonly exactReplies: boolean;
+}
 
-  function failed(kind: EndpointErrorKind, message: string): Answer {
-    return { error: new EndpointError(name, kind, message) };
+/** The endpoint through which a process reaches a server. The world's network faults apply to each message. */
+export function createLink(options: LinkOptions): Endpoint {
+  const { name, dialect } = options.server;
+  const link = new Link(options);
+  const send = (command: Command, signal: AbortSignal) => link.send(command, signal);
+  // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
+  return options.exactReplies ? { name, dialect, exactReplies: true, send } : { name, dialect, send };
+}
+
+/** One message on its way. */
+interface Message {
+  readonly command: Command;
+  /** Its place in the order in which messages were sent. */
+  readonly serial: number;
+  /** The network as it was when the message was sent. */
+  readonly network: NetworkConditions;
+  /** Whether the client still waits for the answer. */
+  readonly isOpen: () => boolean;
+  /** May never be called, or when the client no longer waits. */
+  readonly answer: (answer: Answer) => void;
+}
+
+class Link {
+  readonly #world: World;
+  readonly #wire: Wire;
+  readonly #process: Process;
+  readonly #server: Server;
+  readonly #exactReplies: boolean;
+  readonly #way: string;
+  readonly #longestDelay: number;
+  #sent = 0;
+  /** The latest message that has been executed. */
+  #newest = 0;
+
+  constructor({ world, wire, process, server, exactReplies }: LinkOptions) {
+    this.#world = world;
+    this.#wire = wire;
+    this.#process = process;
+    this.#server = server;
+    this.#exactReplies = exactReplies;
+    this.#way = `${process.name}>${server.name}`;
+    this.#longestDelay = world.keeps("bounded delay") ? 50_000 : Number.POSITIVE_INFINITY;
   }
 
-  /** How long a message takes. */
-  function delay(): number {
-    const { latency, tail, tailLength } = world.weather;
-    const late = world.draw.chance(tail) ? world.draw.between(0, tailLength) : 0;
-    return Math.min(world.draw.between(...latency) + late + server.slowness, longestDelay);
-  }
-
-  function after(ms: number, what: () => void): void {
-    world.scheduler.at(world.now + ms, what);
-  }
-
-  /** One message to the server and its answer back; `answer` may never be called, or after `isOpen` has ended. */
-  function transmit(command: Command, isOpen: () => boolean, answer: (answer: Answer) => void): void {
-    const { weather, draw } = world;
-    serial += 1;
-    const number = serial;
-    const toProcess = (what: Answer, ms: number) =>
-      after(ms, () => {
-        if (!process.alive) return;
-        if (!isOpen()) world.count("reply late");
-        process.deliver(() => answer(what));
-      });
-
-    const arrive = (copy: number) => {
-      if (isCut()) return;
-      if (!server.up) {
-        toProcess(failed("network", "connection refused"), delay());
-        return;
-      }
-      if (server.silent) {
-        world.count("request to a silent endpoint");
-        return;
-      }
-      if (number < newest) world.count("request overtaken");
-      newest = Math.max(newest, number);
-      if (copy > 0) world.count("request executed again");
-      if (!isOpen()) world.count("request late");
-      const executed = execute(command, copy);
-      world.trace(
-        () =>
-          `${process.name}>${name} ${String(command[0])} ${command[1]} ${command.length > 5 ? command.at(-5) : ""} = ${JSON.stringify(executed)}`,
-      );
-      if (copy === 0 && draw.chance(weather.duplicate)) {
-        after(draw.between(0, draw.chance(0.5) ? 20 : 2_000), () => arrive(1));
-      }
-      if (draw.chance(weather.loseReply)) {
-        world.count("reply lost");
-        return;
-      }
-      if (draw.chance(weather.reset)) {
-        world.count("connection reset after execution");
-        return toProcess(failed("network", "connection reset"), delay());
-      }
-
-      toProcess(executed, delay());
-    };
-
-    if (isCut()) {
-      world.count("request into a cut link");
-      if (world.cuts.get(`${process.name}>${name}`) === "refused") {
-        toProcess(failed("network", "connection refused"), delay());
-      }
-      return;
-    }
-    if (draw.chance(weather.loseRequest)) {
-      world.count("request lost");
-      return;
-    }
-    if (draw.chance(weather.httpError)) {
-      world.count("http error");
-      toProcess(failed("http", "HTTP 503"), delay());
-      return;
-    }
-    if (draw.chance(weather.reset / 2)) {
-      world.count("connection reset before execution");
-      toProcess(failed("network", "connection reset"), delay());
-      return;
-    }
-    after(delay(), () => arrive(0));
-  }
-
-  function execute(command: Command, copy: number): Answer {
-    world.count("executions");
-    if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
-      world.count("request too large");
-      wire.refusedForSize(process, server, command);
-      return failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
-    }
+  /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
+  send(command: Command, signal: AbortSignal): Promise<unknown> {
     const request = readRequest(command);
-    const takes = request.operation === "acquire" || request.operation === "restore";
-    const stood = takes ? timeLeft(request) : 0;
-    try {
-      const reply = server.execute(command);
-      if (stood > 0 && timeLeft(request) < stood) {
-        world.violate(
-          "validity is honest",
-          `${name} shortened ${request.keys} for a take of ${process.name}`,
-        );
-      }
-      const granted = isGranted(request, command, reply);
-      wire.executed(process, server, request, granted, copy);
-      if (request.operation === "acquire" && !granted && request.from === 1) checkRefusal(request, command);
-      return { reply };
-    } catch (error) {
-      if (!(error instanceof ReplyError)) throw error;
-      return failed("redis", `Redis refused: ${error.message}`);
-    }
-  }
-
-  /** ms for which the keys, or the member in them, stand at least; 0 when one is not there. */
-  function timeLeft({ keys, value, isMember }: Request): number {
-    if (isMember) return Math.max(0, deadlineOf(keys[0]!, value) - server.time());
-    return Math.max(0, Math.min(...keys.map((key) => Number(server.execute(["PTTL", key])))));
-  }
-
-  /** Whoever repeats a request must not be refused because of it: then nobody gives back what it took. */
-  function checkRefusal(request: Request, command: Command): void {
-    const { keys, value, isMember } = request;
-    const stands = isMember
-      ? timeLeft(request) > 0
-      : keys.every((key) => server.execute(["GET", key]) === value);
-    // What was put back is a lock that is held: its release frees it everywhere, whatever its late take was told.
-    if (!stands || wire.isRestored(nonceOf(value), server)) return;
-    // A plain command cannot tell; it is for where nobody repeats requests.
-    const needs = command[0] === "SET" && exactReplies ? (["single execution"] as const) : [];
-    world.violate("refusals are true", `${name} refused ${keys} to ${process.name} because of itself`, needs);
-  }
-
-  /** Until when a member stands, by the server's clock in ms; 0 when it does not. */
-  function deadlineOf(key: string, member: string): number {
-    return Number(server.execute(["ZSCORE", key, member]) ?? 0);
-  }
-
-  function isCut(): boolean {
-    return world.cuts.has(`${process.name}>${name}`);
-  }
-
-  function send(command: Command, signal: AbortSignal): Promise<unknown> {
-    const request = readRequest(command);
-    wire.sent(process, server, request, command);
-    world.count("requests");
+    this.#wire.sent(this.#process, this.#server, request, command);
+    this.#world.count("requests");
     return new Promise((resolve, reject) => {
       let open = true;
-      const settle = (settled: () => void) => {
+      const settle = (result: () => void) => {
         if (!open) return;
         open = false;
         signal.removeEventListener("abort", abandon);
-        settled();
+        result();
       };
-      const abandon = () => settle(() => reject(new EndpointError(name, "timeout", "no answer in time")));
+      const abandon = () =>
+        settle(() => reject(new EndpointError(this.#server.name, "timeout", "no answer in time")));
       if (signal.aborted) return abandon();
       signal.addEventListener("abort", abandon);
-      let retries = exactReplies ? 0 : 2;
-      const attempt = () =>
-        transmit(
-          command,
-          () => open,
-          (answer) => {
-            if (!open) return;
-            if ("reply" in answer) {
-              wire.answered(process, server, request, isGranted(request, command, answer.reply));
-              world.trace(
-                () =>
-                  `${process.name}<${name} ${request.operation} ${request.value.slice(0, 8)} ${JSON.stringify(answer.reply)}`,
-              );
-              settle(() => resolve(answer.reply));
-            } else if (answer.error.kind === "network" && retries > 0) {
-              retries -= 1;
-              world.count("request sent again by the client in between");
-              process.timer(20, () => open && attempt());
-            } else settle(() => reject(answer.error));
-          },
-        );
+      let retries = this.#exactReplies ? 0 : 2;
+      const isOpen = () => open;
+      const attempt = () => this.#transmit({ command, isOpen, answer: receive });
+      const receive = (answer: Answer) => {
+        if (!open) return;
+        if ("reply" in answer) {
+          this.#answered(request, command, answer.reply);
+          settle(() => resolve(answer.reply));
+        } else if (answer.error.kind === "network" && retries > 0) {
+          retries -= 1;
+          this.#world.count("request sent again by the client in between");
+          this.#process.timer(20, () => open && attempt());
+        } else settle(() => reject(answer.error));
+      };
       attempt();
     });
   }
 
-  // Left out, not false: that is how an endpoint of unknown nature looks.
-  return exactReplies ? { name, dialect, exactReplies, send } : { name, dialect, send };
+  #answered(request: Request, command: Command, reply: Reply): void {
+    this.#wire.answered(this.#process, this.#server, request, isGranted(request, command, reply));
+    this.#world.trace(
+      () =>
+        `${this.#process.name}<${this.#server.name} ${request.operation} ${request.value.slice(0, 8)} ${JSON.stringify(reply)}`,
+    );
+  }
+
+  /** Sends one message. It may get lost, or fail before it reaches the server. */
+  #transmit(sent: Pick<Message, "command" | "isOpen" | "answer">): void {
+    const { network, draw } = this.#world;
+    this.#sent += 1;
+    const message: Message = { ...sent, serial: this.#sent, network };
+    if (this.#isCut()) {
+      this.#world.count("request into a cut link");
+      if (this.#world.cuts.get(this.#way) === "refused") this.#fail(message, "connection refused");
+      return;
+    }
+    if (draw.chance(network.loseRequest)) {
+      this.#world.count("request lost");
+      return;
+    }
+    if (draw.chance(network.httpError)) {
+      this.#world.count("http error");
+      this.#reply(message, this.#failed("http", "HTTP 503"));
+      return;
+    }
+    if (draw.chance(network.reset / 2)) {
+      this.#world.count("connection reset before execution");
+      this.#fail(message, "connection reset");
+      return;
+    }
+    this.#after(this.#delay(), () => this.#arrive(message, 0));
+  }
+
+  /** A message reaches the server, for the first time (`copy` 0) or again. */
+  #arrive(message: Message, copy: number): void {
+    const { command, network, isOpen } = message;
+    const { draw } = this.#world;
+    if (this.#isCut()) return;
+    if (!this.#server.up) {
+      this.#fail(message, "connection refused");
+      return;
+    }
+    if (this.#server.silent) {
+      this.#world.count("request to a silent endpoint");
+      return;
+    }
+    if (message.serial < this.#newest) this.#world.count("request overtaken");
+    this.#newest = Math.max(this.#newest, message.serial);
+    if (copy > 0) this.#world.count("request executed again");
+    if (!isOpen()) this.#world.count("request late");
+    const executed = this.#execute(command, copy);
+    this.#world.trace(
+      () =>
+        `${this.#way} ${String(command[0])} ${command[1]} ${command.length > 5 ? command.at(-5) : ""} = ${JSON.stringify(executed)}`,
+    );
+    if (copy === 0 && draw.chance(network.duplicate)) {
+      this.#after(draw.between(0, draw.chance(0.5) ? 20 : 2_000), () => this.#arrive(message, 1));
+    }
+    if (draw.chance(network.loseReply)) {
+      this.#world.count("reply lost");
+      return;
+    }
+    if (draw.chance(network.reset)) {
+      this.#world.count("connection reset after execution");
+      this.#fail(message, "connection reset");
+      return;
+    }
+    this.#reply(message, executed);
+  }
+
+  #fail(message: Message, reason: string): void {
+    this.#reply(message, this.#failed("network", reason));
+  }
+
+  /** Sends an answer back to the process. */
+  #reply({ isOpen, answer }: Message, what: Answer): void {
+    this.#after(this.#delay(), () => {
+      if (!this.#process.alive) return;
+      if (!isOpen()) this.#world.count("reply late");
+      this.#process.deliver(() => answer(what));
+    });
+  }
+
+  #execute(command: Command, copy: number): Answer {
+    const world = this.#world;
+    const [process, server] = [this.#process, this.#server];
+    world.count("executions");
+    if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
+      world.count("request too large");
+      this.#wire.refusedForSize(process, server, command);
+      return this.#failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
+    }
+    const request = readRequest(command);
+    const acquires = request.operation === "acquire" || request.operation === "restore";
+    const stood = acquires ? this.#remaining(request) : 0;
+    try {
+      const reply = server.execute(command);
+      if (stood > 0 && this.#remaining(request) < stood) {
+        world.violate(
+          "validity is honest",
+          `${server.name} shortened ${request.keys} for an acquire of ${process.name}`,
+        );
+      }
+      const granted = isGranted(request, command, reply);
+      this.#wire.executed(process, server, request, { granted, copy });
+      if (request.operation === "acquire" && !granted && request.from === 1) {
+        this.#checkRefusal(request, command);
+      }
+      return { reply };
+    } catch (error) {
+      if (!(error instanceof ReplyError)) throw error;
+      return this.#failed("redis", `Redis refused: ${error.message}`);
+    }
+  }
+
+  /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */
+  #checkRefusal(request: Request, command: Command): void {
+    const { keys, value, isMember } = request;
+    const server = this.#server;
+    const stands = isMember
+      ? this.#remaining(request) > 0
+      : keys.every((key) => server.execute(["GET", key]) === value);
+    // A value that was put back is a held lock: its release frees it everywhere, whatever the late acquire gets back.
+    if (!stands || this.#wire.isRestored(nonceOf(value), server)) return;
+    // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
+    const needs = command[0] === "SET" && this.#exactReplies ? (["single execution"] as const) : [];
+    this.#world.violate(
+      "refusals are true",
+      `${server.name} refused ${keys} to ${this.#process.name} because of itself`,
+      needs,
+    );
+  }
+
+  /** ms until the first of a request's keys expires, or its member in them; 0 when one is absent. */
+  #remaining({ keys, value, isMember }: Request): number {
+    const server = this.#server;
+    if (!isMember) return Math.max(0, Math.min(...keys.map((key) => Number(server.execute(["PTTL", key])))));
+    // A member's score is its deadline, by the server's clock in ms.
+    const deadline = Number(server.execute(["ZSCORE", keys[0]!, value]) ?? 0);
+    return Math.max(0, deadline - server.time());
+  }
+
+  #isCut(): boolean {
+    return this.#world.cuts.has(this.#way);
+  }
+
+  #failed(kind: EndpointErrorKind, message: string): Answer {
+    return { error: new EndpointError(this.#server.name, kind, message) };
+  }
+
+  /** How many ms a message takes. */
+  #delay(): number {
+    const { draw, network } = this.#world;
+    const { latency, tail, tailLength } = network;
+    const late = draw.chance(tail) ? draw.between(0, tailLength) : 0;
+    return Math.min(draw.between(...latency) + late + this.#server.slowness, this.#longestDelay);
+  }
+
+  #after(ms: number, what: () => void): void {
+    this.#world.scheduler.at(this.#world.now + ms, what);
+  }
 }

@@ -1,14 +1,14 @@
 import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
 import { faultKinds } from "./scenario.ts";
 
-/** What must have been seen at least once in a few hundred seeds: else nothing is shown about it. */
+/** Events that must occur at least once in a few hundred seeds: else they are not tested. */
 export const mustOccur: readonly string[] = [
   ...faultKinds,
-  // faults of a kind that only some worlds have
+  // faults that only some worlds have
   "endpoint's clock set",
   "restart with memory",
   "restart without memory",
-  // the weather, and what comes of it
+  // faults of single messages
   "connection reset after execution",
   "connection reset before execution",
   "http error",
@@ -22,22 +22,22 @@ export const mustOccur: readonly string[] = [
   "request sent again by the client in between",
   "request to a silent endpoint",
   "request too large",
-  // what calls came to
+  // outcomes of calls
   "aborted",
   "barrier passed",
   "barrier: ARRIVALS_MISSING",
   "barrier: NO_QUORUM",
   "debounce ran",
   "debounce threw",
-  "debounce: a later one",
-  "debounce: no quorum",
+  "debounce: replaced",
+  "debounce: unavailable",
   "died in the queue",
-  "enter: no quorum",
+  "enter: unavailable",
   "enter: refused",
   "entered",
   "entered again",
   "extend: lost",
-  "extend: no quorum",
+  "extend: unavailable",
   "extended",
   "granted",
   "held",
@@ -52,18 +52,18 @@ export const mustOccur: readonly string[] = [
   "once threw",
   "once: elsewhere",
   "once: lost",
-  "once: no quorum",
+  "once: unavailable",
   "permit granted",
   "permit: another limit",
-  "permit: no quorum",
+  "permit: unavailable",
   "permit: refused",
-  "queue: no quorum",
+  "queue: unavailable",
   "queue: refused",
-  "read: no quorum",
+  "read: unavailable",
   "read: refused",
   "reading",
   "release: gone",
-  "release: no quorum",
+  "release: unavailable",
   "released",
   "run executed",
   "run lost",
@@ -73,8 +73,8 @@ export const mustOccur: readonly string[] = [
   "run: unstored, too-large",
   "run: unstored, unserializable",
   "run threw",
+  "run unavailable",
   "run: busy",
-  "run: no quorum",
   "run: omitted, too-large",
   "run: omitted, unserializable",
   "run: unstored, no-quorum",
@@ -87,15 +87,15 @@ export const mustOccur: readonly string[] = [
   "using threw",
   "verified",
   "verified lost",
-  "write: no quorum",
+  "write: unavailable",
   "write: refused",
   "writing",
 ];
 
-/** Of so many seeds each of them has to occur. */
+/** In so many seeds each of them must occur. */
 export const enoughSeeds = 500;
 
-/** Every assumption with each invariant that may break without it. Histories are only checked with all of them. */
+/** Each assumption with the invariants that may break without it. Linearizability is only checked with all of them. */
 export const allowed: readonly { readonly assumption: Assumption; readonly invariant: Invariant }[] =
   assumptions.flatMap((assumption) =>
     (Object.keys(invariants) as Invariant[])

@@ -2,31 +2,31 @@ import type { Runtime } from "../../../src/runtime.ts";
 import type { Draw } from "./draw.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** 2023-11-14: what every wall clock says when a simulation begins, give or take its own error. */
+/** The wall-clock time at which every simulation begins: 2023-11-14. */
 export const epoch = 1_700_000_000_000;
 
 /**
- * One client process: code that runs while it is neither paused nor dead, with clocks of its own. It is the
+ * One client process. Its code runs while it is neither paused nor dead, and it has clocks of its own: it is the
  * `Runtime` of the library inside it.
  */
 export class Process implements Runtime {
   readonly name: string;
   alive = true;
-  /** ms, by its clocks, for which the call that it makes at present hears every request at least. */
+  /** ms, by its clocks, for which its present call waits for the answer to each request, at least. */
   timeout = 0;
   /** How often one of its two clocks was set, or stood still. */
   disturbances = 0;
-  /** How fast both clocks run; 1 is right. */
+  /** How fast both clocks run; 1 is exact. */
   readonly rate: number;
   readonly #scheduler: Scheduler;
   readonly #draw: Draw;
-  /** What arrived while it was paused. */
+  /** Callbacks that became due while it was paused. */
   #inbox: (() => void)[] = [];
   #paused = false;
-  /** Since when the monotonic clock stands still, too, and for how long it did before. */
+  /** Since when the monotonic clock stands still, too; and for how long it stood still before. */
   #frozenAt: number | undefined;
   #frozenFor = 0;
-  /** How long it was paused in all. */
+  /** Since when it has been paused, and for how long in total before. */
   #pausedAt = 0;
   #pausedFor = 0;
   #wallOffset = 0;
@@ -47,7 +47,7 @@ export class Process implements Runtime {
     return this.#frozenAt !== undefined;
   }
 
-  /** ms, in true time, for which it has been paused so far: what a call may take longer. */
+  /** ms of true time for which it has been paused so far. A call may take that much longer. */
   get pausedFor(): number {
     return this.#pausedFor + (this.#paused ? this.#scheduler.now - this.#pausedAt : 0);
   }
@@ -56,7 +56,7 @@ export class Process implements Runtime {
     return epoch + this.#wallOffset + Math.floor(this.#scheduler.now * this.rate);
   }
 
-  /** Sets its wall clock by so many ms. */
+  /** Moves its wall clock by so many ms. */
   setClock(ms: number): void {
     this.#wallOffset += Math.floor(ms);
     this.disturbances += 1;
@@ -66,20 +66,20 @@ export class Process implements Runtime {
     return ((this.#frozenAt ?? this.#scheduler.now) - this.#frozenFor) * this.rate;
   }
 
-  /** Fires a little late, as timers do, sometimes up to 1 ms early; not while it is paused. */
+  /** Fires up to 2 ms late or 1 ms early, as timers do; not while the process is paused. */
   timer(ms: number, callback: () => void): () => void {
     const due = this.monotonic() + Math.max(0, ms + this.#draw.between(-1, 2));
     let cancel: (() => void) | undefined;
     let cancelled = false;
     const fire = () => {
       if (cancelled) return;
-      const left = due - this.monotonic();
-      // A clock that stood still meanwhile has not come as far.
-      if (left > 0.001) arm(left);
+      const remaining = due - this.monotonic();
+      // The monotonic clock may have stood still meanwhile.
+      if (remaining > 0.001) arm(remaining);
       else callback();
     };
-    const arm = (left: number) => {
-      cancel = this.#scheduler.at(this.#scheduler.now + left / this.rate, () => this.deliver(fire));
+    const arm = (remaining: number) => {
+      cancel = this.#scheduler.at(this.#scheduler.now + remaining / this.rate, () => this.deliver(fire));
     };
     arm(due - this.monotonic());
     return () => {
@@ -96,14 +96,14 @@ export class Process implements Runtime {
     for (let index = 0; index < bytes.length; index += 1) bytes[index] = this.#draw.integer(0, 255);
   }
 
-  /** Lets the process see something, as soon as it runs. */
+  /** Calls `what` as soon as the process runs. */
   deliver(what: () => void): void {
     if (!this.alive) return;
     if (this.#paused) this.#inbox.push(what);
     else what();
   }
 
-  /** Stops it where it is. Frozen, its monotonic clock stands still as well. */
+  /** Stops the process. `frozen`: its monotonic clock stands still as well. */
   pause(frozen: boolean): void {
     if (this.#paused || !this.alive) return;
     this.#paused = true;
@@ -113,7 +113,7 @@ export class Process implements Runtime {
     this.disturbances += 1;
   }
 
-  /** Goes on; what has come meanwhile arrives in an order of its own, one at a time. */
+  /** Lets the process go on. Callbacks that became due meanwhile run in a random order, one at a time. */
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
@@ -124,12 +124,12 @@ export class Process implements Runtime {
     this.#inbox = [];
     while (inbox.length > 0) {
       const [next] = inbox.splice(this.#draw.integer(0, inbox.length - 1), 1);
-      // Scheduled, so that what one leads to is over before the next.
+      // Scheduled, so that all consequences of one come before the next.
       this.#scheduler.at(this.#scheduler.now, () => this.deliver(next!));
     }
   }
 
-  /** Ends it at once. Requests under way go on. */
+  /** Ends the process at once. Requests under way go on. */
   kill(): void {
     this.alive = false;
     this.#inbox = [];

@@ -7,7 +7,7 @@ import { memberScript } from "../../../src/sync/internal/members.ts";
 import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 
-/** What a command of the library asks an endpoint for. */
+/** A command of the library, parsed. */
 export interface Request {
   readonly operation: "acquire" | "restore" | "extend" | "release" | "free" | "look" | "announce";
   readonly keys: readonly string[];
@@ -16,25 +16,25 @@ export interface Request {
   /** Where the comparison of values begins. */
   readonly from: number;
   readonly tombstone: string | undefined;
-  /** Asks an owner's or a grant's value to stay, and raises counters only. */
+  /** Only raises the fence counters; the value is left as it is. */
   readonly raises: boolean;
-  /** ms for which the value is to stand, of a register's. */
+  /** ms for which the value is to stand; of registers only. */
   readonly ttl?: number;
-  /** The value is one of a set's. */
+  /** The value is a member of a set. */
   readonly isMember?: boolean;
-  /** Where a writer that waits is announced, and by what name, if this announces it. */
+  /** The key and name under which a waiting writer is announced, if this announces one. */
   readonly announces?: { readonly key: string; readonly id: string } | undefined;
-  /** What it is about, where that is more than its keys. */
+  /** A further key that the request depends on. */
   readonly about?: string;
 }
 
-/** Reads a command off the wire: simulations judge the library by what it sends, not by what it thinks. */
+/** Parses a command. Simulations check the library by what it sends, not by its internal state. */
 export function readRequest(command: Command): Request {
   const words = command.map(String);
   const name = words[0]!;
   if (name === "SET") {
     const operation = words.includes("IFEQ") ? "extend" : "acquire";
-    // A take says its value itself; a renewal compares with the one that it replaces.
+    // An acquire carries its value; an extension compares with the value that it replaces.
     const value = operation === "acquire" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
     const ttl = Number(words[words.indexOf("PX") + 1]);
     return { operation, keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false, ttl };
@@ -65,7 +65,7 @@ export function readRequest(command: Command): Request {
   };
 }
 
-/** Whether a script is the one that is asked for, by its hash or by its text. */
+/** Whether a command's hash or text is that of a script. */
 function isScript(text: string, { source, sha }: Script): boolean {
   return text === sha.redis || text === sha.upstash || text.endsWith(source);
 }
@@ -83,7 +83,7 @@ function readMember(names: string[], args: string[]): Request {
     operation: operation as Request["operation"],
     keys: [key!],
     value,
-    // Of a member everything is compared, also where others of its group are welcome.
+    // A member is compared as a whole, also where others of its group may stand beside it.
     from: 1,
     tombstone: tombstones === "0" ? undefined : tombstone,
     raises: false,
@@ -108,17 +108,17 @@ function readInterval([key, , , tombstone]: string[], [value = "", operation]: s
   };
 }
 
-/** Nothing is taken: what has arrived stays. */
+/** Nothing is acquired: an arrival stays. */
 function readArrival(keys: string[], [value = ""]: string[]): Request {
   return { operation: "look", keys, value, from: 1, tombstone: undefined, raises: false };
 }
 
-/** Nothing is taken: a call only stands there until a later one comes. */
+/** Nothing is acquired: an announcement stands only until a later one replaces it. */
 function readAnnouncement(keys: string[], [value = ""]: string[]): Request {
   return { operation: "announce", keys, value, from: 1, tombstone: undefined, raises: false };
 }
 
-/** The part of a value that is new in every round: a lock's nonce, or a run's token. */
+/** The part of a value that differs in every round: a lock's nonce, or a run's token. */
 export function nonceOf(value: string): string {
   const record = /^[PCN]1 (\S+) /.exec(value);
   return record ? record[1]! : value.slice(0, 33);

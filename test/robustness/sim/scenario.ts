@@ -1,9 +1,9 @@
 import type { Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { Draw } from "./draw.ts";
 import { mixed, type Synchronizer, synchronizers } from "./synchronizers.ts";
-import { fairWeather, type Weather } from "./world.ts";
+import { goodNetwork, type NetworkConditions } from "./world.ts";
 
-/** Everything that can go wrong in a simulation, apart from what the weather does to single messages. */
+/** All faults of a simulation, except those of single messages. */
 export const faultKinds = [
   "link cut",
   "endpoint cut off",
@@ -18,52 +18,55 @@ export const faultKinds = [
 
 export type FaultKind = (typeof faultKinds)[number];
 
-/** What a simulation is made of. Each draws a part of what is possible: all at once would hide one by another. */
+/** For how many ms fences are remembered, and how clients' clocks differ from the endpoints'. */
+export interface Retention {
+  readonly ms: number;
+  readonly clocks: "ahead" | "behind";
+}
+
+/** The parameters of a simulation. Each has only some of the possible faults: with all at once, one would hide another. */
 export interface Scenario {
   readonly endpoints: number;
   readonly dialects: readonly Dialect[];
-  /** By endpoint: whether nobody stands between. */
+  /** By endpoint: whether there is no client in between that repeats requests. */
   readonly exactReplies: readonly boolean[];
   readonly processes: number;
   readonly resources: readonly string[];
-  /** ms about which ttls are drawn. */
+  /** The typical ttl, in ms. */
   readonly ttl: number;
   readonly fencing: boolean;
-  /** How many of the calls are made for an owner of two, and not for the call alone. */
+  /** The share of acquires with one of two owners' tokens. */
   readonly owned: number;
-  /** What processes do, each as often as it stands here. */
+  /** The kinds of calls, each with a frequency by how often it occurs here. */
   readonly work: readonly Work[];
-  /** Whether holders hand what they hold over to other processes. */
-  readonly handing: boolean;
-  /**
-   * How long fences are remembered, in ms, where that is short enough to be seen; and whether clients' clocks are ahead
-   * of the endpoints', or behind.
-   */
-  readonly retention: { readonly ms: number; readonly clocks: "ahead" | "behind" } | undefined;
-  /** Whether holders shorten what they hold, then lengthen it, and rely on that to the end while others wait. */
+  /** Whether holders hand locks off to other processes. */
+  readonly handingOff: boolean;
+  /** Set where fences are remembered for so short a time that a simulation outlasts it. */
+  readonly retention: Retention | undefined;
+  /** Whether holders shorten their hold, then lengthen it, and rely on that to the end while others wait. */
   readonly lingering: boolean;
-  /** How many calls each process makes while there are faults, roughly. */
+  /** Roughly how many calls each process makes while there are faults. */
   readonly calls: number;
-  /** Whether a process ends as soon as it has its answer, or is kept by `waitUntil`. */
+  /** Whether background work is passed to `waitUntil`. */
   readonly lifetime: "server" | "waitUntil";
   readonly faults: readonly FaultKind[];
-  /** ms between two faults, on average. */
-  readonly calm: number;
-  readonly storm: Weather;
-  /** Whether an endpoint is silent while progress is looked at. */
+  /** Average ms between two faults. */
+  readonly faultInterval: number;
+  readonly badNetwork: NetworkConditions;
+  /** Whether an endpoint is silent during the probes after the faults. */
   readonly silentMinority: boolean;
 }
 
 export type Work = "lock" | "using" | "idempotency" | Synchronizer;
 
-/** What a world is about: locks and idempotent runs, synchronizers, or one synchronizer only. */
+/** What a simulation is about: locks and idempotent runs, synchronizers, or one synchronizer only. */
 export type Theme = "locks" | "sync" | Synchronizer;
 
 export const themes: readonly Theme[] = ["locks", "sync", ...synchronizers];
 
-/** What the world of a seed is about, if nobody says. */
+/** The default theme of a seed. */
 export function themeOf(seed: number): Theme {
-  // Not one of those that are mixed, so that the other seeds show what they always did.
+  // `debounce` has worlds of its own, so that the other seeds still draw what they drew before it was added.
   if (seed % 30 === 17) return "debounce";
   return seed % 3 === 2 ? "sync" : "locks";
 }
@@ -73,25 +76,25 @@ export function drawScenario(draw: Draw): Scenario {
   const scenario = drawUsual(draw);
   const kind = draw.fraction();
   if (kind < 0.05) {
-    const storm = { ...fairWeather, tail: 0.3, tailLength: 1.5 * scenario.ttl };
-    return { ...plain(scenario, storm), lingering: true };
+    const badNetwork = { ...goodNetwork, tail: 0.3, tailLength: 1.5 * scenario.ttl };
+    return { ...plain(scenario, badNetwork), lingering: true };
   }
   // Two owners with several handles each, whose answers are lost.
-  if (kind < 0.1) return { ...plain(scenario, { ...fairWeather, loseReply: 0.3 }), owned: 1 };
-  const late = { ...fairWeather, tail: 0.3, tailLength: 3 * scenario.ttl };
-  // The same, with requests that come when their owner has released and acquired again.
+  if (kind < 0.1) return { ...plain(scenario, { ...goodNetwork, loseReply: 0.3 }), owned: 1 };
+  const late = { ...goodNetwork, tail: 0.3, tailLength: 3 * scenario.ttl };
+  // The same, with requests that arrive when their owner has released and acquired again.
   if (kind > 0.96) return { ...plain(scenario, late), owned: 0.9 };
-  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handing: true, owned: 0 };
+  if (kind > 0.91) return { ...plain(scenario, late), lingering: true, handingOff: true, owned: 0 };
   if (kind > 0.87) {
     const clocks = draw.pick(["ahead", "behind"] as const);
     const retention = { ms: 2 * scenario.ttl, clocks };
-    return { ...plain(scenario, fairWeather), fencing: true, owned: 0, calls: 30, retention };
+    return { ...plain(scenario, goodNetwork), fencing: true, owned: 0, calls: 30, retention };
   }
   return scenario;
 }
 
-/** Locks on one endpoint, with nothing wrong but this: anything else would end what is held too soon to show it. */
-function plain({ dialects, exactReplies, ...scenario }: Scenario, storm: Weather): Scenario {
+/** Locks on one endpoint with no other faults: these would end holds too soon to show the rare case. */
+function plain({ dialects, exactReplies, ...scenario }: Scenario, badNetwork: NetworkConditions): Scenario {
   return {
     ...scenario,
     endpoints: 1,
@@ -99,13 +102,13 @@ function plain({ dialects, exactReplies, ...scenario }: Scenario, storm: Weather
     exactReplies: exactReplies.slice(0, 1),
     work: ["lock"],
     faults: [],
-    storm,
+    badNetwork,
     silentMinority: false,
   };
 }
 
 function drawUsual(draw: Draw): Scenario {
-  // Much of what can go wrong takes several late requests in a row, and no majority that makes up for them.
+  // Many defects need several late requests in a row, and no majority that makes up for them.
   const late = draw.chance(0.15);
   const endpoints = late ? draw.pick([1, 1, 2]) : draw.pick([1, 1, 2, 3, 3, 3, 3, 4, 5]);
   const each = <Item>(item: () => Item): Item[] => Array.from({ length: endpoints }, item);
@@ -114,7 +117,7 @@ function drawUsual(draw: Draw): Scenario {
   const ttl = draw.pick([40, 150, 150, 600, 600, 3_000, 30_000]);
   const some = (probability: number, amounts: readonly number[]) =>
     draw.chance(probability) ? draw.pick(amounts) : 0;
-  const storm: Weather = {
+  const badNetwork: NetworkConditions = {
     latency: draw.pick([
       [0, 0],
       [1, 10],
@@ -141,7 +144,7 @@ function drawUsual(draw: Draw): Scenario {
     fencing: draw.chance(0.6),
     owned: draw.pick([0, 0.05, 0.6]),
     lingering: false,
-    handing: draw.chance(0.1),
+    handingOff: draw.chance(0.1),
     retention: undefined,
     work: draw.pick([
       ["lock"],
@@ -153,13 +156,13 @@ function drawUsual(draw: Draw): Scenario {
     calls: draw.integer(4, 24),
     lifetime: draw.pick(["server", "waitUntil"] as const),
     faults: faultKinds.filter(() => draw.chance(0.35)),
-    calm: draw.pick([0.3, 1, 3]) * ttl,
-    storm: draw.chance(0.15) && !late ? fairWeather : storm,
+    faultInterval: draw.pick([0.3, 1, 3]) * ttl,
+    badNetwork: draw.chance(0.15) && !late ? goodNetwork : badNetwork,
     silentMinority,
   };
 }
 
-/** The same, with one or two synchronizers in place of locks. */
+/** The same scenario, with one or two synchronizers in place of locks. */
 export function withSynchronizers(scenario: Scenario, draw: Draw, theme: Exclude<Theme, "locks">): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
   return { ...scenario, work: [...new Set(chosen)], retention: undefined };

@@ -3,32 +3,36 @@ import { Engine, type Reply } from "../../../src/testing/index.ts";
 import { epoch } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** One Redis: the embedded engine, with a clock of its own. */
+interface ServerOptions extends Pick<Server, "name" | "dialect" | "rate" | "offset"> {
+  readonly scheduler: Scheduler;
+}
+
+/** One Redis server: the embedded engine, with a clock of its own. */
 export class Server {
   readonly name: string;
   readonly dialect: Dialect;
-  /** How fast its clock runs; 1 is right. */
+  /** How fast its clock runs; 1 is exact. */
   readonly rate: number;
-  /** ms that its clock is off. */
+  /** How far its clock is ahead, in ms. */
   offset: number;
   up = true;
-  /** While it is up: takes requests and never answers, as a stopped process does. */
+  /** While it is up: accepts requests and never answers, as a stopped process does. */
   silent = false;
-  /** ms that every message from and to it takes longer. */
+  /** By how many ms every message from and to it is delayed. */
   slowness = 0;
   readonly #scheduler: Scheduler;
   readonly #engine: Engine;
 
-  constructor(name: string, dialect: Dialect, scheduler: Scheduler, rate: number, offset: number) {
+  constructor({ name, dialect, scheduler, rate, offset }: ServerOptions) {
     this.name = name;
     this.dialect = dialect;
     this.rate = rate;
     this.offset = offset;
     this.#scheduler = scheduler;
-    this.#engine = borrow(dialect, () => this.time());
+    this.#engine = borrowEngine(dialect, () => this.time());
   }
 
-  /** What its clock says, in ms since 1970. */
+  /** Its clock, in ms since 1970. */
   time(): number {
     return epoch + this.offset + this.#scheduler.now * this.rate;
   }
@@ -38,33 +42,34 @@ export class Server {
     return this.#engine.execute(command);
   }
 
+  /** Loses its memory. */
   forget(): void {
     this.#engine.flush();
   }
 
-  /** Keys that would stand for ever. */
-  eternalKeys(): string[] {
+  /** Keys that never expire. */
+  keysWithoutTtl(): string[] {
     const keys = this.#engine.execute(["KEYS", "*"]) as string[];
     return keys.filter((key) => this.#engine.execute(["PTTL", key]) === -1);
   }
 
-  /** ms until the last of the keys that match is gone. */
+  /** ms until the last of the keys that match `pattern` expires; 0 when there is none. */
   longestTtl(pattern: string): number {
     const keys = this.#engine.execute(["KEYS", pattern]) as string[];
     return Math.max(0, ...keys.map((key) => Number(this.#engine.execute(["PTTL", key]))));
   }
 
-  /** Gives the engine back; the server must not be used any more. */
+  /** Returns the engine to the pool. The server must not be used any more. */
   close(): void {
-    giveBack(this.dialect, this.#engine);
+    returnEngine(this.dialect, this.#engine);
   }
 }
 
-// A Lua machine takes longer to make than many a simulation takes to run, so engines are used again, emptied.
+// Creating a Lua machine takes longer than many a simulation runs, so emptied engines are used again.
 const idle: Record<Dialect, { engine: Engine; clock: { now: () => number } }[]> = { redis: [], upstash: [] };
 const lent = new Map<Engine, { now: () => number }>();
 
-function borrow(dialect: Dialect, now: () => number): Engine {
+function borrowEngine(dialect: Dialect, now: () => number): Engine {
   const used = idle[dialect].pop();
   const clock = used?.clock ?? { now };
   clock.now = now;
@@ -73,7 +78,7 @@ function borrow(dialect: Dialect, now: () => number): Engine {
   return engine;
 }
 
-function giveBack(dialect: Dialect, engine: Engine): void {
+function returnEngine(dialect: Dialect, engine: Engine): void {
   engine.flush();
   idle[dialect].push({ engine, clock: lent.get(engine)! });
   lent.delete(engine);

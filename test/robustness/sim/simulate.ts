@@ -1,16 +1,18 @@
 import { createHash, webcrypto } from "node:crypto";
-import { type Actor, enter, type Stage } from "./actor.ts";
-import { type Assumption, assumptions } from "./assumptions.ts";
+import { type Actor, createActor, type SharedContext } from "./actor.ts";
+import type { Assumption } from "./assumptions.ts";
 import { Calls } from "./calls.ts";
 import { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
 import { checkHistories } from "./histories.ts";
 import { Holds } from "./holds.ts";
 import { Ledger } from "./ledger.ts";
-import { unleash } from "./nemesis.ts";
+import { startNemesis } from "./nemesis.ts";
 import { epoch, Process } from "./process.ts";
+import { RunHistories } from "./run-histories.ts";
 import {
   drawScenario,
+  type Retention,
   type Scenario,
   type Theme,
   themeOf,
@@ -18,39 +20,46 @@ import {
   withSynchronizers,
 } from "./scenario.ts";
 import { Server } from "./server.ts";
-import { beginWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
+import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
 import { Wire } from "./wire.ts";
-import { Stories, takeTurnWithKey, workIdempotency } from "./work-idempotency.ts";
-import { takeTurn, workLock, workUsing } from "./work-lock.ts";
+import { performIdempotency, probeKey } from "./work-idempotency.ts";
+import { performLock, performUsing, probeLock } from "./work-lock.ts";
 import { drawDropped, type Violation, World } from "./world.ts";
 
-/** What one simulation is to be. */
+/** Options of one simulation. */
 export interface SimulationOptions {
-  /** An integer; the same seed gives the same simulation, byte for byte. */
+  /** An integer. The same seed gives the same simulation, byte for byte. */
   readonly seed: number;
   /** What it is about. Default: every third seed is about synchronizers, the others about locks. */
   readonly work?: Theme;
-  /** Assumptions to drop. Default: the seed decides, and most drop none. */
+  /** Assumptions to drop. Default: the seed decides, and most seeds drop none. */
   readonly without?: readonly Assumption[];
-  /** Whether to write down every event. Default false. */
+  /** Whether to record a line for every event. Default false. */
   readonly traced?: boolean;
 }
 
-/** What came of one simulation. */
+/** The result of one simulation. */
 export interface Simulation {
   readonly seed: number;
   readonly scenario: Scenario;
   readonly dropped: readonly Assumption[];
   readonly violations: readonly Violation[];
-  /** What happened only because an assumption was dropped. */
+  /** Violations that are allowed because an assumption was dropped. */
   readonly excused: readonly Violation[];
+  /** How often each event occurred, by name. */
   readonly counts: ReadonlyMap<string, number>;
   /** Virtual ms. */
   readonly length: number;
+  /** One line per event if `traced`, else none. */
   readonly lines: readonly string[];
 }
 
-/** Runs one simulation. Only one can run at a time. */
+/**
+ * Runs one simulation. Only one can run at a time.
+ *
+ * @example
+ * const { violations } = await simulate({ seed: 1 });
+ */
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
   const { seed, work: theme = themeOf(seed), without, traced = false } = options;
   const undo = makeDigestSynchronous();
@@ -59,8 +68,8 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const dropped = without ?? drawDropped(draw.fork());
   const events = draw.fork();
   const about = theme === "locks" ? drawn : withSynchronizers(drawn, draw.fork(), theme);
-  const scenario = repeating(about, without);
-  const repeats = scenario.storm.duplicate > 0 || scenario.exactReplies.includes(false);
+  const scenario = withDuplicates(about, without);
+  const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
   const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
     await play(world, scenario);
@@ -80,67 +89,75 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   }
 }
 
-/** Requests are repeated where the scenario says so, unless it is told whether that may be assumed away. */
-function repeating(scenario: Scenario, without: readonly Assumption[] | undefined): Scenario {
+/** Where `without` is given, it decides whether the network repeats requests; else the scenario does. */
+function withDuplicates(scenario: Scenario, without: readonly Assumption[] | undefined): Scenario {
   if (!without) return scenario;
-  const duplicate = without.includes("single execution") ? Math.max(scenario.storm.duplicate, 0.1) : 0;
-  return { ...scenario, storm: { ...scenario.storm, duplicate } };
+  const duplicate = without.includes("single execution") ? Math.max(scenario.badNetwork.duplicate, 0.1) : 0;
+  return { ...scenario, badNetwork: { ...scenario.badNetwork, duplicate } };
 }
 
+/** Everything that takes part in a simulation. */
+interface Cast {
+  readonly shared: SharedContext;
+  readonly histories: RunHistories;
+  readonly workloads: ReadonlyMap<Work, Workload>;
+}
+
+/** Works under faults, lets everything end, probes that everybody is served, and checks the whole run. */
 async function play(world: World, scenario: Scenario): Promise<void> {
   world.trace(() => `scenario ${JSON.stringify(scenario)} without ${JSON.stringify(world.dropped)}`);
-  populate(world, scenario);
-  const wire = new Wire(world);
-  const locks = new Holds(world, "mutual exclusion");
-  const claims = new Holds(world, "one handler at a time");
-  const calls = new Calls(world);
-  const ledger = new Ledger(world);
-  const stage: Stage = { world, scenario, wire, calls, locks, claims, ledger, kept: new Set(), actors: [] };
-  const stories = new Stories(world);
-  const workloads = beginWorkloads(stage, scenario.work.filter(isSynchronizer));
-  const { actors } = stage;
-  for (const process of world.processes) actors.push(enter(stage, process));
-  const heal = unleash(world, scenario, (process) => {
-    locks.look(process);
-    claims.look(process);
-    for (const workload of workloads.values()) workload.look(process);
+  const cast = createCast(world, scenario);
+  const { locks, claims, actors } = cast.shared;
+  const stopFaults = startNemesis(world, scenario, (process) => {
+    locks.recheck(process);
+    claims.recheck(process);
+    for (const workload of cast.workloads.values()) workload.recheck?.(process);
   });
-
   const working = new Set(actors);
-  for (const actor of actors) void work(actor, stories, workloads).then(() => working.delete(actor));
+  for (const actor of actors) void work(actor, cast).then(() => working.delete(actor));
   const isAtWork = () => [...working].some(({ process }) => process.alive);
   const faultsEnd = scenario.calls * scenario.ttl * 1.5;
   await world.scheduler.run(faultsEnd, () => !isAtWork());
-  heal();
-  // What has begun comes to its end, and endpoints that were away come back.
+  stopFaults();
+  // Calls under way end, and crashed endpoints restart.
   const rest = Math.max(600_000, scenario.calls * 12 * scenario.ttl);
   await world.scheduler.run(world.now + rest, () => !isAtWork() && world.servers.every(({ up }) => up));
-  // So does what is still on its way: a late request takes something once more, until its ttl. And who forgot a
-  // lock that is extended all the time holds it until its maxHold.
+  // Messages under way arrive: a late request may acquire something once more, until its ttl. And a forgotten lock
+  // with automatic extension is held until its maxHold.
   await world.scheduler.run(world.now + Math.max(60_000, 7 * scenario.ttl));
-  await takeTurns(world, scenario, actors, stories, workloads);
-
-  // Whatever is still on its way arrives.
+  await probeAll(cast);
+  // Messages of the probes arrive.
   await world.scheduler.run(world.now + 90_000);
-  for (const server of world.servers) {
-    for (const key of server.eternalKeys()) world.violate("every key expires", `${server.name}: ${key}`);
-  }
-  calls.conclude();
-  wire.conclude(stage.kept);
-  ledger.conclude();
-  checkFences(world, locks.all, scenario.retention);
-  checkHistories(world, locks.all, ledger.accesses, scenario.retention);
-  for (const workload of workloads.values()) workload.conclude();
+  checkAtEnd(cast);
 }
 
-function populate(world: World, scenario: Scenario): void {
+function createCast(world: World, scenario: Scenario): Cast {
+  createServersAndProcesses(world, scenario);
+  const shared: SharedContext = {
+    world,
+    scenario,
+    wire: new Wire(world),
+    calls: new Calls(world),
+    locks: new Holds(world, "mutual exclusion"),
+    claims: new Holds(world, "one handler at a time"),
+    ledger: new Ledger(world),
+    kept: new Set(),
+    actors: [],
+  };
+  const histories = new RunHistories(world);
+  const workloads = createWorkloads(shared, scenario.work.filter(isSynchronizer));
+  for (const process of world.processes) shared.actors.push(createActor(shared, process));
+  return { shared, histories, workloads };
+}
+
+function createServersAndProcesses(world: World, scenario: Scenario): void {
   const { draw, scheduler } = world;
   const steady = world.keeps("bounded drift");
-  // A hundredth of the ttl is given away to drift: two clocks may differ by that much.
+  // The drift allowance is a hundredth of the ttl: two clocks may differ by that much.
   const rate = () => 1 + (steady ? draw.between(-0.0045, 0.0045) : draw.between(-0.1, 0.1));
-  for (let index = 0; index < scenario.endpoints; index += 1) {
+  for (const [index, dialect] of scenario.dialects.entries()) {
     const offset = draw.pick([0, draw.between(-600_000, 600_000)]);
-    world.servers.push(new Server(`r${index}`, scenario.dialects[index]!, scheduler, rate(), offset));
+    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset }));
   }
   const agree = !world.keeps("kept memory") && world.keeps("agreeing clocks");
   for (let index = 0; index < scenario.processes; index += 1) {
@@ -153,83 +170,107 @@ function populate(world: World, scenario: Scenario): void {
     process.disturbances = 0;
     world.processes.push(process);
   }
-  if (!scenario.retention) return;
-  const [least, most] = scenario.retention.clocks === "ahead" ? [0, 40] : [-40, 0];
-  for (const server of world.servers) server.offset = 0;
-  for (const process of world.processes) {
-    process.setClock(epoch - process.now() + draw.pick([0, draw.between(least, most)]) * scenario.ttl);
+  if (scenario.retention) setClocksApart(world, scenario.retention, scenario.ttl);
+}
+
+/** Where fences are remembered for a short time only, clients' clocks are ahead of the servers', or behind. */
+function setClocksApart({ servers, processes, draw }: World, retention: Retention, ttl: number): void {
+  const [least, most] = retention.clocks === "ahead" ? [0, 40] : [-40, 0];
+  for (const server of servers) server.offset = 0;
+  for (const process of processes) {
+    process.setClock(epoch - process.now() + draw.pick([0, draw.between(least, most)]) * ttl);
     process.disturbances = 0;
   }
 }
 
-async function work(actor: Actor, stories: Stories, workloads: ReadonlyMap<Work, Workload>): Promise<void> {
+/** One process makes its calls. */
+async function work(actor: Actor, { histories, workloads }: Cast): Promise<void> {
   const { draw, scenario } = actor;
-  for (let left = scenario.calls; left > 0; left -= 1) {
-    // Now and then for so long that the fences could have been forgotten.
+  for (let calls = 0; calls < scenario.calls; calls += 1) {
+    // Where fences are remembered for a short time, sometimes a pause is long enough to forget them.
     const longest = scenario.retention && draw.chance(0.4) ? 6 * scenario.retention.ms : scenario.ttl;
     await actor.sleep(draw.between(0, draw.chance(0.5) ? 5 : longest));
     const kind = draw.pick(scenario.work);
-    if (kind === "lock") await workLock(actor);
-    else if (kind === "using") await workUsing(actor);
-    else if (kind === "idempotency") await workIdempotency(actor, stories);
-    else await workloads.get(kind)!.perform(actor);
+    if (kind === "lock") await performLock(actor);
+    else if (kind === "using") await performUsing(actor);
+    else if (kind === "idempotency") await performIdempotency(actor, histories);
+    else await workloads.get(kind)?.perform(actor);
   }
 }
 
-/** Has everybody take the lock once, or run the key, now that nothing is wrong but perhaps one silent endpoint. */
-async function takeTurns(
-  world: World,
-  scenario: Scenario,
-  actors: readonly Actor[],
-  stories: Stories,
-  workloads: ReadonlyMap<Work, Workload>,
-): Promise<void> {
-  if (scenario.silentMinority) {
-    world.draw.pick(world.servers).silent = true;
-    // Those that answer may be far, each as far as another continent.
-    const far = world.draw.fork();
-    if (far.chance(0.5)) for (const server of world.servers) server.slowness = far.between(0, 150);
-  }
+/** After the faults, with at most one silent endpoint, every living process must be served within a bound. */
+async function probeAll(cast: Cast): Promise<void> {
+  const { world, scenario, actors } = cast.shared;
+  if (scenario.silentMinority) silenceOne(world);
   const alive = actors.filter(({ process }) => process.alive);
-  // Several calls at a time, each with a timeout of its own.
+  // Each process makes several calls at a time, each with a timeout of its own.
   for (const { process } of alive) process.timeout = 0;
-  // Who died, or could not reach an endpoint any more, has left keys that only their ttl removes.
-  const leftovers = ["redlock:lock:*", ...[...workloads.values()].flatMap((workload) => workload.leftovers)];
-  const rest = Math.max(
-    ...world.servers.flatMap((server) => leftovers.map((pattern) => server.longestTtl(pattern))),
+  const bound = probeBound(cast);
+  world.trace(() => `probes within ${bound.toFixed()} ms`);
+  const waiting = new Set<{ readonly actor: Actor }>();
+  for (const actor of alive) {
+    for (const probe of startProbes(actor, cast, bound)) {
+      const entry = { actor };
+      waiting.add(entry);
+      void probe.then(() => waiting.delete(entry));
+    }
+  }
+  const isOver = () => [...waiting].every(({ actor }) => !actor.process.alive);
+  await world.scheduler.run(world.now + bound, isOver);
+  if (isOver()) return;
+  world.violate(
+    "waiters are served",
+    `not within ${bound.toFixed()} ms${scenario.silentMinority ? ", one endpoint silent" : ""}`,
   );
+  await world.scheduler.run(world.now + 20 * bound, isOver);
+}
+
+function silenceOne({ draw, servers }: World): void {
+  draw.pick(servers).silent = true;
+  // The others may be far away, each as far as another continent.
+  const far = draw.fork();
+  if (far.chance(0.5)) for (const server of servers) server.slowness = far.between(0, 150);
+}
+
+/** ms within which everybody must be served: what dead or cut-off processes left behind has to expire first. */
+function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
+  const patterns = ["redlock:lock:*", ...[...workloads.values()].flatMap(({ blockingKeys }) => blockingKeys)];
+  const blocked = Math.max(
+    ...world.servers.flatMap((server) => patterns.map((pattern) => server.longestTtl(pattern))),
+  );
+  // Stored results stand for a day; only a pending record blocks.
   const pending = Math.min(
     2.2 * scenario.ttl,
     Math.max(...world.servers.map((server) => server.longestTtl("redlock:idem:*"))),
   );
-  const bound = 1.1 * Math.max(rest, pending) + 15_000;
-  world.trace(() => `turns within ${bound.toFixed()} ms`);
-  const waiting = new Set<{ readonly actor: Actor }>();
-  const begin = (actor: Actor, turn: Promise<void>) => {
-    const entry = { actor };
-    waiting.add(entry);
-    void turn.then(() => waiting.delete(entry));
-  };
-  for (const actor of alive) {
-    const { work: kinds } = scenario;
-    if (kinds.includes("idempotency")) begin(actor, takeTurnWithKey(actor, stories, bound));
-    if (kinds.includes("lock") || kinds.includes("using")) begin(actor, takeTurn(actor, bound));
-    for (const workload of workloads.values()) begin(actor, workload.turn(actor, bound));
+  return 1.1 * Math.max(blocked, pending) + 15_000;
+}
+
+function* startProbes(actor: Actor, { histories, workloads }: Cast, bound: number): Generator<Promise<void>> {
+  const { work: kinds } = actor.scenario;
+  if (kinds.includes("idempotency")) yield probeKey(actor, histories, bound);
+  if (kinds.includes("lock") || kinds.includes("using")) yield probeLock(actor, bound);
+  for (const workload of workloads.values()) yield workload.probe(actor, bound);
+}
+
+function checkAtEnd({ shared, workloads }: Cast): void {
+  const { world, scenario, wire, calls, locks, ledger, kept } = shared;
+  for (const server of world.servers) {
+    for (const key of server.keysWithoutTtl()) world.violate("every key expires", `${server.name}: ${key}`);
   }
-  const isOver = () => [...waiting].every(({ actor }) => !actor.process.alive);
-  await world.scheduler.run(world.now + bound, isOver);
-  if (!isOver()) {
-    world.violate(
-      "waiters are served",
-      `not within ${bound.toFixed()} ms${scenario.silentMinority ? ", one endpoint silent" : ""}`,
-    );
-    await world.scheduler.run(world.now + 20 * bound, isOver);
-  }
+  calls.checkAtEnd();
+  wire.checkAtEnd(kept);
+  ledger.checkAtEnd();
+  checkFences(world, locks.all, scenario.retention);
+  checkHistories(world, locks.all, ledger.accesses, scenario.retention);
+  for (const workload of workloads.values()) workload.checkAtEnd?.();
 }
 
 /**
- * Digests come from a thread pool, in real time. Until undone they are computed at once: the same digest, at
+ * Makes digests synchronous: Node computes them in a thread pool, in real time. With this, the same digest is ready at
  * the same virtual moment, every time.
+ *
+ * @returns undoes it
  */
 function makeDigestSynchronous(): () => void {
   const { subtle } = webcrypto;
@@ -246,5 +287,3 @@ function makeDigestSynchronous(): () => void {
     else Reflect.deleteProperty(subtle, "digest");
   };
 }
-
-export { assumptions };

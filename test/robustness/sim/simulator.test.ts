@@ -6,28 +6,25 @@ import { mustOccur } from "./occurrences.ts";
 import type { Theme } from "./scenario.ts";
 import { simulate } from "./simulate.ts";
 
-// A fixed part of what `npm run sim` does for as long as one likes.
+// A fixed set of seeds of `npm run sim`.
 
-/** Seeds of locks that once showed a defect, with what it was. Their worlds have changed since, but stay odd ones. */
+/** Seeds of locks that once showed a defect. Their scenarios have changed since, but remain unusual ones. */
 const regressions = new Map([
-  [50, "two replays of a key differed: a result was told that only a minority had"],
-  [107, "a lock that was over stayed quiet: its timer had stood still with the process"],
+  [50, "two replays of a key differed: one returned a result that only a minority had"],
+  [107, "the end of a lock was not reported: its timer had stood still with the process"],
   [578, "a key with two results, each stored by a minority, and the third endpoint silent"],
-  [1523, "an owner's failed acquire withdrew what another handle of the owner had refreshed"],
-  [2554, "the same, of two that began at once"],
-  [580, "a lock that was put back on an endpoint forgot a take that was still on its way there"],
-  [736, "the same, of several resources"],
-  [
-    1_324_700_631,
-    "a clock that jumped behind a round that was cut short made contention look like an outage",
-  ],
-  [2_000_890, "two results of a key, each on a half of four endpoints, were both told"],
+  [1523, "an owner's failed acquire rolled back what another handle of the owner had refreshed"],
+  [2554, "the same, with two concurrent acquires"],
+  [580, "a lock that was restored on an endpoint forgot an acquire request still on its way there"],
+  [736, "the same, with several resources"],
+  [1_324_700_631, "a clock jump during a shortened round made contention look like an outage"],
+  [2_000_890, "two results of a key, each on a half of four endpoints, were both returned"],
   [2_001_509, "the same, again"],
 ]);
 
-/** The same, of synchronizers. */
+/** Seeds of synchronizers that once showed a defect. */
 const syncRegressions = new Map([
-  [7_005_437, "a writer that had taken back its announcement was refused because of what it still held"],
+  [7_005_437, "a writer that had removed its announcement was refused because of its own hold"],
 ]);
 
 const first = 1;
@@ -42,37 +39,37 @@ async function reports(seeds: Iterable<number>, work?: Theme): Promise<Report[]>
   return all;
 }
 
-function told(report: Report): string[] {
+function describeViolations(report: Report): string[] {
   const { seed, violations } = report;
   return violations.map(
     ({ invariant, detail }) => `${invariant}: ${detail}\n  npm run sim -- --seed ${seed} --trace`,
   );
 }
 
-test(`seeds ${first} to ${last} hold, and show everything that can happen`, {
+test(`seeds ${first} to ${last}: every invariant holds, and every kind of event occurs`, {
   timeout: 480_000,
 }, async () => {
   const all = await reports(Array.from({ length: last - first + 1 }, (_, index) => first + index));
-  expect(all.flatMap(told)).toEqual([]);
+  expect(all.flatMap(describeViolations)).toEqual([]);
   expect(all).toHaveLength(last - first + 1);
   const seen = new Set(all.flatMap(({ counts }) => Object.keys(counts)));
   expect(mustOccur.filter((what) => !seen.has(what))).toEqual([]);
-  // Worlds without an assumption are there to show that it is needed.
+  // Simulations without an assumption must show that it is needed.
   expect(all.some(({ excused }) => excused.length > 0)).toBe(true);
 });
 
-test("what once was wrong stays right", { timeout: 60_000 }, async () => {
+test("seeds that once showed a defect pass", { timeout: 60_000 }, async () => {
   const all = [...(await reports(regressions.keys(), "locks")), ...(await reports(syncRegressions.keys()))];
-  expect(all.flatMap(told)).toEqual([]);
+  expect(all.flatMap(describeViolations)).toEqual([]);
   expect(all).toHaveLength(regressions.size + syncRegressions.size);
 });
 
-/** What breaks without an assumption, each with a seed that shows it (and which docs/evidence.md names). */
+/** What breaks without an assumption, with the seed that shows it. docs/evidence.md lists the same seeds. */
 const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumption[]][] = [
   [10, "locks", "mutual exclusion", ["bounded drift"]],
   [2, "locks", "a stored result stands", ["kept memory"]],
   [2, "locks", "replays agree", ["kept memory"]],
-  [430, "locks", "withdrawn stays withdrawn", ["kept memory"]],
+  [430, "locks", "rolled back stays rolled back", ["kept memory"]],
   [10, "locks", "mutual exclusion", ["absence after memory loss", "kept memory"]],
   [366, "locks", "one handler at a time", ["absence after memory loss", "kept memory"]],
   [75, "locks", "mutual exclusion", ["a clock that goes on"]],
@@ -81,7 +78,7 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [12, "locks", "nothing is abandoned", ["single execution"]],
   [17, "locks", "refusals are true", ["single execution"]],
   [417, "locks", "mutual exclusion", ["single execution"]],
-  [1324701149, "locks", "withdrawn stays withdrawn", ["bounded delay"]],
+  [1324701149, "locks", "rolled back stays rolled back", ["bounded delay"]],
   [7, "semaphore", "one holder per slot", ["bounded drift"]],
   [7, "semaphore", "permits within the limit", ["bounded drift"]],
   [30, "semaphore", "one holder per slot", ["absence after memory loss", "kept memory"]],
@@ -98,9 +95,9 @@ const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumpti
   [119, "reentrant", "one owner at a time", ["a clock that goes on"]],
   [26, "fair", "mutual exclusion", ["bounded drift"]],
   [2, "barrier", "generations follow", ["kept memory"]],
-  [118, "debounce", "a later call takes its place", ["bounded drift"]],
-  [93, "debounce", "a later call takes its place", ["absence after memory loss", "kept memory"]],
-  [14, "debounce", "a later call takes its place", ["a clock that goes on"]],
+  [118, "debounce", "a later call replaces it", ["bounded drift"]],
+  [93, "debounce", "a later call replaces it", ["absence after memory loss", "kept memory"]],
+  [14, "debounce", "a later call replaces it", ["a clock that goes on"]],
 ];
 
 test.each(needs)(

@@ -1,55 +1,55 @@
-import type { Actor, Stage } from "./actor.ts";
+import type { Actor, SharedContext } from "./actor.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
-import { barrierWorkload } from "./work-barrier.ts";
-import { debounceWorkload } from "./work-debounce.ts";
-import { fairWorkload } from "./work-fair.ts";
-import { latchWorkload } from "./work-latch.ts";
-import { onceWorkload } from "./work-once.ts";
-import { readWriteWorkload } from "./work-read-write.ts";
-import { reentrantWorkload } from "./work-reentrant.ts";
-import { semaphoreWorkload } from "./work-semaphore.ts";
+import { BarrierWorkload } from "./work-barrier.ts";
+import { DebounceWorkload } from "./work-debounce.ts";
+import { FairWorkload } from "./work-fair.ts";
+import { LatchWorkload } from "./work-latch.ts";
+import { OnceWorkload } from "./work-once.ts";
+import { ReadWriteWorkload } from "./work-read-write.ts";
+import { ReentrantWorkload } from "./work-reentrant.ts";
+import { SemaphoreWorkload } from "./work-semaphore.ts";
 
-/** What the processes of a world do with one synchronizer, and what is to be true of it. */
+/** How the processes of a world use one synchronizer, and the checks of what they see. */
 export interface Workload {
-  /** Uses it, from beginning to end. */
+  /** Key patterns that may delay a probe until they expire: processes that died left such keys behind. */
+  readonly blockingKeys: readonly string[];
+  /** Uses the synchronizer once, with random options. Called again and again while there are faults. */
   perform(actor: Actor): Promise<void>;
-  /** Comes through once, however long it takes: after the faults everybody must be served within `bound` ms. */
-  turn(actor: Actor, bound: number): Promise<void>;
-  /** Keys that may be in the way of a turn for as long as they stand: what was left behind by those who died. */
-  readonly leftovers: readonly string[];
-  /** A process's clock has been set. */
-  look(process: Process): void;
-  /** Looks at everything at the end. */
-  conclude(): void;
+  /** Uses it once after the faults have ended. Every process must be served within `bound` ms. */
+  probe(actor: Actor, bound: number): Promise<void>;
+  /** Checks the holds of a process again, because its clock was set. */
+  recheck?(process: Process): void;
+  /** Checks the whole run at its end. */
+  checkAtEnd?(): void;
 }
 
 const workloads = {
-  semaphore: semaphoreWorkload,
-  once: onceWorkload,
-  "read-write": readWriteWorkload,
-  reentrant: reentrantWorkload,
-  fair: fairWorkload,
-  latch: latchWorkload,
-  barrier: barrierWorkload,
-  debounce: debounceWorkload,
-} satisfies Record<string, (stage: Stage, draw: Draw) => Workload>;
+  semaphore: SemaphoreWorkload,
+  once: OnceWorkload,
+  "read-write": ReadWriteWorkload,
+  reentrant: ReentrantWorkload,
+  fair: FairWorkload,
+  latch: LatchWorkload,
+  barrier: BarrierWorkload,
+  debounce: DebounceWorkload,
+} satisfies Record<string, new (shared: SharedContext, draw: Draw) => Workload>;
 
 export type Synchronizer = keyof typeof workloads;
 
 export const synchronizers: readonly Synchronizer[] = Object.keys(workloads) as Synchronizer[];
 
-/** Those that a world may have beside others; so what the seeds of such worlds draw stays as it was. */
+/** Synchronizers that share a world with others. Without `debounce`: adding it would change what old seeds draw. */
 export const mixed: readonly Synchronizer[] = synchronizers.filter((name) => name !== "debounce");
 
 export function isSynchronizer(work: string): work is Synchronizer {
   return work in workloads;
 }
 
-/** Begins the workloads of these synchronizers in a world. */
-export function beginWorkloads(
-  stage: Stage,
+/** Creates the workloads of these synchronizers, each with a random source of its own. */
+export function createWorkloads(
+  shared: SharedContext,
   names: readonly Synchronizer[],
 ): ReadonlyMap<Synchronizer, Workload> {
-  return new Map(names.map((name) => [name, workloads[name](stage, stage.world.draw.fork())]));
+  return new Map(names.map((name) => [name, new workloads[name](shared, shared.world.draw.fork())]));
 }

@@ -8,61 +8,60 @@ import type { World } from "./world.ts";
 /** How often a result may be sent to a server that refuses it for its size. */
 const mostUploads = 8;
 
-/** What passed between a client and one endpoint about one grant. */
-interface Trail {
+/** All requests of one nonce from one client to one endpoint. */
+interface RequestTrail {
   readonly process: Process;
   readonly server: Server;
-  takes: number;
-  raises: number;
-  renewals: number;
-  drops: number;
-  /** Drops that were executed, in an order that matters only against takes. */
-  dropped: boolean;
-  /** A take was executed and left the value there. */
-  taken: boolean;
-  /** The same, and no drop was executed since. */
+  /** Requests sent. */
+  acquires: number;
+  fenceRaises: number;
+  extensions: number;
+  releases: number;
+  /** A release was executed. Its order matters only in relation to acquires. */
+  releaseExecuted: boolean;
+  /** An acquire was executed and left the value there. */
+  acquireExecuted: boolean;
+  /** The same, and no release was executed since. */
   standing: boolean;
-  /** The client knows that it stands, or hears what becomes of it, and has sent no drop since. */
-  owed: boolean;
-  /** Until when the client hears what becomes of its take; undefined: it has sent none. */
-  heardUntil: number | undefined;
-  /** Whether the client was told of a take that it was granted, of a drop that it was, and that it was not. */
-  take: boolean | undefined;
-  freed: boolean;
-  gone: boolean;
-  /** A drop took it from where it stood; undefined: of what is no member nobody remembers that. */
-  wasFreed: boolean | undefined;
-  /** When it was renewed there for the first time. */
-  renewed: number | undefined;
-  /** Its holder has put it back where it was lost. */
+  /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
+  releaseDue: boolean;
+  /** Until when the client waits for the answer to its acquire; undefined: it has sent none. */
+  answerAwaitedUntil: number | undefined;
+  /** The last answer to an acquire; undefined: the client got none. */
+  acquireGranted: boolean | undefined;
+  /** A release was answered with "freed", and with "gone". */
+  answeredFreed: boolean;
+  answeredGone: boolean;
+  /** A release removed a standing member. Always false for plain values, of which no endpoint remembers that. */
+  memberFreed: boolean;
+  /** When the endpoint executed an extension for the first time. */
+  firstExtended: number | undefined;
+  /** The holder put the value back where it was lost. */
   restored: boolean;
-  /** A completed record took the place of the pending one, or was sent to do so. */
+  /** A completed record replaced the pending one, or was sent to do so. */
   completed: boolean;
 }
 
 /**
- * Watches what the library sends, what becomes of it, and what it is told; keeps book by nonce, because the
- * library draws a new one for each round.
+ * Observes every request and answer between clients and endpoints. Its records go by nonce, because the library draws
+ * a new nonce for each round.
  */
 export class Wire {
   readonly #world: World;
   /** By nonce, then by server. */
-  readonly #trails = new Map<string, Map<Server, Trail>>();
+  readonly #trails = new Map<string, Map<Server, RequestTrail>>();
   readonly #rounds = new Set<string>();
-  /** The nonce of the last round of a process for a key. */
+  /** The nonce of the last round, by process and key. */
   readonly #last = new Map<string, string>();
-
-  /** When a key was last renewed anywhere. */
-  readonly #renewals = new Map<string, number>();
-
-  /** By server, key and name: who announced a writer there last, and when. */
+  /** When a key was last extended on any server. */
+  readonly #extensions = new Map<string, number>();
+  /** The last announcement of a waiting writer, by server, key and name. */
   readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
-  /** By token of a run and server: how many uploads of its result the server refused for their size. */
+  /** How many uploads of a run's result a server refused for their size, by the run's token and server. */
   readonly #uploads = new Map<string, number>();
-  /** By token of a run: the longest ttl, in ms, that its claim was sent with. */
+  /** The longest ttl, in ms, that a run's claim was sent with, by the run's token. */
   readonly #claims = new Map<string, number>();
-
-  /** What debounced calls announce. */
+  /** The announcements of debounced calls. */
   readonly announcements: Announcements;
 
   constructor(world: World) {
@@ -70,6 +69,7 @@ export class Wire {
     this.announcements = new Announcements(world);
   }
 
+  /** A client sends a request. */
   sent(process: Process, server: Server, request: Request, command: Command): void {
     if (request.operation === "announce") {
       this.announcements.sent(process, request);
@@ -77,122 +77,148 @@ export class Wire {
     }
     const trail = this.#trail(process, server, request);
     const completes = command.some((word) => /^[CN]1 /.test(String(word)));
-    if (request.value.startsWith("P1 ") && !completes && request.operation !== "release") {
-      const nonce = nonceOf(request.value);
-      this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, request.ttl ?? 0));
-    }
+    if (!completes) this.#noteClaim(request);
     if (request.operation === "acquire" && completes) trail.completed = true;
-    else if (request.operation === "acquire") {
-      trail.takes += 1;
-      // A good deal less than that: timers fire early, and clocks may be fast.
-      // Nor is an answer waited for that comes when what it grants is over.
-      const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
-      trail.heardUntil ??= this.#world.now + 0.8 * timeout - 5;
-      const nonce = nonceOf(request.value);
-      // A script's text may be sent long after its hash, when another round has begun.
-      if (this.#rounds.has(nonce)) return;
-      this.#rounds.add(nonce);
-      for (const key of [...request.keys, ...(request.about ? [request.about] : [])]) {
-        this.#last.set(`${process.name} ${key}`, nonce);
-      }
-    } else if (request.raises) trail.raises += 1;
-    else if (request.operation === "extend") trail.renewals += 1;
+    else if (request.operation === "acquire") this.#acquireSent(trail, request);
+    else if (request.raises) trail.fenceRaises += 1;
+    else if (request.operation === "extend") trail.extensions += 1;
     else if (request.operation === "release") {
-      trail.drops += 1;
-      trail.owed = false;
+      trail.releases += 1;
+      trail.releaseDue = false;
     }
     if (request.operation === "extend" && completes) trail.completed = true;
   }
 
-  /** @param copy which execution of the same request it is, the first being 0 */
-  executed(process: Process, server: Server, request: Request, granted: boolean, copy: number): void {
-    if (request.operation === "announce") {
+  #noteClaim({ operation, value, ttl = 0 }: Request): void {
+    if (!value.startsWith("P1 ") || operation === "release") return;
+    const nonce = nonceOf(value);
+    this.#claims.set(nonce, Math.max(this.#claims.get(nonce) ?? 0, ttl));
+  }
+
+  #acquireSent(trail: RequestTrail, request: Request): void {
+    const { process } = trail;
+    trail.acquires += 1;
+    // The client does not wait for an answer that comes when the ttl is over.
+    const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
+    // A good deal less than the timeout: timers fire early, and clocks may be fast.
+    trail.answerAwaitedUntil ??= this.#world.now + 0.8 * timeout - 5;
+    const nonce = nonceOf(request.value);
+    // A script's text may be sent long after its hash, when another round has begun.
+    if (this.#rounds.has(nonce)) return;
+    this.#rounds.add(nonce);
+    for (const key of [...request.keys, ...(request.about ? [request.about] : [])]) {
+      this.#last.set(`${process.name} ${key}`, nonce);
+    }
+  }
+
+  /**
+   * An endpoint executed a request.
+   *
+   * @param execution which execution of the same request it is, and whether the endpoint granted it; the first is 0
+   */
+  executed(
+    process: Process,
+    server: Server,
+    request: Request,
+    { granted, copy }: { readonly granted: boolean; readonly copy: number },
+  ): void {
+    const { operation } = request;
+    if (operation === "announce") {
       this.announcements.executed(server, request, granted);
       return;
     }
-    if (request.operation === "release" && granted) this.announcements.dropped(server, request);
+    if (operation === "release" && granted) this.announcements.removed(server, request);
     const trail = this.#trail(process, server, request);
     if (request.announces) {
       const { key, id } = request.announces;
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
     }
-    if (request.operation === "release") {
-      trail.dropped = true;
+    if (operation === "release") {
+      trail.releaseExecuted = true;
       trail.standing = false;
-      if (request.isMember && granted) trail.wasFreed = true;
+      if (request.isMember && granted) trail.memberFreed = true;
     }
-    if (request.operation === "extend" && granted && request.from === 1 && trail.dropped && !trail.standing) {
+    if (!granted) return;
+    if (operation === "extend") this.#extensionGranted(trail, request);
+    // A restore acquires what was lost.
+    if (operation === "acquire" || operation === "restore") this.#acquireGranted(trail, request, copy);
+  }
+
+  #extensionGranted(trail: RequestTrail, request: Request): void {
+    const { process, server } = trail;
+    if (request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#world.violate(
-        "withdrawn stays withdrawn",
-        `${server.name} renewed ${request.keys} for ${process.name} after the withdrawal`,
+        "rolled back stays rolled back",
+        `${server.name} extended ${request.keys} for ${process.name} after the rollback`,
       );
     }
-    if (request.operation === "extend" && granted) {
-      trail.renewed ??= this.#world.now;
-      for (const key of request.keys) this.#renewals.set(key, this.#world.now);
-    }
-    // An owner's take may be granted because the owner holds it already: then this value is nowhere.
-    if (request.operation !== "acquire" && request.operation !== "restore") return;
-    if (!granted || request.from > 1) return;
-    trail.taken = true;
+    trail.firstExtended ??= this.#world.now;
+    for (const key of request.keys) this.#extensions.set(key, this.#world.now);
+  }
+
+  #acquireGranted(trail: RequestTrail, request: Request, copy: number): void {
+    const { process, server } = trail;
+    // Granted because the owner holds it already: then this value is nowhere.
+    if (request.from > 1) return;
+    trail.acquireExecuted = true;
     trail.standing = true;
     trail.restored ||= request.operation === "restore";
-    // Whether or not somebody still waits for it: the request ends by an answer or by its timeout, and then a drop follows.
-    if (request.operation === "acquire" && copy === 0 && this.#world.now < trail.heardUntil!)
-      trail.owed = true;
-    if (trail.dropped && request.tombstone !== undefined && copy === 0) {
+    // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows.
+    const awaited = this.#world.now < (trail.answerAwaitedUntil ?? Number.NEGATIVE_INFINITY);
+    if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
+    if (trail.releaseExecuted && request.tombstone !== undefined && copy === 0) {
       this.#world.violate(
-        "withdrawn stays withdrawn",
-        `${server.name} granted ${request.keys} to ${process.name} after the withdrawal`,
+        "rolled back stays rolled back",
+        `${server.name} granted ${request.keys} to ${process.name} after the rollback`,
       );
     }
   }
 
+  /** A client got an answer. */
   answered(process: Process, server: Server, request: Request, granted: boolean): void {
     if (request.operation === "announce") {
       this.announcements.answered(server, request, granted);
       return;
     }
     const trail = this.#trail(process, server, request);
-    // Of two drops the later one finds nothing, and either may be the one that is answered first.
-    if (request.operation === "release") trail[granted ? "freed" : "gone"] = true;
-    // What was put back needs no second drop: the release that overtakes the request leaves its tombstone.
+    // Of two releases the second one finds nothing, and either answer may be the first to arrive.
+    if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
+    // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
-    trail.take = granted;
-    if (granted && trail.standing) trail.owed = true;
+    trail.acquireGranted = granted;
+    if (granted && trail.standing) trail.releaseDue = true;
   }
 
-  /** How many endpoints told the process that they granted, and that they refused, the round of a nonce. */
-  takes(nonce: string): { granted: number; refused: number } {
-    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
+  /** How many endpoints the process knows to have granted, and refused, the round of a nonce. */
+  acquireVotes(nonce: string): { granted: number; refused: number } {
+    const trails = this.#trailsOf(nonce);
     return {
-      granted: trails.filter(({ take }) => take === true).length,
-      refused: trails.filter(({ take }) => take === false).length,
+      granted: trails.filter(({ acquireGranted }) => acquireGranted === true).length,
+      refused: trails.filter(({ acquireGranted }) => acquireGranted === false).length,
     };
   }
 
-  /** How many told it that they freed it, that there was nothing to free, and either of the two. */
-  drops(nonce: string): { freed: number; gone: number; answered: number } {
-    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
+  /** How many endpoints answered a release with "freed", and with "gone". One may have answered both. */
+  releaseVotes(nonce: string): { freed: number; gone: number } {
+    const trails = this.#trailsOf(nonce);
     return {
-      freed: trails.filter(({ freed }) => freed).length,
-      gone: trails.filter(({ gone }) => gone).length,
-      answered: trails.filter(({ freed, gone }) => freed || gone).length,
+      freed: trails.filter(({ answeredFreed }) => answeredFreed).length,
+      gone: trails.filter(({ answeredGone }) => answeredGone).length,
     };
   }
 
-  /** Whether the holder of a nonce has put its value back at a server. */
+  /** Whether the holder of a nonce has put its value back on a server. */
   isRestored(nonce: string, server: Server): boolean {
     return this.#trails.get(nonce)?.get(server)?.restored ?? false;
   }
 
-  /** On how many endpoints a drop has taken a member from where it stood. */
-  freed(nonce: string): number {
-    return [...(this.#trails.get(nonce)?.values() ?? [])].filter(({ wasFreed }) => wasFreed).length;
+  /** On how many endpoints a release has removed a standing member. */
+  membersFreed(nonce: string): number {
+    return this.#trailsOf(nonce).filter(({ memberFreed }) => memberFreed).length;
   }
 
-  /** Who announced a writer on a server last, and when; undefined: nobody did. */
-  writer(server: Server, key: string, id: string): { process: Process; at: number } | undefined {
+  /** The last announcement of a waiting writer on a server; undefined: there was none. */
+  announcedWriter(server: Server, key: string, id: string): { process: Process; at: number } | undefined {
     return this.#writers.get(`${server.name} ${key} ${id}`);
   }
 
@@ -201,7 +227,7 @@ export class Wire {
     return this.#last.get(`${process.name} ${key}`);
   }
 
-  /** A few times at most: where other endpoints fail as well, a retry may find enough that take it. */
+  /** A server refused a result for its size. A few retries are allowed: other endpoints may yet store it. */
   refusedForSize(process: Process, server: Server, command: Command): void {
     const record = command.map(String).find((word) => word.startsWith("C1 ")) ?? "";
     const upload = `${nonceOf(record)} ${server.name}`;
@@ -217,53 +243,63 @@ export class Wire {
     return this.#claims.get(token) ?? 0;
   }
 
-  /** How many endpoints have renewed a grant, and when the first of them did so for the first time. */
-  renewed(nonce: string): { endpoints: number; first: number } {
-    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
-    const times = trails.flatMap(({ renewed = [] }) => renewed);
+  /** How many endpoints have extended a nonce, and when the first of them did so for the first time. */
+  extensionsExecuted(nonce: string): { endpoints: number; first: number } {
+    const times = this.#trailsOf(nonce).flatMap(({ firstExtended = [] }) => firstExtended);
     return { endpoints: times.length, first: Math.min(...times) };
   }
 
-  /** When a key was last renewed anywhere. */
-  lastRenewal(key: string): number {
-    return this.#renewals.get(key) ?? Number.NEGATIVE_INFINITY;
+  /** When a key was last extended on any server; -Infinity: never. */
+  lastExtension(key: string): number {
+    return this.#extensions.get(key) ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** How many renewals of a grant were sent to the endpoint that got most. */
-  renewals(nonce: string): number {
-    return Math.max(0, ...[...(this.#trails.get(nonce)?.values() ?? [])].map(({ renewals }) => renewals));
+  /** How many extensions of a nonce were sent to the endpoint that got most. */
+  extensionsSent(nonce: string): number {
+    return Math.max(0, ...this.#trailsOf(nonce).map(({ extensions }) => extensions));
   }
 
   /**
-   * Looks at everything at the end.
+   * Checks that every round was bounded, and that nothing was left standing on an endpoint.
    *
-   * @param kept nonces of grants that their holders meant to keep
+   * @param kept nonces that their holders meant never to release
    */
-  conclude(kept: ReadonlySet<string>): void {
+  checkAtEnd(kept: ReadonlySet<string>): void {
     for (const [nonce, trails] of this.#trails) {
       for (const trail of trails.values()) {
-        const { process, server, takes, raises } = trail;
-        // EVALSHA, then EVAL; or a native command, and where it is unknown the script.
-        if (takes > 3 || raises > 2) {
-          this.#world.violate(
-            "requests are bounded",
-            `${process.name} sent ${takes} takes and ${raises} raises of one round to ${server.name}`,
-          );
-        }
-        if (!process.alive || !trail.taken || trail.completed || kept.has(nonce)) continue;
-        // Of a take that its withdrawal has overtaken the client hears by its timeout, and withdraws it once more.
-        if (trail.drops > 0 && !(trail.owed && trail.standing)) continue;
-        this.#world.violate(
-          "nothing is abandoned",
-          `${process.name} took something at ${server.name} and never withdrew it (${nonce})`,
-          // A refusal proves that nothing was taken, where nobody repeats requests.
-          trail.take === false ? undefined : [],
-        );
+        this.#checkRequests(trail);
+        if (!kept.has(nonce)) this.#checkRolledBack(nonce, trail);
       }
     }
   }
 
-  #trail(process: Process, server: Server, { value }: Request): Trail {
+  #checkRequests({ process, server, acquires, fenceRaises }: RequestTrail): void {
+    // EVALSHA, then EVAL; or a native command, and the script where that command is unknown.
+    if (acquires <= 3 && fenceRaises <= 2) return;
+    this.#world.violate(
+      "requests are bounded",
+      `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
+    );
+  }
+
+  #checkRolledBack(nonce: string, trail: RequestTrail): void {
+    const { process, server } = trail;
+    if (!process.alive || !trail.acquireExecuted || trail.completed) return;
+    // An acquire that its rollback has overtaken is rolled back once more, when its answer or its timeout comes.
+    if (trail.releases > 0 && !(trail.releaseDue && trail.standing)) return;
+    this.#world.violate(
+      "nothing is abandoned",
+      `${process.name} left something on ${server.name} and never rolled it back (${nonce})`,
+      // Where nobody repeats requests, a refusal proves that the endpoint has stored nothing.
+      trail.acquireGranted === false ? undefined : [],
+    );
+  }
+
+  #trailsOf(nonce: string): RequestTrail[] {
+    return [...(this.#trails.get(nonce)?.values() ?? [])];
+  }
+
+  #trail(process: Process, server: Server, { value }: Request): RequestTrail {
     const nonce = nonceOf(value);
     let trails = this.#trails.get(nonce);
     if (!trails) {
@@ -272,33 +308,37 @@ export class Wire {
     }
     let trail = trails.get(server);
     if (!trail) {
-      trail = {
-        process,
-        server,
-        takes: 0,
-        raises: 0,
-        renewals: 0,
-        drops: 0,
-        dropped: false,
-        taken: false,
-        standing: false,
-        owed: false,
-        heardUntil: undefined,
-        take: undefined,
-        freed: false,
-        gone: false,
-        restored: false,
-        wasFreed: undefined,
-        renewed: undefined,
-        completed: false,
-      };
+      trail = newTrail(process, server);
       trails.set(server, trail);
     }
     return trail;
   }
 }
 
-/** Whether a reply says that it was done. */
+function newTrail(process: Process, server: Server): RequestTrail {
+  return {
+    process,
+    server,
+    acquires: 0,
+    fenceRaises: 0,
+    extensions: 0,
+    releases: 0,
+    releaseExecuted: false,
+    acquireExecuted: false,
+    standing: false,
+    releaseDue: false,
+    answerAwaitedUntil: undefined,
+    acquireGranted: undefined,
+    answeredFreed: false,
+    answeredGone: false,
+    memberFreed: false,
+    firstExtended: undefined,
+    restored: false,
+    completed: false,
+  };
+}
+
+/** Whether a reply says that the request was done. */
 export function isGranted(request: Request, command: Command, reply: unknown): boolean {
   if (Array.isArray(reply)) return reply[0] === request.value;
   if (command.includes("GET")) return reply === null || reply === request.value;

@@ -2,164 +2,198 @@ import { LockLostError, QuorumError } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type DebounceOutcome, debounce } from "../../../src/sync/index.ts";
-import { type Actor, drawOptions, type Stage } from "./actor.ts";
-import type { Announcement } from "./announcements.ts";
+import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
+import type { Announcement, Announcements } from "./announcements.ts";
 import type { Draw } from "./draw.ts";
 import type { Workload } from "./synchronizers.ts";
+import type { World } from "./world.ts";
 
 const name = "reindex";
 const key = keyOf("redlock", "debounce", name);
 
-// How much sooner than its window a call may ask again: timers fire early.
+/** How many ms before the end of its window a call may send its second round: timers fire early. */
 const early = 2;
 
-/** A call after the faults. */
-interface Turn {
+/** One call. */
+interface DebouncedCall {
+  /** When it was made, in virtual ms. */
   readonly invoked: number;
+  /** Its window, in ms. */
+  readonly window: number;
+}
+
+/** A call after the faults. */
+interface Probe extends DebouncedCall {
   ran: boolean | undefined;
   announcement: Announcement | undefined;
 }
 
+/** What a call's routine does. */
+interface Routine {
+  /** ms for which it runs. */
+  readonly length: number;
+  readonly failure: Error | undefined;
+  readonly result: object;
+}
+
 /** Bursts of calls of one name, of which the last one is to run. */
-export function debounceWorkload({ world, scenario, wire }: Stage, draw: Draw): Workload {
-  const { announcements } = wire;
-  const { endpoints } = scenario;
-  // The same for all: a shorter call is over sooner at an endpoint that a longer one has not reached.
-  const window = Math.max(5, Math.floor(scenario.ttl * draw.between(0.2, 1)));
-  const ttl = Math.max(10, Math.floor(scenario.ttl * draw.pick([0.3, 0.6, 1])));
-  const turns: Turn[] = [];
+export class DebounceWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = [];
+  readonly #world: World;
+  readonly #announcements: Announcements;
+  readonly #quorum: number;
+  /** Refusals that make a quorum impossible. */
+  readonly #veto: number;
+  // The same for all: a call with a shorter window would end sooner at an endpoint that a longer one has not reached.
+  readonly #window: number;
+  readonly #ttl: number;
+  readonly #probes: Probe[] = [];
 
-  /** When a process may have asked again for the first time, and how many then told it yes, and no. */
-  function secondRound({ process, sent, told }: Announcement, invoked: number, waited: number) {
-    const due = invoked + waited / process.rate - early;
-    const asked = sent.find((at) => at >= due) ?? Number.POSITIVE_INFINITY;
-    const answers = told.filter(({ at }) => at >= asked);
-    const count = (granted: boolean) =>
-      new Set(answers.filter((answer) => answer.granted === granted).map(({ server }) => server)).size;
-    return { asked, granted: count(true), refused: count(false) };
+  constructor({ world, scenario, wire }: SharedContext, draw: Draw) {
+    this.#world = world;
+    this.#announcements = wire.announcements;
+    this.#quorum = quorumOf(scenario.endpoints);
+    this.#veto = scenario.endpoints - this.#quorum + 1;
+    this.#window = Math.max(5, Math.floor(scenario.ttl * draw.between(0.2, 1)));
+    this.#ttl = Math.max(10, Math.floor(scenario.ttl * draw.pick([0.3, 0.6, 1])));
   }
 
-  /** A routine begins. */
-  function begin({ process }: Actor, invoked: number, waited: number): void {
-    const own = announcements.last(process, key)!;
-    const { asked, granted } = secondRound(own, invoked, waited);
-    if (granted < quorumOf(endpoints)) {
-      world.violate(
-        "a quorum decides",
-        `${process.name} runs ${name}, and ${granted} endpoints said once more that it is the last`,
-      );
-    }
-    // One that never asked may run no later than now.
-    const least = Math.min(asked, world.now);
-    for (const later of announcements.after(own)) {
-      const complete = announcements.complete(later);
-      if (complete >= least) continue;
-      world.violate(
-        "a later call takes its place",
-        `${process.name} runs ${name}; a quorum has had the later call of ${later.process.name} since ` +
-          complete.toFixed(),
-      );
-    }
-  }
-
-  /** A call is told that a later one has taken its place. */
-  function judgeSkip({ process }: Actor, invoked: number, waited: number): void {
-    const { refused } = secondRound(announcements.last(process, key)!, invoked, waited);
-    if (refused >= endpoints - quorumOf(endpoints) + 1) return;
-    world.violate("refusals are true", `${process.name} does not run ${name} with ${refused} refusals`);
-  }
-
-  async function perform(actor: Actor): Promise<void> {
-    const { process, redlock, calls } = actor;
+  async perform(actor: Actor): Promise<void> {
+    const { process, redlock, calls, draw } = actor;
+    const [window, ttl] = [this.#window, this.#ttl];
     const { timeout, backoff, ...drawn } = drawOptions(actor);
-    const wait = actor.draw.pick([drawn.wait, ttl, 2 * ttl]);
-    const abort = actor.draw.chance(0.1) ? new AbortController() : undefined;
-    if (abort) process.timer(actor.draw.between(0, 1.2 * window), () => abort.abort(new Error("given up")));
-    const length = actor.draw.between(0, 0.3) * window;
-    const failure = actor.draw.chance(0.15) ? new Error("the routine failed") : undefined;
-    const result = {};
-    const invoked = world.now;
+    const wait = draw.pick([drawn.wait, ttl, 2 * ttl]);
+    const abort = draw.chance(0.1) ? new AbortController() : undefined;
+    if (abort) process.timer(draw.between(0, 1.2 * window), () => abort.abort(new Error("given up")));
+    const length = draw.between(0, 0.3) * window;
+    const failure = draw.chance(0.15) ? new Error("the routine failed") : undefined;
+    const routine: Routine = { length, failure, result: {} };
+    const call: DebouncedCall = { invoked: this.#world.now, window };
     let ran = false;
-    const given = { window, ttl, wait, timeout, backoff };
-    const outcome = await calls.make(
-      process,
-      `debounce ${name} ${JSON.stringify(given)}`,
-      // It takes its place, waits, asks again for as long as it may, and withdraws.
-      wait + 8 * timeout + window + (window + ttl) + 3 * timeout + length,
-      ["LOCK_LOST", "NO_QUORUM"],
-      () =>
-        debounce(redlock, name, { ...given, signal: abort?.signal }, async () => {
+    const options = { window, ttl, wait, timeout, backoff };
+    const outcome = await calls.make(process, {
+      what: `debounce ${name} ${JSON.stringify(options)}`,
+      // It announces itself, waits, confirms for as long as it may, and rolls back.
+      bound: wait + 8 * timeout + window + (window + ttl) + 3 * timeout + length,
+      codes: ["LOCK_LOST", "NO_QUORUM"],
+      run: () =>
+        debounce(redlock, name, { ...options, signal: abort?.signal }, async () => {
           ran = true;
-          begin(actor, invoked, window);
+          this.#begins(actor, call);
           await actor.sleep(length);
           if (failure) throw failure;
-          return result;
+          return routine.result;
         }),
-      (error) => error === failure || error === abort?.signal.reason,
-    );
+      isExpected: (error) => error === failure || error === abort?.signal.reason,
+    });
     if ("error" in outcome) {
-      judgeError(actor, outcome.error, ran ? failure : undefined, ran);
+      this.#checkError(actor, outcome.error, ran, failure);
       return;
     }
-    judgeOutcome(actor, outcome.value, ran, result);
-    if (!ran) judgeSkip(actor, invoked, window);
+    this.#checkOutcome(actor, outcome.value, ran, routine.result);
+    if (!ran) this.#checkSkip(actor, call);
   }
 
-  function judgeOutcome(
-    { process }: Actor,
-    outcome: DebounceOutcome<unknown>,
-    ran: boolean,
-    result: unknown,
-  ) {
-    world.count(outcome.ran ? "debounce ran" : "debounce: a later one");
-    if (outcome.ran === ran && (!outcome.ran || outcome.value === result)) return;
-    world.violate("the routine's outcome wins", `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`);
-  }
-
-  function judgeError(actor: Actor, error: unknown, failure: Error | undefined, ran: boolean): void {
-    const what =
-      error instanceof QuorumError
-        ? "debounce: no quorum"
-        : error instanceof LockLostError
-          ? "debounce: lost"
-          : ran
-            ? "debounce threw"
-            : "aborted";
-    world.count(what);
-    if (!ran || error === failure) return;
-    world.violate(
-      "the routine's outcome wins",
-      `${actor.process.name}: ${String(error)} of a routine that ran`,
-    );
-  }
-
-  /** All come in one burst, behind whatever those who died have left there. */
-  async function turn(actor: Actor, bound: number): Promise<void> {
+  /** All call in one burst, after whatever dead processes have announced. */
+  async probe(actor: Actor, bound: number): Promise<void> {
     const { process, redlock, calls } = actor;
     await actor.sleep(actor.draw.between(0, 300));
-    const one: Turn = { invoked: world.now, ran: undefined, announcement: undefined };
-    turns.push(one);
     const options = { window: 500, ttl: 5_000, wait: 10 * bound };
-    const outcome = await calls.make(process, "turn of a burst", bound, [], () =>
-      debounce(redlock, name, options, () => begin(actor, one.invoked, options.window)),
-    );
-    one.announcement = announcements.last(process, key);
-    if ("value" in outcome) one.ran = outcome.value.ran;
-    if (one.ran === false) judgeSkip(actor, one.invoked, options.window);
+    const probe: Probe = {
+      invoked: this.#world.now,
+      window: options.window,
+      ran: undefined,
+      announcement: undefined,
+    };
+    this.#probes.push(probe);
+    const outcome = await calls.make(process, {
+      what: "probe: debounce",
+      bound,
+      codes: [],
+      run: () => debounce(redlock, name, options, () => this.#begins(actor, probe)),
+    });
+    probe.announcement = this.#announcements.last(process, key);
+    if ("value" in outcome) probe.ran = outcome.value.ran;
+    if (probe.ran === false) this.#checkSkip(actor, probe);
   }
 
-  /** A burst ends with a run, and where one call began when a quorum had all the others, with that one's. */
-  function conclude(): void {
-    if (turns.some(({ ran }) => ran === undefined)) return;
-    if (!turns.some(({ ran }) => ran)) world.violate("waiters are served", `a burst of ${name} had no run`);
-    const last = turns.at(-1);
-    const others = turns.slice(0, -1);
-    const isBehind = others.every(
-      ({ announcement }) => announcements.complete(announcement!) < (last?.invoked ?? 0),
+  /** A burst ends with a run, and with that of the last call if all others were announced on a quorum before it. */
+  checkAtEnd(): void {
+    const world = this.#world;
+    const probes = this.#probes;
+    if (probes.some(({ ran }) => ran === undefined)) return;
+    if (!probes.some(({ ran }) => ran)) world.violate("waiters are served", `a burst of ${name} had no run`);
+    const last = probes.at(-1);
+    const others = probes.slice(0, -1);
+    const isLater = others.every(
+      ({ announcement }) => this.#announcements.quorumSince(announcement!) < (last?.invoked ?? 0),
     );
-    if (!last || last.ran || !isBehind) return;
+    if (!last || last.ran || !isLater) return;
     world.violate("waiters are served", `the last call of a burst of ${name} did not run`);
   }
 
-  return { perform, turn, leftovers: [], look: () => undefined, conclude };
+  /** When a process may have sent its second round, and how many endpoints granted and refused that. */
+  #secondRound({ process, sent, answers }: Announcement, { invoked, window }: DebouncedCall) {
+    const due = invoked + window / process.rate - early;
+    const asked = sent.find((at) => at >= due) ?? Number.POSITIVE_INFINITY;
+    const late = answers.filter(({ at }) => at >= asked);
+    const count = (granted: boolean) =>
+      new Set(late.filter((answer) => answer.granted === granted).map(({ server }) => server)).size;
+    return { asked, granted: count(true), refused: count(false) };
+  }
+
+  /** A routine begins: a quorum has confirmed its call, and no later one was there before. */
+  #begins({ process }: Actor, call: DebouncedCall): void {
+    const world = this.#world;
+    const own = this.#announcements.last(process, key)!;
+    const { asked, granted } = this.#secondRound(own, call);
+    if (granted < this.#quorum) {
+      world.violate(
+        "a quorum decides",
+        `${process.name} runs ${name}, and ${granted} endpoints confirmed that it is the last`,
+      );
+    }
+    // A call that never sent its second round may run no later than now.
+    const least = Math.min(asked, world.now);
+    for (const later of this.#announcements.after(own)) {
+      const since = this.#announcements.quorumSince(later);
+      if (since >= least) continue;
+      world.violate(
+        "a later call replaces it",
+        `${process.name} runs ${name}; a quorum has had the later call of ${later.process.name} since ` +
+          since.toFixed(),
+      );
+    }
+  }
+
+  /** A call that does not run was refused by enough endpoints. */
+  #checkSkip({ process }: Actor, call: DebouncedCall): void {
+    const { refused } = this.#secondRound(this.#announcements.last(process, key)!, call);
+    if (refused >= this.#veto) return;
+    this.#world.violate("refusals are true", `${process.name} does not run ${name} with ${refused} refusals`);
+  }
+
+  #checkOutcome({ process }: Actor, outcome: DebounceOutcome<unknown>, ran: boolean, result: unknown): void {
+    this.#world.count(outcome.ran ? "debounce ran" : "debounce: replaced");
+    if (outcome.ran === ran && (!outcome.ran || outcome.value === result)) return;
+    this.#world.violate(
+      "the routine's outcome wins",
+      `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`,
+    );
+  }
+
+  #checkError({ process }: Actor, error: unknown, ran: boolean, failure: Error | undefined): void {
+    this.#world.count(kindOf(error, ran));
+    if (!ran || error === failure) return;
+    this.#world.violate(
+      "the routine's outcome wins",
+      `${process.name}: ${String(error)} of a routine that ran`,
+    );
+  }
+}
+
+function kindOf(error: unknown, ran: boolean): string {
+  if (error instanceof QuorumError) return "debounce: unavailable";
+  if (error instanceof LockLostError) return "debounce: lost";
+  return ran ? "debounce threw" : "aborted";
 }

@@ -1,41 +1,47 @@
 import { keyOf } from "../../../src/redis/keys.ts";
 import { FairLock, type Hold as Handle } from "../../../src/sync/index.ts";
 import { lockModel } from "../linearizability/models.ts";
-import type { Actor, Stage } from "./actor.ts";
-import { refusalOf, spend, wishFor } from "./attempts.ts";
-import { giveBack, type Held, hand, judgeRefusal } from "./handles.ts";
+import { failureKind, runAcquirePlan, useAndRelease } from "./acquire-plan.ts";
+import type { Actor, SharedContext } from "./actor.ts";
+import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";
 import { checkPermits } from "./histories.ts";
 import { Holds } from "./holds.ts";
+import type { Process } from "./process.ts";
+import type { Scenario } from "./scenario.ts";
 import type { Workload } from "./synchronizers.ts";
+import type { World } from "./world.ts";
 
 const name = "till";
 const key = keyOf("redlock", "fair", name);
 
-// In ms, by when everybody has been told to wait, while nothing is wrong.
-const heard = 60;
+/** ms after which every endpoint has a waiter in its queue, while there are no faults. */
+const queuedWithin = 60;
 
-/** One who has waited for its turn: since when, by true time and by its own clock, and when it came. */
-interface Turn {
+/** A probe that was served. Times are virtual ms, except `ticket`: the waiter's own clock when it called. */
+interface Served {
   readonly by: string;
   readonly invoked: number;
   readonly ticket: number;
-  readonly served: number;
+  readonly at: number;
 }
 
-/** Those who wait for one lock in the order in which they came. */
-export function fairWorkload({ world, scenario }: Stage): Workload {
-  const holds = new Holds(world, "mutual exclusion");
-  const turns: Turn[] = [];
+/** Processes that queue for one fair lock. */
+export class FairWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:fair:*", "redlock:queue:*"];
+  readonly #world: World;
+  readonly #scenario: Scenario;
+  readonly #holds: Holds;
+  readonly #served: Served[] = [];
 
-  function note(actor: Actor, handle: Handle, invoked: number, listens: boolean): Held {
-    const nonce = actor.wire.lastRound(actor.process, key)!;
-    world.count("served");
-    return hand(actor, handle, holds, { resources: [name], nonce, invoked }, listens);
+  constructor({ world, scenario }: SharedContext) {
+    this.#world = world;
+    this.#scenario = scenario;
+    this.#holds = new Holds(world, "mutual exclusion");
   }
 
-  async function perform(actor: Actor): Promise<void> {
+  async perform(actor: Actor): Promise<void> {
     const lock = new FairLock(actor.redlock, name);
-    const { handle, error, invoked, options } = await wishFor(actor, {
+    const { handle, error, invoked, options } = await runAcquirePlan(actor, {
       what: "queue",
       rounds: 5,
       codes: ["LOCK_HELD", "NO_QUORUM"],
@@ -43,65 +49,77 @@ export function fairWorkload({ world, scenario }: Stage): Workload {
       tryAcquire: (given) => lock.tryAcquire(given),
     });
     if (!handle) {
-      world.count(`queue: ${refusalOf(error)}`);
-      judgeRefusal(actor, key, error);
+      this.#world.count(`queue: ${failureKind(error)}`);
+      checkRefusal(actor, key, error);
       return;
     }
     const listens = actor.draw.chance(0.5) || options.autoExtend;
-    await spend(actor, note(actor, handle, invoked, listens), options);
+    await useAndRelease(actor, this.#record(actor, handle, invoked, listens), options);
   }
 
-  /** They come one after another, and go in that order, as far as their clocks tell it and all endpoints answer. */
-  async function turn(actor: Actor, bound: number): Promise<void> {
-    const living = world.processes.filter(({ alive }) => alive);
-    const isLast = living.length > 2 && living.at(-1) === actor.process;
-    // Where others do not count on everybody to come.
-    if (
-      isLast &&
-      !scenario.work.some((kind) => kind === "latch" || kind === "barrier") &&
-      actor.draw.chance(0.5)
-    ) {
-      world.count("died in the queue");
-      world.scheduler.at(world.now + actor.draw.between(30, 400), () => actor.process.kill());
-    }
+  /** Queues twice. The order is checked at the end. */
+  async probe(actor: Actor, bound: number): Promise<void> {
     const { process, redlock, calls, draw } = actor;
-    for (let left = 2; left > 0; left -= 1) {
+    if (this.#mayDie(actor) && draw.chance(0.5)) this.#dieInTheQueue(process, draw.between(30, 400));
+    for (let round = 0; round < 2; round += 1) {
       await actor.sleep(draw.between(0, 300));
-      const invoked = world.now;
+      const invoked = this.#world.now;
       const ticket = process.now();
       const lock = new FairLock(redlock, name, { ttl: 5_000, wait: 10 * bound });
-      const outcome = await calls.make(process, "turn in the queue", bound, [], () => lock.acquire());
+      const outcome = await calls.make(process, {
+        what: "probe: queue",
+        bound,
+        codes: [],
+        run: () => lock.acquire(),
+      });
       if ("error" in outcome) return;
-      const held = note(actor, outcome.value, invoked, false);
-      turns.push({ by: process.name, invoked, ticket, served: world.now });
+      const held = this.#record(actor, outcome.value, invoked, false);
+      this.#served.push({ by: process.name, invoked, ticket, at: this.#world.now });
       await actor.sleep(draw.between(20, 120));
-      await giveBack(actor, held, 1_000);
+      await release(actor, held, 1_000);
     }
   }
 
-  function checkOrder(): void {
-    if (scenario.silentMinority) return;
-    for (const one of turns) {
-      for (const other of turns) {
-        const isLater = other.invoked > one.invoked + heard && other.ticket > one.ticket;
-        if (!isLater || other.served >= one.served) continue;
-        world.violate(
+  recheck(process: Process): void {
+    this.#holds.recheck(process);
+  }
+
+  checkAtEnd(): void {
+    this.#checkOrder();
+    checkPermits(this.#world, this.#holds.all, lockModel);
+  }
+
+  #record(actor: Actor, handle: Handle, invoked: number, listens: boolean): HeldHandle {
+    const nonce = actor.wire.lastRound(actor.process, key)!;
+    this.#world.count("served");
+    return recordHold(actor, { handle, holds: this.#holds, resources: [name], nonce, invoked, listens });
+  }
+
+  /** One of three or more may die, unless a latch or a barrier of the same world waits for everybody. */
+  #mayDie({ process }: Actor): boolean {
+    const living = this.#world.processes.filter(({ alive }) => alive);
+    if (living.length <= 2 || living.at(-1) !== process) return false;
+    return !this.#scenario.work.some((kind) => kind === "latch" || kind === "barrier");
+  }
+
+  #dieInTheQueue(process: Process, ms: number): void {
+    this.#world.count("died in the queue");
+    this.#world.scheduler.at(this.#world.now + ms, () => process.kill());
+  }
+
+  /** Waiters are served in the order in which they came, as far as their clocks and all endpoints know it. */
+  #checkOrder(): void {
+    if (this.#scenario.silentMinority) return;
+    for (const one of this.#served) {
+      for (const other of this.#served) {
+        const isLater = other.invoked > one.invoked + queuedWithin && other.ticket > one.ticket;
+        if (!isLater || other.at >= one.at) continue;
+        this.#world.violate(
           "served in order",
           `${other.by} came at ${other.invoked.toFixed()} and was served before ${one.by}, who came at ${one.invoked.toFixed()}`,
         );
       }
     }
-    world.count("served in order", turns.length);
+    this.#world.count("served in order", this.#served.length);
   }
-
-  return {
-    perform,
-    turn,
-    leftovers: ["redlock:fair:*", "redlock:queue:*"],
-    look: (process) => holds.look(process),
-    conclude() {
-      checkOrder();
-      checkPermits(world, holds.all, lockModel);
-    },
-  };
 }

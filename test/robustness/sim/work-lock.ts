@@ -2,13 +2,61 @@ import { handoff, LockHeldError, LockLostError, QuorumError, resume } from "../.
 import type { Lock } from "../../../src/lock/lock.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Actor, drawOptions } from "./actor.ts";
-import { boundRenewals, extend, giveBack, type Held, hand, judgeRefusal, linger } from "./handles.ts";
+import type { Outcome } from "./calls.ts";
+import {
+  checkExtensionRate,
+  checkRefusal,
+  extend,
+  type HeldHandle,
+  recordHold,
+  release,
+  shortenThenExtend,
+} from "./handles.ts";
 import type { Hold } from "./holds.ts";
 import { nonceOf } from "./request.ts";
 
-/** Takes a lock, does something with it, and gives it back, or not. */
-export async function workLock(actor: Actor): Promise<void> {
-  const { world, draw, process, redlock, calls, kept } = actor;
+/** A lock that an actor holds. */
+interface HeldLock extends HeldHandle {
+  readonly lock: Lock;
+  /** The timeout of the holder's requests, in ms. */
+  readonly timeout: number;
+}
+
+/** Acquires a lock, uses it, and releases it, hands it off, or forgets it. */
+export async function performLock(actor: Actor): Promise<void> {
+  const { draw, kept, scenario } = actor;
+  const { lock, invoked, autoExtend, timeout, pause } = await acquireLock(actor);
+  if (!lock) return;
+  const held = { ...recordLock(actor, lock, invoked, draw.chance(0.5) || autoExtend), lock, timeout };
+  const { hold } = held;
+  const fate = draw.fraction();
+  const forgets = fate < 0.08;
+  if (forgets) kept.add(hold.nonce);
+  const passesOn = scenario.handingOff && !forgets && draw.chance(0.7);
+  // What has been held for long may have too little validity left for a handoff.
+  const extensions = passesOn && draw.chance(0.5) ? 0 : await useLock(actor, held);
+  if (passesOn) {
+    await handOff(actor, held);
+    return;
+  }
+  if (!forgets) await release(actor, held, timeout);
+  if (fate > 0.95) await release(actor, held, timeout);
+  checkExtensionRate(actor, hold, extensions, pause);
+}
+
+/** What came of an acquire. */
+interface Acquisition {
+  /** undefined: it failed. */
+  readonly lock: Lock | undefined;
+  readonly invoked: number;
+  readonly autoExtend: boolean;
+  readonly timeout: number;
+  /** The least backoff, in ms. */
+  readonly pause: number;
+}
+
+async function acquireLock(actor: Actor): Promise<Acquisition> {
+  const { world, draw, process, redlock, calls } = actor;
   const resources = drawResources(actor);
   const options = drawOptions(actor);
   const autoExtend = draw.chance(0.3);
@@ -24,147 +72,151 @@ export async function workLock(actor: Actor): Promise<void> {
   const once = draw.chance(0.2);
   const invoked = world.now;
   const maxHold = draw.pick([options.ttl, 3 * options.ttl]);
-  const asked = { ...options, autoExtend, token, maxHold, signal: abort?.signal };
-  const outcome = await calls.make(
-    process,
-    `${once ? "tryAcquire" : "acquire"} ${resources} ${JSON.stringify(options)}`,
-    (once ? 0 : options.wait) + 3 * Math.min(options.timeout, options.ttl),
-    ["LOCK_HELD", "NO_QUORUM"],
-    () => (once ? redlock.tryAcquire(resources, asked) : redlock.acquire(resources, asked)),
-    (error) => abort?.signal.reason === error,
-  );
+  const given = { ...options, autoExtend, token, maxHold, signal: abort?.signal };
+  const outcome = await calls.make(process, {
+    what: `${once ? "tryAcquire" : "acquire"} ${resources} ${JSON.stringify(options)}`,
+    bound: (once ? 0 : options.wait) + 3 * Math.min(options.timeout, options.ttl),
+    codes: ["LOCK_HELD", "NO_QUORUM"],
+    run: () => (once ? redlock.tryAcquire(resources, given) : redlock.acquire(resources, given)),
+    isExpected: (error) => abort?.signal.reason === error,
+  });
   const late = world.now - abortedAt;
   if ("error" in outcome && outcome.error === abort?.signal.reason && late > 0) {
     world.violate("calls end", `${process.name} went on for ${late.toFixed()} ms after it was aborted`);
   }
-  const lock = "value" in outcome ? outcome.value : undefined;
-  if (!lock) {
-    judge(actor, resources, "value" in outcome ? null : outcome.error);
-    return;
-  }
-
-  const held = handLock(actor, lock, invoked, draw.chance(0.5) || autoExtend);
-  const { hold } = held;
-  const plan = draw.fraction();
-  if (plan < 0.08) kept.add(hold.nonce); // its holder forgets it
-  const passesOn = actor.scenario.handing && plan >= 0.08 && draw.chance(0.7);
-  // What has been held for long may not be worth handing over.
-  const extensions = passesOn && draw.chance(0.5) ? 0 : await useLock(actor, lock, held, options.timeout);
-  if (passesOn) {
-    await passOn(actor, lock, held, options.timeout);
-    return;
-  }
-  if (plan >= 0.08) await giveBack(actor, held, options.timeout);
-  if (plan > 0.95) await giveBack(actor, held, options.timeout);
-  boundRenewals(actor, hold, extensions, options.backoff.min);
+  const lock = ("value" in outcome ? outcome.value : undefined) ?? undefined;
+  if (!lock) checkFailure(actor, resources, "value" in outcome ? null : outcome.error);
+  return { lock, invoked, autoExtend, timeout: options.timeout, pause: options.backoff.min };
 }
 
-/** Hands a lock over to another process, which extends it, uses it and gives it back. */
-async function passOn(actor: Actor, lock: Lock, held: Held, timeout: number): Promise<void> {
+/** Hands a lock off to another process, which extends, uses and releases it. */
+async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   const { world, draw, process, calls, locks, kept } = actor;
-  const { hold } = held;
+  const { lock, hold, timeout } = held;
   if (actor.scenario.lingering && draw.chance(0.6)) {
-    // Perhaps it is executed when the receiver has extended it.
+    // It may be executed after the receiver's extension.
     await extend(actor, held, Math.max(10, Math.floor(draw.between(0.3, 0.6) * lock.ttl)), timeout);
   }
-  // It waits for extensions under way.
-  const handed = await calls.make(process, "handoff", 4 * timeout, ["LOCK_LOST"], async () => {
-    const json = await handoff(lock);
-    locks.end(hold);
-    hold.releaseInvoked ??= world.now;
-    return { json, left: json.validUntil - process.now(), at: world.now };
+  const handed = await calls.make(process, {
+    what: "handoff",
+    // It waits for extensions under way.
+    bound: 4 * timeout,
+    codes: ["LOCK_LOST"],
+    run: async () => {
+      const json = await handoff(lock);
+      locks.end(hold);
+      hold.releaseInvoked ??= world.now;
+      return { json, remaining: json.validUntil - process.now(), at: world.now };
+    },
   });
-  // What is lost, or was released by another handle, is given back like everything else.
-  if ("error" in handed) return giveBack(actor, held, timeout);
+  // A lock that is lost, or that another handle has released, is released like every other.
+  if ("error" in handed) return release(actor, held, timeout);
   kept.add(hold.nonce);
   const receiver = draw.pick(actor.actors);
-  const { json, left, at } = handed.value;
+  const { json, remaining, at } = handed.value;
   // As if the two wall clocks agreed.
-  const validUntil = receiver.process.now() + left - (world.now - at);
+  const validUntil = receiver.process.now() + remaining - (world.now - at);
   if (!receiver.process.running) return;
   const resumed = resume(receiver.redlock, { ...json, validUntil }, { timeout });
-  world.count("handed over");
+  world.count("handed off");
   if (resumed.remaining() <= 0) return;
-  // Asked for when the giver did: what has been released since then may have ended it.
-  const received = handLock(receiver, resumed, hold.invoked, true);
-  // What the giver asked for may be executed a second time behind what the receiver asks for.
+  // Invoked when the giver's acquire was: a release since then may have ended it.
+  const received = recordLock(receiver, resumed, hold.invoked, true);
+  // The giver's extensions may be executed again after the receiver's.
   received.hold.extensions.least = hold.extensions.least;
   if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
   await receiver.sleep(draw.between(0, 1.5) * actor.scenario.ttl);
-  await giveBack(receiver, received, timeout);
-  // A receiver that dies keeps it until its ttl. And a plain take that is late finds no tombstone: the giver hears of it,
-  // but cannot know whether the lock is still held.
+  await release(receiver, received, timeout);
+  // A receiver that dies keeps the lock until its ttl. And a late plain acquire finds no tombstone: its answer reaches
+  // the giver, which cannot know whether the lock is still held.
   if (json.unsettled.length === 0) kept.delete(hold.nonce);
 }
 
+/** The random parameters of a `using`, and what its routine saw. */
+interface UsingRun {
+  /** ms for which the routine runs, before its update. */
+  readonly length: number;
+  readonly failure: Error | undefined;
+  readonly result: object;
+  hold: Hold | undefined;
+  /** Whether the lock was lost when the routine ended. */
+  lost: boolean;
+  returned: boolean;
+}
+
 /** Runs a routine under a lock. */
-export async function workUsing(actor: Actor): Promise<void> {
+export async function performUsing(actor: Actor): Promise<void> {
   const { world, draw, process, redlock, calls } = actor;
   const resources = drawResources(actor);
   const options = drawOptions(actor);
   const maxHold = draw.pick([options.ttl, 5 * options.ttl]);
   const length = draw.between(0, 3) * options.ttl;
   const failure = draw.chance(0.2) ? new Error("the routine failed") : undefined;
-  const result = {};
+  const run: UsingRun = { length, failure, result: {}, hold: undefined, lost: false, returned: false };
   const invoked = world.now;
-  let hold: Hold | undefined;
-  let lost = false;
-  let returned = false;
-  const outcome = await calls.make(
-    process,
-    `using ${resources} ${JSON.stringify(options)}`,
-    options.wait +
-      3 * Math.min(options.timeout, options.ttl) +
-      length +
-      longestUpdate(options.ttl) +
-      2 * options.timeout +
-      200,
-    ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
-    () =>
+  const acquiring = options.wait + 3 * Math.min(options.timeout, options.ttl);
+  const outcome = await calls.make(process, {
+    what: `using ${resources} ${JSON.stringify(options)}`,
+    bound: acquiring + length + longestUpdate(options.ttl) + 2 * options.timeout + 200,
+    codes: ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
+    run: () =>
       redlock.using(resources, { ...options, maxHold }, async (lock) => {
-        hold = handLock(actor, lock, invoked, true).hold;
+        const { hold } = recordLock(actor, lock, invoked, true);
+        run.hold = hold;
         await actor.sleep(length);
         await update(actor, lock);
         hold.releaseInvoked = world.now;
-        lost = lock.signal.aborted;
-        if (!lost) actor.locks.end(hold);
-        returned = true;
+        run.lost = lock.signal.aborted;
+        if (!run.lost) actor.locks.end(hold);
+        run.returned = true;
         if (failure) throw failure;
-        return result;
+        return run.result;
       }),
-    (error) => error === failure,
-  );
+    isExpected: (error) => error === failure,
+  });
+  const { hold } = run;
   if (hold) {
     hold.releaseReturned = world.now;
-    boundRenewals(actor, hold, 0, options.backoff.min);
-  } else if ("error" in outcome) judge(actor, resources, outcome.error);
-  if (!returned) return;
-  const right = failure
-    ? "error" in outcome && outcome.error === failure
-    : lost
-      ? "error" in outcome && outcome.error instanceof LockLostError
-      : "value" in outcome && outcome.value === result;
+    checkExtensionRate(actor, hold, 0, options.backoff.min);
+  } else if ("error" in outcome) checkFailure(actor, resources, outcome.error);
+  if (run.returned) checkUsing(actor, run, outcome);
+}
+
+/** `using` rejects with the routine's error, else with the loss of the lock; else it returns the routine's value. */
+function checkUsing(
+  { world, process }: Actor,
+  { failure, lost, result }: UsingRun,
+  outcome: Outcome<unknown>,
+): void {
+  const what = failure ? "threw" : lost ? "lost" : "returned";
+  let right: boolean;
+  if (failure) right = "error" in outcome && outcome.error === failure;
+  else if (lost) right = "error" in outcome && outcome.error instanceof LockLostError;
+  else right = "value" in outcome && outcome.value === result;
   if (!right) {
     world.violate(
       "the routine's outcome wins",
-      `${process.name}: ${failure ? "threw" : lost ? "lost" : "returned"}, but using said ${JSON.stringify(outcome)}`,
+      `${process.name}: ${what}, but using said ${JSON.stringify(outcome)}`,
     );
   }
-  world.count(failure ? "using threw" : lost ? "using lost" : "using returned");
+  world.count(`using ${what}`);
 }
 
-/** Takes the lock once, waiting as long as it takes: after the faults everybody must be served. */
-export async function takeTurn(actor: Actor, bound: number): Promise<void> {
+/** After the faults: acquires and releases the lock once. It must be served within `bound` ms. */
+export async function probeLock(actor: Actor, bound: number): Promise<void> {
   const { world, process, redlock, calls, scenario, draw } = actor;
   const [resource] = scenario.resources;
   const invoked = world.now;
-  const outcome = await calls.make(process, `turn ${resource}`, bound, [], () =>
-    redlock.acquire(resource!, { ttl: 5_000, wait: 10 * bound, fencing: scenario.fencing }),
-  );
+  const outcome = await calls.make(process, {
+    what: `probe: acquire ${resource}`,
+    bound,
+    codes: [],
+    run: () => redlock.acquire(resource!, { ttl: 5_000, wait: 10 * bound, fencing: scenario.fencing }),
+  });
   if ("error" in outcome) return;
-  const held = handLock(actor, outcome.value, invoked, false);
+  const held = recordLock(actor, outcome.value, invoked, false);
   await actor.sleep(draw.between(1, 30));
-  await giveBack(actor, held, 1_000);
+  await release(actor, held, 1_000);
 }
 
 function drawResources({ draw, scenario }: Actor): string[] {
@@ -173,25 +225,26 @@ function drawResources({ draw, scenario }: Actor): string[] {
   return [draw.pick(resources)];
 }
 
-/** Notes that a lock has been handed out. */
-function handLock(actor: Actor, lock: Lock, invoked: number, listens: boolean): Held {
+function recordLock(actor: Actor, lock: Lock, invoked: number, listens: boolean): HeldHandle {
   const { resources, token: holder, fence } = lock;
   const nonce = nonceOf(lock.value);
   actor.world.count("granted");
-  return hand(actor, lock, actor.locks, { resources, holder, nonce, invoked, fence }, listens);
+  const holds = actor.locks;
+  return recordHold(actor, { handle: lock, holds, resources, holder, nonce, invoked, fence, listens });
 }
 
-/** A call that got no lock: whether it is told why. */
-function judge(actor: Actor, [resource]: readonly string[], error: unknown): void {
+/** An acquire failed: checks the reason. */
+function checkFailure(actor: Actor, [resource]: readonly string[], error: unknown): void {
   const held = error === null || error instanceof LockHeldError;
   actor.world.count(held ? "held" : error instanceof QuorumError ? "unavailable" : "aborted");
-  judgeRefusal(actor, keyOf("redlock", "lock", resource!), error);
+  checkRefusal(actor, keyOf("redlock", "lock", resource!), error);
 }
 
-/** @returns how often it was extended by hand */
-async function useLock(actor: Actor, lock: Lock, held: Held, timeout: number): Promise<number> {
-  const { world, draw, process, calls } = actor;
-  if (actor.scenario.lingering && draw.chance(0.5)) return linger(actor, held, timeout);
+/** @returns how often the lock was extended by hand */
+async function useLock(actor: Actor, held: HeldLock): Promise<number> {
+  const { world, draw, process, calls, scenario } = actor;
+  const { lock, timeout } = held;
+  if (scenario.lingering && draw.chance(0.5)) return shortenThenExtend(actor, held, timeout);
   let extensions = 0;
   let concurrent: Promise<unknown> | undefined;
   for (let steps = draw.integer(0, 4); steps > 0; steps -= 1) {
@@ -199,17 +252,22 @@ async function useLock(actor: Actor, lock: Lock, held: Held, timeout: number): P
     const step = draw.fraction();
     if (step < 0.45) {
       const length = Math.floor(lock.ttl * draw.pick([1, 1, draw.between(0.1, 1), draw.between(1, 2)]));
-      // A longer one right after a shorter one that is perhaps still on its way.
-      const lengths = draw.chance(0.35) ? [length, 2 * actor.scenario.ttl] : [length];
+      // Sometimes a longer one right after a shorter one that may still be on its way.
+      const lengths = draw.chance(0.35) ? [length, 2 * scenario.ttl] : [length];
       for (const each of lengths) {
         extensions += 1;
-        const ttl = Math.min(Math.max(10, each), 2 * actor.scenario.ttl);
+        const ttl = Math.min(Math.max(10, each), 2 * scenario.ttl);
         const extension = extend(actor, held, ttl, timeout);
         if (draw.chance(0.3)) concurrent = extension;
         else await extension;
       }
     } else if (step < 0.6) {
-      const outcome = await calls.make(process, "verify", timeout, ["NO_QUORUM"], () => lock.verify());
+      const outcome = await calls.make(process, {
+        what: "verify",
+        bound: timeout,
+        codes: ["NO_QUORUM"],
+        run: () => lock.verify(),
+      });
       if ("value" in outcome) world.count(outcome.value ? "verified" : "verified lost");
     } else if (step < 0.9) await update(actor, lock);
   }
@@ -217,17 +275,17 @@ async function useLock(actor: Actor, lock: Lock, held: Held, timeout: number): P
   return extensions;
 }
 
-/** ms that {@link update} takes at most. */
+/** The longest time, in ms, that {@link update} takes. */
 function longestUpdate(ttl: number): number {
   return 2 * ttl + 120;
 }
 
-/** Reads, thinks, and writes what it read and one more. Who does not look at its validity is refused by the fence. */
+/** Adds one to a fenced account. A careless holder ignores its validity; then only the fence refuses it. */
 async function update(actor: Actor, lock: Lock): Promise<void> {
   const { process, ledger, draw } = actor;
   const careless = draw.chance(0.3);
   if (lock.fence === undefined || (lock.remaining() <= 0 && !careless)) return;
-  // Handles of one owner do not exclude each other, by fences no more than by the lock.
+  // Handles of one owner do not exclude each other, neither by the lock nor by fences.
   if (lock.value !== lock.token) return;
   const [account] = lock.resources;
   const balance = await ledger.open(process, account!, lock.fence);

@@ -3,152 +3,255 @@ import { quorumOf } from "../../../src/quorum/tally.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { stopwatch } from "../../../src/runtime.ts";
 import { type OnceContext, type OnceOutcome, once } from "../../../src/sync/index.ts";
-import { type Actor, drawOptions, type Stage } from "./actor.ts";
+import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
 import type { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
-import { judgeRefusal } from "./handles.ts";
+import { checkRefusal } from "./handles.ts";
 import { Holds, newHold } from "./holds.ts";
+import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
+import type { World } from "./world.ts";
 
 const name = "nightly";
+const key = keyOf("redlock", "once", name);
 
-// By how much less than its ttl a key may stand in true time: the fastest clock, and what Redis rounds off.
+// A key may stand for less than its ttl in true time: the fastest clock, and ms that Redis rounds off.
 const fastest = 0.995;
 const rounding = 2;
 
-// What endpoints tell of the time that is left.
+/** What remaining times that endpoints return depend on. */
 const byClocks = ["bounded drift"] as const;
 
-/** A run that has begun: from when on its interval kept others away, in true time, at the least. */
+/** A run that has begun, and the least span of true time in which its interval keeps others away. */
 interface Run {
   readonly by: string;
   readonly began: number;
   readonly until: number;
 }
 
+/** One call of `once`. */
+interface OnceCall {
+  /** When it was made, in virtual ms. */
+  readonly invoked: number;
+  /** The interval, in ms. */
+  readonly every: number;
+  /** ms for which the call's last request may have been on its way when its routine begins. */
+  readonly transit: () => number;
+}
+
+/** The random parameters of a call that is made while there are faults. */
+interface Drawn {
+  readonly options: Omit<ReturnType<typeof drawOptions>, "fencing" | "wait"> & {
+    readonly wait: number | undefined;
+  };
+  /** ms that the call waits for an interval to end, unless its deadline comes first. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  /** ms for which the routine runs. */
+  readonly length: number;
+  /** What the routine throws, if anything. */
+  readonly failure: Error | undefined;
+}
+
 /** Replicas that all want to run something once per interval. */
-export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw): Workload {
-  const key = keyOf("redlock", "once", name);
-  const intervals = new Holds(world, "one run per interval");
-  const runs: Run[] = [];
-  // The same for all replicas, as it has to be.
-  const every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
-  const ttl = Math.max(10, Math.floor(every * draw.pick([0.2, 0.5, 1])));
-  /** Whether somebody has come through since the faults stopped. */
-  let served = false;
+export class OnceWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:once:*"];
+  readonly #shared: SharedContext;
+  readonly #world: World;
+  readonly #intervals: Holds;
+  readonly #runs: Run[] = [];
+  // The same for all replicas, as `once` requires.
+  readonly #every: number;
+  readonly #ttl: number;
+  /** Whether a probe has run. */
+  #served = false;
+
+  constructor(shared: SharedContext, draw: Draw) {
+    const { world, scenario } = shared;
+    this.#shared = shared;
+    this.#world = world;
+    this.#intervals = new Holds(world, "one run per interval");
+    this.#every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
+    this.#ttl = Math.max(10, Math.floor(this.#every * draw.pick([0.2, 0.5, 1])));
+  }
+
+  async perform(actor: Actor): Promise<void> {
+    const { process, redlock, calls } = actor;
+    const [every, ttl] = [this.#every, this.#ttl];
+    const { options, wait, signal, length, failure } = this.#draw(actor);
+    await this.#sleepUntilTick(actor);
+    const { pausedFor } = process;
+    const { timeout } = options;
+    const call: OnceCall = {
+      invoked: this.#world.now,
+      every,
+      transit: () => 1.1 * Math.min(timeout, ttl) + process.pausedFor - pausedFor + 20,
+    };
+    // A deadline that is over by now would be refused.
+    const deadline = options.deadline && Math.max(options.deadline, process.now() + 1);
+    const waitable = Math.min(wait, (deadline ?? Infinity) - process.now());
+    const waited = stopwatch(process);
+    const result = {};
+    let ran = false;
+    const given = { ...options, every, ttl, deadline };
+    const outcome = await calls.make(process, {
+      what: `once ${name} ${JSON.stringify(given)}`,
+      // A claim becomes an interval before its own ttl ends, or never.
+      bound: wait + 3 * Math.min(timeout, ttl) + ttl + 2 * timeout + length,
+      codes: ["LOCK_LOST", "NO_QUORUM"],
+      run: () =>
+        once(redlock, name, { ...given, signal }, async (context) => {
+          ran = true;
+          const end = this.#begins(actor, context, call);
+          await actor.sleep(length);
+          end();
+          if (failure) throw failure;
+          return result;
+        }),
+      isExpected: (error) => error === failure || error === signal?.reason,
+    });
+    if ("error" in outcome) {
+      this.#checkError(actor, outcome.error, ran, failure);
+      return;
+    }
+    this.#checkOutcome(actor, outcome.value, ran, result);
+    if (!outcome.value.ran && waited() < 0.99 * waitable) this.#checkSkip(actor, call);
+  }
+
+  /** One replica runs, and all others learn of it. */
+  async probe(actor: Actor, bound: number): Promise<void> {
+    await actor.calls.make(actor.process, {
+      what: `probe ${name}`,
+      bound,
+      codes: [],
+      run: async () => {
+        for (let pause = 0; !this.#served; await actor.sleep(this.#served ? 0 : pause)) {
+          pause = await this.#tryProbe(actor);
+        }
+      },
+    });
+  }
+
+  recheck(process: Process): void {
+    this.#intervals.recheck(process);
+  }
+
+  checkAtEnd(): void {
+    checkFences(this.#world, this.#intervals.all);
+  }
+
+  #draw(actor: Actor): Drawn {
+    const { process, draw } = actor;
+    const ttl = this.#ttl;
+    const { fencing: _, ...drawn } = drawOptions(actor);
+    // The call waits for no answer that comes after the ttl.
+    process.timeout = Math.min(drawn.timeout, ttl);
+    // Replicas wait for longer than others do, and most of them do not run.
+    const backoff = { min: 3 * drawn.backoff.min, max: 3 * drawn.backoff.max };
+    const wait = draw.pick([drawn.wait, undefined, undefined]);
+    const abort = draw.chance(0.1) ? new AbortController() : undefined;
+    if (abort) process.timer(draw.between(0, ttl), () => abort.abort(new Error("given up")));
+    const length = draw.between(0, draw.chance(0.2) ? 1.5 : 0.3) * this.#every;
+    const failure = draw.chance(0.15) ? new Error("the routine failed") : undefined;
+    return {
+      options: { ...drawn, backoff, wait },
+      wait: wait ?? 2 * ttl,
+      signal: abort?.signal,
+      length,
+      failure,
+    };
+  }
+
+  /** Cron calls all replicas at about the same moment. */
+  async #sleepUntilTick(actor: Actor): Promise<void> {
+    const tick = 1.5 * this.#every;
+    if (actor.draw.chance(0.5)) await actor.sleep(tick - (this.#world.now % tick));
+    await actor.sleep(actor.draw.between(0, 0.2) * this.#every);
+  }
+
+  /** @returns ms until the next attempt */
+  async #tryProbe(actor: Actor): Promise<number> {
+    const options = { every: 5_000, ttl: 1_000 };
+    const { every } = options;
+    const call: OnceCall = { invoked: this.#world.now, every, transit: () => Number.POSITIVE_INFINITY };
+    try {
+      const outcome = await once(actor.redlock, name, options, (context) => {
+        this.#begins(actor, context, call)();
+        this.#served = true;
+      });
+      return outcome.ran ? 0 : outcome.retryAfter;
+    } catch (error) {
+      // Contenders may divide the endpoints that answer between them.
+      if (error instanceof QuorumError && this.#shared.scenario.silentMinority) return 10;
+      throw error;
+    }
+  }
 
   /**
-   * A routine begins; the returned function is called when it ends.
+   * A routine begins.
    *
-   * @param transit ms that the call's last request may have been on its way
+   * @returns to be called when the routine ends
    */
-  function begin(
-    actor: Actor,
-    turn: OnceContext,
-    invoked: number,
-    transit: number,
-    length = every,
-  ): () => void {
+  #begins(actor: Actor, context: OnceContext, call: OnceCall): () => void {
     const { process } = actor;
+    const world = this.#world;
+    const { wire, scenario, kept } = this.#shared;
     const nonce = wire.lastRound(process, key)!;
-    const { first, endpoints } = wire.renewed(nonce);
+    const { first, endpoints } = wire.extensionsExecuted(nonce);
     if (endpoints < quorumOf(scenario.endpoints)) {
       world.violate(
         "a quorum decides",
         `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
       );
     }
-    const budget = turn.remaining();
+    const budget = context.remaining();
     if (budget <= 0 && process.running) {
       world.violate("validity is honest", `${process.name} runs ${name} with nothing left of the interval`);
     }
-    for (const { by, began, until } of runs) {
-      // Whoever asked an endpoint in that interval, and asked again when it was over.
-      if (world.now >= until && invoked + transit < until) {
-        world.violate(
-          "one run per tick",
-          `${process.name} called for ${name} at ${invoked.toFixed()}; the interval of ${by} lasted until ${until.toFixed()}`,
-        );
-      }
-      if (world.now >= until) continue;
-      world.violate(
-        "one run per interval",
-        `${process.name} runs ${name}; the interval of ${by} began at ${began.toFixed()} and lasts until ${until.toFixed()}`,
-      );
-    }
-    runs.push({ by: process.name, began: first, until: first + length * fastest - rounding });
-    // Never given back, and relied on after the routine's end as well.
+    this.#checkIntervals(process, call);
+    this.#runs.push({ by: process.name, began: first, until: first + call.every * fastest - rounding });
+    // An interval is never released, and is relied on after the routine's end as well.
     kept.add(nonce);
     const elapsed = stopwatch(process);
-    const { signal } = turn;
-    const told = () => signal.aborted;
+    const { signal, fence } = context;
     const hold = newHold({
       resources: [name],
       nonce,
       process,
       remaining: () => budget - elapsed(),
-      told,
-      invoked,
+      lossReported: () => signal.aborted,
+      invoked: call.invoked,
       acquired: world.now,
-      fence: turn.fence,
+      fence,
     });
-    intervals.add(hold);
+    this.#intervals.add(hold);
     return () => {
-      // Nobody is told any more of the interval's end.
+      // From now on nobody is informed of the interval's end.
       hold.releaseInvoked = world.now;
     };
   }
 
-  async function perform(actor: Actor): Promise<void> {
-    const { process, redlock, calls } = actor;
-    const { fencing: _, ...options } = drawOptions(actor);
-    // No answer is waited for until after the ttl.
-    process.timeout = Math.min(options.timeout, ttl);
-    // Replicas wait for longer than others do, and most of them in vain.
-    const backoff = { min: 3 * options.backoff.min, max: 3 * options.backoff.max };
-    const wait = actor.draw.pick([options.wait, undefined, undefined]);
-    const abort = actor.draw.chance(0.1) ? new AbortController() : undefined;
-    if (abort) process.timer(actor.draw.between(0, ttl), () => abort.abort(new Error("given up")));
-    const length = actor.draw.between(0, actor.draw.chance(0.2) ? 1.5 : 0.3) * every;
-    const failure = actor.draw.chance(0.15) ? new Error("the routine failed") : undefined;
-    const result = {};
-    // Cron calls all replicas at about the same moment.
-    if (actor.draw.chance(0.5)) await actor.sleep(1.5 * every - (world.now % (1.5 * every)));
-    await actor.sleep(actor.draw.between(0, 0.2) * every);
-    const invoked = world.now;
-    const { pausedFor } = process;
-    // One that is over by now would be refused.
-    const deadline = options.deadline && Math.max(options.deadline, process.now() + 1);
-    const patience = Math.min(wait ?? 2 * ttl, (deadline ?? Infinity) - process.now());
-    const waited = stopwatch(process);
-    let ran = false;
-    const given = { ...options, backoff, wait, every, ttl, deadline };
-    const outcome = await calls.make(
-      process,
-      `once ${name} ${JSON.stringify(given)}`,
-      // The claim has until its own end to become an interval.
-      (wait ?? 2 * ttl) + 3 * Math.min(options.timeout, ttl) + ttl + 2 * options.timeout + length,
-      ["LOCK_LOST", "NO_QUORUM"],
-      () =>
-        once(redlock, name, { ...given, signal: abort?.signal }, async (turn) => {
-          ran = true;
-          const transit = 1.1 * Math.min(options.timeout, ttl) + process.pausedFor - pausedFor + 20;
-          const end = begin(actor, turn, invoked, transit);
-          await actor.sleep(length);
-          end();
-          if (failure) throw failure;
-          return result;
-        }),
-      (error) => error === failure || error === abort?.signal.reason,
-    );
-    if ("error" in outcome) judge(actor, outcome.error, ran ? failure : undefined, ran);
-    else {
-      judgeOutcome(actor, outcome.value, ran, result);
-      if (!outcome.value.ran && waited() < 0.99 * patience) judgeSkip(actor, invoked);
+  /** No other run's interval lasts, or ended only while this call waited. */
+  #checkIntervals(process: Process, { invoked, transit }: OnceCall): void {
+    const world = this.#world;
+    for (const { by, began, until } of this.#runs) {
+      if (world.now < until) {
+        world.violate(
+          "one run per interval",
+          `${process.name} runs ${name}; the interval of ${by} began at ${began.toFixed()} and lasts until ${until.toFixed()}`,
+        );
+      } else if (invoked + transit() < until) {
+        // It asked an endpoint within that interval, and asked again when it was over.
+        world.violate(
+          "one run per tick",
+          `${process.name} called for ${name} at ${invoked.toFixed()}; the interval of ${by} lasted until ${until.toFixed()}`,
+        );
+      }
     }
   }
 
-  function judgeOutcome(actor: Actor, outcome: OnceOutcome<unknown>, ran: boolean, result: unknown): void {
+  #checkOutcome(actor: Actor, outcome: OnceOutcome<unknown>, ran: boolean, result: unknown): void {
+    const world = this.#world;
     const { process } = actor;
     world.count(outcome.ran ? "once ran" : "once: elsewhere");
     if (outcome.ran !== ran || (outcome.ran && outcome.value !== result)) {
@@ -156,71 +259,39 @@ export function onceWorkload({ world, scenario, wire, kept }: Stage, draw: Draw)
     }
     if (outcome.ran) return;
     const { retryAfter } = outcome;
-    if (!(retryAfter > 0) || retryAfter > every + rounding) {
+    if (!(retryAfter > 0) || retryAfter > this.#every + rounding) {
       world.violate(
         "refusals are true",
         `${process.name}: ${name} is to be tried again in ${retryAfter} ms`,
         byClocks,
       );
     }
-    judgeRefusal(actor, key, null);
+    checkRefusal(actor, key, null);
   }
 
-  /** Of a claim nobody knows yet whether it becomes a run: only an interval is a reason not to wait. */
-  function judgeSkip({ process }: Actor, invoked: number): void {
-    const renewed = wire.lastRenewal(key);
-    if (renewed + every / fastest + rounding >= invoked) return;
-    world.violate(
+  /** Only an interval is a reason not to wait: nobody knows yet whether a claim becomes a run. */
+  #checkSkip({ process }: Actor, { invoked }: OnceCall): void {
+    const extended = this.#shared.wire.lastExtension(key);
+    if (extended + this.#every / fastest + rounding >= invoked) return;
+    this.#world.violate(
       "refusals are true",
       `${process.name} does not run ${name}, and no interval has begun`,
       byClocks,
     );
   }
 
-  function judge(actor: Actor, error: unknown, failure: Error | undefined, ran: boolean): void {
-    const { process } = actor;
-    const what =
-      error instanceof QuorumError
-        ? "once: no quorum"
-        : error instanceof LockLostError
-          ? "once: lost"
-          : ran
-            ? "once threw"
-            : "aborted";
-    world.count(what);
-    if (ran && error !== failure) {
-      world.violate("the routine's outcome wins", `${process.name}: ${String(error)} of a routine that ran`);
-    }
+  #checkError({ process }: Actor, error: unknown, ran: boolean, failure: Error | undefined): void {
+    this.#world.count(kindOf(error, ran));
+    if (!ran || error === failure) return;
+    this.#world.violate(
+      "the routine's outcome wins",
+      `${process.name}: ${String(error)} of a routine that ran`,
+    );
   }
+}
 
-  /** Somebody comes through, and everybody hears of it. */
-  async function turn(actor: Actor, bound: number): Promise<void> {
-    const { process, redlock, calls } = actor;
-    const options = { every: 5_000, ttl: 1_000 };
-    const attempt = async () => {
-      const invoked = world.now;
-      try {
-        const outcome = await once(redlock, name, options, (given) => {
-          begin(actor, given, invoked, Number.POSITIVE_INFINITY, options.every)();
-          served = true;
-        });
-        return outcome.ran ? 0 : outcome.retryAfter;
-      } catch (error) {
-        // Contenders may share the endpoints that answer between them.
-        if (error instanceof QuorumError && scenario.silentMinority) return 10;
-        throw error;
-      }
-    };
-    await calls.make(process, `turn with ${name}`, bound, [], async () => {
-      for (let pause = 0; !served; await actor.sleep(served ? 0 : pause)) pause = await attempt();
-    });
-  }
-
-  return {
-    perform,
-    turn,
-    leftovers: ["redlock:once:*"],
-    look: (process) => intervals.look(process),
-    conclude: () => checkFences(world, intervals.all),
-  };
+function kindOf(error: unknown, ran: boolean): string {
+  if (error instanceof QuorumError) return "once: unavailable";
+  if (error instanceof LockLostError) return "once: lost";
+  return ran ? "once threw" : "aborted";
 }

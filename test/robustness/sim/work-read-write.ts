@@ -1,41 +1,124 @@
 import { keyOf } from "../../../src/redis/keys.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
 import { ReadWriteLock } from "../../../src/sync/index.ts";
-import type { Actor, Stage } from "./actor.ts";
-import { refusalOf, spend, wishFor } from "./attempts.ts";
-import { giveBack, type Held, hand, judgeRefusal } from "./handles.ts";
+import { failureKind, type Options, runAcquirePlan, useAndRelease } from "./acquire-plan.ts";
+import type { Actor, SharedContext } from "./actor.ts";
+import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";
 import { Holds } from "./holds.ts";
 import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
+import type { Wire } from "./wire.ts";
+import type { World } from "./world.ts";
 
 const name = "catalogue";
 const key = keyOf("redlock", "read-write", name);
-const waiting = keyOf("redlock", "writers", name);
+const writersKey = keyOf("redlock", "writers", name);
+
+/** A handle that was acquired. */
+interface Acquired {
+  readonly handle: Handle;
+  readonly reads: boolean;
+  readonly invoked: number;
+  readonly listens: boolean;
+}
 
 /** Readers and writers of one lock. */
-export function readWriteWorkload({ world, wire }: Stage): Workload {
-  const holds = new Holds(world, "a writer is alone");
-  /** Who has yet to write in this turn. */
-  const writers = new Set<Process>();
+export class ReadWriteWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:read-write:*", "redlock:writers:*"];
+  readonly #world: World;
+  readonly #wire: Wire;
+  readonly #holds: Holds;
+  /** The probes that have yet to write. */
+  readonly #writers = new Set<Process>();
+  /** The longest pause and timeout of any writer so far, in ms. */
+  #longestPause = 0;
+  #longestTimeout = 0;
 
-  function note(actor: Actor, handle: Handle, reads: boolean, invoked: number, listens: boolean): Held {
-    const nonce = actor.wire.lastRound(actor.process, key)!;
-    const group = reads ? "readers" : undefined;
-    world.count(reads ? "reading" : "writing");
-    return hand(actor, handle, holds, { resources: [name], nonce, invoked, group }, listens);
+  constructor({ world, wire }: SharedContext) {
+    this.#world = world;
+    this.#wire = wire;
+    this.#holds = new Holds(world, "a writer is alone");
   }
 
-  /** Longest pauses and timeouts that writers have been given, in ms. */
-  let [pause, timeout] = [0, 0];
+  async perform(actor: Actor): Promise<void> {
+    const { draw, redlock } = actor;
+    const reads = draw.chance(0.6);
+    const what = reads ? "read" : "write";
+    const lock = new ReadWriteLock(redlock, name);
+    const { handle, error, invoked, options } = await runAcquirePlan(actor, {
+      what,
+      rounds: 5,
+      codes: ["LOCK_HELD", "NO_QUORUM"],
+      acquire: (given) => {
+        if (reads) return lock.acquireRead(given);
+        this.#writes(given.backoff.max, given.timeout);
+        return lock.acquireWrite(given);
+      },
+      tryAcquire: (given: Options) => (reads ? lock.tryAcquireRead(given) : lock.tryAcquireWrite(given)),
+    });
+    this.#checkAnnouncements();
+    if (!handle) {
+      this.#world.count(`${what}: ${failureKind(error)}`);
+      checkRefusal(actor, key, error);
+      return;
+    }
+    const listens = draw.chance(0.5) || options.autoExtend;
+    await useAndRelease(actor, this.#record(actor, { handle, reads, invoked, listens }), options);
+  }
 
-  /** A writer that no longer asks keeps readers out for a pause and the time that requests take, not for its ttl. */
-  function judgeAnnouncements(): void {
-    const most = Math.max(500, 1.5 * pause + 2 * timeout);
+  /** Every second process writes once. The others read, again and again, until all writers have been served. */
+  async probe(actor: Actor, bound: number): Promise<void> {
+    const { process, calls, draw } = actor;
+    const writes = this.#world.processes.indexOf(process) % 2 === 0;
+    if (writes) this.#writers.add(process);
+    await actor.sleep(0);
+    const lock = new ReadWriteLock(actor.redlock, name, { ttl: 5_000, wait: 10 * bound });
+    do {
+      const invoked = this.#world.now;
+      const outcome = await calls.make(process, {
+        what: `probe: ${writes ? "write" : "read"}`,
+        bound,
+        codes: [],
+        run: () => {
+          this.#writes(1_000, 1_000);
+          return writes ? lock.acquireWrite() : lock.acquireRead();
+        },
+      });
+      if ("error" in outcome) return;
+      const acquired = { handle: outcome.value, reads: !writes, invoked, listens: false };
+      const held = this.#record(actor, acquired);
+      await actor.sleep(writes ? draw.between(1, 30) : draw.between(300, 600));
+      await release(actor, held, 1_000);
+      if (writes) this.#writers.delete(process);
+    } while (!writes && [...this.#writers].some(({ alive }) => alive));
+  }
+
+  recheck(process: Process): void {
+    this.#holds.recheck(process);
+  }
+
+  #writes(pause: number, timeout: number): void {
+    this.#longestPause = Math.max(this.#longestPause, pause);
+    this.#longestTimeout = Math.max(this.#longestTimeout, timeout);
+  }
+
+  #record(actor: Actor, { handle, reads, invoked, listens }: Acquired): HeldHandle {
+    const nonce = actor.wire.lastRound(actor.process, key)!;
+    const group = reads ? "readers" : undefined;
+    this.#world.count(reads ? "reading" : "writing");
+    const holds = this.#holds;
+    return recordHold(actor, { handle, holds, resources: [name], nonce, invoked, group, listens });
+  }
+
+  /** A writer that no longer asks keeps readers out for a pause and its requests' timeouts, not for its ttl. */
+  #checkAnnouncements(): void {
+    const world = this.#world;
+    const most = Math.max(500, 1.5 * this.#longestPause + 2 * this.#longestTimeout);
     for (const server of world.servers) {
       const now = Math.floor(server.time());
-      const ids = server.execute(["ZRANGE", waiting, `(${now}`, "+inf", "BYSCORE"]) as string[];
+      const ids = server.execute(["ZRANGE", writersKey, `(${now}`, "+inf", "BYSCORE"]) as string[];
       for (const id of ids) {
-        const { process, at } = wire.writer(server, waiting, id)!;
+        const { process, at } = this.#wire.announcedWriter(server, writersKey, id)!;
         if (world.now - at <= 1.02 * most + 10) continue;
         world.violate(
           "the dead do not keep others out",
@@ -44,64 +127,4 @@ export function readWriteWorkload({ world, wire }: Stage): Workload {
       }
     }
   }
-
-  async function perform(actor: Actor): Promise<void> {
-    const { draw, redlock } = actor;
-    const reads = draw.chance(0.6);
-    const lock = new ReadWriteLock(redlock, name);
-    const { handle, error, invoked, options } = await wishFor(actor, {
-      what: reads ? "read" : "write",
-      rounds: 5,
-      codes: ["LOCK_HELD", "NO_QUORUM"],
-      acquire(given) {
-        if (reads) return lock.acquireRead(given);
-        pause = Math.max(pause, given.backoff.max);
-        timeout = Math.max(timeout, given.timeout);
-        return lock.acquireWrite(given);
-      },
-      tryAcquire: (given) => (reads ? lock.tryAcquireRead(given) : lock.tryAcquireWrite(given)),
-    });
-    judgeAnnouncements();
-    if (!handle) {
-      world.count(`${reads ? "read" : "write"}: ${refusalOf(error)}`);
-      judgeRefusal(actor, key, error);
-      return;
-    }
-    const listens = draw.chance(0.5) || options.autoExtend;
-    await spend(actor, note(actor, handle, reads, invoked, listens), options);
-  }
-
-  /** Every other one writes once; meanwhile the others read on and on, and one of them always does. */
-  async function turn(actor: Actor, bound: number): Promise<void> {
-    const writes = world.processes.indexOf(actor.process) % 2 === 0;
-    if (writes) writers.add(actor.process);
-    await actor.sleep(0);
-    const lock = new ReadWriteLock(actor.redlock, name, { ttl: 5_000, wait: 10 * bound });
-    do {
-      const invoked = world.now;
-      const outcome = await actor.calls.make(
-        actor.process,
-        `turn to ${writes ? "write" : "read"}`,
-        bound,
-        [],
-        () => {
-          [pause, timeout] = [Math.max(pause, 1_000), Math.max(timeout, 1_000)];
-          return writes ? lock.acquireWrite() : lock.acquireRead();
-        },
-      );
-      if ("error" in outcome) return;
-      const held = note(actor, outcome.value, !writes, invoked, false);
-      await actor.sleep(writes ? actor.draw.between(1, 30) : actor.draw.between(300, 600));
-      await giveBack(actor, held, 1_000);
-      if (writes) writers.delete(actor.process);
-    } while (!writes && [...writers].some(({ alive }) => alive));
-  }
-
-  return {
-    perform,
-    turn,
-    leftovers: ["redlock:read-write:*", "redlock:writers:*"],
-    look: (process) => holds.look(process),
-    conclude: () => undefined,
-  };
 }

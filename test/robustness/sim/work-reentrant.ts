@@ -1,29 +1,65 @@
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Hold as Handle, ReentrantLock } from "../../../src/sync/index.ts";
-import type { Actor, Stage } from "./actor.ts";
-import { refusalOf, spend, wishFor } from "./attempts.ts";
-import { giveBack, type Held, hand, judgeRefusal } from "./handles.ts";
+import { failureKind, runAcquirePlan, useAndRelease } from "./acquire-plan.ts";
+import type { Actor, SharedContext } from "./actor.ts";
+import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";
 import { Holds } from "./holds.ts";
+import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
+import type { World } from "./world.ts";
 
 const name = "account";
 const key = keyOf("redlock", "reentrant", name);
 
-/** Owners, some of them in several processes, that take one lock, and take it again while they hold it. */
-export function reentrantWorkload({ world }: Stage): Workload {
-  const holds = new Holds(world, "one owner at a time");
+/** A handle that was acquired. */
+interface Acquired {
+  readonly handle: Handle;
+  readonly owner: string;
+  readonly invoked: number;
+  readonly listens: boolean;
+}
 
-  function note(actor: Actor, handle: Handle, group: string, invoked: number, listens: boolean): Held {
-    const nonce = actor.wire.lastRound(actor.process, key)!;
-    world.count("entered");
-    return hand(actor, handle, holds, { resources: [name], nonce, invoked, group }, listens);
+/** Owners, some of them in several processes, that acquire one lock, and acquire it again while they hold it. */
+export class ReentrantWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:reentrant:*"];
+  readonly #world: World;
+  readonly #holds: Holds;
+
+  constructor({ world }: SharedContext) {
+    this.#world = world;
+    this.#holds = new Holds(world, "one owner at a time");
   }
 
-  /** Enters as an owner, and perhaps once more before it leaves. */
-  async function enter(actor: Actor, owner: string, depth: number): Promise<void> {
+  perform(actor: Actor): Promise<void> {
+    return this.#enter(actor, actor.draw.pick([actor.process.name, "owner-1", "owner-2"]), 0);
+  }
+
+  async probe(actor: Actor, bound: number): Promise<void> {
+    const { process, redlock, calls } = actor;
+    const invoked = this.#world.now;
+    const owner = process.name;
+    const lock = new ReentrantLock(redlock, name, { owner, ttl: 5_000, wait: 10 * bound });
+    const outcome = await calls.make(process, {
+      what: "probe: enter",
+      bound,
+      codes: [],
+      run: () => lock.acquire(),
+    });
+    if ("error" in outcome) return;
+    const held = this.#record(actor, { handle: outcome.value, owner, invoked, listens: false });
+    await actor.sleep(actor.draw.between(1, 30));
+    await release(actor, held, 1_000);
+  }
+
+  recheck(process: Process): void {
+    this.#holds.recheck(process);
+  }
+
+  /** Acquires as an owner, and perhaps once more before the release. */
+  async #enter(actor: Actor, owner: string, depth: number): Promise<void> {
     const { draw, redlock } = actor;
     const lock = new ReentrantLock(redlock, name, { owner });
-    const { handle, error, invoked, options } = await wishFor(actor, {
+    const { handle, error, invoked, options } = await runAcquirePlan(actor, {
       what: `enter as ${owner}`,
       rounds: 4,
       codes: ["LOCK_HELD", "NO_QUORUM"],
@@ -31,34 +67,23 @@ export function reentrantWorkload({ world }: Stage): Workload {
       tryAcquire: (given) => lock.tryAcquire(given),
     });
     if (!handle) {
-      world.count(`enter: ${refusalOf(error)}`);
-      judgeRefusal(actor, key, error);
+      this.#world.count(`enter: ${failureKind(error)}`);
+      checkRefusal(actor, key, error);
       return;
     }
-    const held = note(actor, handle, owner, invoked, draw.chance(0.5) || options.autoExtend);
+    const listens = draw.chance(0.5) || options.autoExtend;
+    const held = this.#record(actor, { handle, owner, invoked, listens });
     if (depth < 2 && draw.chance(0.4)) {
-      world.count("entered again");
-      await enter(actor, owner, depth + 1);
+      this.#world.count("entered again");
+      await this.#enter(actor, owner, depth + 1);
     }
-    await spend(actor, held, options);
+    await useAndRelease(actor, held, options);
   }
 
-  async function turn(actor: Actor, bound: number): Promise<void> {
-    const { process, redlock, calls } = actor;
-    const invoked = world.now;
-    const lock = new ReentrantLock(redlock, name, { owner: process.name, ttl: 5_000, wait: 10 * bound });
-    const outcome = await calls.make(process, "turn to enter", bound, [], () => lock.acquire());
-    if ("error" in outcome) return;
-    const held = note(actor, outcome.value, process.name, invoked, false);
-    await actor.sleep(actor.draw.between(1, 30));
-    await giveBack(actor, held, 1_000);
+  #record(actor: Actor, { handle, owner, invoked, listens }: Acquired): HeldHandle {
+    const nonce = actor.wire.lastRound(actor.process, key)!;
+    this.#world.count("entered");
+    const holds = this.#holds;
+    return recordHold(actor, { handle, holds, resources: [name], nonce, invoked, group: owner, listens });
   }
-
-  return {
-    perform: (actor) => enter(actor, actor.draw.pick([actor.process.name, "owner-1", "owner-2"]), 0),
-    turn,
-    leftovers: ["redlock:reentrant:*"],
-    look: (process) => holds.look(process),
-    conclude: () => undefined,
-  };
 }

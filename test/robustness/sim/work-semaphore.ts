@@ -1,114 +1,143 @@
 import { keyOf } from "../../../src/redis/keys.ts";
 import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
 import { lockModel, semaphoreModel } from "../linearizability/models.ts";
-import type { Actor, Stage } from "./actor.ts";
+import { failureKind, runAcquirePlan, useAndRelease } from "./acquire-plan.ts";
+import type { Actor, SharedContext } from "./actor.ts";
 import { invariants } from "./assumptions.ts";
-import { refusalOf, spend, wishFor } from "./attempts.ts";
 import type { Draw } from "./draw.ts";
-import { giveBack, type Held, hand, judgeRefusal } from "./handles.ts";
+import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";
 import { checkPermits } from "./histories.ts";
 import { type Hold, Holds } from "./holds.ts";
+import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
+import type { World } from "./world.ts";
 
 const name = "pool";
 const limitKey = keyOf("redlock", "limit", name);
 
-/** A permit that was given out, and the limit that it was asked with. */
-interface Issued {
+/** A permit that was acquired. */
+interface Acquired {
+  readonly permit: Permit;
+  /** The limit that its semaphore was created with. */
+  readonly limit: number;
+  readonly invoked: number;
+  readonly listens: boolean;
+}
+
+/** A hold of a permit, and the limit that its semaphore was created with. */
+interface IssuedPermit {
   readonly hold: Hold;
   readonly limit: number;
 }
 
-/** Permits of one semaphore, most of them asked for with the same limit. */
-export function semaphoreWorkload({ world, scenario }: Stage, draw: Draw): Workload {
-  const limit = draw.integer(1, Math.min(3, Math.max(1, scenario.processes - 1)));
-  // Somebody who has another limit configured.
-  const strangers = draw.chance(0.5) ? 0.3 : 0;
-  const slots = new Holds(world, "one holder per slot");
-  const issued: Issued[] = [];
+/** Permits of one semaphore. In some worlds a part of the processes have another limit configured. */
+export class SemaphoreWorkload implements Workload {
+  readonly blockingKeys: readonly string[] = ["redlock:slot:*", "redlock:limit:*"];
+  readonly #world: World;
+  readonly #limit: number;
+  /** The share of acquires with a limit of one more. */
+  readonly #mismatches: number;
+  readonly #slots: Holds;
+  readonly #issued: IssuedPermit[] = [];
 
-  /** Notes a permit, and looks at all that are valid beside it. */
-  function issue(actor: Actor, permit: Permit, asked: number, invoked: number, listens: boolean): Held {
-    const nonce = actor.wire.lastRound(actor.process, keyOf("redlock", `slot:${permit.slot}`, name))!;
-    const resources = [`${name}#${permit.slot}`];
-    const held = hand(actor, permit, slots, { resources, nonce, invoked }, listens);
+  constructor({ world, scenario }: SharedContext, draw: Draw) {
+    this.#world = world;
+    this.#limit = draw.integer(1, Math.min(3, Math.max(1, scenario.processes - 1)));
+    this.#mismatches = draw.chance(0.5) ? 0.3 : 0;
+    this.#slots = new Holds(world, "one holder per slot");
+  }
+
+  async perform(actor: Actor): Promise<void> {
+    const limit = actor.draw.chance(this.#mismatches) ? this.#limit + 1 : this.#limit;
+    const semaphore = new Semaphore(actor.redlock, name, { limit });
+    const { handle, error, invoked, options } = await runAcquirePlan(actor, {
+      what: `acquire a permit of ${limit}`,
+      // Each slot may be tried once more when the waiting is over.
+      rounds: limit + 4,
+      codes: ["LOCK_HELD", "LIMIT_MISMATCH", "NO_QUORUM"],
+      acquire: (given) => semaphore.acquire(given),
+      tryAcquire: (given) => semaphore.tryAcquire(given),
+    });
+    if (!handle) {
+      this.#checkFailure(actor, error);
+      return;
+    }
+    const listens = actor.draw.chance(0.5) || options.autoExtend;
+    const held = this.#record(actor, { permit: handle, limit, invoked, listens });
+    await useAndRelease(actor, held, options);
+  }
+
+  async probe(actor: Actor, bound: number): Promise<void> {
+    const { process, redlock, calls } = actor;
+    const invoked = this.#world.now;
+    const limit = this.#limit;
+    const semaphore = new Semaphore(redlock, name, { limit });
+    const outcome = await calls.make(process, {
+      what: "probe: acquire a permit",
+      bound,
+      codes: [],
+      run: async () => {
+        for (;;) {
+          try {
+            return await semaphore.acquire({ ttl: 5_000, wait: 10 * bound });
+          } catch (error) {
+            // The limit of an earlier permit stands for as long as that permit may.
+            if (!(error instanceof LimitMismatchError)) throw error;
+            await actor.sleep(100);
+          }
+        }
+      },
+    });
+    if ("error" in outcome) return;
+    const held = this.#record(actor, { permit: outcome.value, limit, invoked, listens: false });
+    await actor.sleep(actor.draw.between(1, 30));
+    await release(actor, held, 1_000);
+  }
+
+  recheck(process: Process): void {
+    this.#slots.recheck(process);
+  }
+
+  checkAtEnd(): void {
+    checkPermits(this.#world, this.#slots.all, lockModel);
+    const limit = this.#limit;
+    const usual = this.#issued.filter((permit) => permit.limit === limit).map(({ hold }) => hold);
+    checkPermits(this.#world, usual, semaphoreModel(limit), name);
+  }
+
+  /** Records a permit, and checks its slot and the permits that are valid beside it. */
+  #record(actor: Actor, { permit, limit, invoked, listens }: Acquired): HeldHandle {
+    const world = this.#world;
+    const { slot } = permit;
+    const nonce = actor.wire.lastRound(actor.process, keyOf("redlock", `slot:${slot}`, name))!;
+    const resources = [`${name}#${slot}`];
+    const holds = this.#slots;
+    const held = recordHold(actor, { handle: permit, holds, resources, nonce, invoked, listens });
     world.count("permit granted");
-    const beside = issued.filter(({ hold }) => hold.ended === undefined && hold.remaining() > 0);
-    issued.push({ hold: held.hold, limit: asked });
-    const least = Math.min(asked, ...beside.map((other) => other.limit));
-    if (permit.slot >= asked || beside.length + 1 > least || beside.some((other) => other.limit !== asked)) {
+    const beside = this.#issued.filter(({ hold }) => hold.ended === undefined && hold.remaining() > 0);
+    this.#issued.push({ hold: held.hold, limit });
+    const least = Math.min(limit, ...beside.map((other) => other.limit));
+    if (slot >= limit || beside.length + 1 > least || beside.some((other) => other.limit !== limit)) {
       const regrown = beside.some(({ hold }) => hold.extensions.regrown);
       world.violate(
         "permits within the limit",
-        `${actor.process.name} has slot ${permit.slot} of ${asked} beside ${beside.length} of ${least}`,
+        `${actor.process.name} has slot ${slot} of ${limit} beside ${beside.length} of ${least}`,
         regrown ? [...invariants["permits within the limit"], "single execution"] : undefined,
       );
     }
     return held;
   }
 
-  async function perform(actor: Actor): Promise<void> {
-    const asked = actor.draw.chance(strangers) ? limit + 1 : limit;
-    const semaphore = new Semaphore(actor.redlock, name, { limit: asked });
-    const { handle, error, invoked, options } = await wishFor(actor, {
-      what: `acquire a permit of ${asked}`,
-      // Each slot may be tried once more when the waiting is over.
-      rounds: asked + 4,
-      codes: ["LOCK_HELD", "LIMIT_MISMATCH", "NO_QUORUM"],
-      acquire: (given) => semaphore.acquire(given),
-      tryAcquire: (given) => semaphore.tryAcquire(given),
-    });
-    if (!handle) {
-      judge(actor, error);
+  #checkFailure(actor: Actor, error: unknown): void {
+    if (!(error instanceof LimitMismatchError)) {
+      this.#world.count(`permit: ${failureKind(error)}`);
+      checkRefusal(actor, limitKey, error);
       return;
     }
-    const listens = actor.draw.chance(0.5) || options.autoExtend;
-    await spend(actor, issue(actor, handle, asked, invoked, listens), options);
-  }
-
-  async function turn(actor: Actor, bound: number): Promise<void> {
-    const { process, redlock, calls } = actor;
-    const invoked = world.now;
-    const semaphore = new Semaphore(redlock, name, { limit });
-    const outcome = await calls.make(process, "turn with a permit", bound, [], async () => {
-      for (;;) {
-        try {
-          return await semaphore.acquire({ ttl: 5_000, wait: 10 * bound });
-        } catch (error) {
-          // The limit of one who came before stands as long as its permit may.
-          if (!(error instanceof LimitMismatchError)) throw error;
-          await actor.sleep(100);
-        }
-      }
-    });
-    if ("error" in outcome) return;
-    const held = issue(actor, outcome.value, limit, invoked, false);
-    await actor.sleep(actor.draw.between(1, 30));
-    await giveBack(actor, held, 1_000);
-  }
-
-  function judge(actor: Actor, error: unknown): void {
-    if (error instanceof LimitMismatchError) {
-      world.count("permit: another limit");
-      if (strangers === 0 || error.inUse === error.limit) {
-        world.violate("refusals are true", `${actor.process.name}: ${error.message}`);
-      }
-      judgeRefusal(actor, limitKey, null);
-      return;
+    this.#world.count("permit: another limit");
+    if (this.#mismatches === 0 || error.inUse === error.limit) {
+      this.#world.violate("refusals are true", `${actor.process.name}: ${error.message}`);
     }
-    world.count(`permit: ${refusalOf(error)}`);
-    judgeRefusal(actor, limitKey, error);
+    checkRefusal(actor, limitKey, null);
   }
-
-  return {
-    perform,
-    turn,
-    leftovers: ["redlock:slot:*", "redlock:limit:*"],
-    look: (process) => slots.look(process),
-    conclude() {
-      checkPermits(world, slots.all, lockModel);
-      const usual = issued.filter((one) => one.limit === limit).map(({ hold }) => hold);
-      checkPermits(world, usual, semaphoreModel(limit), name);
-    },
-  };
 }

@@ -14,11 +14,11 @@ export interface Violation {
   readonly without: readonly Assumption[];
 }
 
-/** How the network is at the moment. Probabilities are for each request. */
-export interface Weather {
-  /** ms that a message takes, least and most. */
+/** The state of the network. Probabilities are for each request. */
+export interface NetworkConditions {
+  /** Least and most ms that a message takes. */
   readonly latency: readonly [number, number];
-  /** Some take much longer: how many, and up to how many ms. */
+  /** The probability that a message takes much longer, and by up to how many ms. */
   readonly tail: number;
   readonly tailLength: number;
   readonly loseRequest: number;
@@ -28,7 +28,7 @@ export interface Weather {
   readonly httpError: number;
 }
 
-export const fairWeather: Weather = {
+export const goodNetwork: NetworkConditions = {
   latency: [1, 10],
   tail: 0,
   tailLength: 0,
@@ -39,23 +39,23 @@ export const fairWeather: Weather = {
   httpError: 0,
 };
 
-/** One simulated world: its time, who is in it, what is wrong with it at the moment, and what was seen. */
+/** One simulated world: its time, processes, servers and present faults, and everything observed in it. */
 export class World {
   readonly scheduler: Scheduler = new Scheduler();
   readonly draw: Draw;
   readonly dropped: readonly Assumption[];
   readonly processes: Process[] = [];
   readonly servers: Server[] = [];
-  weather: Weather = fairWeather;
+  network: NetworkConditions = goodNetwork;
   /** Links that are cut, by `process>server`. */
   readonly cuts = new Map<string, "silent" | "refused">();
-  /** Everything that happened, by name. */
+  /** How often each event occurred, by name. */
   readonly counts = new Map<string, number>();
-  /** What must not have happened. */
+  /** Violations that are not allowed. */
   readonly violations: Violation[] = [];
-  /** What happened because an assumption was dropped. */
+  /** Violations that are allowed because an assumption was dropped. */
   readonly excused: Violation[] = [];
-  /** One line per event, if asked for. */
+  /** One line per event, if traced. */
   readonly lines: string[] | undefined;
 
   constructor(draw: Draw, dropped: readonly Assumption[], traced: boolean) {
@@ -73,7 +73,7 @@ export class World {
     this.counts.set(what, (this.counts.get(what) ?? 0) + times);
   }
 
-  /** Notes one event. What it says is computed only when somebody reads it. */
+  /** Adds a line to the trace. The line is computed only if the world is traced. */
   trace(line: () => string): void {
     this.lines?.push(`${this.now.toFixed(3)} ${line()}`);
   }
@@ -83,7 +83,11 @@ export class World {
     return !this.dropped.includes(assumption);
   }
 
-  /** Notes that an invariant does not hold, and whether it may. `needs` are those of this case. */
+  /**
+   * Records that an invariant does not hold. It is excused when an assumption that it needs was dropped.
+   *
+   * @param needs the assumptions for this case. Default: those of the invariant
+   */
   violate(invariant: Invariant, detail: string, needs: readonly Assumption[] = invariants[invariant]): void {
     const without = needs.filter((assumption) => !this.keeps(assumption));
     const violation = { invariant, at: this.now, detail, without };
@@ -93,12 +97,12 @@ export class World {
   }
 }
 
-/** Which assumptions a world drops: most keep all of them. */
+/** Draws the assumptions that a world drops. Most worlds drop none. */
 export function drawDropped(draw: Draw): Assumption[] {
   if (draw.chance(0.7)) return [];
   const dropped = draw.pick(assumptions);
-  // Whoever forgets and comes back at once has lost its memory as well.
+  // A server that comes back too early must have lost its memory as well.
   if (dropped === "absence after memory loss") return ["kept memory", dropped];
-  // Fences outlive the memory as long as the clocks agree.
+  // Fences survive the loss of memory as long as the clocks agree.
   return dropped === "kept memory" && draw.chance(0.5) ? [dropped, "agreeing clocks"] : [dropped];
 }

@@ -1,247 +1,135 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseCommandLine, UsageError } from "../../../src/dev/cli-options.ts";
-import { runCommand } from "../../../src/dev/run-command.ts";
+import process from "node:process";
+import { createInterface } from "node:readline/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { build } from "esbuild";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { RedisConnection } from "../../../src/dev/redis/connection.ts";
+import { redisServer } from "../../support/redis-servers.ts";
+import { until } from "../../support/until.ts";
 
-describe("parseCommandLine", () => {
-  test("without options starts the defaults", () => {
-    expect(parseCommandLine(["dev"])).toEqual({ start: {}, envFile: undefined, faults: [], log: false });
-  });
+let built: string;
+let scratch: string;
+let running: ChildProcess[] = [];
 
-  test("takes every option", () => {
-    const line =
-      "dev --count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
-      "--env-file .dev.vars --log --faults --lua-time-limit 250";
-    expect(parseCommandLine(line.split(" "))).toEqual({
-      start: {
-        count: 2,
-        engine: "redis",
-        redis: ["redis://a", "redis://b"],
-        host: "::1",
-        port: 8000,
-        token: "t",
-        faultsApi: true,
-        luaTimeLimit: 250,
-      },
-      envFile: ".dev.vars",
-      faults: [],
-      log: true,
-    });
-  });
-
-  test.each([
-    ["--down 2", { endpoint: 2, rule: { fault: "down", probability: 1 } }],
-    ["--drop-request=1", { endpoint: 1, rule: { fault: "drop-request", probability: 1 } }],
-    ["--drop-reply 3=0.25", { endpoint: 3, rule: { fault: "drop-reply", probability: 0.25 } }],
-    ["--reorder 1", { endpoint: 1, rule: { fault: "reorder", probability: 1 } }],
-    ["--duplicate 1", { endpoint: 1, rule: { fault: "duplicate", probability: 1 } }],
-    ["--delay 2=1000", { endpoint: 2, rule: { fault: "delay", ms: 1000 } }],
-    ["--delay-reply 2=10-500", { endpoint: 2, rule: { fault: "delay-reply", ms: [10, 500] } }],
-    ["--status 1=503", { endpoint: 1, rule: { fault: "status", status: 503 } }],
-  ])("understands %s", (line, fault) => {
-    expect(parseCommandLine(["dev", ...line.split(" ")])).toMatchObject({ faults: [fault] });
-  });
-
-  test("collects several faults", () => {
-    const parsed = parseCommandLine(["dev", "--down", "1", "--down", "2", "--delay", "3=1"]);
-    expect(parsed).toMatchObject({ faults: [{ endpoint: 1 }, { endpoint: 2 }, { endpoint: 3 }] });
-  });
-
-  test.each([
-    ["", "a command is missing"],
-    ["serve", "unknown command 'serve'"],
-    ["dev extra", "unexpected argument 'extra'"],
-    ["dev --bogus", "Unknown option '--bogus'"],
-    ["dev --count", "'--count"],
-    ["dev --count three", "'three'"],
-    ["dev --port -1", "--port"],
-    ["dev --engine mysql", "'mysql'"],
-    ["dev --delay 2", "--delay 2=1000"],
-    ["dev --delay 2=soon", "'soon'"],
-    ["dev --down two", "'two'"],
-    ["dev --log=yes", "--log"],
-  ])("refuses '%s' in one line", (line, message) => {
-    let failure: unknown;
-    try {
-      parseCommandLine(line.split(" ").filter(Boolean));
-    } catch (error) {
-      failure = error;
-    }
-    expect(failure).toBeInstanceOf(UsageError);
-    expect((failure as Error).message).toContain(message);
-    expect((failure as Error).message).not.toContain("\n");
+beforeAll(async () => {
+  built = await mkdtemp(join(tmpdir(), "redlock-edge-cli-"));
+  await build({
+    entryPoints: ["src/dev/cli.ts"],
+    outfile: join(built, "cli.mjs"),
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    // CommonJS modules in the bundle require Node's modules.
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
   });
 });
+afterAll(() => rm(built, { recursive: true }));
+beforeEach(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "redlock-edge-scratch-"));
+});
+afterEach(async () => {
+  for (const child of running) child.kill("SIGKILL");
+  running = [];
+  await rm(scratch, { recursive: true, force: true });
+});
 
-describe("runCommand", () => {
-  let directory: string;
-  let lines: string[];
-  let warnings: string[];
-
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "redlock-edge-test-"));
-    lines = [];
-    warnings = [];
+/** Starts the command in a process of its own, with its temporary files in `scratch`. */
+async function startCommand(...args: string[]) {
+  const child = spawn(process.execPath, [join(built, "cli.mjs"), "dev", "--count", "2", ...args], {
+    env: { ...process.env, TMPDIR: scratch },
+    stdio: ["ignore", "pipe", "inherit"],
   });
-  afterEach(() => rm(directory, { recursive: true }));
-
-  const version = async () => "1.2.3";
-
-  /** Runs to the end: for what does not start anything. */
-  const runToEnd = (line: string) =>
-    runCommand(line.split(" ").filter(Boolean), {
-      out: (text) => lines.push(text),
-      warn: (text) => warnings.push(text),
-      stop: AbortSignal.abort(),
-      version,
-    });
-
-  /** Runs with the embedded engine, and stops once `during` is done. */
-  async function runWhile(line: string, during: (env: Record<string, string>) => Promise<void>) {
-    const stop = new AbortController();
-    const ended = runCommand(["dev", "--engine", "embedded", ...line.split(" ").filter(Boolean)], {
-      out: (text) => lines.push(text),
-      warn: (text) => warnings.push(text),
-      stop: stop.signal,
-      version,
-    });
-    const count = Number(/--count (\d+)/.exec(line)?.[1] ?? 3);
-    const exported = () => lines.filter((each) => each.startsWith(`export UPSTASH_REDIS_REST_TOKEN_`));
-    await expect.poll(exported).toHaveLength(count);
-    const env = Object.fromEntries(
-      lines.flatMap((each) => {
-        const [, name, value] = /^export (\w+)="([^"]*)"$/.exec(each) ?? [];
-        return name === undefined ? [] : [[name, value!]];
-      }),
-    );
-    await during(env).finally(() => stop.abort());
-    return ended;
+  running.push(child);
+  const exited = once(child, "exit");
+  const urls: string[] = [];
+  const redisUrls: string[] = [];
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const redisUrl = /-> (redis:\S+)$/.exec(line)?.[1];
+    if (redisUrl) redisUrls.push(redisUrl);
+    const url = /^export UPSTASH_REDIS_REST_URL_\d="(.*)"$/.exec(line)?.[1];
+    if (url) urls.push(url);
+    if (urls.length === 2) break;
   }
+  return { child, exited, urls, redisUrls };
+}
 
-  const post = (env: Record<string, string>, index: number, command: string[]) =>
-    fetch(env[`UPSTASH_REDIS_REST_URL_${index}`]!, {
-      method: "POST",
-      headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
-      body: JSON.stringify(command),
-    });
+async function processId(redisUrl: string): Promise<number> {
+  const connection = await RedisConnection.open(redisUrl);
+  const [info] = await connection.send([["INFO", "server"]]);
+  connection.close();
+  return Number(/process_id:(\d+)/.exec(new TextDecoder().decode(info as Uint8Array))![1]);
+}
 
-  const get = (env: Record<string, string>, index: number, path: string) =>
-    fetch(env[`UPSTASH_REDIS_REST_URL_${index}`] + path, {
-      headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
-    });
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
-  test("prints help and version, exit code 0", async () => {
-    expect(await runToEnd("--help")).toBe(0);
-    expect(lines.join("\n")).toMatch(/^Usage: redlock-edge dev/);
-    for (const option of ["--count", "--env-file", "--drop-reply", "--faults"])
-      expect(lines[0]).toContain(option);
-    lines = [];
-    expect(await runToEnd("--version")).toBe(0);
-    expect(lines).toEqual(["1.2.3"]);
-    expect(warnings).toEqual([]);
-  });
-
-  test.each(["dev --bogus", "dev --count 0", "dev --redis http://x", "dev --engine embedded --down 9"])(
-    "answers '%s' with exit code 2 and a hint",
-    async (line) => {
-      expect(await runToEnd(line)).toBe(2);
-      expect(warnings).toEqual([expect.stringMatching(/^redlock-edge: /), "Try: redlock-edge dev --help"]);
+describe.runIf(redisServer !== undefined)("the command with redis-servers", () => {
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+    "exits with 0 at %s and leaves nothing behind",
+    async (signal) => {
+      const { child, exited, redisUrls } = await startCommand("--engine", "redis");
+      const pids = await Promise.all(redisUrls.map(processId));
+      expect(pids).toHaveLength(2);
+      child.kill(signal);
+      expect(await exited).toEqual([0, null]);
+      expect(pids.filter(alive)).toEqual([]);
+      expect(await readdir(scratch)).toEqual([]);
     },
   );
 
-  test("starts endpoints that work, and closes them when told to stop", async () => {
-    let url = "";
-    const code = await runWhile("--count 2", async (env) => {
-      url = env.UPSTASH_REDIS_REST_URL_2!;
-      expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
-      expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine/);
-      // All of it can be pasted into a shell.
-      for (const line of lines) expect(line).toMatch(/^(?:# |export \w+=")/);
-    });
-    expect(code).toBe(0);
-    await expect(fetch(url)).rejects.toThrow();
-    expect(warnings).toEqual([]);
+  test("leaves nothing behind after SIGKILL", async () => {
+    const { child, exited, redisUrls } = await startCommand("--engine", "redis");
+    const pids = await Promise.all(redisUrls.map(processId));
+    expect(pids.filter(alive)).toHaveLength(2);
+    expect(await readdir(scratch)).toHaveLength(2);
+    child.kill("SIGKILL");
+    await exited;
+    await expect.poll(() => pids.filter(alive), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => readdir(scratch), { timeout: 10_000 }).toEqual([]);
   });
+});
 
-  test("sets the faults of the command line", async () => {
-    await runWhile("--count 2 --status 1=503 --down 2", async (env) => {
-      expect((await get(env, 1, "/ping")).status).toBe(503);
-      await expect(get(env, 2, "/ping")).rejects.toThrow();
-    });
-  });
+test("the command with the embedded engine exits with 0 at SIGTERM", async () => {
+  const { child, exited, urls } = await startCommand("--engine", "embedded");
+  expect((await fetch(urls[0]!)).status).toBe(401);
+  child.kill("SIGTERM");
+  expect(await exited).toEqual([0, null]);
+});
 
-  test("prints every command with --log", async () => {
-    await runWhile("--count 1 --log", async (env) => {
-      await get(env, 1, `/set/key/${"x".repeat(500)}`);
-      await get(env, 1, "/incr/key");
-    });
-    const log = lines.filter((line) => line.startsWith("endpoint-1"));
-    expect(log).toEqual([
-      expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms ok set "key" "x+\.\.\."$/),
-      expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms error incr "key" -> ERR value is not an integer/),
-    ]);
+test("the command with the embedded engine exits with 0 at SIGTERM during an endless script", async () => {
+  const { child, exited, urls } = await startCommand(
+    "--engine",
+    "embedded",
+    "--token",
+    "full",
+    "--lua-time-limit",
+    "500",
+  );
+  const endless = fetch(urls[0]!, {
+    method: "POST",
+    headers: { authorization: "Bearer full" },
+    body: JSON.stringify(["EVAL", "while true do end", 0]),
   });
-
-  test("prints nothing of a command that a terminal would act on", async () => {
-    await runWhile("--count 1 --log", async (env) => {
-      const odd = ["\u001b[2J", "\u009b31m", "\u007f\u0007", "\u202etxt", "\u2028", "a\r\nb", "\ud83d"];
-      for (const text of odd) {
-        await get(env, 1, `/set/key/${encodeURIComponent(text.replace("\ud83d", "x"))}`);
-        await post(env, 1, [text, text]);
-      }
-    });
-    const log = lines.filter((line) => line.startsWith("endpoint-1"));
-    expect(log).toHaveLength(14);
-    for (const line of log) expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
-    expect(log[0]).toContain("\\u001b[2J");
-    expect(log[1]).toContain("\\u{1b}[2J");
-  });
-
-  test("serves /_faults with --faults", async () => {
-    await runWhile("--count 1 --faults", async (env) => {
-      expect(await (await get(env, 1, "/_faults")).json()).toEqual({ result: [] });
-    });
-  });
-
-  test("writes the variables into --env-file and leaves other lines alone", async () => {
-    const file = join(directory, ".dev.vars");
-    await writeFile(file, 'OTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://old"\n');
-    await runWhile(`--count 1 --token secret --env-file ${file}`, async (env) => {
-      await expect.poll(() => readFile(file, "utf8")).not.toContain("http://old");
-      const url = env.UPSTASH_REDIS_REST_URL_1;
-      expect((await readFile(file, "utf8")).trimEnd().split("\n").sort()).toEqual([
-        'OTHER="kept"',
-        'UPSTASH_REDIS_REST_TOKEN="secret"',
-        'UPSTASH_REDIS_REST_TOKEN_1="secret"',
-        `UPSTASH_REDIS_REST_URL="${url}"`,
-        `UPSTASH_REDIS_REST_URL_1="${url}"`,
-      ]);
-    });
-  });
-
-  test("creates --env-file for its owner's eyes only", async () => {
-    const file = join(directory, "new.vars");
-    await runWhile(`--count 1 --env-file ${file}`, async () => {
-      await expect.poll(() => readFile(file, "utf8").catch(() => "")).toContain("UPSTASH_REDIS_REST_URL=");
-    });
-    expect((await stat(file)).mode & 0o077).toBe(0);
-  });
-
-  test("answers a file that cannot be written with exit code 1, and stops what it started", async () => {
-    expect(await runToEnd(`dev --engine embedded --env-file ${directory}`)).toBe(1);
-    const url = /"(http:[^"]+)"/.exec(lines.join("\n"))![1]!;
-    await expect(fetch(url)).rejects.toThrow();
-  });
-
-  test("warns of an address that others can reach", async () => {
-    await runWhile("--count 1 --host 0.0.0.0", async (env) => {
-      expect(env.UPSTASH_REDIS_REST_URL_1).toMatch(/^http:\/\/127\.0\.0\.1:/);
-      await expect.poll(() => warnings).toEqual([expect.stringContaining("0.0.0.0 is not loopback")]);
-    });
-    warnings = [];
-    await runWhile("--count 1 --host localhost", async () => undefined);
-    expect(warnings).toEqual([]);
-  });
+  // While the script runs, no endpoint of the process answers.
+  const silent = async () => {
+    const answer = fetch(urls[1]!).then(() => "answered");
+    return Promise.race([answer, sleep(100).then(() => "silent")]);
+  };
+  await until(async () => (await silent()) === "silent", "the script to run");
+  child.kill("SIGTERM");
+  expect(await exited).toEqual([0, null]);
+  await Promise.allSettled([endless]);
 });

@@ -12,24 +12,24 @@ const charactersOf = (log: CommandLog) =>
   log.entries.reduce((sum, { command }) => sum + command.join("").length, 0);
 
 describe("the command log", () => {
-  test("keeps what is short as it is", () => {
+  test("keeps short commands unchanged", () => {
     const log = new CommandLog();
     const command = entry("SET", "key", "x".repeat(1_000));
     log.add(command);
     expect(log.entries).toEqual([command]);
   });
 
-  test("keeps the beginning of long arguments and errors, and says how long they were", () => {
-    const told: LoggedCommand[] = [];
-    const log = new CommandLog((each) => told.push(each));
+  test("truncates long arguments and errors, with their length", () => {
+    const logged: LoggedCommand[] = [];
+    const log = new CommandLog((each) => logged.push(each));
     log.add({ ...entry("SET", "key", "x".repeat(1_000_000)), error: "e".repeat(2_000) });
     const kept = `${"x".repeat(1_000)}… (1000000 characters)`;
     const error = `${"e".repeat(1_000)}… (2000 characters)`;
     expect(log.entries).toMatchObject([{ command: ["SET", "key", kept], error }]);
-    expect(told).toEqual(log.entries);
+    expect(logged).toEqual(log.entries);
   });
 
-  test("keeps the first arguments of many", () => {
+  test("keeps the first 100 arguments, with the number of others", () => {
     const log = new CommandLog();
     log.add(entry("DEL", ...Array.from({ length: 5_000 }, (_, index) => `key ${index}`)));
     const { command } = log.entries[0]!;
@@ -37,7 +37,7 @@ describe("the command log", () => {
     expect(command.slice(-2)).toEqual(["key 98", "… (4901 more)"]);
   });
 
-  test("keeps a bounded number of entries and of characters, and counts all", () => {
+  test("keeps a bounded number of entries and characters, and bills all", () => {
     const log = new CommandLog();
     for (let index = 0; index < 25_000; index++) log.add(entry("GET", String(index)));
     expect(log.entries.length).toBeGreaterThanOrEqual(10_000);

@@ -56,7 +56,7 @@ describe("endpointsFromEnv", () => {
   });
 });
 
-describe("Redlock.fromEnv", () => {
+describe("endpointsFromEnv", () => {
   test("makes a client of them, with options", () => {
     const redlock = new Redlock({
       ttl: 3_000,

@@ -3,11 +3,13 @@ import { EndpointError } from "../../../src/errors.ts";
 import {
   type AcquireOptions,
   checkAcquire,
+  checkBackoff,
   checkResources,
   type LockOptions,
   mergeOptions,
   resolveSettings,
 } from "../../../src/lock/options.ts";
+import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { Redlock } from "../../../src/redlock.ts";
 import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
@@ -42,7 +44,7 @@ describe("resolveSettings", () => {
     [{ ttl: 10 }, "timeout", 10 / 3],
     [{ ttl: 60_000 }, "timeout", 1_000],
     [{ ttl: 200_000_000 }, "fenceRetention", 200_000_000],
-  ] as const)("%j makes the default of %s %d", (options, name, value) => {
+  ] as const)("%j changes the default of %s to %d", (options, name, value) => {
     expect(resolveSettings(context, options)[name]).toBe(value);
   });
 
@@ -133,12 +135,12 @@ describe("resolveSettings", () => {
     }
   });
 
-  test("a message repeats no more than the beginning of a long text", () => {
+  test("a message quotes only the beginning of a long text", () => {
     const attempt = () => resolveSettings(context, { ttl: "x".repeat(10_000) as never });
     expect(attempt).toThrow(/^.{1,200}$/s);
   });
 
-  test("onFailure tells the hook which endpoint failed", () => {
+  test("onFailure reports the failed endpoint to the hook", () => {
     const onEvent = vi.fn();
     const error = new EndpointError("eu", "timeout", "no answer");
     resolveSettings(context, { onEvent }).onFailure?.(error);
@@ -152,8 +154,8 @@ describe("resolveSettings", () => {
   });
 });
 
-describe("settled", () => {
-  test("is a new object without what is undefined", () => {
+describe("mergeOptions", () => {
+  test("returns a new object without undefined values", () => {
     const first = { a: 1, b: undefined };
     const result = mergeOptions<{ a?: number; b?: number | undefined; c?: null }>(first, { c: null });
     expect(Object.entries(result)).toEqual([
@@ -178,13 +180,13 @@ describe("checkAcquire", () => {
     expect(() => checkAcquire(options)).toThrow(message);
   });
 
-  test("does not repeat the token, which is a secret", () => {
+  test("does not quote the token, which is a secret", () => {
     const token = `secret-${"x".repeat(300)}`;
     expect(() => checkAcquire({ token })).not.toThrow(/secret/);
     expect(() => checkAcquire({ token })).toThrow(/token/);
   });
 
-  test("passes on what can be used", () => {
+  test("returns valid input unchanged", () => {
     const options: AcquireOptions[] = [
       {},
       { token: "t" },
@@ -224,7 +226,7 @@ describe("checkResources", () => {
     expect(() => checkResources(value as string)).toThrow(shown);
   });
 
-  test("does not change what it was given", () => {
+  test("does not change its argument", () => {
     const given = Object.freeze(["a", "a"]);
     checkResources(given);
     expect(given).toEqual(["a", "a"]);
@@ -310,5 +312,27 @@ describe("Redlock", () => {
     expect(() => new Redlock({ endpoints })).toThrow(/host/);
     expect(() => new Redlock({ endpoints })).not.toThrow(/secret/);
     expect(() => new Redlock({ endpoints: [memoryEndpoint()], ttl: 1 })).toThrow(RangeError);
+  });
+});
+
+describe("checkBackoff", () => {
+  test.each([
+    [{ min: 0 }, RangeError, /backoff\.min.*0/],
+    [{ min: NaN }, RangeError, /backoff\.min.*NaN/],
+    [{ min: "5" }, TypeError, /backoff\.min.*"5"/],
+    [{ max: 0 }, RangeError, /backoff\.max.*0/],
+    [{ min: 50, max: 49 }, RangeError, /backoff\.max.*49/],
+    [100, TypeError, /backoff.*number/],
+    ["fast", TypeError, /backoff.*"fast"/],
+    [true, TypeError, /backoff.*boolean/],
+  ])("refuses %j", (backoff, type, message) => {
+    expect(() => checkBackoff(backoff as Backoff)).toThrow(type);
+    expect(() => checkBackoff(backoff as Backoff)).toThrow(message);
+  });
+
+  test("returns valid input unchanged", () => {
+    for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
+      expect(checkBackoff(backoff)).toBe(backoff);
+    }
   });
 });

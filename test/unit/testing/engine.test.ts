@@ -20,21 +20,21 @@ function errorOf(action: () => unknown): string {
 }
 
 describe("Engine", () => {
-  it("takes the system's clock by default", () => {
+  it("uses the system's clock by default", () => {
     const engine = new Engine();
     const before = Math.floor(Date.now() / 1000);
     const [seconds] = engine.execute(["TIME"]) as [string, string];
     expect(Number(seconds)).toBeGreaterThanOrEqual(before);
   });
 
-  it("knows commands in any case, and numbers as arguments", () => {
+  it("accepts commands in any case, and numbers as arguments", () => {
     const { run } = engineAt();
     expect(run("set", "k", 5)).toBe("OK");
     expect(run("GET", "k")).toBe("5");
     expect(run("Incr", "k")).toBe(6);
   });
 
-  it("refuses unknown commands and wrong counts in Redis's words", () => {
+  it("refuses unknown commands and wrong numbers of arguments with Redis's errors", () => {
     const { run } = engineAt();
     expect(errorOf(() => run("NOPE", "a", "b c"))).toBe(
       "ERR unknown command 'NOPE', with args beginning with: 'a' 'b c' ",
@@ -44,7 +44,7 @@ describe("Engine", () => {
     expect(errorOf(() => run())).toBe("ERR empty command");
   });
 
-  it("tells the time of its clock", () => {
+  it("answers TIME by its clock", () => {
     const { clock, run } = engineAt(1_763_714_567_890);
     expect(run("TIME")).toEqual(["1763714567", "890000"]);
     clock.now = 1_763_714_568_001.7;
@@ -53,7 +53,7 @@ describe("Engine", () => {
 });
 
 describe("Engine: expiry", () => {
-  it("keeps a key until the ms before its deadline, and not longer", () => {
+  it("keeps a key until the last ms before its deadline", () => {
     const { clock, run } = engineAt();
     run("SET", "k", "v", "PX", 1000);
     clock.now += 999;
@@ -67,7 +67,7 @@ describe("Engine: expiry", () => {
     expect(run("PTTL", "k")).toBe(-1);
   });
 
-  it("expires keys of every type, also for those who list them", () => {
+  it("expires keys of every type, also in lists of keys", () => {
     const { clock, run } = engineAt();
     run("SADD", "set", "a");
     run("HSET", "hash", "f", "v");
@@ -81,7 +81,7 @@ describe("Engine: expiry", () => {
     expect(run("PTTL", "set")).toBe(-1);
   });
 
-  it("keeps a deadline in absolute time when the clock is set back", () => {
+  it("keeps the absolute deadline when the clock is set back", () => {
     const { clock, run } = engineAt();
     run("SET", "k", "v", "PX", 1000);
     clock.now -= 5000;
@@ -101,7 +101,7 @@ describe("Engine: expiry", () => {
 });
 
 describe("Engine: strings are bytes", () => {
-  it("counts and cuts UTF-8", () => {
+  it("counts and slices the bytes of UTF-8", () => {
     const { run } = engineAt();
     run("SET", "k", "é€😀");
     expect(run("STRLEN", "k")).toBe(9);
@@ -114,7 +114,7 @@ describe("Engine: strings are bytes", () => {
     expect(run("EVAL", "return string.sub(ARGV[1], 3, 5)", 0, "é€😀")).toBe("€");
   });
 
-  it("takes UTF-8 in keys, members and errors", () => {
+  it("supports UTF-8 in keys, members and errors", () => {
     const { run } = engineAt();
     run("HSET", "schlüssel", "größe", "1");
     expect(run("HGETALL", "schlüssel")).toEqual(["größe", "1"]);
@@ -122,7 +122,7 @@ describe("Engine: strings are bytes", () => {
     expect(errorOf(() => run("grüße"))).toContain("'grüße'");
   });
 
-  it("computes SHA-1 of bytes, whatever the length of the last block", () => {
+  it("computes SHA-1 of bytes for every length of the last block", () => {
     for (let length = 0; length < 200; length++) {
       const text = "aé".repeat(100).slice(0, length);
       const expected = createHash("sha1").update(text).digest("hex");
@@ -132,7 +132,7 @@ describe("Engine: strings are bytes", () => {
 });
 
 describe("Engine: the upstash dialect", () => {
-  it("sets if the value is, or is not, as given", () => {
+  it("has SET IFEQ and IFNE", () => {
     const { run } = engineAt();
     expect(run("SET", "k", "new", "IFEQ", "old")).toBeNull();
     expect(run("EXISTS", "k")).toBe(0);
@@ -148,7 +148,7 @@ describe("Engine: the upstash dialect", () => {
     expect(errorOf(() => run("SET", "set", "v", "IFEQ", "a"))).toMatch(/^WRONGTYPE /);
   });
 
-  it("deletes if the value is, or is not, as given", () => {
+  it("has DELEX IFEQ and IFNE", () => {
     const { run } = engineAt();
     run("SET", "k", "v");
     expect(run("DELEX", "k", "IFEQ", "w")).toBe(0);
@@ -165,7 +165,7 @@ describe("Engine: the upstash dialect", () => {
     expect(errorOf(() => run("DELEX", "set", "IFEQ", "a"))).toMatch(/^ERR Key should be of string type/);
   });
 
-  it("is refused where the engine is Redis 7", () => {
+  it("is refused in the redis dialect", () => {
     const engine = new Engine({ dialect: "redis" });
     expect(errorOf(() => engine.execute(["SET", "k", "v", "IFEQ", "w"]))).toBe("ERR syntax error");
     expect(errorOf(() => engine.execute(["DELEX", "k"]))).toMatch(/^ERR unknown command 'DELEX'/);
@@ -182,7 +182,7 @@ describe("Engine: the upstash dialect", () => {
 });
 
 describe("Engine: billed", () => {
-  it("counts one for a command, and one more for each that a script calls", () => {
+  it("bills one for a command, and one for each call of a script", () => {
     const { engine, run } = engineAt();
     run("SET", "k", "v");
     expect(engine.billed).toBe(1);
@@ -197,7 +197,7 @@ describe("Engine: billed", () => {
 });
 
 describe("Engine: flush", () => {
-  it("loses data and cached scripts", () => {
+  it("deletes data and cached scripts", () => {
     const { engine, run } = engineAt();
     run("SET", "k", "v");
     const sha = String(run("SCRIPT", "LOAD", "return 1"));
@@ -213,7 +213,7 @@ describe("Engine: flush", () => {
 });
 
 describe("Engine: SCAN", () => {
-  it("finds every key that is there all the time exactly once, whatever is written meanwhile", () => {
+  it("returns every key that exists all the time exactly once, despite writes in between", () => {
     const { run } = engineAt();
     const stays = Array.from({ length: 100 }, (_, index) => `stays:${index}`);
     for (const key of stays) run("SET", key, "v");

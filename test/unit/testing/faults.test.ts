@@ -47,7 +47,7 @@ describe("Faults", () => {
     expect(new Faults([rule], () => 0.25).plan("SET")).toEqual({ ...nothing, ...plan });
   });
 
-  it("takes all matching rules together: delays add up, the first status counts", () => {
+  it("combines all matching rules: delays add up, the first status is used", () => {
     const faults = new Faults([
       { fault: "delay", ms: 5 },
       { fault: "delay", ms: 7 },
@@ -58,14 +58,14 @@ describe("Faults", () => {
     expect(faults.plan("SET")).toEqual({ ...nothing, delay: 12, status: 429 });
   });
 
-  it("hits only the command that a rule names, in any case", () => {
+  it("applies only to the command that a rule names, in any case", () => {
     const faults = new Faults([{ fault: "down", command: "set" }]);
     expect(faults.plan("SET").down).toBe(true);
     expect(faults.plan("sEt").down).toBe(true);
     expect(faults.plan("SETNX").down).toBe(false);
   });
 
-  it("ends a rule after its times, and lists what is left", () => {
+  it("removes a rule after its times, and lists the remaining ones", () => {
     const faults = new Faults([{ fault: "down", times: 2, command: "SET" }]);
     faults.plan("GET");
     expect(faults.list()).toEqual([{ fault: "down", times: 2, command: "SET" }]);
@@ -76,7 +76,7 @@ describe("Faults", () => {
     expect(faults.plan("SET").down).toBe(false);
   });
 
-  it("hits by probability, and a miss uses up no times", () => {
+  it("applies by probability; a miss does not use up `times`", () => {
     const draws = [0.5, 0.49];
     const faults = new Faults([{ fault: "down", probability: 0.5, times: 1 }], () => draws.shift()!);
     expect(faults.plan("SET").down).toBe(false);
@@ -84,7 +84,7 @@ describe("Faults", () => {
     expect(new Faults([{ fault: "down", probability: 0 }], () => 0).plan("SET").down).toBe(false);
   });
 
-  it("draws no number for what is certain", () => {
+  it("draws no random number for a certain rule", () => {
     const faults = new Faults(
       [
         { fault: "down", probability: 1 },
@@ -97,7 +97,7 @@ describe("Faults", () => {
     expect(faults.plan("SET")).toEqual({ ...nothing, down: true, delay: 5 });
   });
 
-  it("adds, removes and clears rules; later changes to the object do nothing", () => {
+  it("adds, removes and clears rules; later changes of the object have no effect", () => {
     const faults = new Faults();
     const rule = { fault: "down" as const, command: "SET" };
     const remove = faults.add(rule);

@@ -61,7 +61,7 @@ describe("Lua: numbers are doubles, as in Lua 5.1", () => {
     expect(engine.execute(["MGET", "n", "f"])).toEqual(["9007199254740991", "0.10000000000000001"]);
   });
 
-  it("refuses what only newer versions of Lua understand", () => {
+  it("refuses operators of newer versions of Lua", () => {
     expect(errorOf("return 1 & 2")).toMatch(
       /^ERR Error compiling script \(new function\): user_script:1: .*'&'/,
     );
@@ -72,8 +72,8 @@ describe("Lua: numbers are doubles, as in Lua 5.1", () => {
   });
 });
 
-describe("Lua: what goes in and what comes out", () => {
-  it("gets KEYS and ARGV as strings, anew for each call", () => {
+describe("Lua: conversion of arguments, replies and results", () => {
+  it("has KEYS and ARGV as strings, new ones for each call", () => {
     expect(evaluate("KEYS[1] = 'changed' return {KEYS[1], ARGV[1], #ARGV}", ["k"], [1, "é"])).toEqual([
       "changed",
       "1",
@@ -115,7 +115,7 @@ describe("Lua: what goes in and what comes out", () => {
     ]);
   });
 
-  it("offers sha1hex, log and cjson", () => {
+  it("has sha1hex, log and cjson", () => {
     expect(evaluate("return redis.sha1hex('a')")).toBe("86f7e437faa5a7fce15d1ddcb9eaeaea377667b8");
     expect(evaluate("redis.log(redis.LOG_WARNING, 'quiet') return 1")).toBe(1);
     expect(evaluate("return cjson.encode({1, 'é\"/', {a = cjson.null}, 0.5})")).toBe(
@@ -136,7 +136,7 @@ describe("Lua: what goes in and what comes out", () => {
     );
   });
 
-  it("tells all strings apart as keys of a table", () => {
+  it("distinguishes all strings as keys of a table", () => {
     expect(evaluate("local t = {['\\1#'] = 1, ['\\18\\3'] = 2} return {t['\\1#'], t['\\18\\3']}")).toEqual([
       1, 2,
     ]);
@@ -196,7 +196,7 @@ describe("Lua: the sandbox", () => {
     );
   });
 
-  it("lets nothing global be made or changed", () => {
+  it("does not allow creating or changing globals", () => {
     for (const script of [
       "x = 1",
       "redis = nil",
@@ -225,12 +225,12 @@ describe("Lua: the sandbox", () => {
   });
 });
 
-describe("Lua: the first line", () => {
-  it("keeps the numbers of the other lines", () => {
+describe("Lua: the shebang line", () => {
+  it("does not change the numbers of the other lines", () => {
     expect(errorOf("#!lua flags=allow-key-locking\nerror('x')")).toContain("user_script:2: x");
   });
 
-  it("with allow-key-locking lets a script touch its KEYS and nothing else", () => {
+  it("with allow-key-locking restricts a script to its KEYS", () => {
     const locking = "#!lua name=release flags=allow-key-locking\n";
     expect(evaluate(`${locking}return redis.call('SET', KEYS[1], 'v')`, ["own"])).toBe("OK");
     expect(evaluate(`${locking}return redis.call('GET', 'o' .. 'wn')`, ["own"])).toBe("v");
@@ -249,11 +249,11 @@ describe("Lua: the first line", () => {
         `ERR ${command} is not allowed in Lua scripts when 'allow-key-locking' flag is set`,
       );
     }
-    // Only what needs the whole database to itself.
+    // Only commands that write to the whole database are refused.
     expect(evaluate(`${locking}return redis.call('DBSIZE')`, ["own"])).toBeGreaterThan(0);
   });
 
-  it("with no-writes makes a script read only, as EVAL_RO does", () => {
+  it("with no-writes makes a script read-only, as EVAL_RO does", () => {
     const refused = /^ERR Write commands are not allowed from read-only scripts\./;
     expect(errorOf("#!lua flags=no-writes\nreturn redis.call('SET', 'k', 'v')")).toMatch(refused);
     expect(
@@ -265,7 +265,7 @@ describe("Lua: the first line", () => {
     expect(engine.execute(["EVALSHA", sha, 1, "none"])).toBe(0);
   });
 
-  it("is refused when nobody knows it", () => {
+  it("is refused with an unknown engine or flag, and without a line end", () => {
     expect(errorOf("#!lua flags=nope\nreturn 1")).toBe("ERR Unexpected flag in script shebang: nope");
     expect(errorOf("#!python\nreturn 1")).toBe("ERR Unexpected engine in script shebang: #!python");
     expect(errorOf("#!lua")).toBe("ERR Invalid script shebang");
@@ -297,7 +297,7 @@ describe("Lua: the time limit", () => {
     expect(limited.execute(["EVAL", "return 1", 0])).toBe(1);
   });
 
-  it("leaves what the script has written", () => {
+  it("keeps what the script has written", () => {
     expect(() => limited.execute(["EVAL", "redis.call('SET', 'kept', 1) while true do end", 0])).toThrow(
       /killed/,
     );

@@ -3,7 +3,7 @@ import { EndpointError } from "../../../src/errors.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { type MemoryEndpointOptions, memoryEndpoint } from "../../../src/testing/memory-endpoint.ts";
 
-/** Time that only passes when a test says so. */
+/** A runtime whose time advances only by `pass`. */
 class ManualRuntime implements Runtime {
   time = 1_763_714_567_890;
   draws: number[] = [];
@@ -38,7 +38,7 @@ class ManualRuntime implements Runtime {
   }
 }
 
-/** Lets every promise that can settle do so. */
+/** Waits until promises that need no timer have settled. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await Promise.resolve();
 }
@@ -51,7 +51,7 @@ function setUp(options: MemoryEndpointOptions = {}) {
   return { runtime, endpoint, controller, send };
 }
 
-/** What has become of a promise by now. */
+/** The current state of a promise: "pending", its value, or the kind of its error. */
 async function stateOf(promise: Promise<unknown>): Promise<unknown> {
   let state: unknown = "pending";
   promise.then(
@@ -87,7 +87,7 @@ describe("memoryEndpoint", () => {
     expect(order).toEqual(["sent", "answered", "refused"]);
   });
 
-  it("knows the commands of its dialect", async () => {
+  it("has the commands of its dialect", async () => {
     const redis = setUp({ dialect: "redis" });
     await expect(redis.send("DELEX", "k")).rejects.toThrow(/unknown command 'DELEX'/);
     await expect(setUp().send("DELEX", "k")).resolves.toBe(0);
@@ -120,7 +120,7 @@ describe("memoryEndpoint", () => {
 });
 
 describe("memoryEndpoint: abort", () => {
-  it("sends nothing when the signal has aborted before", async () => {
+  it("sends nothing if the signal has already aborted", async () => {
     const { endpoint, controller, send } = setUp();
     controller.abort(new Error("why"));
     const error = await send("SET", "k", "v").catch((reason: unknown) => reason);
@@ -128,7 +128,7 @@ describe("memoryEndpoint: abort", () => {
     expect(endpoint.log).toEqual([]);
   });
 
-  it("ends the waiting, not the request", async () => {
+  it("rejects, but does not cancel the request", async () => {
     const { runtime, endpoint, controller, send } = setUp({ faults: [{ fault: "delay", ms: 100 }] });
     const sent = send("SET", "k", "v");
     expect(await stateOf(sent)).toBe("pending");
@@ -237,7 +237,7 @@ describe("memoryEndpoint: faults", () => {
     expect(runtime.timers).toEqual([]);
   });
 
-  it("reorder: executed after a second when no other one comes", async () => {
+  it("reorder: executed after a second without a next request", async () => {
     const { runtime, endpoint, send } = setUp({ faults: [{ fault: "reorder" }] });
     const overtaken = send("INCR", "k");
     await runtime.pass(999);
@@ -249,7 +249,7 @@ describe("memoryEndpoint: faults", () => {
     expect(endpoint.engine.execute(["GET", "k"])).toBe("1");
   });
 
-  it("duplicate: executed twice, the second reply arrives", async () => {
+  it("duplicate: executed twice, the second reply is sent", async () => {
     const { endpoint, send } = setUp({ faults: [{ fault: "duplicate", times: 1 }] });
     expect(await stateOf(send("SET", "k", "v", "NX"))).toEqual({ value: null });
     expect(endpoint.log).toMatchObject([{ billed: 2 }]);
@@ -257,7 +257,7 @@ describe("memoryEndpoint: faults", () => {
 });
 
 describe("memoryEndpoint: crash and restart", () => {
-  it("refuses connections while it is stopped, and knows its data again", async () => {
+  it("refuses connections while it is stopped, and keeps its data", async () => {
     const { endpoint, send } = setUp();
     await send("SET", "k", "v");
     endpoint.stop();
@@ -276,7 +276,7 @@ describe("memoryEndpoint: crash and restart", () => {
     await expect(send("EVALSHA", String(sha), 0)).rejects.toThrow(/NOSCRIPT/);
   });
 
-  it("loses what arrives while it is stopped", async () => {
+  it("does not execute requests that arrive while it is stopped", async () => {
     const { runtime, endpoint, send } = setUp({ faults: [{ fault: "delay", ms: 100 }] });
     const lost = send("SET", "k", "v");
     endpoint.stop();

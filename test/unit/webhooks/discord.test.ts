@@ -21,7 +21,7 @@ const provider = discord({ publicKey });
 const verify = (text: string) => provider.verify(request(signed(text), String(seconds)), bytes(text));
 
 describe("discord", () => {
-  it("takes the id of an interaction, that of PING included", async () => {
+  it("takes the id of an interaction, including PING", async () => {
     const ping = '{"application_id":"1","id":"787053080478613555","token":"x","type":1,"version":1}';
     expect(await verify(ping)).toMatchObject({
       id: "787053080478613555",
@@ -42,7 +42,7 @@ describe("discord", () => {
     await expect(upper.verify(request(signed("{}"), String(seconds)), bytes("{}"))).resolves.toBeDefined();
   });
 
-  it("refuses a genuine delivery that is cut in another place between time and body", async () => {
+  it("refuses a genuine delivery whose time and body are split at another place", async () => {
     const genuine = signed('0{"id":"1"}');
     for (const [time, body] of [
       [`${seconds}0`, '{"id":"1"}'],
@@ -54,7 +54,7 @@ describe("discord", () => {
     }
   });
 
-  it("refuses a signature of nobody, as Discord tries by itself", async () => {
+  it("refuses an invented signature, as Discord sends to test an address", async () => {
     const outcome = provider.verify(request("0".repeat(128), String(seconds)), bytes("{}"));
     await expect(outcome).rejects.toMatchObject({ reason: "bad-signature" });
   });

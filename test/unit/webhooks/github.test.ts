@@ -77,7 +77,7 @@ describe("github", () => {
         const genuine = await sign(secret, original);
         const body = how.part === "body" ? mutated(original, how) : original;
         const signature = how.part === "signature" ? mutated(genuine, how) : genuine;
-        // Neither what HTTP does not carry nor what the vendor's function calls misuse.
+        // Without texts that HTTP cannot carry, or that the vendor's function treats as misuse.
         fc.pre(!/\p{Cs}/u.test(body) && body !== "" && !/[\0\r\n]/.test(signature));
         const from = signed(signature);
         const carried = from.headers.get("x-hub-signature-256");
@@ -213,13 +213,13 @@ describe("github", () => {
     );
   });
 
-  it("takes an id of 255 characters", async () => {
+  it("accepts an id of 255 characters", async () => {
     const id = "~".repeat(255);
     const verified = await github({ secret, id: "header" }).verify(signed(`sha256=${good}`, id), bytes("{}"));
     expect(verified).toMatchObject({ id, deliveryId: id, idSigned: false });
   });
 
-  it("keeps the secret, the expected signature and what was sent out of its errors", async () => {
+  it("has neither the secret, nor the expected signature, nor what was sent in its errors", async () => {
     const body = '{"card":"4242424242424242"}';
     const wrong = hex("guess", body);
     const error = await refusal(github({ secret }), signed(`sha256=${wrong}`), bytes(body));
@@ -253,7 +253,7 @@ describe("github", () => {
     );
   });
 
-  it("takes a name, which must not be empty", () => {
+  it("accepts a name, which must not be empty", () => {
     expect(github({ secret }).name).toBe("github");
     expect(github({ secret, name: undefined }).name).toBe("github");
     expect(github({ secret, name: "github-billing" }).name).toBe("github-billing");

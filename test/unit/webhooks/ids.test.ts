@@ -13,7 +13,7 @@ import {
   type WebhookProvider,
 } from "../../../src/webhooks/index.ts";
 
-// What the ids of deliveries are, once their signature holds: here every signature does.
+// The ids of verified deliveries. Every signature is accepted here.
 let check: MockInstance;
 beforeAll(() => {
   check = vi.spyOn(crypto.subtle, "verify").mockResolvedValue(true);
@@ -50,7 +50,7 @@ describe.each([
 ] as const)("the id of %s, from the body's %s", (_, field, provider, headers) => {
   const idOf = async (text: string) => (await verify(provider, headers, text)).id;
 
-  it("is any that can be an id", async () => {
+  it("is any valid id", async () => {
     for (const id of ["x", "evt_1", "~".repeat(255)]) {
       expect(await idOf(JSON.stringify({ [field]: id, more: 1 }))).toBe(id);
     }
@@ -67,7 +67,7 @@ describe.each([
     ["a string", `"${field}"`],
     ["a form", `${field}=1&text=%2F`],
     ["nothing", ""],
-  ])("is the hash of the body where that has %s", async (_, text) => {
+  ])("is the body's hash if the body has %s", async (_, text) => {
     expect(await idOf(text)).toBe(sha256(text));
   });
 });
@@ -96,13 +96,13 @@ describe.each([
   const of = (id: "header" | "body" | undefined, more: Record<string, string>, text = body) =>
     verify(make({ ...options, id }), { ...headers, ...more }, text);
 
-  it("is its header, which nobody signed, where that is asked for", async () => {
-    const told = await of("header", { [idHeader]: "one" });
-    expect(told).toMatchObject({ id: "one", idSigned: false, deliveryId: "one" });
+  it('is the unsigned header with id: "header"', async () => {
+    const verified = await of("header", { [idHeader]: "one" });
+    expect(verified).toMatchObject({ id: "one", idSigned: false, deliveryId: "one" });
     await expect(of("header", {})).rejects.toMatchObject({ reason: "missing-header" });
   });
 
-  it("is by the body the same with any header and with none, and another for another body", async () => {
+  it('depends on the body and on no header with id: "body"', async () => {
     const first = await of(undefined, {});
     expect(first.id).toMatch(/^[0-9a-f]{64}$/);
     expect(first.idSigned).toBe(true);
@@ -112,7 +112,7 @@ describe.each([
     expect((await of("body", {}, body.replace("1", "2"))).id).not.toBe(first.id);
   });
 
-  it("comes from nowhere else", () => {
+  it("has no other source", () => {
     for (const id of ["", "hash", null, ["body"], 1]) {
       expect(() => make({ ...options, id: id as "body" })).toThrow(TypeError);
     }
@@ -130,8 +130,8 @@ describe("bodyHash", () => {
 
   it("is the id of a body that GitHub sent", async () => {
     const headers = { "x-hub-signature-256": `sha256=${hex}` };
-    const told = await verify(github({ ...options, name: "github" }), headers, '{"zen":"…"}');
-    expect(told).toEqual({ id: sha256('{"zen":"…"}'), idSigned: true });
+    const verified = await verify(github({ ...options, name: "github" }), headers, '{"zen":"…"}');
+    expect(verified).toEqual({ id: sha256('{"zen":"…"}'), idSigned: true });
   });
 });
 
@@ -139,7 +139,7 @@ describe("secretTag", () => {
   const verified = (provider: WebhookProvider) =>
     verify(provider, { "x-hub-signature-256": `sha256=${hex}` }, "{}").then(({ secretTags }) => secretTags);
 
-  it("stands for each secret, in their order, unless the provider has a name of its own", async () => {
+  it("is given for each secret, in order, unless the provider has a name of its own", async () => {
     const tags = await verified(github({ secret: ["one", "two"] }));
     expect(tags).toEqual([await secretTag("one"), await secretTag("two")]);
     expect(new Set(tags).size).toBe(2);
@@ -148,13 +148,13 @@ describe("secretTag", () => {
     expect(await verified(github({ secret: "two", name: "github" }))).toBe(undefined);
   });
 
-  it("is one-way: nothing that a secret signs has it as its signature, and the secret is not in it", async () => {
+  it("is one-way: it contains neither the secret nor the secret's hash", async () => {
     const tag = await secretTag("one");
     expect(tag).not.toContain(Buffer.from("one").toString("hex"));
     expect(tag).not.toBe(sha256("one").slice(0, 32));
   });
 
-  it("is told of public keys, and of secrets alone where there are both", async () => {
+  it("is made of public keys, or of the secrets alone if there are both", async () => {
     const key = (fill: number) => Buffer.alloc(32, fill).toString("base64");
     const headers = {
       "webhook-id": "m1",
@@ -171,26 +171,33 @@ describe("secretTag", () => {
 });
 
 describe("a misspelt option", () => {
+  /** The same options, without the compiler's check of unknown ones. */
+  const loose = <Options extends object>(given: Options): Options => given;
+
   it.each([
     [
       "github",
-      () => github({ secret: "s", secrets: "t" } as never),
+      () => github(loose({ secret: "s", secrets: "t" })),
       /github has no option "secrets"; did you mean secret\?/,
     ],
     [
       "stripe",
-      () => stripe({ ...options, tolerence: 1_000 } as never),
+      () => stripe(loose({ ...options, tolerence: 1_000 })),
       /stripe .*"tolerence"; did you mean tolerance\?/,
     ],
-    ["shopify", () => shopify({ ...options, topic: "a" } as never), /shopify .*did you mean topics\?/],
-    ["slack", () => slack({ ...options, clock: 1 } as never), /slack has no option "clock"$/],
-    ["linear", () => linear({ ...options, ID: "body" } as never), /linear .*did you mean id\?/],
+    ["shopify", () => shopify(loose({ ...options, topic: "a" })), /shopify .*did you mean topics\?/],
+    ["slack", () => slack(loose({ ...options, clock: 1 })), /slack has no option "clock"$/],
+    ["linear", () => linear(loose({ ...options, ID: "body" })), /linear .*did you mean id\?/],
     [
       "discord",
-      () => discord({ publicKey: hex, publickey: hex } as never),
+      () => discord(loose({ publicKey: hex, publickey: hex })),
       /discord .*did you mean publicKey\?/,
     ],
-    ["standardWebhooks", () => standardWebhooks({ header: "svix" } as never), /standardWebhooks .*"header"/],
+    [
+      "standardWebhooks",
+      () => standardWebhooks(loose({ header: "svix", name: undefined })),
+      /standardWebhooks .*"header"/,
+    ],
   ])("of %s is refused", (_, make, message) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);

@@ -47,13 +47,13 @@ describe("linear", () => {
     await expect(verify(text)).rejects.toMatchObject({ reason: "outside-tolerance" });
   });
 
-  it("says bad-signature before it looks at the time", async () => {
+  it("reports bad-signature before it checks the time", async () => {
     await expect(verify(sentAt(0), { secret: "lin_wh_another" })).rejects.toMatchObject({
       reason: "bad-signature",
     });
   });
 
-  it("knows an event again by its body when it is sent at another time", async () => {
+  it("recognises an event by its body when it is sent at another time", async () => {
     const first = await verify(sentAt(at));
     const again = await verify(sentAt(at + 30_000));
     expect(again).toEqual({ ...first, timestamp: at + 30_000 });

@@ -14,7 +14,7 @@ import {
 const path = (relative: string) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url));
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-describe("the provider that the documentation writes", () => {
+describe("the example of a provider in the documentation", () => {
   let acme: (secret: string | readonly string[], tolerance?: number) => WebhookProvider;
 
   beforeAll(async () => {
@@ -44,20 +44,20 @@ describe("the provider that the documentation writes", () => {
     return acme(secret)
       .verify(request, bytes(text))
       .catch((error: unknown) => {
-        // Bundled, so that it is a copy of the package: it is known by its brand.
+        // The bundle is a second copy of the package: its errors are recognised by their brand.
         expect(isRedlockError(error)).toBe(true);
         return (error as { reason: string }).reason;
       });
   }
 
-  it("accepts what is genuine, by any of its secrets", async () => {
+  it("accepts a genuine delivery that any of its secrets signed", async () => {
     const headers = signed("{}");
-    const told = { id: "evt-1", timestamp: Number(headers["acme-time"]) * 1_000, idSigned: true };
-    expect(await outcome("hush", headers)).toEqual(told);
-    expect(await outcome(["new", "hush"], headers)).toEqual(told);
+    const verified = { id: "evt-1", timestamp: Number(headers["acme-time"]) * 1_000, idSigned: true };
+    expect(await outcome("hush", headers)).toEqual(verified);
+    expect(await outcome(["new", "hush"], headers)).toEqual(verified);
   });
 
-  it("refuses the rest, for the right reason", async () => {
+  it("refuses everything else, with the right reason", async () => {
     const headers = signed("{}");
     expect(await outcome("new", headers)).toBe("bad-signature");
     expect(await outcome("hush", headers, "[]")).toBe("bad-signature");
@@ -79,7 +79,7 @@ describe("signatureCheck", () => {
   const digest = (key: string | Uint8Array, text: string) =>
     new Uint8Array(createHmac("sha256", key).update(text).digest());
 
-  it("holds for any of the keys and any of the signatures, with what stands before the body", async () => {
+  it("accepts any of the signatures by any of the keys, with text before the body", async () => {
     const signed = signatureCheck("HMAC-SHA256", ["żółć", Uint8Array.of(0, 255)]);
     for (const key of ["żółć", Uint8Array.of(0, 255)]) {
       expect(await signed([digest(key, "body")], bytes("body"))).toBe(true);
@@ -90,7 +90,7 @@ describe("signatureCheck", () => {
     expect(await signed([], bytes("body"))).toBe(false);
   });
 
-  it("needs keys that are not empty", () => {
+  it("refuses empty keys", () => {
     for (const keys of [[], [""], ["fine", new Uint8Array()], [undefined], [null]]) {
       expect(() => signatureCheck("HMAC-SHA256", keys as string[])).toThrow(TypeError);
     }
@@ -98,7 +98,7 @@ describe("signatureCheck", () => {
 });
 
 describe("decodeHex and decodeBase64", () => {
-  it("take one spelling of each value, and nothing else", () => {
+  it("accept only the canonical spelling of each value", () => {
     for (const value of [[], [0], [0, 255], [1, 2, 3, 250]]) {
       const given = Uint8Array.from(value);
       expect(decodeHex(Buffer.from(given).toString("hex"))).toEqual(given);

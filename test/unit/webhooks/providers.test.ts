@@ -14,7 +14,7 @@ import {
   WebhookVerificationError,
 } from "../../../src/webhooks/index.ts";
 
-// What is the same for every provider; what is peculiar to one is in its own file.
+// What all providers have in common. What is specific to one is tested in its own file.
 
 const at = 1_763_714_567_890;
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -28,20 +28,20 @@ interface Delivery {
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** Headers that are told, and nothing depends on. */
+/** Headers that are reported, but on which no decision depends. */
 const hints = /^(x-github-delivery|x-shopify-webhook-id|linear-delivery)$/;
 
-/** What providers whose senders sign no time know of these options. */
+/** The options that providers accept whose senders sign no time. */
 const named = ({ name }: { readonly name?: string } = {}) => (name === undefined ? {} : { name });
 
 interface Sender {
   make(secret: string | readonly string[], options?: ToleranceOptions & { name?: string }): WebhookProvider;
-  /** One secret, another one, and what set-up refuses. */
+  /** Two valid secrets, and values that set-up refuses. */
   readonly secrets: readonly [string, string];
   readonly badSecrets: readonly string[];
   /** Signs an event that happened at `time`, with one of the secrets. */
   sign(secret: string, time?: number, text?: string): Delivery;
-  /** The header with the signature, and the same without its form. */
+  /** The header with the signature, and malformed values of it. */
   readonly signatureHeader: string;
   readonly malformed: readonly string[];
   /** In ms; undefined where no time is signed or none is checked by default. */
@@ -205,7 +205,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
   const [secret, other] = sender.secrets;
   const provider = sender.make(secret, { now });
 
-  it("says what a genuine delivery is", async () => {
+  it("returns id, time and scope of a genuine delivery", async () => {
     expect(await verify(provider, sender.sign(secret))).toMatchObject(sender.verified);
     // The same from anywhere in a larger buffer.
     const { headers, body } = sender.sign(secret);
@@ -242,7 +242,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     }
   });
 
-  it("refuses signatures that are none, and headers that came twice", async () => {
+  it("refuses malformed signatures, and headers that were sent twice", async () => {
     const { headers, body } = sender.sign(secret);
     for (const text of sender.malformed) {
       const refused = await refusal(provider, {
@@ -252,7 +252,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
       expect([text, refused.reason]).toEqual([text, "malformed-header"]);
     }
     for (const [header, text] of Object.entries(headers)) {
-      // A header that takes several signatures says nothing new when it comes twice.
+      // A header that may hold several signatures may be sent twice.
       if (/^(webhook|stripe)-signature$/.test(header) || hints.test(header)) continue;
       const refused = await refusal(provider, {
         headers: { ...headers, [header]: `${text}, ${text}` },
@@ -262,7 +262,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     }
   });
 
-  it("keeps its tolerance in both directions, to the second", async () => {
+  it("applies its tolerance in both directions, to the second", async () => {
     const { tolerance } = sender;
     const accepted = async (by: WebhookProvider, time: number) =>
       verify(by, sender.sign(secret, time)).then(
@@ -290,7 +290,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     expect(await accepted(broken, at)).toBe("outside-tolerance");
   });
 
-  it("tells the time by the platform's clock unless another is given", async () => {
+  it("uses the platform's clock unless another is given", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: at });
     try {
       const options = sender.takesTolerance ? { tolerance: 10_000 } : {};
@@ -304,7 +304,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     }
   });
 
-  it("keeps secrets, and all that was sent, out of its errors", async () => {
+  it("has neither secrets nor anything that was sent in its errors", async () => {
     const { headers, body } = sender.sign(other, at, '{"card":"4242424242424242"}');
     const signed = Object.values(headers).filter((value) => value.length > 20);
     const broken = { ...headers, [sender.signatureHeader]: "leaked" };
@@ -320,7 +320,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     }
   });
 
-  it("refuses a secret that is not of its form at once, without repeating it", () => {
+  it("refuses a malformed secret at set-up, without repeating it", () => {
     for (const bad of sender.badSecrets) {
       for (const given of [bad, [secret, bad]]) {
         const make = () => sender.make(given);
@@ -334,7 +334,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     }
   });
 
-  it("refuses options that make no sense at once", () => {
+  it("refuses invalid options at set-up", () => {
     expect(() => sender.make(secret, { name: "" })).toThrow(TypeError);
     expect(() => sender.make(secret, { name: 5 as unknown as string })).toThrow(TypeError);
     if (!sender.takesTolerance) return;
@@ -346,12 +346,12 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     expect(() => sender.make(secret, { now: 5 as unknown as () => number })).toThrow(TypeError);
   });
 
-  it("takes a name", () => {
+  it("accepts a name", () => {
     expect(sender.make(secret).name).toBe(title.replace(" ", "-"));
     expect(sender.make(secret, { name: "billing" }).name).toBe("billing");
   });
 
-  it("does not read the request's body, and wants it as bytes", async () => {
+  it("does not read the request's body, and requires bytes", async () => {
     const { headers, body } = sender.sign(secret);
     const from = new Request("https://example.com/hooks", { method: "POST", headers, body });
     await provider.verify(from, body);
@@ -360,7 +360,7 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
     await expect(provider.verify(from, text)).rejects.toThrow(TypeError);
   });
 
-  it("imports its keys once, with the first delivery, and parses nothing that is not signed", async () => {
+  it("imports its keys once, with the first delivery, and parses only signed bodies", async () => {
     const importKey = vi.spyOn(crypto.subtle, "importKey");
     const parse = vi.spyOn(JSON, "parse");
     try {

@@ -22,23 +22,23 @@ function verify(headers: Record<string, string>, options: Partial<ShopifyOptions
 const byHeader = { id: "header" } as const;
 
 describe("shopify", () => {
-  it("takes the delivery's id before the event's, and the event's where there is no other", async () => {
+  it("prefers the delivery's id to the event's", async () => {
     const both = { "X-Shopify-Webhook-Id": "w-1", "X-Shopify-Event-Id": "e-1" };
     expect(await verify(both, byHeader)).toMatchObject({ id: "w-1", idSigned: false });
     expect((await verify({ "X-Shopify-Event-Id": "e-1" }, byHeader)).id).toBe("e-1");
-    // For logs, the same where the body's hash is the id.
+    // The same for logs if the body's hash is the id.
     expect((await verify(both)).deliveryId).toBe("w-1");
     expect((await verify({ "X-Shopify-Event-Id": "e-1" })).deliveryId).toBe("e-1");
   });
 
-  it("does not pass over a delivery's id that is none", async () => {
+  it("refuses a malformed delivery id instead of using the event's", async () => {
     const odd = { "X-Shopify-Webhook-Id": "a b", "X-Shopify-Event-Id": "e-1" };
     await expect(verify(odd, byHeader)).rejects.toMatchObject({ reason: "malformed-header" });
     const empty = { "X-Shopify-Webhook-Id": "", "X-Shopify-Event-Id": "e-1" };
     await expect(verify(empty, byHeader)).rejects.toMatchObject({ reason: "missing-header" });
   });
 
-  it("keeps shops and topics apart", async () => {
+  it('has shop and topic as scope with id: "header"', async () => {
     const id = { "X-Shopify-Event-Id": "e-1" };
     const scopes = [
       (await verify(id, byHeader)).scope,
@@ -52,16 +52,18 @@ describe("shopify", () => {
     ]);
   });
 
-  it("keeps topics apart by the body's hash, and no shop can make a captured body a new one", async () => {
+  it("has the topic as scope with the body's hash as id: another shop makes no new delivery", async () => {
     const id = createHash("sha256").update(body).digest("hex");
-    const told = { id, scope: ["orders/create"], idSigned: true };
-    expect(await verify({}, { name: "shop" })).toEqual(told);
-    expect(await verify({ "X-Shopify-Shop-Domain": "two.myshopify.com" }, { name: "shop" })).toEqual(told);
+    const verified = { id, scope: ["orders/create"], idSigned: true };
+    expect(await verify({}, { name: "shop" })).toEqual(verified);
+    expect(await verify({ "X-Shopify-Shop-Domain": "two.myshopify.com" }, { name: "shop" })).toEqual(
+      verified,
+    );
     const paid = await verify({ "X-Shopify-Topic": "orders/paid" }, { name: "shop" });
-    expect(paid).toEqual({ ...told, scope: ["orders/paid"] });
+    expect(paid).toEqual({ ...verified, scope: ["orders/paid"] });
   });
 
-  it("takes no topic but those that it is told of, so that none makes a captured body a new one", async () => {
+  it("refuses topics that are not listed: an invented topic makes no new delivery", async () => {
     const another = verify({ "X-Shopify-Topic": "orders/updated" });
     await expect(another).rejects.toMatchObject({ reason: "malformed-header" });
     const one = await verify({}, { topics: "orders/create" });

@@ -27,7 +27,7 @@ function verify(text: string) {
 }
 
 describe("slack", () => {
-  it("accepts the example of Slack's documentation, a slash command, by the hash of its body", async () => {
+  it("accepts the slash command from Slack's documentation, with its body's hash as id", async () => {
     expect(await provider.verify(request(signature), bytes(command))).toMatchObject({
       id: createHash("sha256").update(command).digest("hex"),
       timestamp: seconds * 1_000,
@@ -35,7 +35,7 @@ describe("slack", () => {
     });
   });
 
-  it("tells events apart by event_id, also where they are equal otherwise", async () => {
+  it("distinguishes events by event_id, even if the rest is equal", async () => {
     const event = (id: string) =>
       JSON.stringify({ type: "event_callback", event_id: id, event: { type: "message" } });
     expect((await verify(event("Ev0PV52K25"))).id).toBe("Ev0PV52K25");
@@ -54,7 +54,7 @@ describe("slack", () => {
   it.each(["153142061", "01531420618", "1531420618.0", "1531420618 ", "-531420618", "1e9", "x"])(
     "refuses the time %o",
     async (time) => {
-      // HTTP takes the space around a header's value away.
+      // HTTP removes the space around a header's value.
       const refused = time.trim() === String(seconds) ? undefined : "malformed-header";
       const outcome = provider.verify(request(signature, time), bytes(command)).then(
         () => undefined,

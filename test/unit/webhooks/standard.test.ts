@@ -62,12 +62,12 @@ describe("standardWebhooks", () => {
     expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
   });
 
-  it("accepts the signature that the specification's own test data have", async () => {
+  it("accepts the signature from the specification's test data", async () => {
     const signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
     await expect(provider().verify(delivery({ signature }), bytes(body))).resolves.toBeDefined();
   });
 
-  describe("beside the vendor's package, by one clock", () => {
+  describe("compared with the vendor's package, with the same clock", () => {
     beforeEach(() => {
       vi.useFakeTimers({ toFake: ["Date"], now: at });
     });
@@ -108,7 +108,7 @@ describe("standardWebhooks", () => {
       });
       const content = fc.string({ unit: "grapheme" });
       const name = fc.string({ unit: fc.constantFrom(..."abcXYZ_-.089"), minLength: 1, maxLength: 12 });
-      // A few minutes to both sides, so that the edge of the tolerance is among them.
+      // A few minutes in both directions, which includes the edge of the tolerance.
       const shift = fc.oneof(fc.constant(0), fc.integer({ min: -303, max: 303 }));
       await fc.assert(
         fc.asyncProperty(content, name, shift, changes, async (text, msg, offset, change) => {
@@ -194,7 +194,7 @@ describe("standardWebhooks", () => {
     });
   });
 
-  it("has a tolerance of 5 minutes when none is given, also when that is said with undefined", async () => {
+  it("has a tolerance of 5 minutes if none is given, or undefined", async () => {
     for (const options of [{}, { tolerance: undefined }]) {
       const by = (now: number) => provider({ ...options, now: () => now });
       await expect(by(at + 300_000).verify(delivery(), bytes(body))).resolves.toBeDefined();
@@ -220,7 +220,7 @@ describe("standardWebhooks", () => {
     const content = `${id}.${seconds}.${body}`;
     const wrong = `v1,${Buffer.alloc(32).toString("base64")}`;
 
-    it("accepts one good signature among several, wherever it stands and whatever surrounds it", async () => {
+    it("accepts one good signature among several, at any position and next to any others", async () => {
       const right = hmac(secret, content);
       for (const signature of [
         `${wrong} ${right}`,
@@ -251,7 +251,7 @@ describe("standardWebhooks", () => {
       `v1a,${signBytes(null, Buffer.from(content), by).toString("base64")}`;
     const content = `${id}.${seconds}.${body}`;
 
-    it("accepts a v1a signature of the public key's owner, without a secret", async () => {
+    it("accepts a v1a signature of the public key, without a secret", async () => {
       const by = provider({ secret: undefined, publicKey });
       const verified = await by.verify(delivery({ signature: v1a(content) }), bytes(body));
       expect(verified).toMatchObject({ id, timestamp: at, idSigned: true });
@@ -266,7 +266,7 @@ describe("standardWebhooks", () => {
       expect(await refusal(by, delivery({ signature: elsewhere }))).toBe("malformed-header");
     });
 
-    it("checks each scheme by its own keys alone", async () => {
+    it("checks each scheme with its own keys only", async () => {
       const both = provider({ publicKey: [publicKey] });
       for (const signature of [v1a(content), hmac(secret, content)]) {
         await expect(both.verify(delivery({ signature }), bytes(body))).resolves.toBeDefined();
@@ -280,20 +280,20 @@ describe("standardWebhooks", () => {
       } finally {
         verify.mockRestore();
       }
-      // The public key is public: signed with it as if it were a secret must not count.
+      // The public key is known to everybody: an HMAC with it as the secret must be refused.
       const forged = hmac(publicKey.replace("whpk_", ""), content);
       expect(await refusal(both, delivery({ signature: forged }))).toBe("bad-signature");
     });
   });
 
   describe("headers", () => {
-    it("takes the prefix with all three headers, beside a stray header of another", async () => {
+    it("uses the prefix with all three headers, despite a stray header of another", async () => {
       const from = delivery({}, "svix");
       from.headers.set("webhook-id", "something-else");
       await expect(provider().verify(from, bytes(body))).resolves.toMatchObject({ id });
     });
 
-    it("takes a prefix of its own, and then no other", async () => {
+    it("uses a configured prefix and no other", async () => {
       const by = provider({ headerPrefix: "Acme-Webhook" });
       await expect(by.verify(delivery({}, "acme-webhook"), bytes(body))).resolves.toMatchObject({ id });
       expect(await refusal(by, delivery())).toBe("missing-header");
@@ -327,7 +327,7 @@ describe("standardWebhooks", () => {
       ["only unknown schemes", { signature: "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" }],
       ["a short signature", { signature: "v1,g0hM9SsE" }],
       ["no padding", { signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE" }],
-      // Decodes to the right bytes: the last two bits before the padding are not part of them.
+      // Decodes to the right bytes, because the last two bits before the padding are unused.
       ["another spelling of the bytes", { signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OF=" }],
       ["base64 cut off within a byte", { signature: "v1,g0hM9" }],
       ["padding in the middle", { signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1=E=" }],
@@ -336,8 +336,8 @@ describe("standardWebhooks", () => {
       expect(await refusal(provider(), delivery(parts))).toBe("malformed-header");
     });
 
-    it("refuses a genuine delivery that is cut in other places", async () => {
-      // Signed as id, time and this body; read again with a later time out of the body.
+    it("refuses a genuine delivery that is split at other places", async () => {
+      // Signed as id, time and this body; then split so that a later time is read out of the body.
       const later = seconds + 86_400;
       const genuine = `note.${later}.{"type":"paid"}`;
       const signature = vendor.sign(id, new Date(at), genuine);
@@ -346,7 +346,7 @@ describe("standardWebhooks", () => {
       expect(await refusal(by, forged, bytes('{"type":"paid"}'))).toBe("malformed-header");
     });
 
-    it("takes an id with dots between parts that are no numbers", async () => {
+    it("accepts an id with dots between parts that are not numbers", async () => {
       const dotted = "evt.a1.2b";
       const signature = vendor.sign(dotted, new Date(at), body);
       const verified = await provider().verify(delivery({ id: dotted, signature }), bytes(body));
@@ -358,7 +358,7 @@ describe("standardWebhooks", () => {
     const key = (length: number) => `whsec_${Buffer.alloc(length, 1).toString("base64")}`;
 
     it.each([24, 25, 26, 32, 64])(
-      "takes a secret of %i bytes, with and without prefix and padding",
+      "accepts a secret of %i bytes, with and without prefix and padding",
       (length) => {
         for (const text of [key(length), key(length).slice(6), key(length).replace(/=+$/, "")]) {
           expect(() => standardWebhooks({ secret: text })).not.toThrow();

@@ -48,7 +48,7 @@ describe("stripe", () => {
     expect(await reason(header(event, seconds, "test_secret"))).toBe("bad-signature");
   });
 
-  it("takes the id of a thin event, as the vendor's package reads it", async () => {
+  it("reads the id of a thin event as the vendor's package does", async () => {
     const thin = JSON.stringify({
       id: "evt_test_65R9Ijk8dKEYZcXeRWn",
       object: "v2.core.event",
@@ -59,12 +59,12 @@ describe("stripe", () => {
     expect((await verify(header(thin), thin)).id).toBe(theirs.id);
   });
 
-  it("knows an event again when its counter has changed", async () => {
+  it("recognises an event when its counter has changed", async () => {
     const again = event.replace('"pending_webhooks":2', '"pending_webhooks":1');
     expect((await verify(header(again), again)).id).toBe((await verify(header())).id);
   });
 
-  it("accepts one good signature among several, wherever it stands and whatever surrounds it", async () => {
+  it("accepts one good signature among several, at any position and next to any others", async () => {
     const wrong = `v1=${"0".repeat(64)}`;
     const good = v1(secret, `${seconds}.${event}`);
     for (const entries of [
@@ -77,7 +77,7 @@ describe("stripe", () => {
     }
   });
 
-  it("accepts a delivery that is signed with the old and the new secret, by either", async () => {
+  it("accepts a delivery signed with the old and the new secret, if it knows either", async () => {
     const both = `t=${seconds},${v1(secret, `${seconds}.${event}`)},${v1(next, `${seconds}.${event}`)}`;
     for (const one of [secret, next, [secret, next]]) {
       expect(await reason(both, event, stripe({ secret: one, now: () => at }))).toBe("accepted");
@@ -85,7 +85,7 @@ describe("stripe", () => {
     expect(await reason(both, event, stripe({ secret: "whsec_third", now: () => at }))).toBe("bad-signature");
   });
 
-  it("passes over other schemes, which must not stand for v1", async () => {
+  it("skips other schemes, which must not count as v1", async () => {
     expect(await reason(header(event, seconds, secret, "v0"))).toBe("malformed-header");
     const v0 = header(event, seconds, secret, "v0").split(",")[1];
     expect(await reason(`t=${seconds},v1=${"0".repeat(64)},${v0}`)).toBe("bad-signature");
@@ -94,7 +94,7 @@ describe("stripe", () => {
     );
   });
 
-  it("refuses two times, whichever was signed", async () => {
+  it("refuses two times, no matter which one was signed", async () => {
     const good = v1(secret, `${seconds}.${event}`);
     expect(await reason(`t=${seconds},t=${seconds + 1},${good}`)).toBe("malformed-header");
     expect(await reason(`t=${seconds + 1},t=${seconds},${good}`)).toBe("malformed-header");
@@ -111,7 +111,7 @@ describe("stripe", () => {
     }
   });
 
-  describe("beside the vendor's package, by one clock", () => {
+  describe("compared with the vendor's package, with the same clock", () => {
     beforeEach(() => {
       vi.useFakeTimers({ toFake: ["Date"], now: at });
     });
@@ -150,7 +150,7 @@ describe("stripe", () => {
           const genuine = header(text, seconds + offset);
           const payload = part === "body" ? altered(text) : text;
           const changed = part === "header" ? altered(genuine) : genuine;
-          // Neither what HTTP does not carry nor what their package calls misuse.
+          // Without texts that HTTP cannot carry, or that their package treats as misuse.
           fc.pre(!/\p{Cs}/u.test(payload) && payload !== "" && !/[\0\r\n]/.test(changed));
           const carried = new Request("https://a", { headers: { "stripe-signature": changed } }).headers.get(
             "stripe-signature",
@@ -158,8 +158,8 @@ describe("stripe", () => {
           fc.pre(!!carried);
           const ours = (await reason(changed, payload, by)) === "accepted";
           seen[ours ? "accepted" : "refused"]++;
-          // Ours may be stricter, but only in what is documented: times ahead, and headers that theirs reads
-          // generously (a time with something behind it, two times, a value with another "=").
+          // Ours may be stricter, but only in what is documented: times in the future, and headers that theirs reads
+          // leniently (a time with something behind it, two times, a value with another "=").
           const strict =
             offset > 300 ||
             !/^(?:(?!t=)[^=]*(?:=[^=,]*)?,)*t=\d{10}(?:,(?!t=)[^=,]*(?:=[^=,]*)?)*$/.test(carried!);
@@ -174,7 +174,7 @@ describe("stripe", () => {
       expect(seen.strict).toBeLessThan(seen.refused);
     });
 
-    it("refuses the same ages, also within a second; of the future, theirs knows no bound", async () => {
+    it("refuses the same ages, also within a second, and bounds the future, which theirs does not", async () => {
       const by = stripe({ secret });
       for (const offset of [-301, -300, -299, 0, 299, 300, 301]) {
         const signature = header(event, seconds + offset);

@@ -1,4 +1,4 @@
-// A route handler of Next.js, for its Node.js and its Edge runtime: one payment per Idempotency-Key.
+// A Next.js route handler, for the Node.js and the Edge runtime: one payment per Idempotency-Key.
 
 import { after } from "next/server";
 import { endpointsFromEnv, Redlock } from "redlock-edge";
@@ -11,10 +11,10 @@ export async function POST(request: Request): Promise<Response> {
   const account = accountOf(request);
   if (account === undefined) return new Response(null, { status: 401 });
   return withIdempotency(request, pay, {
-    // Not at module scope, which `next build` runs too, without the variables of production.
+    // Not at module scope: `next build` runs that too, without the production variables.
     redlock: new Redlock({ endpoints: endpointsFromEnv(process.env) }),
     scope: account,
-    waitUntil: (work) => after(work), // the promise itself: a function would only begin after the response
+    waitUntil: (work) => after(work), // the promise itself: a function would start only after the response
     deadline: Date.now() + maxDuration * 1_000 - 1_500,
   });
 }
@@ -24,12 +24,12 @@ async function pay(request: Request, run: RunContext | undefined): Promise<Respo
     method: "POST",
     headers: { "content-type": "application/json", "idempotency-key": run?.key ?? "" },
     body: await request.text(),
-    signal: request.signal, // aborts when the lease is lost, and at the deadline
+    signal: request.signal, // aborts at the deadline and when the lease is lost
   });
   return Response.json(await paid.json(), { status: paid.status });
 }
 
-/** Whose API key it is, by `API_KEYS`: `{ "key": "account", … }`. */
+/** The account of the request's API key, from `API_KEYS`: `{ "key": "account", … }`. */
 function accountOf(request: Request): string | undefined {
   const accounts = new Map<string, string>(Object.entries(JSON.parse(process.env.API_KEYS ?? "{}")));
   return accounts.get(request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "");

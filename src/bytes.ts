@@ -1,0 +1,45 @@
+// Byte arrays: joining, hex and SHA-256. Depends on nothing but Web Crypto.
+
+/**
+ * Joins byte arrays into one.
+ *
+ * @example
+ * concatBytes([new TextEncoder().encode("id."), body]);
+ */
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}
+
+/**
+ * Bytes as lower-case hex, two digits each.
+ *
+ * @example
+ * toHex(Uint8Array.of(0, 255)); // "00ff"
+ */
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * SHA-256 as 64 digits of lower-case hex.
+ *
+ * @example
+ * await sha256Hex(new TextEncoder().encode("abc")); // "ba7816bf…"
+ */
+export async function sha256Hex(bytes: Uint8Array): Promise<string> {
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", unshared(bytes))));
+}
+
+/**
+ * The same bytes under the narrower type that newer type libraries require of Web Crypto and of bodies: their buffer
+ * must not be shared memory. This is not checked; the platform throws a `TypeError` for shared memory.
+ */
+export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes as Uint8Array<ArrayBuffer>;
+}

@@ -1,0 +1,43 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+
+/** The tokens of an endpoint. */
+export interface Tokens {
+  /** Allows every command. */
+  readonly token: string;
+  /** Allows only reading commands. Default: none. */
+  readonly readOnlyToken?: string | undefined;
+}
+
+/** The commands that a request may run: all, or only reading ones. */
+export type Access = "full" | "read-only";
+
+/**
+ * What the token of a request allows; undefined without a valid token. The token of the query (`?_token=`) takes
+ * precedence over the `Authorization` header. The body is not read.
+ *
+ * @example
+ * accessOf(new Request(url, { headers: { authorization: "Bearer secret" } }), { token: "secret" }); // "full"
+ */
+export function accessOf(
+  { url, headers }: Pick<Request, "url" | "headers">,
+  { token, readOnlyToken }: Tokens,
+): Access | undefined {
+  const given = new URL(url).searchParams.get("_token") ?? bearer(headers.get("authorization"));
+  const [full, readOnly] = [isSameSecret(given, token), isSameSecret(given, readOnlyToken)];
+  if (full) return "full";
+  return readOnly ? "read-only" : undefined;
+}
+
+function bearer(header: string | null): string | undefined {
+  return header?.replace(/^bearer\s+/i, "").trim();
+}
+
+/** Compares in constant time: digests have one length, and all their bytes are compared. */
+function isSameSecret(given: string | undefined, secret: string | undefined): boolean {
+  const same = timingSafeEqual(digest(given ?? ""), digest(secret ?? ""));
+  return same && given !== undefined && secret !== undefined;
+}
+
+function digest(text: string): Uint8Array {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,77 @@
+import { Buffer } from "node:buffer";
+import { type Argument, argumentOf } from "../argument.ts";
+
+/** A request that is refused before any command is run. Its message is the response: `{"error": message}`. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+  /** The HTTP status of the response. */
+  readonly status: 400 | 401 | 405 | 413 | 501;
+
+  constructor(status: RequestError["status"], message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The command in the body of `POST /`, a JSON array. Throws `RequestError` 400 for anything else. */
+export function decodeCommand(body: Buffer): string[] {
+  return commandOf(parse(body), "the body");
+}
+
+/** The commands in the body of `/pipeline` and `/multi-exec`, a JSON array of arrays. Throws `RequestError` 400. */
+export function decodeBatch(body: Buffer): string[][] {
+  const batch = parse(body);
+  if (!Array.isArray(batch)) throw new RequestError(400, "ERR the body must be a JSON array of commands");
+  if (batch.length === 0) throw new RequestError(400, "ERR empty pipeline request");
+  return batch.map((row, index) => commandOf(row, `command ${index + 1}`));
+}
+
+/**
+ * The command in a path, for example `/set/key/value?EX=10`. Its arguments are those of the path, then the body if
+ * there is one, then each name and value of the query; a name without a value is an option (`?NX`). The body and
+ * percent-encoded bytes need not be UTF-8. Throws `RequestError` 400 for a malformed encoding.
+ */
+export function decodePath({ pathname, search }: URL, body: Buffer): Argument[] {
+  const command = pathname.slice(1).split("/").map(decodePercents);
+  // A trailing slash is not an empty argument.
+  if (command.length > 1 && command.at(-1) === "") command.pop();
+  if (body.length > 0) command.push(argumentOf(body));
+  for (const field of search.slice(1).split("&")) {
+    const [name = "", ...rest] = field.replaceAll("+", " ").split("=");
+    if (field === "" || name === "_token") continue;
+    command.push(decodePercents(name));
+    const value = rest.join("=");
+    if (value !== "") command.push(decodePercents(value));
+  }
+  return command;
+}
+
+function decodePercents(text: string): Argument {
+  if (!text.includes("%")) return text;
+  if (/%(?![0-9a-f]{2})/i.test(text)) {
+    throw new RequestError(400, `ERR the path is not correctly percent-encoded: ${text.slice(0, 100)}`);
+  }
+  // Everything else in a URL is ASCII, so one character is one byte.
+  const bytes = text.replace(/%(..)/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return argumentOf(Buffer.from(bytes, "latin1"));
+}
+
+function parse(body: Buffer): unknown {
+  if (body.length === 0) throw new RequestError(400, "ERR empty body: a command is a JSON array");
+  try {
+    return JSON.parse(body.toString());
+  } catch (cause) {
+    throw new RequestError(400, `ERR the body is not JSON: ${(cause as Error).message}`);
+  }
+}
+
+function commandOf(value: unknown, where: string): string[] {
+  if (!Array.isArray(value)) throw new RequestError(400, `ERR ${where} must be a JSON array`);
+  if (value.length === 0) throw new RequestError(400, "ERR empty command");
+  return value.map((argument) => {
+    if (typeof argument === "string") return argument;
+    if (typeof argument === "number" || typeof argument === "boolean") return String(argument);
+    if (argument === null) throw new RequestError(400, "ERR null args are not supported");
+    throw new RequestError(400, `ERR unsupported arg type: ${Array.isArray(argument) ? "array" : "object"}`);
+  });
+}

@@ -1,0 +1,133 @@
+import { ReplyError } from "../../testing/engine.ts";
+import type { Argument } from "../argument.ts";
+import { type Backend, BackendGoneError, type Outcome } from "../backend.ts";
+import { RedisConnection } from "./connection.ts";
+import type { WireReply } from "./resp.ts";
+import { type Translation, UpstashEmulation } from "./upstash-emulation.ts";
+
+interface Session {
+  readonly connection: RedisConnection;
+  readonly emulation: UpstashEmulation;
+}
+
+/**
+ * A running Redis server as a backend. On a server without them it emulates what Upstash adds to Redis 7.
+ *
+ * Billed commands are counted as follows: a script is sent inside MULTI … EXEC between two `INFO commandstats`. The
+ * difference of their counts is exactly what the script called, even if other clients use the server. Every other
+ * command counts as 1.
+ *
+ * @example
+ * const handle = upstashHandler({ backend: new RedisBackend("redis://127.0.0.1:6379"), token: "secret" });
+ */
+export class RedisBackend implements Backend {
+  readonly #url: string;
+  #session: Promise<Session> | undefined;
+  #closed = false;
+
+  /**
+   * @param url `redis://` or `rediss://`. Connects at the first command, and again at the first command after the
+   *   connection broke
+   */
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async execute(command: readonly Argument[]): Promise<Outcome> {
+    const { connection, emulation } = await this.#connected();
+    const translation = emulation.translate(command);
+    if (translation instanceof ReplyError) return { reply: translation, billed: 1 };
+    if (!translation.script) {
+      const [reply] = await connection.send([translation.command]);
+      return { reply: replyOf(translation, reply!), billed: 1 };
+    }
+    const replies = await connection.send([["MULTI"], ...measured(translation), ["EXEC"]]);
+    // A malformed script command is refused when it is queued: replies are MULTI's, INFO's, then its own.
+    const refused = replies[2];
+    if (refused instanceof ReplyError) return { reply: refused, billed: 1 };
+    return outcome(translation, executed(replies.at(-1)!), 0);
+  }
+
+  async transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError> {
+    const { connection, emulation } = await this.#connected();
+    const translations: Translation[] = [];
+    for (const command of commands) {
+      const translation = emulation.translate(command);
+      if (translation instanceof ReplyError) {
+        return new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+      }
+      translations.push(translation);
+    }
+    const queue = translations.flatMap((each) => (each.script ? measured(each) : [each.command]));
+    const exec = (await connection.send([["MULTI"], ...queue, ["EXEC"]])).at(-1)!;
+    if (exec instanceof ReplyError) return exec;
+    const replies = executed(exec);
+    let position = 0;
+    return translations.map((translation) => {
+      const start = position;
+      position += translation.script ? 3 : 1;
+      if (translation.script) return outcome(translation, replies, start);
+      return { reply: replyOf(translation, replies[start]!), billed: 1 };
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const session = this.#session;
+    this.#session = undefined;
+    // A connection that failed to open needs no closing.
+    const [opened] = await Promise.allSettled([session]);
+    if (opened.status === "fulfilled") opened.value?.connection.close();
+  }
+
+  async #connected(): Promise<Session> {
+    if (this.#closed) throw new BackendGoneError("the backend is closed");
+    const pending = this.#session;
+    const [known] = await Promise.allSettled([pending]);
+    if (known.status === "fulfilled" && known.value?.connection.open) return known.value;
+    // Several callers may find the connection broken; only the first opens a new one.
+    if (this.#session === pending) this.#session = openSession(this.#url);
+    return this.#session!;
+  }
+}
+
+async function openSession(url: string): Promise<Session> {
+  const connection = await RedisConnection.open(url);
+  const [info] = await connection.send([["COMMAND", "INFO", "DELEX"]]);
+  const nativeConditions = Array.isArray(info) && info[0] !== null && info[0] !== undefined;
+  return { connection, emulation: new UpstashEmulation({ nativeConditions }) };
+}
+
+const stats = ["INFO", "commandstats"];
+
+function measured(translation: Translation): (readonly Argument[])[] {
+  return [stats, translation.command, stats];
+}
+
+function executed(reply: WireReply): readonly WireReply[] {
+  if (Array.isArray(reply)) return reply;
+  throw reply instanceof ReplyError ? reply : new BackendGoneError("EXEC was not answered with an array");
+}
+
+/** The outcome of a script whose count before it is at `start`, its reply and the count after it next. */
+function outcome(translation: Translation, replies: readonly WireReply[], start: number): Outcome {
+  const [before, reply, after] = replies.slice(start, start + 3);
+  // Without 1 for the first INFO, which the second one counts. The script's own call stays in: it is billed.
+  return { reply: replyOf(translation, reply!), billed: calls(after!) - calls(before!) - 1 };
+}
+
+function replyOf(translation: Translation, reply: WireReply): WireReply {
+  return translation.reply ? translation.reply(reply) : reply;
+}
+
+/** All calls that a server has counted, without those that script-prefix.ts adds to a script's own. */
+function calls(info: WireReply): number {
+  const text = info instanceof Uint8Array ? new TextDecoder().decode(info) : "";
+  let sum = 0;
+  for (const [, name, count] of text.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)) {
+    // The prefix calls COMMAND COUNT once for each command that it adds, so that it can be subtracted here.
+    if (name === "command|count") sum -= Number(count);
+    else if (name !== "command|getkeys" && name !== "command") sum += Number(count);
+  }
+  return sum;
+}

@@ -1,0 +1,33 @@
+import { checkHmacOptions, type HmacProviderOptions } from "./hmac-options.ts";
+import type { WebhookProvider } from "./provider.ts";
+import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
+
+/**
+ * Makes a provider for a sender that signs with HMAC-SHA256 and a shared secret, and puts the signature into a header.
+ * GitHub, Linear, Shopify, Slack and Stripe are made with it.
+ *
+ * `verify` reads the headers, compares the time, checks the signature in constant time with each secret, and looks
+ * into the body only after that. A sender that signs in another way (another hash, a public key, text behind the body)
+ * needs a `verify` of its own: see `signatureCheck`.
+ *
+ * @throws {TypeError} at once: an option is unknown, missing or not of its form; `signedText` contradicts `id` or
+ * `time`; `tolerance` or `now` is given without `time`
+ * @throws {RangeError} at once: `tolerance` is out of range
+ *
+ * @example
+ * // acme-signature: sha256=…, of the time in acme-time, a dot and the body, whose event_id is the event's id
+ * const provider = hmacProvider({
+ *   name: "acme",
+ *   secret: env.ACME_SECRET,
+ *   header: "acme-signature",
+ *   prefix: "sha256=",
+ *   signedText: "{time}.{body}",
+ *   time: { header: "acme-time" },
+ *   id: { field: "event_id" },
+ * });
+ * const { id, timestamp } = await provider.verify(request, body);
+ */
+export function hmacProvider(options: HmacProviderOptions): WebhookProvider {
+  checkHmacOptions(options);
+  return uncheckedHmacProvider(options);
+}

@@ -1,0 +1,37 @@
+/**
+ * A string option of a given form; by default any string that is not empty. The message does not repeat the value,
+ * which may be a secret.
+ *
+ * @throws {TypeError} it is anything else: usually a variable that is not set (an empty secret is known to
+ * everybody), or a secret that was pasted with a line break
+ */
+export function requireForm(option: string, value: unknown, form: RegExp = /./s): string {
+  if (typeof value === "string" && form.test(value)) return value;
+  throw new TypeError(`${option} must be a string that matches ${form} (is the variable set?)`);
+}
+
+/**
+ * The strings of an option that takes one or several; at least one.
+ *
+ * @throws {TypeError} as {@link requireForm} does
+ */
+export function requireForms(option: string, value: unknown, form?: RegExp): readonly string[] {
+  return listOf(value).map((one) => requireForm(option, one, form));
+}
+
+/** The values of an option that takes one or several. An empty list becomes a list of it, to be refused as a value. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) && value.length > 0 ? value : [value];
+}
+
+/** The form of secrets that the sender generates. They contain no white space: it was added when pasting. */
+export const generated: RegExp = /^\S+$/;
+
+/**
+ * Whether the id comes from the body. For the `id` option of providers whose sender does not sign its id header.
+ *
+ * @throws {TypeError} it is neither `"header"` nor `"body"`
+ */
+export function idFromBody(id: "header" | "body" = "body"): boolean {
+  return requireForm("id", id, /^(header|body)$/) === "body";
+}

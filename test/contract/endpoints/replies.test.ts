@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  type AcquireOptions,
+  type Dialect,
+  EndpointError,
+  type EndpointErrorKind,
+  forceRelease,
+  inspect,
+  type Lock,
+  QuorumError,
+  Redlock,
+  type RedlockEvent,
+} from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { type RawReply, type RawServer, result, startRawServer } from "../../support/raw-server.ts";
+import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+
+const json = (body: unknown, status = 200): RawReply => ({ status, body: JSON.stringify(body) });
+const page = "<!DOCTYPE html><html><body><h1>OK</h1></body></html>";
+const megabyte = `"${"x".repeat(1024 * 1024 - 2)}"`;
+
+/** Invalid answers, and the kind of the error that each becomes. */
+const garbage: [string, RawReply, EndpointErrorKind][] = [
+  ["an HTML page with 200", { body: page, headers: { "content-type": "text/html" } }, "malformed"],
+  ["an HTML page with 502", { status: 502, body: page }, "http"],
+  ["an HTML page with 400", { status: 400, body: page }, "malformed"],
+  ["nothing with 200", { body: "" }, "malformed"],
+  ["204", { status: 204 }, "http"],
+  ["201 with OK", json({ result: "OK" }, 201), "http"],
+  ["304", { status: 304 }, "http"],
+  ["401", json({ error: "WRONGPASS invalid or missing auth token" }, 401), "http"],
+  ["403", json({ error: "ERR forbidden" }, 403), "http"],
+  ["429", json({ error: "ERR max requests limit exceeded" }, 429), "http"],
+  ["500", json({ error: "ERR internal" }, 500), "http"],
+  ["500 with OK", json({ result: "OK" }, 500), "http"],
+  ["503 with nothing", { status: 503 }, "http"],
+  ["an error with 400", json({ error: "ERR syntax error" }, 400), "redis"],
+  ["an error with 200", json({ error: "ERR something" }), "redis"],
+  ["an error beside a result", json({ result: "OK", error: "ERR something" }), "redis"],
+  ["an error that is an object", json({ error: { message: "ERR" } }), "redis"],
+  ["{}", json({}), "malformed"],
+  ["[]", json([]), "malformed"],
+  ["null", json(null), "malformed"],
+  ["a string", json("OK"), "malformed"],
+  ["bare OK", { body: "OK" }, "malformed"],
+  ["a list with a result", json([{ result: "OK" }]), "malformed"],
+  ["an inherited result", { body: '{"__proto__":{"result":"OK"}}' }, "malformed"],
+  ["another name", json({ Result: "OK" }), "malformed"],
+  ["half a reply", { body: '{"result":"O' }, "malformed"],
+  ["ok in small letters", result("ok"), "malformed"],
+  ["QUEUED", result("QUEUED"), "malformed"],
+  ["an empty string", result(""), "malformed"],
+  ["true", result(true), "malformed"],
+  ["2", result(2), "malformed"],
+  ["an object", result({ OK: "OK" }), "malformed"],
+  ["a list", result(["OK"]), "malformed"],
+  ["an empty list", result([]), "malformed"],
+  ["20 MB", { body: megabyte.repeat(20) }, "malformed"],
+  ["20 MB without saying so", { body: megabyte, pieces: 20 }, "malformed"],
+  ["a broken connection", "reset", "network"],
+  ["a body that breaks off", { body: "{}", headers: { "content-length": "100" } }, "timeout"],
+  ["silence", "hang", "timeout"],
+];
+
+describe.each(["redis", "upstash"] as const)("an endpoint with invalid answers (%s dialect)", (dialect) => {
+  forbidUnhandledRejections();
+  let server: RawServer;
+  let events: RedlockEvent[];
+  let silent: boolean;
+  beforeAll(async () => {
+    server = await startRawServer(() => "reset");
+  });
+  beforeEach(() => {
+    events = [];
+    silent = false;
+  });
+  afterAll(() => server.close());
+
+  const client = (options: AcquireOptions = {}) =>
+    new Redlock({
+      endpoints: [{ url: server.url, token: "token", name: "odd", dialect: dialect as Dialect }],
+      onEvent: (event) => events.push(event),
+      // Short if the endpoint is silent by intention, else so long that the machine's load does not matter.
+      timeout: silent ? 60 : 8_000,
+      ttl: 30_000,
+      wait: 0,
+      ...options,
+    });
+
+  /** Acquires a lock while the endpoint still answers correctly. */
+  async function held(): Promise<Lock> {
+    server.answer = () => result("OK");
+    return client({ wait: 5_000 }).acquire("resource");
+  }
+
+  function expectKind(error: unknown, kind: EndpointErrorKind): void {
+    expect(error).toBeInstanceOf(QuorumError);
+    const { votes } = error as QuorumError;
+    expect(votes).toHaveLength(1);
+    expect(votes[0]).toMatchObject({ endpoint: "odd", outcome: "error" });
+    const { cause } = votes[0]!;
+    expect(cause).toBeInstanceOf(EndpointError);
+    expect(cause).toMatchObject({ code: "ENDPOINT_ERROR", endpoint: "odd", kind });
+    expect(cause!.message.length).toBeLessThan(400);
+  }
+
+  test.each(garbage)("%s acquires nothing", async (_, reply, kind) => {
+    server.answer = () => reply;
+    silent = kind === "timeout";
+    for (const options of [{}, { fencing: true }, { token: "the-owner" }]) {
+      events = [];
+      expectKind(await rejection(client().acquire("resource", options)), kind);
+      expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(1);
+      expect(events.map(({ type }) => type)).not.toContain("acquired");
+      expect(events.map(({ type }) => type)).not.toContain("contended");
+    }
+    expectKind(await rejection(client().acquire(["a", "b"])), kind);
+  });
+
+  test.each(garbage)("%s is neither success nor loss of a held lock", async (_, reply, kind) => {
+    silent = kind === "timeout";
+    const lock = await held();
+    server.answer = () => reply;
+    expectKind(await rejection(lock.extend()), kind);
+    expectKind(await rejection(lock.verify()), kind);
+    expect(lock.signal.aborted).toBe(false);
+    expect(lock.remaining()).toBeGreaterThan(0);
+    expectKind(await rejection(lock.release()), kind);
+    expectKind(await rejection(inspect(client(), "resource")), kind);
+    expectKind(await rejection(forceRelease(client(), "resource")), kind);
+  });
+
+  test("null is contention for a plain acquire, and an error for everything else", async () => {
+    server.answer = () => result(null);
+    expect(await client().tryAcquire("resource")).toBeNull();
+    expectKind(await rejection(client().acquire("resource", { fencing: true })), "malformed");
+    expectKind(await rejection(forceRelease(client(), "resource")), "malformed");
+    const lock = await held();
+    server.answer = () => result(null);
+    expectKind(await rejection(lock.verify()), "malformed");
+    expectKind(await rejection(lock.release()), "malformed");
+  });
+
+  test("the error has the HTTP status, if there is one", async () => {
+    server.answer = () => json({ error: "ERR max requests limit exceeded" }, 429);
+    const { votes } = (await rejection(client().acquire("resource"))) as QuorumError;
+    expect(votes[0]!.cause).toMatchObject({ status: 429, message: expect.stringContaining("max requests") });
+    server.answer = () => "reset";
+    const other = (await rejection(client().acquire("resource"))) as QuorumError;
+    expect(other.votes[0]!.cause!.status).toBeUndefined();
+  });
+
+  test.each([301, 302, 303, 307, 308])(
+    "%i is not followed, so that the token is sent nowhere else",
+    async (status) => {
+      const target = await startRawServer(() => result("OK"));
+      try {
+        server.answer = () => ({ status, headers: { location: `${target.url}/` } });
+        const before = server.requests.length;
+        expectKind(await rejection(client().acquire("resource")), "http");
+        expectKind(await rejection(client().acquire("resource", { fencing: true })), "http");
+        expect(target.requests).toEqual([]);
+        expect(server.requests.length).toBe(before + 4);
+      } finally {
+        await target.close();
+      }
+    },
+  );
+
+  test("an endless reply is not read to its end", async () => {
+    server.answer = () => ({ body: megabyte, pieces: 1_000 });
+    const before = server.written;
+    expectKind(await rejection(client().acquire("resource")), "malformed");
+    expect(server.written - before).toBeLessThan(200 * 1024 * 1024);
+  });
+
+  test("a fence that is not a positive safe integer is an error", async () => {
+    for (const fence of ["0", "-1", "1.5", "9007199254740993", "1e400", "", "x", null, [], 2 ** 53]) {
+      server.answer = ({ command }) => result([command[4 + Number(command[2])], fence]);
+      const error = await rejection(client().acquire("resource", { fencing: true }));
+      expectKind(error, "malformed");
+    }
+  });
+
+  test("an echo of another value acquires nothing", async () => {
+    for (const reply of [["t0", "1"], [0], [0, -3, ""], ["", "1"], [null, "1"], ["OK", "1"], [1]]) {
+      server.answer = () => result(reply);
+      const outcome = await client()
+        .tryAcquire("resource", { fencing: true })
+        .catch((error: unknown) => error);
+      if (outcome !== null) expectKind(outcome, "malformed");
+    }
+  });
+
+  test("every request is a POST of one JSON array with the token, and is not retried", async () => {
+    server.answer = () => "reset";
+    const before = server.requests.length;
+    await rejection(client().acquire("resource"));
+    const sent = server.requests.slice(before);
+    expect(sent).toHaveLength(2); // the acquire and its rollback
+    for (const { method, path, headers, body } of sent) {
+      expect([method, path, headers.authorization]).toEqual(["POST", "/", "Bearer token"]);
+      expect(headers["content-type"]).toBe("application/json");
+      expect(Array.isArray(JSON.parse(body))).toBe(true);
+    }
+    expect(sent[0]!.command).toEqual([
+      "SET",
+      "redlock:lock:{resource}",
+      expect.any(String),
+      "NX",
+      "PX",
+      "30000",
+    ]);
+  });
+});
+
+describe("one of three endpoints with invalid answers", () => {
+  forbidUnhandledRejections();
+  const servers: RawServer[] = [];
+  beforeAll(async () => {
+    for (let index = 0; index < 3; index++) servers.push(await startRawServer(() => "reset"));
+  });
+  afterAll(() => Promise.all(servers.map((server) => server.close())));
+
+  test.each(garbage)("%s does not prevent a lock", async (_, reply) => {
+    for (const [index, server] of servers.entries()) {
+      const script = (command: readonly string[]) => command[4 + Number(command[2])];
+      server.answer = ({ command }) =>
+        index === 1 ? reply : result(command[0] === "SET" ? "OK" : [script(command)]);
+    }
+    const endpoints = servers.map(({ url }) => ({ url, token: "token" }));
+    const redlock = new Redlock({ endpoints, timeout: 400, wait: 0 });
+    const lock = await redlock.acquire("resource");
+    expect(await lock.extend()).toBeGreaterThan(0);
+    expect(await lock.verify()).toBe(true);
+    expect(await lock.release()).toBe(true);
+  });
+});

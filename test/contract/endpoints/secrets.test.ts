@@ -1,0 +1,209 @@
+import { inspect as inspectValue } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type AcquireOptions,
+  type Endpoint,
+  forceRelease,
+  httpEndpoint,
+  inspect,
+  type LockJSON,
+  Redlock,
+  resume,
+  upstashEndpoint,
+} from "../../../src/index.ts";
+import { sdkClient } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
+import {
+  type RawReply,
+  type RawRequest,
+  type RawServer,
+  result,
+  startRawServer,
+} from "../../support/raw-server.ts";
+import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+
+const restToken = "rest-token-0123456789abcdef";
+const owners = ["plain-owner-token", 'odd "owner" {ü} \\ token', "[ERR] owner, token's"];
+
+/** Answers that reveal secrets of the request. */
+const indiscretions: Record<string, (request: RawRequest) => RawReply> = {
+  "a refusal that quotes the body": ({ body }) => ({
+    status: 400,
+    body: JSON.stringify({ error: `ERR cannot run ${body}` }),
+  }),
+  "Redis's own refusal": ({ command }) => ({
+    status: 400,
+    body: JSON.stringify({
+      error: `ERR unknown command '${command[0]}', with args beginning with: ${command
+        .slice(1)
+        .map((word) => `'${word}'`)
+        .join(" ")}`,
+    }),
+  }),
+  "a refusal that quotes every argument": ({ command }) => ({
+    status: 400,
+    body: JSON.stringify({ error: `ERR bad arguments: ${command.join(" ")}` }),
+  }),
+  "an error with 200 that quotes the arguments": ({ command }) => ({
+    body: JSON.stringify({ error: `ERR bad: ${command.slice(1).reverse().join(",")}` }),
+  }),
+  "an error object that holds the command": ({ command }) => ({
+    body: JSON.stringify({ error: { command, nested: [command] } }),
+  }),
+  "a gateway that quotes the headers": ({ headers }) => ({
+    status: 401,
+    body: JSON.stringify({ error: `WRONGPASS ${headers.authorization} is not valid` }),
+  }),
+  "a page that quotes everything": ({ headers, body }) => ({
+    status: 502,
+    body: `<html><pre>${headers.authorization} ${body}</pre></html>`,
+  }),
+  "a page that quotes the end of the body first": ({ headers, body }) => ({
+    body: `${body.slice(-150)}${headers.authorization}`,
+  }),
+  "a result that quotes the body": ({ body, headers }) => result([body, headers.authorization]),
+  "a result that is the body": ({ body }) => ({ body }),
+  "a header that quotes everything": ({ headers, body }) => ({
+    status: 500,
+    headers: { "x-authorization": String(headers.authorization), "x-request": encodeURIComponent(body) },
+  }),
+  "a redirect to a place that names the token": ({ headers, body }) => ({
+    status: 302,
+    headers: { location: `/?_token=${headers.authorization?.slice(7)}&body=${encodeURIComponent(body)}` },
+  }),
+  "half a status line": () => "reset",
+  "a body that breaks off": ({ body }) => ({
+    body,
+    headers: { "content-length": String(body.length + 999) },
+  }),
+  silence: () => "hang",
+};
+
+/** Everything that a program could print of a value: all properties, hidden ones included, and the chain of causes. */
+function everythingOf(value: unknown): string {
+  const seen: string[] = [];
+  for (let each = value; each; each = (each as { cause?: unknown }).cause) {
+    const { message, stack } = each as Error;
+    seen.push(
+      String(each),
+      message,
+      stack ?? "",
+      inspectValue(each, { depth: 12, showHidden: true, getters: true }),
+    );
+    seen.push(JSON.stringify(each) ?? "");
+  }
+  return seen.join("\n");
+}
+
+const transports: Record<string, (url: string) => Endpoint> = {
+  fetch: (url) => httpEndpoint({ url, token: restToken, dialect: "upstash" }),
+  "the redis dialect": (url) => httpEndpoint({ url, token: restToken }),
+  "@upstash/redis": (url) => upstashEndpoint(sdkClient({ url, token: restToken })),
+  "@upstash/redis without base64": (url) =>
+    upstashEndpoint(sdkClient({ url, token: restToken }, { responseEncoding: false })),
+  "@upstash/redis without pipelines": (url) =>
+    upstashEndpoint(sdkClient({ url, token: restToken }, { enableAutoPipelining: false })),
+};
+
+describe.each(Object.keys(transports))("no secret is revealed over %s", (transport) => {
+  forbidUnhandledRejections();
+  let server: RawServer;
+  beforeAll(async () => {
+    server = await startRawServer(() => "reset");
+  });
+  afterAll(() => server.close());
+
+  test.each(Object.entries(indiscretions))("by %s", async (name, indiscretion) => {
+    server.answer = indiscretion;
+    const quick = name === "silence" || name === "a body that breaks off";
+    // Fewer calls, because each of them takes its whole timeout.
+    const tokens = quick ? owners.slice(1, 2) : owners;
+    const seen: unknown[] = [];
+    const redlock = new Redlock({
+      endpoints: [transports[transport]!(server.url)],
+      timeout: quick ? 20 : 5_000,
+      ttl: 20_000,
+      wait: 0,
+      onEvent: (event) => seen.push(event),
+    });
+    const options: AcquireOptions[] = [
+      {},
+      { fencing: true },
+      ...tokens.map((token) => ({ token })),
+      { token: owners[0], fencing: true },
+    ];
+    for (const each of options) seen.push(await rejection(redlock.acquire("resource", each)));
+    seen.push(await rejection(redlock.acquire(["a", "b"], { token: owners[1] })));
+    const json = {
+      resources: ["resource"],
+      prefix: "redlock",
+      nonce: `t${"5ecret".repeat(6).slice(0, 32)}`,
+      ttl: 20_000,
+      validUntil: Date.now() + 20_000,
+      endpoints: redlock.settings.endpoints.map(({ name }) => name),
+      unsettled: [],
+      unanswered: {},
+    };
+    for (const owner of ["", ...tokens]) {
+      const lock = resume(redlock, { ...json, owner });
+      seen.push(await rejection(lock.extend()), await rejection(lock.verify()));
+      seen.push(await rejection(lock.release()));
+    }
+    seen.push(
+      await rejection(inspect(redlock, "resource")),
+      await rejection(forceRelease(redlock, "resource")),
+    );
+
+    const nonces = server.requests.flatMap(({ body }) => body.match(/t[0-9a-f]{32}/g) ?? []);
+    expect(nonces.length).toBeGreaterThan(0);
+    const secrets = new Set([
+      restToken,
+      json.nonce,
+      ...nonces,
+      ...owners.flatMap((owner) => [owner, JSON.stringify(owner).slice(1, -1), encodeURIComponent(owner)]),
+      // Also parts, as in a truncated message.
+      restToken.slice(0, 16),
+      ...nonces.map((nonce) => nonce.slice(0, 16)),
+      ...owners.map((owner) => owner.slice(0, 12)),
+    ]);
+    const text = seen.map(everythingOf).join("\n");
+    expect([...secrets].filter((secret) => text.includes(secret))).toEqual([]);
+  });
+});
+
+describe("no secret is revealed by errors of arguments", () => {
+  test.each<[string, { url: string; token: string }]>([
+    ["credentials in the URL", { url: "https://user:passw0rd@host.upstash.io", token: restToken }],
+    ["a user in the URL", { url: "https://passw0rd@host.upstash.io", token: restToken }],
+    ["another scheme", { url: "redis://default:passw0rd@host:6379", token: restToken }],
+    ["no URL at all", { url: "passw0rd", token: restToken }],
+    ["url and token exchanged", { url: restToken, token: "https://host.upstash.io" }],
+    ["a token with a line break", { url: "https://host.upstash.io", token: `passw0rd\n${restToken}` }],
+    ["a token with spaces", { url: "https://host.upstash.io", token: `Bearer passw0rd ${restToken}` }],
+    ["an empty token", { url: "https://user:passw0rd@host", token: "" }],
+    ["a token that is none", { url: "https://host.upstash.io", token: 5 as unknown as string }],
+  ])("%s", async (_, endpoint) => {
+    const error = await rejection(Promise.resolve().then(() => new Redlock({ endpoints: [endpoint] })));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(everythingOf(error)).not.toContain("passw0rd");
+    expect(everythingOf(error)).not.toContain(restToken);
+  });
+
+  test("an invalid token of the caller", async () => {
+    const redlock = new Redlock({ endpoints: [{ url: "https://host.upstash.io", token: restToken }] });
+    for (const token of [`passw0rd${"x".repeat(300)}`, 1234567891, { passw0rd: true }]) {
+      const error = await rejection(redlock.acquire("resource", { token: token as string }));
+      expect(everythingOf(error)).not.toMatch(/passw0rd|1234567891/);
+    }
+    const error = await rejection(
+      Promise.resolve().then(() => resume(redlock, { nonce: "passw0rd" } as unknown as LockJSON)),
+    );
+    expect(error).toBeInstanceOf(TypeError);
+    expect(everythingOf(error)).not.toContain("passw0rd");
+  });
+
+  test("a client that is inspected", () => {
+    const redlock = new Redlock({ endpoints: [{ url: "https://host.upstash.io", token: restToken }] });
+    expect(everythingOf(redlock)).not.toContain(restToken);
+  });
+});

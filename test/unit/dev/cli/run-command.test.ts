@@ -1,0 +1,176 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runCommand } from "../../../../src/dev/cli/run-command.ts";
+
+describe("runCommand", () => {
+  let directory: string;
+  let lines: string[];
+  let warnings: string[];
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "redlock-edge-test-"));
+    lines = [];
+    warnings = [];
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  const version = async () => "1.2.3";
+
+  /** Runs to the end; `stop` is aborted already. */
+  const runToEnd = (line: string) =>
+    runCommand(line.split(" ").filter(Boolean), {
+      out: (text) => lines.push(text),
+      warn: (text) => warnings.push(text),
+      stop: AbortSignal.abort(),
+      version,
+    });
+
+  /** Runs with the embedded engine until `during` has resolved. */
+  async function runWhile(line: string, during: (env: Record<string, string>) => Promise<void>) {
+    const stop = new AbortController();
+    const ended = runCommand(["dev", "--engine", "embedded", ...line.split(" ").filter(Boolean)], {
+      out: (text) => lines.push(text),
+      warn: (text) => warnings.push(text),
+      stop: stop.signal,
+      version,
+    });
+    const count = Number(/--count (\d+)/.exec(line)?.[1] ?? 3);
+    const exported = () => lines.filter((each) => each.startsWith(`export UPSTASH_REDIS_REST_TOKEN_`));
+    await expect.poll(exported).toHaveLength(count);
+    const env = Object.fromEntries(
+      lines.flatMap((each) => {
+        const [, name, value] = /^export (\w+)="([^"]*)"$/.exec(each) ?? [];
+        return name === undefined ? [] : [[name, value!]];
+      }),
+    );
+    await during(env).finally(() => stop.abort());
+    return ended;
+  }
+
+  const post = (env: Record<string, string>, index: number, command: string[]) =>
+    fetch(env[`UPSTASH_REDIS_REST_URL_${index}`]!, {
+      method: "POST",
+      headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
+      body: JSON.stringify(command),
+    });
+
+  const get = (env: Record<string, string>, index: number, path: string) =>
+    fetch(env[`UPSTASH_REDIS_REST_URL_${index}`] + path, {
+      headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
+    });
+
+  test("prints help and version with exit code 0", async () => {
+    expect(await runToEnd("--help")).toBe(0);
+    expect(lines.join("\n")).toMatch(/^Usage: redlock-edge dev/);
+    for (const option of ["--count", "--env-file", "--drop-reply", "--faults"])
+      expect(lines[0]).toContain(option);
+    lines = [];
+    expect(await runToEnd("--version")).toBe(0);
+    expect(lines).toEqual(["1.2.3"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test.each(["dev --bogus", "dev --count 0", "dev --redis http://x", "dev --engine embedded --down 9"])(
+    "exits with 2 and a hint after '%s'",
+    async (line) => {
+      expect(await runToEnd(line)).toBe(2);
+      expect(warnings).toEqual([expect.stringMatching(/^redlock-edge: /), "Try: redlock-edge dev --help"]);
+    },
+  );
+
+  test("starts working endpoints, and closes them when `stop` aborts", async () => {
+    let url = "";
+    const code = await runWhile("--count 2", async (env) => {
+      url = env.UPSTASH_REDIS_REST_URL_2!;
+      expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
+      expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine/);
+      // All lines can be pasted into a shell.
+      for (const line of lines) expect(line).toMatch(/^(?:# |export \w+=")/);
+    });
+    expect(code).toBe(0);
+    await expect(fetch(url)).rejects.toThrow();
+    expect(warnings).toEqual([]);
+  });
+
+  test("sets the faults of the command line", async () => {
+    await runWhile("--count 2 --status 1=503 --down 2", async (env) => {
+      expect((await get(env, 1, "/ping")).status).toBe(503);
+      await expect(get(env, 2, "/ping")).rejects.toThrow();
+    });
+  });
+
+  test("prints every command with --log", async () => {
+    await runWhile("--count 1 --log", async (env) => {
+      await get(env, 1, `/set/key/${"x".repeat(500)}`);
+      await get(env, 1, "/incr/key");
+    });
+    const log = lines.filter((line) => line.startsWith("endpoint-1"));
+    expect(log).toEqual([
+      expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms ok set "key" "x+\.\.\."$/),
+      expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms error incr "key" -> ERR value is not an integer/),
+    ]);
+  });
+
+  test("escapes characters that control a terminal", async () => {
+    await runWhile("--count 1 --log", async (env) => {
+      const odd = ["\u001b[2J", "\u009b31m", "\u007f\u0007", "\u202etxt", "\u2028", "a\r\nb", "\ud83d"];
+      for (const text of odd) {
+        await get(env, 1, `/set/key/${encodeURIComponent(text.replace("\ud83d", "x"))}`);
+        await post(env, 1, [text, text]);
+      }
+    });
+    const log = lines.filter((line) => line.startsWith("endpoint-1"));
+    expect(log).toHaveLength(14);
+    for (const line of log) expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+    expect(log[0]).toContain("\\u001b[2J");
+    expect(log[1]).toContain("\\u{1b}[2J");
+  });
+
+  test("serves /_faults with --faults", async () => {
+    await runWhile("--count 1 --faults", async (env) => {
+      expect(await (await get(env, 1, "/_faults")).json()).toEqual({ result: [] });
+    });
+  });
+
+  test("writes the variables into --env-file and keeps other lines", async () => {
+    const file = join(directory, ".dev.vars");
+    await writeFile(file, 'OTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://old"\n');
+    await runWhile(`--count 1 --token secret --env-file ${file}`, async (env) => {
+      await expect.poll(() => readFile(file, "utf8")).not.toContain("http://old");
+      const url = env.UPSTASH_REDIS_REST_URL_1;
+      expect((await readFile(file, "utf8")).trimEnd().split("\n").sort()).toEqual([
+        'OTHER="kept"',
+        'UPSTASH_REDIS_REST_TOKEN="secret"',
+        'UPSTASH_REDIS_REST_TOKEN_1="secret"',
+        `UPSTASH_REDIS_REST_URL="${url}"`,
+        `UPSTASH_REDIS_REST_URL_1="${url}"`,
+      ]);
+    });
+  });
+
+  test("creates --env-file readable by its owner only", async () => {
+    const file = join(directory, "new.vars");
+    await runWhile(`--count 1 --env-file ${file}`, async () => {
+      await expect.poll(() => readFile(file, "utf8").catch(() => "")).toContain("UPSTASH_REDIS_REST_URL=");
+    });
+    expect((await stat(file)).mode & 0o077).toBe(0);
+  });
+
+  test("exits with 1 if the file cannot be written, and stops what it started", async () => {
+    expect(await runToEnd(`dev --engine embedded --env-file ${directory}`)).toBe(1);
+    const url = /"(http:[^"]+)"/.exec(lines.join("\n"))![1]!;
+    await expect(fetch(url)).rejects.toThrow();
+  });
+
+  test("warns of an address that other machines can reach", async () => {
+    await runWhile("--count 1 --host 0.0.0.0", async (env) => {
+      expect(env.UPSTASH_REDIS_REST_URL_1).toMatch(/^http:\/\/127\.0\.0\.1:/);
+      await expect.poll(() => warnings).toEqual([expect.stringContaining("0.0.0.0 is not loopback")]);
+    });
+    warnings = [];
+    await runWhile("--count 1 --host localhost", async () => undefined);
+    expect(warnings).toEqual([]);
+  });
+});

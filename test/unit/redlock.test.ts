@@ -1,0 +1,50 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import {
+  type AcquireOptions,
+  type FencedLock,
+  type FencedLockJSON,
+  handoff,
+  type Lock,
+  type LockJSON,
+  Redlock,
+  resume,
+} from "../../src/index.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
+
+// The contract suite tests what Redlock does. These tests check its types.
+
+const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+
+describe("with fencing: true the fence is a number", () => {
+  test("of acquire, tryAcquire and using", async () => {
+    const lock = await redlock.acquire("a", { fencing: true });
+    expectTypeOf(lock).toEqualTypeOf<FencedLock>();
+    expectTypeOf(lock.fence).toEqualTypeOf<number>();
+    expect(lock.fence).toBeGreaterThan(0);
+    const tried = await redlock.tryAcquire("b", { fencing: true, ttl: 5_000 });
+    expectTypeOf(tried).toEqualTypeOf<FencedLock | null>();
+    const fence = await redlock.using("c", { fencing: true }, (held) => held.fence);
+    expectTypeOf(fence).toEqualTypeOf<number>();
+    expect(fence).toBeGreaterThan(0);
+  });
+
+  test("and stays one through a handoff", async () => {
+    const json = await handoff(await redlock.acquire("d", { fencing: true }));
+    expectTypeOf(json).toEqualTypeOf<FencedLockJSON>();
+    const resumed = resume(redlock, json);
+    expectTypeOf(resumed).toEqualTypeOf<FencedLock>();
+    expect(resumed.fence).toBe(json.fence);
+  });
+});
+
+test("without it the fence may be missing", async () => {
+  const lock = await redlock.acquire("e");
+  expectTypeOf(lock).toEqualTypeOf<Lock>();
+  expectTypeOf(lock.fence).toEqualTypeOf<number | undefined>();
+  const options: AcquireOptions = { fencing: Math.random() < 2 };
+  expectTypeOf(await redlock.acquire("f", options)).toEqualTypeOf<Lock>();
+  expectTypeOf(await redlock.using("g", (held) => held.fence)).toEqualTypeOf<number | undefined>();
+  const json = await handoff(lock);
+  expectTypeOf(json).toEqualTypeOf<LockJSON>();
+  expectTypeOf(resume(redlock, json)).toEqualTypeOf<Lock>();
+});
