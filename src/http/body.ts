@@ -1,3 +1,5 @@
+import { concatBytes, unshared } from "../bytes.ts";
+
 /** Reads a stream to its end, if it has at most `cap` bytes. Otherwise returns a stream of all its bytes. */
 export async function readUpTo(
   stream: ReadableStream<Uint8Array>,
@@ -16,17 +18,6 @@ export async function readUpTo(
   }
   const [only] = chunks;
   return chunks.length === 1 && only ? only : concatBytes(chunks);
-}
-
-/** Joins byte arrays. */
-export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return bytes;
 }
 
 function resumeStream(
@@ -61,7 +52,7 @@ export async function bodyOf(request: Request, cap: number): Promise<Uint8Array 
 export function withUnreadBody(request: Request, body: Uint8Array, signal?: AbortSignal): Request {
   return new Request(request, {
     // An empty body, too, where there was one: without it the request would count as already read.
-    ...((request.body || body.length > 0) && { body: body as Uint8Array<ArrayBuffer> }),
+    ...((request.body || body.length > 0) && { body: unshared(body) }),
     ...(signal && { signal }),
   });
 }

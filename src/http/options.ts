@@ -1,3 +1,4 @@
+import { concatBytes } from "../bytes.ts";
 import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
@@ -6,7 +7,6 @@ import { mergeOptions } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { systemRuntime } from "../runtime.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
-import { concatBytes } from "./body.ts";
 import type { ProblemCode } from "./problem.ts";
 import type { StoragePolicy } from "./stored.ts";
 

@@ -1,3 +1,4 @@
+import { sha256Hex } from "../bytes.ts";
 import { noFingerprint } from "./record.ts";
 
 /** What a key belongs to: a call of `run()`, or an HTTP request. The same key of two kinds is two keys. */
@@ -13,17 +14,11 @@ export function hashKey(
   kind: KeyKind = "run",
 ): Promise<string> {
   const name = kind === "run" ? [scope, key] : [kind, scope, key];
-  return sha256(new TextEncoder().encode(JSON.stringify(name)));
+  return sha256Hex(new TextEncoder().encode(JSON.stringify(name)));
 }
 
 /** A fingerprint as it is stored: a hash of the content, never the content. */
 export function fingerprintOf(content: string | Uint8Array | undefined): Promise<string> | string {
   if (content === undefined) return noFingerprint;
-  return sha256(typeof content === "string" ? new TextEncoder().encode(content) : content);
-}
-
-async function sha256(bytes: Uint8Array): Promise<string> {
-  // Newer type libraries require this type: the bytes must not be shared memory.
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
-  return Array.from(digest, (byte) => (byte + 256).toString(16).slice(1)).join("");
+  return sha256Hex(typeof content === "string" ? new TextEncoder().encode(content) : content);
 }
