@@ -125,7 +125,7 @@ export class CountDownLatch {
       if (result !== "granted") return query;
       // Three that arrive at the same moment, each at two of three endpoints, may each have met only one other. A query
       // after the own arrival is complete finds all whose arrivals were complete before. Unanimous endpoints need none:
-      // whoever is not among their arrivals comes later everywhere, and finds all of them.
+      // an id that is missing there arrives later everywhere, and finds all of them.
       if (query.id !== undefined && !isUnanimous) return {};
       if (waits) return query;
       return { value: { open: false, arrived: arrived.size, remaining: count - arrived.size } };

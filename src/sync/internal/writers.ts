@@ -70,7 +70,7 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
         removed,
       );
     },
-    // The endpoints have been told this pause as part of the expiry.
+    // The expiry that the endpoints were sent includes this pause.
     afterFailedRound() {
       const announcedPause = pause;
       pause = nextPause();
