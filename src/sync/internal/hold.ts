@@ -65,7 +65,7 @@ export interface HoldStrategy extends LockStrategy {
   /** Called when the hold was acquired, before its handle is returned. */
   acquired?(): void;
   /** Called when it was not. Removes what the attempt left on the endpoints beside what its rounds roll back. */
-  abandon?(): Promise<void> | undefined;
+  cleanUp?(): Promise<void> | undefined;
 }
 
 /** One acquire of a synchronizer. */
@@ -104,7 +104,7 @@ export async function acquireHold<Strategy extends HoldStrategy>({
     strategy.acquired?.();
     return { hold: holdOf(outcome), strategy };
   } catch (error) {
-    const cleanup = strategy.abandon?.();
+    const cleanup = strategy.cleanUp?.();
     // An abort ends the call at once; the cleanup goes on.
     if (cleanup && !runInBackground(settings, cleanup) && !signal?.aborted) await cleanup;
     throw error;

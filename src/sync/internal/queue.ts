@@ -134,7 +134,7 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy {
       isAcquired = true;
     },
     // Those behind it need not wait until its ticket expires.
-    abandon: () => runRound({ ...settings, onFailure: undefined }, leave).done,
+    cleanUp: () => runRound({ ...settings, onFailure: undefined }, leave).done,
     afterFailedRound({ answers }) {
       const counts = answers.flatMap((answer) =>
         answer && answer.outcome !== "error" ? (answer as QueueAnswer).ahead : [],
@@ -179,7 +179,7 @@ async function operate(
   const [echo, ahead, calls] = itemsOf(reply, 3);
   if (!isInteger(ahead) || !isInteger(calls) || ahead < 0) throw unexpectedReply();
   if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();
-  // Upstash bills each command that the script calls, and the script itself.
+  // What Upstash bills beside the script itself.
   call.cost.commands += calls;
   if (echo === value) return { outcome: "granted", ahead };
   return { outcome: ttl > 0 ? "held" : "lost", ahead };

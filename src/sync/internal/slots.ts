@@ -160,7 +160,7 @@ async function operate(
   const reply = await runScript(call, slotScript, [limitKey, ...names], [value, limit, ttl, span]);
   const { cost } = call;
   const [echo, index, states] = itemsOf(reply, 3);
-  // Upstash bills each command that the script calls, and the script itself.
+  // What Upstash bills beside the script itself: here the read of all keys.
   cost.commands += 1;
   if (echo === 0 && states === "" && isInteger(index) && index !== limit) {
     return { outcome: refusal, free: [], inUse: index };

@@ -79,7 +79,7 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     acquired() {
       waits = false;
     },
-    abandon() {
+    cleanUp() {
       waits = false;
       const announced = announcements();
       if (!announced) return undefined;
