@@ -6,7 +6,6 @@ import {
   type ArrivalOptions,
   type ArrivalQuery,
   type ArrivalSet,
-  type ArrivalSnapshot,
   defaultTtl,
   pollArrivals,
 } from "./internal/arrivals.ts";
@@ -38,12 +37,6 @@ export interface LatchState {
 const firstEpoch = "g";
 const closed = "0";
 const open = "1";
-
-/** What one call knows of the latch so far. */
-interface Progress {
-  epoch: string;
-  readonly arrived: Set<string>;
-}
 
 /**
  * Opens when `count` different ids have arrived, under a quorum of endpoints, and stays open. A repeated arrival counts
@@ -111,12 +104,20 @@ export class CountDownLatch {
     if (first.id !== undefined) checkText("id", first.id);
     const { count } = this;
     const arrivals = this.#arrivals(options);
-    const progress: Progress = { epoch: firstEpoch, arrived: new Set() };
+    const arrived = new Set<string>();
+    let epoch = firstEpoch;
     return pollArrivals<LatchState>(arrivals, checkAcquire(options), first, (snapshot, query) => {
-      const restart = restartQuery(snapshot, query, progress, first.id);
-      if (restart) return restart;
       const { latest, isDecided, ids, isUnanimous, result } = snapshot;
-      const { epoch, arrived } = progress;
+      const latestEpoch = latest.slice(0, -1);
+      // These endpoints have not heard of the reset.
+      if (latestEpoch && latestEpoch < epoch) return query;
+      if (latestEpoch > epoch) {
+        epoch = latestEpoch;
+        arrived.clear();
+        // The query was for the epoch before, and is of no use any more.
+        if (first.id !== undefined) return { to: epoch + closed, id: first.id };
+        if (query.to !== undefined) return {};
+      }
       for (const id of ids) arrived.add(id);
       const isOpen = latest === epoch + open;
       if (isOpen && isDecided) return { value: { open: true, arrived: count, remaining: 0 } };
@@ -137,27 +138,4 @@ export class CountDownLatch {
     const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
     return { settings, name, key: keyOf(settings.prefix, "latch", name), count };
   }
-}
-
-/**
- * The query to go on with where the endpoints answered for another epoch; undefined where they did not. A later epoch
- * starts the progress anew.
- *
- * @param id the id that arrives, if any does
- */
-function restartQuery(
-  { latest }: ArrivalSnapshot,
-  query: ArrivalQuery,
-  progress: Progress,
-  id: string | undefined,
-): ArrivalQuery | undefined {
-  const epoch = latest.slice(0, -1);
-  // These endpoints have not heard of the reset.
-  if (epoch && epoch < progress.epoch) return query;
-  if (epoch <= progress.epoch) return undefined;
-  progress.epoch = epoch;
-  progress.arrived.clear();
-  // The query was for the epoch before, and is of no use any more.
-  if (id !== undefined) return { to: epoch + closed, id };
-  return query.to === undefined ? undefined : {};
 }

@@ -48,13 +48,10 @@ export class FairLock {
    * @throws the signal's reason when it aborts; what it acquired is rolled back, and it leaves the queue
    */
   async acquire(options: WaitOptions = {}): Promise<Hold> {
-    const { hold } = await acquireHold({
-      redlock: this.#redlock,
-      name: this.name,
-      defaults: this.#options,
-      options,
-      strategyOf: (settings) => queueStrategy(settings, this.name),
-    });
+    const { name } = this;
+    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+      queueStrategy(settings, name),
+    );
     return hold;
   }
 

@@ -9,7 +9,7 @@ import {
   type WaitOptions,
 } from "./internal/hold.ts";
 import { memberStrategy } from "./internal/members.ts";
-import { readWriteMembership, writerStrategy, writersKey } from "./internal/writers.ts";
+import { readWriteKeys, writerStrategy } from "./internal/writers.ts";
 
 /** The group of all readers. Writers' groups are random tokens, which are longer and begin with another letter. */
 const readers = "r";
@@ -56,15 +56,9 @@ export class ReadWriteLock {
    */
   async acquireRead(options: WaitOptions = {}): Promise<Hold> {
     const { name } = this;
-    const { hold } = await acquireHold({
-      redlock: this.#redlock,
-      name,
-      defaults: this.#options,
-      options,
-      strategyOf: (settings) =>
-        memberStrategy(readWriteMembership(settings, name), readers, {
-          key: writersKey(settings.prefix, name),
-        }),
+    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) => {
+      const { membership, writers } = readWriteKeys(settings, name);
+      return memberStrategy(membership, readers, { key: writers });
     });
     return hold;
   }
@@ -81,13 +75,9 @@ export class ReadWriteLock {
    */
   async acquireWrite(options: WaitOptions = {}): Promise<Hold> {
     const { name } = this;
-    const { hold } = await acquireHold({
-      redlock: this.#redlock,
-      name,
-      defaults: this.#options,
-      options,
-      strategyOf: (settings) => writerStrategy(settings, name, options.deadline),
-    });
+    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+      writerStrategy(settings, name, options.deadline),
+    );
     return hold;
   }
 

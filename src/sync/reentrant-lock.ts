@@ -57,13 +57,9 @@ export class ReentrantLock {
    */
   async acquire(options: WaitOptions = {}): Promise<Hold> {
     const { name, owner } = this;
-    const { hold } = await acquireHold({
-      redlock: this.#redlock,
-      name,
-      defaults: this.#options,
-      options,
-      strategyOf: (settings) => memberStrategy(membershipOf(settings, "reentrant", name), owner),
-    });
+    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+      memberStrategy(membershipOf(settings, "reentrant", name), owner),
+    );
     return hold;
   }
 

@@ -61,13 +61,9 @@ export class Semaphore {
    */
   async acquire(options: WaitOptions = {}): Promise<Permit> {
     const { name, limit } = this;
-    const { hold, strategy } = await acquireHold({
-      redlock: this.#redlock,
-      name,
-      defaults: this.#options,
-      options,
-      strategyOf: (settings) => slotStrategy(settings, name, limit),
-    });
+    const [hold, strategy] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+      slotStrategy(settings, name, limit),
+    );
     return Object.assign(hold, { slot: strategy.slot() });
   }
 

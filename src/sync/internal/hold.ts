@@ -68,41 +68,31 @@ export interface HoldStrategy extends LockStrategy {
   cleanUp?(): Promise<void> | undefined;
 }
 
-/** One acquire of a synchronizer. */
-export interface HoldRequest<Strategy extends HoldStrategy> {
-  readonly redlock: Redlock;
-  readonly name: string;
-  /** The synchronizer's own options. */
-  readonly defaults: SyncOptions;
-  /** The options of this call. */
-  readonly options: WaitOptions;
-  /** Makes the strategy of this call. */
-  strategyOf(settings: Settings): Strategy;
-}
-
 /**
  * Acquires a hold, waiting for it if it is not free.
  *
+ * @param layers the synchronizer's own options, and those of the call
+ * @param strategyOf makes the strategy of this call
+ * @returns the hold, and the strategy that acquired it
  * @throws LockHeldError | QuorumError | RedlockError what the strategy or the last round ended with
  * @throws TypeError | RangeError when an option is wrong; nothing was sent
  * @throws the signal's reason when it aborts
  */
-export async function acquireHold<Strategy extends HoldStrategy>({
-  redlock,
-  name,
-  defaults,
-  options,
-  strategyOf,
-}: HoldRequest<Strategy>): Promise<{ readonly hold: Hold; readonly strategy: Strategy }> {
-  const { signal, deadline } = checkAcquire(options);
-  const settings = syncSettings(redlock, defaults, options);
+export async function acquireHold<Strategy extends HoldStrategy>(
+  redlock: Redlock,
+  name: string,
+  layers: readonly [own: SyncOptions, call: WaitOptions],
+  strategyOf: (settings: Settings) => Strategy,
+): Promise<[Hold, Strategy]> {
+  const { signal, deadline } = checkAcquire(layers[1]);
+  const settings = syncSettings(redlock, ...layers);
   const strategy = strategyOf(settings);
   try {
     const { owner: token } = strategy;
     const outcome = await acquireWithRetry(settings, [name], { signal, deadline, token }, strategy);
     if (!(outcome instanceof Lock)) throw outcome;
     strategy.acquired?.();
-    return { hold: holdOf(outcome), strategy };
+    return [holdOf(outcome), strategy];
   } catch (error) {
     const cleanup = strategy.cleanUp?.();
     // An abort ends the call at once; the cleanup goes on.

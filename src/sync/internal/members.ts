@@ -193,29 +193,21 @@ async function operate(
   const announced = [own?.id ?? "", announcesAlways ? 1 : 0, own?.expiry ?? 0];
   const args = [operation, value, from, ttl, tombstones.length, ...announced];
   const reply = await runScript(call, memberScript, names, args);
-  const items = itemsOf(reply);
-  const [echo, retryAfter] = items.length < 3 ? items : [];
+  const [echo, retryAfter] = itemsOf(reply, 2);
   const granted = echo === value && retryAfter === undefined;
   const isSane =
     operation === "acquire" ? isInteger(retryAfter) && retryAfter >= 0 : retryAfter === undefined;
   if (!granted && (echo !== 0 || !isSane)) throw unexpectedReply();
-  call.cost.commands +=
-    memberCost(operation, granted, { ttl, keys: names.length, tombstones: tombstones.length }) +
-    (operation === "acquire" ? announcementCost(announcements, granted) : 0);
-  if (granted) return { outcome: "granted" };
-  return operation === "acquire" ? { outcome: "held", retryAfter: Number(retryAfter) } : { outcome: "lost" };
-}
-
-/** What Upstash bills for the script's commands about the member, beside the script itself. */
-function memberCost(
-  operation: Operation,
-  granted: boolean,
-  { ttl, keys, tombstones }: { readonly ttl: number; readonly keys: number; readonly tombstones: number },
-): number {
-  // A release looks for a missing member among the tombstones.
-  if (operation === "release") return keys + (granted || tombstones === 0 ? 2 : 3);
-  if (operation === "acquire") return granted ? 6 : 3;
-  return granted && ttl > 0 ? 6 : 2;
+  // What Upstash bills beside the script itself.
+  const { cost } = call;
+  if (operation !== "acquire") {
+    // A release looks for a missing member among the tombstones.
+    if (operation === "release") cost.commands += names.length + (granted || !tombstones[0] ? 2 : 3);
+    else cost.commands += granted && ttl > 0 ? 6 : 2;
+    return { outcome: granted ? "granted" : "lost" };
+  }
+  cost.commands += (granted ? 6 : 3) + announcementCost(announcements, granted);
+  return granted ? { outcome: "granted" } : { outcome: "held", retryAfter: Number(retryAfter) };
 }
 
 /** What Upstash bills for reading or making announcements. */

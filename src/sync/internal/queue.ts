@@ -95,39 +95,46 @@ interface QueueAnswer extends RegisterAnswer {
  * of every endpoint that refuses it. The pauses depend on how many tickets are ahead, and on how fast they were served.
  */
 export function queueStrategy(settings: Settings, name: string): HoldStrategy {
-  const { runtime, endpoints, backoff, wait, timeout } = settings;
+  const { runtime, prefix, endpoints, backoff, wait, timeout } = settings;
   const ticket = newTicket(runtime);
-  const keys = queueKeys(settings, name, ticket);
+  const lock = keyOf(prefix, "fair", name);
+  const queue = keyOf(prefix, "queue", name);
+  const tombstoneOf = (text: string) => `${keyOf(prefix, "void", name)}:${text}`;
   const pacer = queuePacer(runtime, backoff);
   let value = "";
   let grantingRound: Round<RegisterAnswer> | undefined;
   let isAcquired = false;
 
+  function run(call: Call, value: string, expiry: number, ttl: number): Promise<QueueAnswer> {
+    const tombstones = ttl > 0 ? [tombstoneOf(ticket), tombstoneOf(value)] : [tombstoneOf(ticket)];
+    return operate(call, [lock, queue, ...tombstones], [value, ticket, expiry, ttl]);
+  }
+
   /** Removes the ticket on one endpoint, for good, and releases what has this value; no request if never queued. */
   async function leave(call: Call): Promise<Answer> {
     if (!value || wait === 0) return { outcome: "lost" };
-    return operate(call, keys, { value: ticket, expiry: tombstoneRetention, ttl: 0 });
+    return run(call, ticket, tombstoneRetention, 0);
   }
 
   return {
-    keys: () => [keys.lock],
+    keys: () => [lock],
     acquire(call, register, ttl) {
       value = register.value;
       // With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request.
       const expiry = wait > 0 ? Math.ceil(pacer.longest() + timeout) : 0;
-      return operate(call, keys, { value, expiry, ttl });
+      return run(call, value, expiry, ttl);
     },
     grantedKeys(round) {
       grantingRound = round;
-      return [keys.lock];
+      return [lock];
     },
     release(call, register, retention) {
       const outcome = grantingRound?.answers[endpoints.indexOf(call.endpoint)]?.outcome;
       // Where the lock was not free yet, or nothing is known, the holder's ticket may be in the queue.
       if (isAcquired && register.value === value && outcome !== "granted") {
-        return operate(call, keys, { value, expiry: tombstoneRetention, ttl: 0 });
+        return run(call, value, tombstoneRetention, 0);
       }
-      const tombstone = retention > 0 ? keys.tombstone(register.value) : undefined;
+      const tombstone = retention > 0 ? tombstoneOf(register.value) : undefined;
       return release(call, { ...register, tombstone }, retention);
     },
     acquired() {
@@ -150,32 +157,14 @@ function newTicket(runtime: Runtime): string {
   return String(Math.floor(runtime.now())).padStart(16, "0") + randomToken(runtime);
 }
 
-interface QueueKeys {
-  readonly lock: string;
-  readonly queue: string;
-  readonly ticket: string;
-  /** The tombstone of a ticket, or of a round's value. */
-  tombstone(text: string): string;
-}
-
-function queueKeys({ prefix }: Settings, name: string, ticket: string): QueueKeys {
-  return {
-    lock: keyOf(prefix, "fair", name),
-    queue: keyOf(prefix, "queue", name),
-    ticket,
-    tombstone: (text) => `${keyOf(prefix, "void", name)}:${text}`,
-  };
-}
-
-/** Runs the script. `ttl` 0 removes the ticket. */
+/** Runs the script. A ttl of 0 removes the ticket. */
 async function operate(
   call: Call,
-  { lock, queue, ticket, tombstone }: QueueKeys,
-  { value, expiry, ttl }: { readonly value: string; readonly expiry: number; readonly ttl: number },
+  keys: readonly string[],
+  args: readonly [value: string, ticket: string, expiry: number, ttl: number],
 ): Promise<QueueAnswer> {
-  const keys = [lock, queue, tombstone(ticket)];
-  if (ttl > 0) keys.push(tombstone(value));
-  const reply = await runScript(call, queueScript, keys, [value, ticket, expiry, ttl]);
+  const [value, , , ttl] = args;
+  const reply = await runScript(call, queueScript, keys, args);
   const [echo, ahead, calls] = itemsOf(reply, 3);
   if (!isInteger(ahead) || !isInteger(calls) || ahead < 0) throw unexpectedReply();
   if (echo !== 0 && (echo !== value || ahead > 0)) throw unexpectedReply();

@@ -1,8 +1,8 @@
 // How the replies of scripts are read. An endpoint may return anything, so nothing is known of them.
 
-/** The items of an array reply of this length; none where it is anything else. Default: of any length. */
-export function itemsOf(reply: unknown, length?: number): readonly unknown[] {
-  return Array.isArray(reply) && (length === undefined || reply.length === length) ? reply : [];
+/** The items of an array reply; none where it is anything else, or longer than `most`. Default: of any length. */
+export function itemsOf(reply: unknown, most: number = Infinity): readonly unknown[] {
+  return Array.isArray(reply) && reply.length <= most ? reply : [];
 }
 
 /** Whether it is an integer that a double holds exactly. */

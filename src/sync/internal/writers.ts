@@ -15,14 +15,18 @@ import {
   withTombstone,
 } from "./members.ts";
 
-/** Key of the announcements of the writers that wait for a read-write lock. */
-export function writersKey(prefix: string, name: string): string {
-  return keyOf(prefix, "writers", name);
+/** Where the members of a read-write lock are stored, and the announcements of its waiting writers. */
+export interface ReadWriteKeys {
+  readonly membership: Membership;
+  readonly writers: string;
 }
 
-/** The members of a read-write lock: readers are one group, each writer is a group of its own. */
-export function readWriteMembership(settings: Settings, name: string): Membership {
-  return membershipOf(settings, "read-write", name);
+/** The keys of a read-write lock: readers are one group of members, each writer is a group of its own. */
+export function readWriteKeys(settings: Settings, name: string): ReadWriteKeys {
+  return {
+    membership: membershipOf(settings, "read-write", name),
+    writers: keyOf(settings.prefix, "writers", name),
+  };
 }
 
 /**
@@ -32,22 +36,25 @@ export function readWriteMembership(settings: Settings, name: string): Membershi
  * @throws RangeError when the deadline has passed
  */
 export function writerStrategy(settings: Settings, name: string, deadline: number = Infinity): HoldStrategy {
-  const { runtime, prefix, wait, timeout, backoff } = settings;
+  const { runtime, wait, timeout, backoff } = settings;
   // The writer's group, and the id of its announcement.
   const id = randomToken(runtime);
-  const membership = readWriteMembership(settings, name);
+  const { membership, writers } = readWriteKeys(settings, name);
   const { key, tombstones } = membership;
   const nextPause = pauses(backoff, runtime);
   let pause = nextPause();
   let rounds = 0;
   let waits = true;
-  const announcements = (): Announcements | undefined => {
+  const announcements = (retention: number): Announcements | undefined => {
     // Without waiting, there is no later round that readers would have to make room for.
     if (wait === 0) return undefined;
-    const expiry = announcementExpiry(pause, timeout);
+    // Without a retention, no late request can follow that a tombstone would have to refuse.
+    const tombstone = retention > 0 ? `${tombstones}:${id}` : undefined;
+    // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's way.
+    // Timers fire late on a busy machine.
+    const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * pause + 2 * timeout)));
     // After a refusal there may be another: an endpoint that grants this round must keep readers out, too.
-    const own = { id, tombstone: `${tombstones}:${id}`, expiry, always: rounds > 1 };
-    return { key: writersKey(prefix, name), own };
+    return { key: writers, own: { id, tombstone, expiry, always: rounds > 1 } };
   };
   // Before the first request, so that a deadline that has passed leaves nothing to remove.
   timeUntil(deadline, runtime);
@@ -57,18 +64,12 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
       rounds += 1;
       return [key];
     },
-    acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements()),
+    acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements(ttl)),
     release(call, register, retention) {
       // The rollback of a failed round leaves the announcement to the next round.
-      const announced = waits ? undefined : announcements();
-      // A tombstone of the announcement refuses late requests; where there are none, it is of no use.
-      const removed = retention > 0 ? announced : withoutTombstone(announced);
-      return releaseMember(
-        call,
-        withTombstone(register, membership),
-        retention || membership.memory,
-        removed,
-      );
+      const announced = waits ? undefined : announcements(retention);
+      const own = withTombstone(register, membership);
+      return releaseMember(call, own, retention || membership.memory, announced);
     },
     // The expiry that the endpoints were sent includes this pause.
     afterFailedRound() {
@@ -81,24 +82,11 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     },
     cleanUp() {
       waits = false;
-      const announced = announcements();
+      const announced = announcements(tombstoneRetention);
       if (!announced) return undefined;
       const own = { keys: [key], value: id };
       return rollback(settings, undefined, (call) => releaseMember(call, own, tombstoneRetention, announced))
         .done;
     },
   };
-}
-
-function withoutTombstone(announcements: Announcements | undefined): Announcements | undefined {
-  if (!announcements?.own) return announcements;
-  return { ...announcements, own: { ...announcements.own, tombstone: undefined } };
-}
-
-/**
- * ms until the announcement of a round expires. A living writer has sent its next request by then: after the rest of the
- * round, the pause, and the request's way. Timers fire late on a busy machine.
- */
-function announcementExpiry(pause: number, timeout: number): number {
-  return Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * pause + 2 * timeout)));
 }
