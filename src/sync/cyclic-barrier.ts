@@ -13,9 +13,9 @@ import {
 } from "./internal/arrivals.ts";
 import { checkName, syncSettings } from "./internal/hold.ts";
 
-/** How many have to meet, and the defaults of every call. */
+/** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
 export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {
-  /** An integer from 1 to 1 000, the same wherever the barrier is used. */
+  /** How many wait for each other: an integer from 1 to 1 000, the same wherever the barrier is used. */
   readonly parties: number;
   /**
    * How long Redis remembers the barrier after the last arrival, in ms: an integer from 10 to 2 147 483 647. Default
@@ -24,18 +24,18 @@ export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "d
   readonly ttl?: number | undefined;
 }
 
-/** Where a party stands that has not passed yet. */
+/** The state of a party that has not passed yet. */
 interface PartyState {
-  /** Where it arrives, or brings the others; undefined: it does not know yet where the barrier is. */
+  /** The generation where it arrives, or to which it moves the others; undefined: it does not know the latest yet. */
   to: string | undefined;
-  /** Where it has arrived, or may have. */
+  /** The generations where it has arrived, or may have. */
   readonly arrived: string[];
   /** The one of them that is complete. */
   passed: string | undefined;
 }
 
-// A generation is told by its level, and by the run that it belongs to; no run begins twice. A run begins where nothing
-// is stored, and each generation that is complete leads to the next level.
+// A generation has a level, and a run that it belongs to. A run begins with a random name where nothing is stored, so no
+// run begins twice; each generation that is complete leads to the next level of its run.
 function generation(level: number, run: string): string {
   return `g${String(level).padStart(16, "0")}${run}`;
 }
@@ -49,19 +49,19 @@ function runOf(text: string): string {
 }
 
 /**
- * The first level of a run: higher than where another ended that the quorum has forgotten, so that what some endpoint
- * may still remember of it is no later generation. A run has 10 000 levels for each ttl that it lasts.
+ * The first level of a run. It is higher than the last level of a run that a quorum has forgotten, so that what a
+ * minority still remembers of that run is no later generation. A run has 10 000 levels for each ttl that it lasts.
  */
 function firstLevel(now: number, ttl: number): number {
   return Math.floor(now / ttl) * 10_000;
 }
 
 /**
- * A point at which `parties` wait for each other, again and again, under a quorum of endpoints. Each party has an id
- * of its own, and there are no more ids than parties.
+ * A point at which `parties` wait for each other, again and again, under a quorum of endpoints. Each party has its own
+ * id, and there are no more ids than parties.
  *
- * Nobody passes before all parties have arrived. Whoever has arrived stays so, even if it gives up waiting or its
- * process dies: called again with the same id, it goes on waiting.
+ * No party passes before all have arrived. An arrival stays even if the party gives up waiting or its process dies: a
+ * further call with the same id goes on waiting.
  *
  * @example
  * const barrier = new CyclicBarrier(redlock, "shuffle", { parties: 3 });
@@ -75,8 +75,8 @@ export class CyclicBarrier {
   readonly parties: number;
   readonly #redlock: Redlock;
   readonly #options: ArrivalOptions;
-  /** By id: who goes on where it stood must not be taken for one that comes anew. */
-  readonly #visits = new Map<string, PartyState>();
+  /** By id: a party that goes on where it gave up must not count as one that arrives anew. */
+  readonly #states = new Map<string, PartyState>();
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: Redlock, name: string, { parties, ...options }: CyclicBarrierOptions) {
@@ -84,15 +84,15 @@ export class CyclicBarrier {
     this.parties = checkInteger("parties", parties, 1, 1_000);
     this.#redlock = redlock;
     this.#options = options;
-    this.#roll(options);
+    this.#arrivals(options);
   }
 
   /**
-   * Arrives, and waits for the others for up to `wait`. After an error the party may have arrived nevertheless; call
-   * again with the same id, and it goes on.
+   * Arrives, and waits for the others for up to `wait`. After an error the party may have arrived nevertheless; to go on,
+   * call again with the same id.
    *
    * @param id the party's, 1 … 255 characters
-   * @returns the number of the generation that is complete, the same for all; the next one's is greater by 1
+   * @returns the number of the generation that is complete, the same for all parties; the next one is greater by 1
    * @throws ArrivalsMissingError when some were missing after `wait`
    * @throws QuorumError when too few endpoints answered in the last round
    * @throws LimitMismatchError when the barrier is in use with another number of parties
@@ -100,47 +100,56 @@ export class CyclicBarrier {
    */
   async arriveAndWait(id: string, options: ArrivalOptions = {}): Promise<number> {
     checkText("id", id);
-    const roll = this.#roll(options);
-    const { runtime, ttl } = roll.settings;
-    const visits = this.#visits;
-    const visit: PartyState = visits.get(id) ?? { to: undefined, arrived: [], passed: undefined };
-    visits.delete(id);
-    visits.set(id, visit);
-    // There are no more parties; what is beyond them was given up for good.
-    for (const other of visits.keys()) if (visits.size > this.parties) visits.delete(other);
-
-    const question = (): ArrivalQuery => {
-      const { to, passed } = visit;
-      return to === undefined ? {} : passed ? { to } : { to, id };
-    };
-    function go(to: string): ArrivalQuery {
-      visit.to = to;
-      // The next level comes only from a complete one. Of another run nothing is known: it arrives there anew.
-      visit.passed ??= visit.arrived.find((other) => runOf(other) === runOf(to));
-      if (!visit.passed) visit.arrived.push(to);
-      return question();
-    }
-    function next(
-      { result, latest, ids }: ArrivalSnapshot,
-      asked: ArrivalQuery,
-    ): ArrivalQuery | { value: number } {
-      const { to, passed } = visit;
-      // A minority may be a generation behind: that is where this party came from.
-      if (!to && result !== "granted") return asked;
-      if (latest > (to ?? "")) return go(latest);
-      if (!to) return go(generation(firstLevel(runtime.now(), ttl), randomToken(runtime)));
-      if (result !== "granted" || asked.to !== to) return question();
+    const arrivals = this.#arrivals(options);
+    const { runtime, ttl } = arrivals.settings;
+    const state = this.#stateOf(id);
+    const next = (snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { value: number } => {
+      const { result, latest, ids } = snapshot;
+      const { to, passed } = state;
+      // A minority may be a generation behind: the one that this party has passed.
+      if (!to && result !== "granted") return query;
+      if (latest > (to ?? "")) return moveTo(state, id, latest);
+      if (!to) {
+        return moveTo(state, id, generation(firstLevel(runtime.now(), ttl), randomToken(runtime)));
+      }
+      if (result !== "granted" || query.to !== to) return queryOf(state, id);
       if (passed) return { value: levelOf(passed) };
-      return ids.size < roll.count ? question() : go(generation(levelOf(to) + 1, runOf(to)));
-    }
-    const complete = await pollArrivals(roll, checkAcquire(options), question(), next);
-    visits.delete(id);
+      if (ids.size < arrivals.count) return queryOf(state, id);
+      return moveTo(state, id, generation(levelOf(to) + 1, runOf(to)));
+    };
+    const complete = await pollArrivals(arrivals, checkAcquire(options), queryOf(state, id), next);
+    this.#states.delete(id);
     return complete;
   }
 
-  #roll(options: ArrivalOptions): ArrivalSet {
+  #stateOf(id: string): PartyState {
+    const states = this.#states;
+    const state = states.get(id) ?? { to: undefined, arrived: [], passed: undefined };
+    // Last in the map, so that the oldest is first.
+    states.delete(id);
+    states.set(id, state);
+    // There are no more ids than parties: the surplus was given up for good.
+    for (const other of states.keys()) if (states.size > this.parties) states.delete(other);
+    return state;
+  }
+
+  #arrivals(options: ArrivalOptions): ArrivalSet {
     const { name, parties } = this;
     const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
     return { settings, name, key: keyOf(settings.prefix, "barrier", name), count: parties };
   }
+}
+
+/** The query of a party: it looks, arrives, or, once it may pass, moves a quorum to the next generation. */
+function queryOf({ to, passed }: PartyState, id: string): ArrivalQuery {
+  if (to === undefined) return {};
+  return passed ? { to } : { to, id };
+}
+
+function moveTo(state: PartyState, id: string, to: string): ArrivalQuery {
+  state.to = to;
+  // The next level of a run exists only if the one before is complete. Of another run nothing is known: it arrives there.
+  state.passed ??= state.arrived.find((other) => runOf(other) === runOf(to));
+  if (!state.passed) state.arrived.push(to);
+  return queryOf(state, id);
 }

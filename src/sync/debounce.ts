@@ -5,7 +5,7 @@ import { checkAcquire, type Settings } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Failure, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { type RegisterAnswer, release } from "../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
@@ -13,16 +13,16 @@ import type { Redlock } from "../redlock.ts";
 import { randomToken, sleep, stopwatch } from "../runtime.ts";
 import { runInBackground } from "../wait-until.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
+import { itemsOf } from "./internal/reply.ts";
 
 /**
- * Announces a call on one endpoint, unless a later one stands there.
+ * Announces a call on one endpoint, unless a later one is announced there.
  *
- * KEYS: where the last call stands. ARGV: 1. the call; 2. ttl in ms. Calls are texts of one length, of which the later
- * is the greater.
+ * KEYS: the last call. ARGV: 1. the call; 2. ttl in ms. Calls are texts of one length; the later one is the greater.
  *
- * Replies: {the call} when it is the last one there; {0, the later call} when it is not.
+ * Replies: {the call}: it is the last one there. {0, the later call}: it is not.
  *
- * The key lives at least as long as any call it has seen: whoever asks within its own ttl finds what came after it.
+ * The key lives at least as long as any call announced there, so each call finds what came after it within its ttl.
  */
 export const announceScript: Script = {
   source: `local found = redis.call("GET", KEYS[1])
@@ -36,8 +36,7 @@ return {ARGV[1]}`,
 };
 
 /**
- * How long to wait for a later call, and the options of {@link debounce}. `window` and `ttl` have to be the same in all
- * calls of a name.
+ * The window of {@link debounce}, and the options of the call. All calls of a name must use the same `window` and `ttl`.
  */
 export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold" | "deadline"> {
   /** ms without a later call after which the routine runs: an integer from 1 to 1 073 741 823 (12 days). */
@@ -49,21 +48,24 @@ export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHo
   readonly ttl?: number | undefined;
 }
 
-/** Whether the routine ran here, and what it returned; if not, a later call has taken its place. */
+/** Whether the routine ran here, and what it returned; `ran: false`: a later call superseded this one. */
 export type DebounceOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
+/** Longest window, and longest ttl, in ms: their sum is a ttl that Redis and timers keep. */
+const maxWindow = 2 ** 30 - 1;
+
 /**
- * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, has taken its place
+ * Waits for `window` ms and then runs `routine`, unless a later call of this name, on any replica, superseded it
  * meanwhile. So of a burst of calls the last one runs.
  *
- * A call is later than every other that had been announced on a quorum before it began; clocks do not decide. One that
- * is announced while another finds that it is the last begins a burst of its own, and both run. The process of the last
- * call has to live through the window: if it dies, nobody runs in its place. And while calls never pause for `window`,
- * none runs.
+ * A call is later than every other that was announced on a quorum before it began; clocks do not decide. A call that is
+ * announced while another finds that it is the last begins a burst of its own, and both run. The process of the last call
+ * must survive the window: if it dies, no other call runs instead. While calls never pause for `window`, none runs.
  *
- * @returns `ran: false` when a later call has taken its place; then `routine` is not called
+ * @returns `ran: false` when a later call superseded this one; then `routine` is not called
  * @throws QuorumError when too few endpoints answered; the routine did not run
  * @throws LockLostError when the process was frozen for so long that it cannot know whether it was the last
+ * @throws TypeError | RangeError when an argument is wrong; nothing was sent
  * @throws what the routine throws, or the reason of the signal that ends the waiting
  * @example
  * ctx.waitUntil(debounce(redlock, `reindex:${shop}`, { window: 2_000 }, () => reindex(shop)));
@@ -77,27 +79,48 @@ export async function debounce<Value>(
   checkName(name);
   checkType("routine", routine, "function");
   const { window, ...given } = options;
-  checkInteger("window", window, 1, 2 ** 30 - 1);
+  checkInteger("window", window, 1, maxWindow);
   const { signal } = checkAcquire(given);
   const settings = syncSettings(redlock, given);
-  const { runtime, driftFactor, prefix, wait } = settings;
-  const ttl = window + checkInteger("ttl", settings.ttl, 10, 2 ** 30 - 1);
-  const desk: DebounceContext = { settings, name, key: keyOf(prefix, "debounce", name), ttl, signal };
+  const ttl = window + checkInteger("ttl", settings.ttl, 10, maxWindow);
+  const key = keyOf(settings.prefix, "debounce", name);
+  const isLast = await isLastAfterWindow({ settings, name, key, window, ttl, signal });
+  return isLast ? { ran: true, value: await routine() } : { ran: false };
+}
 
+/** One call of {@link debounce}. */
+interface DebounceContext {
+  readonly settings: Settings;
+  readonly name: string;
+  readonly key: string;
+  readonly window: number;
+  /** How long the announcement is kept, in ms. */
+  readonly ttl: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A call as it is announced. */
+interface Announcement {
+  /** What is stored in Redis: see {@link textOf}. */
+  text: string;
+  /** The round that announced it last. */
+  round?: Round<RegisterAnswer>;
+}
+
+/** Announces a call as the last one, and once more when its window is over. Removes the announcement if that fails. */
+async function isLastAfterWindow(context: DebounceContext): Promise<boolean> {
+  const { settings, name, key, window, ttl, signal } = context;
+  const { runtime, driftFactor, wait } = settings;
   const token = randomToken(runtime);
   const waited = stopwatch(runtime);
-  let text = textOf(Math.floor(runtime.now()), token);
-  let last: Round<RegisterAnswer> | undefined;
-  const keep = (round: Round<RegisterAnswer>) => {
-    last = round;
-  };
+  const remainingWait = () => wait - waited();
+  const own: Announcement = { text: textOf(Math.floor(runtime.now()), token) };
   try {
-    let announced = await announce(desk, text, () => wait - waited(), keep);
+    let announced = await announce(context, own, remainingWait);
     while (!announced.isLast) {
-      // Whoever stands there already was before this call, whatever the clocks say.
-      const places = announced.round.answers.map((answer) => sequenceIn((answer as RegisterAnswer)?.other));
-      text = textOf(Math.max(...places) + 1, token);
-      announced = await announce(desk, text, () => wait - waited(), keep);
+      // A later sequence number is of an earlier call, whatever the clocks say: it was there before this one.
+      own.text = textOf(latestSequence(announced.round) + 1, token);
+      announced = await announce(context, own, remainingWait);
     }
     const validity = new Validity({
       runtime,
@@ -109,48 +132,39 @@ export async function debounce<Value>(
       onLost: () => undefined,
     });
     await sleep(runtime, window, signal);
-    // Announced once more it is the last, or it is not: that can be repeated when an answer is lost.
-    const { isLast } = await announce(desk, text, () => validity.remaining(), keep);
-    if (!isLast) return { ran: false };
-    // Later calls may have come and gone where it could not see them.
+    // The same announcement is the last one, or is not: it can be repeated when an answer is lost.
+    const { isLast } = await announce(context, own, () => validity.remaining());
+    if (!isLast) return false;
+    // Later calls may have come and expired while this process was frozen.
     if (validity.loss) throw validity.loss;
+    return true;
   } catch (error) {
-    // The calls before it may be the last again.
-    const own = { keys: [desk.key], value: text };
-    const rolledBack = rollback(settings, last, (call) => release(call, own)).done;
+    // The call before it may be the last one again.
+    const register = { keys: [key], value: own.text };
+    const rolledBack = rollback(settings, own.round, (call) => release(call, register)).done;
     if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
     throw error;
   }
-  return { ran: true, value: await routine() };
 }
 
-/** Where calls of one name are announced, and for how long. */
-interface DebounceContext {
-  readonly settings: Settings;
-  readonly name: string;
-  readonly key: string;
-  readonly ttl: number;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Announces a call until a quorum has answered whether it is the last, for as long as there is time left. */
+/** Announces a call until a quorum has answered whether it is the last, for as long as `remainingMs` allows. */
 async function announce(
   { settings, name, key, ttl, signal }: DebounceContext,
-  text: string,
-  left: () => number,
-  keep: (round: Round<RegisterAnswer>) => void,
-): Promise<{ isLast: boolean; round: Round<RegisterAnswer> }> {
-  const { runtime, timeout, backoff } = settings;
-  for (const next = pauses(backoff, runtime); ; ) {
+  own: Announcement,
+  remainingMs: () => number,
+): Promise<{ readonly isLast: boolean; readonly round: Round<RegisterAnswer> }> {
+  const { runtime, backoff } = settings;
+  const { text } = own;
+  for (const nextPause = pauses(backoff, runtime); ; ) {
     if (signal?.aborted) throw signal.reason;
     const round = runRound(settings, (call) => announceOne(call, key, text, ttl));
-    keep(round);
+    own.round = round;
     const result = await unlessAborted(round, signal);
     if (!result) continue;
     if (result !== "unavailable") return { isLast: result === "granted", round };
-    const remaining = left();
-    const pause = Math.min(next(), remaining);
-    // A clock may be too coarse to see the last part of a ms pass.
+    const remaining = remainingMs();
+    const pause = Math.min(nextPause(), remaining);
+    // A clock may be too coarse to show the last part of a ms pass.
     if (pause <= 0 || remaining < 1) throw new QuorumError("debounce", [name], round.votes());
     await sleep(runtime, pause, signal);
   }
@@ -158,19 +172,26 @@ async function announce(
 
 async function announceOne(call: Call, key: string, text: string, ttl: number): Promise<RegisterAnswer> {
   const reply = await runScript(call, announceScript, [key], [text, ttl]);
-  const [echo, other] = Array.isArray(reply) ? reply : [];
+  const [echo, other] = itemsOf(reply);
   if (echo === text) return { outcome: "granted" };
-  if (echo === 0 && sequenceIn(other)) return { outcome: "held", other };
+  if (echo === 0 && sequenceIn(other)) return { outcome: "held", other: String(other) };
   throw unexpectedReply();
 }
 
-/** A call as it stands in Redis; the later one is the greater text. */
-function textOf(place: number, token: string): string {
-  return `d${String(place).padStart(16, "0")}${token}`;
+/** The greatest sequence number that an endpoint returned; 0 where none did. */
+function latestSequence({ answers }: Round<RegisterAnswer>): number {
+  const sequenceOf = (answer: RegisterAnswer | Failure | undefined) =>
+    answer && "other" in answer ? sequenceIn(answer.other) : 0;
+  return Math.max(...answers.map(sequenceOf));
 }
 
-/** The place of a call among others, or of what stands for one that was freed; 0 where there is none. */
+/** A call as it is stored in Redis. The later one is the greater text; the token decides where the sequence is equal. */
+function textOf(sequence: number, token: string): string {
+  return `d${String(sequence).padStart(16, "0")}${token}`;
+}
+
+/** The sequence number of a call, or of what replaces one after a `forceRelease`; 0 where it is neither. */
 function sequenceIn(text: unknown): number {
-  const place = Number(/^d(\d{16})[tu][0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
-  return place < Number.MAX_SAFE_INTEGER ? place : 0;
+  const sequence = Number(/^d(\d{16})[tu][0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
+  return sequence < Number.MAX_SAFE_INTEGER ? sequence : 0;
 }

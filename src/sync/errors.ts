@@ -1,10 +1,12 @@
 import { RedlockError } from "../errors.ts";
 
-/** A semaphore's limit, a latch's count or a barrier's parties are, or were until lately, another number. */
+/**
+ * The semaphore, latch or barrier is in use with another limit, count or number of parties, or was until its ttl passed.
+ */
 export class LimitMismatchError extends RedlockError {
-  /** The semaphore's name, or the latch's or barrier's. */
+  /** Name of the semaphore, latch or barrier. */
   readonly resource: string;
-  /** The number asked for. */
+  /** The number that was given. */
   readonly limit: number;
   /** The number in use. */
   readonly inUse: number;
@@ -18,15 +20,15 @@ export class LimitMismatchError extends RedlockError {
   }
 }
 
-/** The waiting was over before so many had arrived at a latch or a barrier. */
+/** The waiting ended before all had arrived at a latch or a barrier. */
 export class ArrivalsMissingError extends RedlockError {
-  /** The name of the latch or barrier. */
+  /** Name of the latch or barrier. */
   readonly resource: string;
-  /** How many have to arrive. */
+  /** Number of arrivals expected. */
   readonly count: number;
-  /** How many are known to have arrived. */
+  /** Number of known arrivals. */
   readonly arrived: number;
-  /** How long it waited, in ms. */
+  /** How long the call waited, in ms. */
   readonly waited: number;
 
   constructor(resource: string, count: number, arrived: number, waited: number) {

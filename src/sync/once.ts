@@ -5,34 +5,34 @@ import { Lock } from "../lock/lock.ts";
 import { checkAcquire, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import type { Redlock } from "../redlock.ts";
-import { sleep } from "../runtime.ts";
+import { maxTimerDelay, sleep } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
-/** How often something may run. */
+/** The interval of {@link once}, and the options of the call. */
 export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold"> {
   /** The length of an interval, in ms: an integer from 20 to 2 147 483 647 (24 days). */
   readonly every: number;
   /**
-   * How long a claim stands that has not become a run, in ms: an integer from 10 to `every`. Default: the client's,
-   * or half of `every` if that is less.
+   * How long a claim that has not become a run keeps others out, in ms: an integer from 10 to `every`. Default: the
+   * client's, or half of `every` if that is less.
    */
   readonly ttl?: number | undefined;
   /**
    * How long to wait for the outcome of another replica's claim, in ms. Default: twice the ttl; by then the claim is a
-   * run or has ended. With less, `ran: false` may mean that neither was seen. A call never waits for the end of an
+   * run or has expired. With less, `ran: false` may mean that neither was seen. A call never waits for the end of an
    * interval, however long `wait` is.
    */
   readonly wait?: number | undefined;
 }
 
-/** What a run is told. */
+/** What a run's routine gets. */
 export interface OnceContext {
-  /** Larger than that of every earlier run of this name: for the data that it writes. */
+  /** Larger than that of every earlier run of this name, for the data that the run writes. */
   readonly fence: number;
-  /** Aborts when the interval is about to end, and another run may begin. */
+  /** Aborts when the interval is about to end and another run may begin. */
   readonly signal: AbortSignal;
-  /** ms of the interval left. */
+  /** ms of the interval that remain. */
   remaining(): number;
 }
 
@@ -44,18 +44,18 @@ export type OnceOutcome<Value> =
 /**
  * Runs `routine` unless a run of this name has begun, on any replica, since `every` ms before the call: **at most once**
  * per interval. The interval begins when a quorum knows of the run, at most one `timeout` before its routine is called,
- * and ends `every` ms later by the endpoints' clocks, whatever becomes of the run: when the routine fails, or its process
- * dies in its first moment, nobody runs it again before that. Where it had better run twice than not at all, use
- * `Idempotency.run`.
+ * and ends `every` ms later by the endpoints' clocks. That holds whatever becomes of the run: when the routine fails, or
+ * its process dies in its first moment, no other replica runs it in the same interval. If running twice is better than
+ * not at all, use `Idempotency.run`.
  *
- * A call that finds a run returns at once. A call that finds a claim waits for its outcome: a run, which is then this
- * call's, too, or the end of the claim, which the call then takes over.
- *
- * A process that dies before its routine has begun is another matter: then its claim ends after `ttl`.
+ * A call that finds a run returns at once. A call that finds a claim waits for its outcome: it becomes a run, which is
+ * then this call's, too, or it expires, and this call takes over. So a process that dies before its routine has begun
+ * keeps others out for `ttl` only.
  *
  * @returns `ran: false` when another replica has begun, or is about to; then `routine` is not called
  * @throws QuorumError when too few endpoints answered; the routine did not run, but the interval may have begun
  * @throws LockLostError when the claim was lost before the routine could begin
+ * @throws TypeError | RangeError when an argument is wrong; nothing was sent
  * @throws what the routine throws, or the reason of the signal that ends the waiting
  * @example
  * // Every replica's cron calls this at midnight, one of them runs it; 23 h, so that tomorrow's is not too early.
@@ -65,24 +65,20 @@ export async function once<Value>(
   redlock: Redlock,
   name: string,
   options: OnceOptions,
-  routine: (turn: OnceContext) => Promise<Value> | Value,
+  routine: (context: OnceContext) => Promise<Value> | Value,
 ): Promise<OnceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
   const { every, ...given } = options;
-  checkInteger("every", every, 20, 2_147_483_647);
+  checkInteger("every", every, 20, maxTimerDelay);
   const { signal, deadline } = checkAcquire(given);
-  const { ttl: usual = 10_000 } = redlock.options;
-  const { ttl = Math.min(usual, Math.floor(every / 2)) } = given;
-  const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
-  checkInteger("ttl", settings.ttl, 10, every);
-
+  const settings = onceSettings(redlock, every, given);
   const strategy = intervalStrategy(settings.runtime, settings.prefix, name);
   const outcome = await acquireWithRetry(settings, [name], { signal, deadline }, strategy);
-  if (!(outcome instanceof Lock)) {
-    if (!(outcome instanceof LockHeldError)) throw outcome;
+  if (outcome instanceof LockHeldError) {
     return { ran: false, retryAfter: outcome.retryAfter ?? settings.ttl };
   }
+  if (!(outcome instanceof Lock)) throw outcome;
   await confirm(settings, outcome, strategy, every);
   try {
     const value = await routine({
@@ -98,9 +94,17 @@ export async function once<Value>(
   }
 }
 
+function onceSettings(redlock: Redlock, every: number, given: Omit<OnceOptions, "every">): Settings {
+  const { ttl: usual = 10_000 } = redlock.options;
+  const { ttl = Math.min(usual, Math.floor(every / 2)) } = given;
+  const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
+  checkInteger("ttl", settings.ttl, 10, every);
+  return settings;
+}
+
 /**
- * Makes the claim an interval on a quorum, before the routine begins. Until then it is short: what a request took
- * whose answer was lost must not keep everybody away for a whole interval.
+ * Makes the claim a run of the whole interval on a quorum, before the routine begins. Only then: a request whose answer
+ * was lost must not keep everybody out for a whole interval.
  */
 async function confirm(
   { runtime, backoff }: Settings,
@@ -108,18 +112,18 @@ async function confirm(
   strategy: IntervalStrategy,
   every: number,
 ): Promise<void> {
-  for (const next = pauses(backoff, runtime); ; ) {
+  for (const nextPause = pauses(backoff, runtime); ; ) {
     try {
       strategy.confirm();
       await claim.extend(every);
       return;
     } catch (error) {
-      // Less than a ms is no time to ask again: a clock may be too coarse to see it pass.
+      // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
       if (!isRedlockError(error) || error.code !== "NO_QUORUM" || claim.remaining() < 1) {
         await claim[Symbol.asyncDispose]();
         throw error;
       }
     }
-    await sleep(runtime, Math.min(next(), claim.remaining()));
+    await sleep(runtime, Math.min(nextPause(), claim.remaining()));
   }
 }

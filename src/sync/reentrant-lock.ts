@@ -1,13 +1,10 @@
 import { checkText } from "../check.ts";
-import { acquireWithRetry } from "../lock/acquire.ts";
-import { Lock } from "../lock/lock.ts";
-import { checkAcquire } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import {
+  acquireHold,
   checkName,
   type Hold,
-  holdOf,
   type SyncOptions,
   syncSettings,
   unlessHeld,
@@ -15,26 +12,26 @@ import {
 } from "./internal/hold.ts";
 import { memberStrategy, membershipOf } from "./internal/members.ts";
 
-/** Whose the holds are, and the defaults of every acquire. */
+/** The owner of a {@link ReentrantLock}, and the defaults of every acquire. */
 export interface ReentrantLockOptions extends SyncOptions {
   /**
-   * Who holds it, 1 … 255 characters; no secret, but whoever knows it enters beside its holder. Default: a random one,
-   * this object's own. Another process that is to be the same owner is given it.
+   * Name of the owner, 1 … 255 characters. It is no secret, but everybody who knows it can acquire the lock beside its
+   * holder. Default: a random name of this object's own. Pass the same one in other processes of the same owner.
    */
   readonly owner?: string | undefined;
 }
 
 /**
- * A lock that its owner may take again while he holds it. It is free for others when the last of his holds is given
- * back or has expired. Each hold has a ttl and a validity of its own: one that lasts does not prolong another.
+ * A lock that its owner can acquire again while holding it. It is free for others when the owner's last hold was
+ * released or has expired. Each hold has its own ttl and validity: extending one does not extend another.
  *
- * It excludes owners from each other, not what one owner does at the same time: all that acquire with one object, or
- * one `owner`, go in together. An owner who always enters again before he leaves keeps the others out for as long.
+ * It excludes owners from each other, not the concurrent work of one owner: everything that acquires with one object,
+ * or with one `owner`, enters together. An owner that always enters again before it leaves starves the others.
  *
  * @example
  * const account = new ReentrantLock(redlock, "account:7", { ttl: 20_000 });
  * await using hold = await account.acquire();
- * await transfer(account); // takes it again, and gives it back, without waiting for itself
+ * await transfer(account); // acquires it again without waiting for itself
  */
 export class ReentrantLock {
   readonly name: string;
@@ -52,24 +49,22 @@ export class ReentrantLock {
   }
 
   /**
-   * Takes it once more for its owner, waiting while another owner holds it.
+   * Acquires the lock once more for its owner, waiting while another owner holds it.
    *
    * @throws LockHeldError when another owner still held it after `wait`
    * @throws QuorumError when too few endpoints answered usably in the last round
-   * @throws the signal's reason when it aborts; what it took, or may yet take, is withdrawn
+   * @throws the signal's reason when it aborts; what it acquired, or may still acquire, is rolled back
    */
   async acquire(options: WaitOptions = {}): Promise<Hold> {
     const { name, owner } = this;
-    const { signal, deadline } = checkAcquire(options);
-    const settings = syncSettings(this.#redlock, this.#options, options);
-    const strategy = memberStrategy(membershipOf(settings, "reentrant", name));
-    const outcome = await acquireWithRetry(settings, [name], { signal, deadline, token: owner }, strategy);
-    if (!(outcome instanceof Lock)) throw outcome;
-    return holdOf(outcome);
+    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+      memberStrategy(membershipOf(settings, "reentrant", name), owner),
+    );
+    return hold;
   }
 
   /**
-   * Takes it once more for its owner, without waiting.
+   * Acquires the lock once more for its owner, without waiting.
    *
    * @returns null when another owner holds it, or owners that came at the same moment got a part each
    * @throws QuorumError as {@link ReentrantLock.acquire} does

@@ -9,28 +9,29 @@ import { randomToken, sleep, stopwatch } from "../../runtime.ts";
 import { runInBackground } from "../../wait-until.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
 import type { WaitOptions } from "./hold.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
-// Who has arrived, by generation. Within a generation arrivals are a set that only grows, so requests may be lost,
-// late or executed twice; and an endpoint never goes back to an earlier generation. That a generation is complete is
-// told by the next one: whoever saw it brings the next to a quorum before telling anybody, so that all who ask later
-// find it there, as in the read of a register by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory Robustly in
-// Message-Passing Systems", 1995.
+// The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
+// may be lost, late or executed twice; and an endpoint never returns to an earlier generation. The next generation shows
+// that one is complete. A client that sees a later generation writes it to a quorum before it returns, so that every later
+// query finds it there. That is the read of a replicated register by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
+// Robustly in Message-Passing Systems", 1995.
 
 /**
- * Moves one endpoint to a generation, adds an arrival to it, or looks.
+ * Moves one endpoint to a generation and adds an arrival to it, or only looks.
  *
- * KEYS: a hash with the generation (`g`), how many have to arrive (`n`), and a longer field for each that did.
+ * KEYS: a hash with the generation (`g`), the number of arrivals expected (`n`), and one longer field for each arrival.
  *
- * ARGV: 1. a nonce; 2. the generation, or nothing: only looks; 3. how many have to arrive; 4. ttl in ms; 5. the field of
- * the arrival, or nothing.
+ * ARGV: 1. a nonce; 2. the generation, or `""`: only look; 3. the number expected; 4. ttl in ms; 5. the field of the
+ * arrival, or `""`.
  *
- * Of two generations the later is the greater text. An endpoint moves to a later one only, where it begins with no
- * arrivals. One that an operator reset has no number yet.
+ * Of two generations the later one is the greater text. An endpoint only moves to a later one, which begins without
+ * arrivals. After a reset by an operator the number expected is not known yet.
  *
- * Replies: {nonce, its generation or nothing, the fields of those that arrived in it}; {nonce, "n", how many have to
- * arrive}: it is used with another number.
+ * Replies: {nonce, the endpoint's generation or "", the fields of its arrivals}; {nonce, "n", the number expected}: it is
+ * in use with another number.
  *
- * No request shortens the ttl; one that changes nothing leaves it alone until half of it is over.
+ * No request shortens the ttl; one that changes nothing renews it only once half of it has passed.
  */
 export const arrivalScript: Script = {
   source: `local nonce, to, count, ttl, id = unpack(ARGV)
@@ -42,7 +43,7 @@ end
 if (found.n or count) ~= count then return {nonce, "n", tonumber(found.n)} end
 local at = found.g or ""
 if to ~= "" and to >= at then
-  local left, added = redis.call("PTTL", KEYS[1]), {}
+  local remaining, added = redis.call("PTTL", KEYS[1]), {}
   if to > at then
     redis.call("DEL", KEYS[1])
     at, found, ids, added = to, {}, {}, {"g", to}
@@ -52,25 +53,25 @@ if to ~= "" and to >= at then
     ids[#ids + 1], added[#added + 1], added[#added + 2] = id, id, 1
   end
   if added[1] then redis.call("HSET", KEYS[1], unpack(added)) end
-  if added[1] or left < ttl / 2 then redis.call("PEXPIRE", KEYS[1], math.max(ttl, left)) end
+  if added[1] or remaining < ttl / 2 then redis.call("PEXPIRE", KEYS[1], math.max(ttl, remaining)) end
 end
 return {nonce, at, ids}`,
   sha: {
-    redis: "32f6ba92fd023ed6b6c7f0e760d6bfda867db68e",
-    upstash: "a32a8bdfd14673cadeb4992e1387fac075a09211",
+    redis: "0ec76e5d7db16344d610ebd55abcde560a9bf564",
+    upstash: "6d4612fd18cdd5c34763cfb4d1f26141459685ab",
   },
 };
 
-/** Where arrivals are kept. */
+/** Where the arrivals of one latch or barrier are stored. */
 export interface ArrivalSet {
   readonly settings: Settings;
   readonly name: string;
   readonly key: string;
-  /** How many have to arrive. */
+  /** How many arrivals complete a generation. */
   readonly count: number;
 }
 
-/** What endpoints are asked: to move to a generation, and to add an arrival to it; of neither: what they have. */
+/** A request to move to a generation, and to add an arrival to it; without either, it only looks. */
 export interface ArrivalQuery {
   readonly to?: string;
   readonly id?: string;
@@ -79,58 +80,58 @@ export interface ArrivalQuery {
 /** What a round has shown. */
 export interface ArrivalSnapshot {
   readonly result: RoundResult;
-  /** The latest generation that any endpoint is at; empty: none is at any. */
+  /** The latest generation of any endpoint; `""` where no endpoint has one. */
   readonly latest: string;
-  /** A quorum is at it. */
+  /** Whether a quorum has the latest generation. */
   readonly isDecided: boolean;
-  /** Those that arrived in it, as far as any endpoint knows. */
+  /** The arrivals in it that any endpoint knows of. */
   readonly ids: ReadonlySet<string>;
-  /** All that answered said the same. */
-  readonly alike: boolean;
+  /** Whether all endpoints that answered have the same generation and arrivals. */
+  readonly isUnanimous: boolean;
 }
 
-/** Options of those that arrive or wait: nothing is held, so nothing is extended. */
+/** Options of those that arrive or wait. Nothing is held, so nothing is extended. */
 export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "driftFactor">;
 
-/** The ttl where none is given: 24 hours. */
+/** Default ttl of arrivals, in ms: 24 hours. */
 export const defaultTtl = 86_400_000;
 
 /**
- * Asks round after round until there is an answer or the waiting is over. A question that follows from what was seen
- * is asked at once, the same one again after a pause.
+ * Runs rounds until `next` returns a value or the waiting is over. A new query follows at once, the same one again after
+ * a pause.
  *
- * @param next the answer, or what to ask next
+ * @param next decides after each round: the value to return, or the next query
  * @throws ArrivalsMissingError when the waiting is over, and QuorumError when too few endpoints answered by then
  */
 export async function pollArrivals<Value>(
-  roll: ArrivalSet,
+  arrivals: ArrivalSet,
   { signal, deadline = Infinity }: Pick<ArrivalOptions, "signal" | "deadline">,
   first: ArrivalQuery,
-  next: (snapshot: ArrivalSnapshot, asked: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
+  next: (snapshot: ArrivalSnapshot, query: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
 ): Promise<Value> {
-  const { settings, name, count } = roll;
+  const { settings, name, count } = arrivals;
   const { runtime, timeout, backoff } = settings;
   const elapsed = stopwatch(runtime);
   const limit = Math.min(settings.wait, timeUntil(deadline, runtime));
   const nextPause = pauses(backoff, runtime);
-  let asked = first;
+  let query = first;
   for (;;) {
     if (signal?.aborted) throw signal.reason;
-    const round = runRound(settings, (call) => queryEndpoint(call, roll, asked));
+    const round = runRound(settings, (call) => queryEndpoint(call, arrivals, query));
     runInBackground(settings, round.done);
     const result = await unlessAborted(round, signal);
     if (!result) continue;
-    const snapshot = snapshotOf(roll, round, result);
-    const then = next(snapshot, asked);
-    if ("value" in then) return then.value;
-    const follows = then.to !== asked.to || then.id !== asked.id;
-    asked = then;
-    const left = limit - elapsed();
-    // What has begun is brought to its end even after the waiting, but not for ever.
-    if (follows && left > -5 * timeout) continue;
-    // A clock may be too coarse to see the last part of a ms pass.
-    const pause = Math.min(nextPause(), Math.max(left, 1));
-    if (pause <= 0 || left <= 0) {
+    const snapshot = snapshotOf(arrivals, round, result);
+    const decision = next(snapshot, query);
+    if ("value" in decision) return decision.value;
+    const isNew = decision.to !== query.to || decision.id !== query.id;
+    query = decision;
+    const remaining = limit - elapsed();
+    // What has begun is finished even after the waiting, but not for ever.
+    if (isNew && remaining > -5 * timeout) continue;
+    // A clock may be too coarse to show the last part of a ms pass.
+    const pause = Math.min(nextPause(), Math.max(remaining, 1));
+    if (pause <= 0 || remaining <= 0) {
       if (result === "unavailable") throw new QuorumError("watch", [name], round.votes());
       throw new ArrivalsMissingError(name, count, snapshot.ids.size, elapsed());
     }
@@ -140,9 +141,9 @@ export async function pollArrivals<Value>(
 
 /** One endpoint's answer. */
 interface ArrivalAnswer extends Answer {
-  readonly at: string;
+  readonly generation: string;
   readonly ids: readonly string[];
-  /** Another number than the one asked with, which is in use there. */
+  /** The number expected there, where it is another one. */
   readonly inUse?: number;
 }
 
@@ -152,19 +153,18 @@ async function queryEndpoint(
   { to = "", id }: ArrivalQuery,
 ): Promise<ArrivalAnswer> {
   const nonce = randomToken(settings.runtime);
-  // Begins with a letter, so that nobody on the way takes it for a number.
+  // Begins with a letter, so that no client in between parses it as a number.
   const field = id === undefined ? "" : `i${id}`;
   const reply = await runScript(call, arrivalScript, [key], [nonce, to, count, settings.ttl, field]);
-  const [echo, at, ids] = Array.isArray(reply) && reply.length === 3 ? reply : [];
-  if (echo === nonce && at === "n" && Number.isSafeInteger(ids) && ids !== count) {
-    return { outcome: "held", at: "", ids: [], inUse: ids };
+  const [echo, generation, ids] = itemsOf(reply, 3);
+  if (echo === nonce && generation === "n" && isInteger(ids) && ids !== count) {
+    return { outcome: "held", generation: "", ids: [], inUse: ids };
   }
-  // It cannot stay at an earlier generation, nor be without an arrival that it was given.
-  const isSane = /^(g\w+)?$/.test(at) && at >= to && Array.isArray(ids);
-  if (echo !== nonce || !isSane || (at === to && field && !ids.includes(field))) {
-    throw unexpectedReply();
-  }
-  return { outcome: !to || at === to ? "granted" : "held", at, ids };
+  if (echo !== nonce || typeof generation !== "string" || !Array.isArray(ids)) throw unexpectedReply();
+  // It cannot stay at an earlier generation, nor lack the arrival that the request added.
+  const isSane = /^(g\w+)?$/.test(generation) && generation >= to;
+  if (!isSane || (generation === to && field && !ids.includes(field))) throw unexpectedReply();
+  return { outcome: !to || generation === to ? "granted" : "held", generation, ids };
 }
 
 function snapshotOf(
@@ -176,15 +176,17 @@ function snapshotOf(
   const answers = round.answers.filter(
     (answer): answer is ArrivalAnswer => !!answer && answer.outcome !== "error",
   );
-  // By so many that no quorum is left. Of fewer, it may be they that heard of a wrong number first.
+  // Only where no quorum remains: a minority may have been reached first by a client with a wrong number.
   const others = answers.flatMap(({ inUse = [] }) => inUse);
   if (others.length > total - quorumOf(total)) {
     throw new LimitMismatchError(name, count, others[0]!);
   }
   let latest = "";
-  for (const { at } of answers) if (at > latest) latest = at;
-  const there = answers.filter(({ at }) => at === latest);
-  const ids = new Set(there.flatMap((answer) => answer.ids));
-  const alike = answers.every(({ at, ids: { length } }) => at === latest && length === ids.size);
-  return { result, latest, isDecided: there.length >= quorumOf(total), ids, alike };
+  for (const { generation } of answers) if (generation > latest) latest = generation;
+  const current = answers.filter(({ generation }) => generation === latest);
+  const ids = new Set(current.flatMap((answer) => answer.ids));
+  const isUnanimous = answers.every(
+    (answer) => answer.generation === latest && answer.ids.length === ids.size,
+  );
+  return { result, latest, isDecided: current.length >= quorumOf(total), ids, isUnanimous };
 }

@@ -9,24 +9,25 @@ import type { Redlock } from "../../redlock.ts";
 import { randomToken } from "../../runtime.ts";
 import { defaultTtl } from "./arrivals.ts";
 import { checkName, type SyncOptions, syncSettings } from "./hold.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
 /**
  * Frees a synchronizer on one endpoint.
  *
  * ARGV: 1. a nonce; 2. what to do:
- *    `keys`: delete all KEYS, of which the first ARGV[3] say whether there was anything;
- *    `slots`: the same, unless the limit, at the first key, is larger than the number of slots, the other keys;
- *    `arrivals`: move to the generation ARGV[3], `call`: let the call ARGV[3] take the place of the last one; either is
- *    kept for ARGV[4] ms, or for as long as what it replaces; where it is not a later one, nothing changes.
+ *    `keys`: delete all KEYS; the first ARGV[3] of them show whether there was anything to free;
+ *    `slots`: the same, unless the limit, which is at the first key, is larger than the number of slots, the other keys;
+ *    `arrivals`: move to the generation ARGV[3], `call`: replace the last call by ARGV[3]; either is kept for ARGV[4] ms,
+ *    or as long as what it replaces. Where ARGV[3] is not later than that, nothing changes.
  *
- * Replies: {nonce, 1 if there was anything, else 0}; of `slots`: {nonce, -limit} where more keys are needed; of
- * `arrivals` and `call` behind it the generation or call that stood there, and for how many ms. The nonce is
- * unguessable, so no client in between can invent these.
+ * Replies: {nonce, 1 if there was anything, else 0}. `slots`: {nonce, -limit} where more keys are needed. `arrivals` and
+ * `call`: two more items, the generation or call that was there, and its ttl in ms. The nonce is unguessable, so no
+ * client in between can invent these.
  */
 export const freeScript: Script = {
   source: `local nonce, op, key = ARGV[1], ARGV[2], KEYS[1]
 if op == "arrivals" or op == "call" then
-  local to, left, at, had = ARGV[3], redis.call("PTTL", key), "", false
+  local to, remaining, at, had = ARGV[3], redis.call("PTTL", key), "", false
   if op == "call" then
     at = redis.call("GET", key) or ""
     had = string.sub(at, 18, 18) == "t"
@@ -37,9 +38,9 @@ if op == "arrivals" or op == "call" then
   if to > at then
     redis.call("DEL", key)
     if op == "call" then redis.call("SET", key, to) else redis.call("HSET", key, "g", to) end
-    redis.call("PEXPIRE", key, math.max(left, tonumber(ARGV[4])))
+    redis.call("PEXPIRE", key, math.max(remaining, tonumber(ARGV[4])))
   end
-  return {nonce, had and 1 or 0, at, left}
+  return {nonce, had and 1 or 0, at, remaining}
 end
 if op == "slots" then
   local limit = tonumber(redis.call("GET", key) or 0)
@@ -49,12 +50,12 @@ local there = redis.call("EXISTS", unpack(KEYS, 1, ARGV[3]))
 redis.call("DEL", unpack(KEYS))
 return {nonce, there > 0 and 1 or 0}`,
   sha: {
-    redis: "13a6bb24b6a424fe414b7034d199347117befee2",
-    upstash: "66bff9d7015db35b54c9c244f3cbfc49067fe486",
+    redis: "4527d3c7619976162ae8ddb7eb26408cab09b023",
+    upstash: "2fd0fc79ff8a6df0ed9eb0f4f1c497240125a953",
   },
 };
 
-/** Which synchronizer a name is of: what it is imported by. */
+/** The kind of a synchronizer: the name that it is imported by. */
 export type SynchronizerKind =
   | "Semaphore"
   | "ReadWriteLock"
@@ -65,7 +66,7 @@ export type SynchronizerKind =
   | "once"
   | "debounce";
 
-/** Kinds of the keys that stand in the way of others, by synchronizer. */
+/** By synchronizer: the kinds of the keys to free. */
 const kindsOf = {
   Semaphore: ["limit"],
   ReadWriteLock: ["read-write", "writers"],
@@ -79,39 +80,46 @@ const kindsOf = {
 } as const satisfies Record<SynchronizerKind, readonly string[]>;
 
 /** One endpoint's answer. */
-interface Freed extends Answer {
+interface FreeAnswer extends Answer {
   /** Whether there was anything to free. */
   readonly had: boolean;
-  /** The limit of a semaphore, if it has more slots than were named. */
+  /** The limit of a semaphore that has more slots than the request named; else 0. */
   readonly limit: number;
-  /** The generation of a latch or barrier; empty: none. */
-  readonly at: string;
-  /** For how many ms the generation would have been kept. */
-  readonly left: number;
+  /** The generation or call that was there; `""` where there was none. */
+  readonly latest: string;
+  /** The ttl of `latest` in ms; negative where it has none. */
+  readonly remaining: number;
+}
+
+/** What is freed. */
+interface Target {
+  readonly settings: Settings;
+  readonly name: string;
+  readonly keys: readonly string[];
 }
 
 /**
- * Frees a synchronizer, whoever holds it. For operators: nobody else is asked, and a holder relies on what it holds
+ * Frees a synchronizer, even while it is held. For operators: no holder is asked, and a holder relies on what it holds
  * until its validity ends or it extends, verifies or releases it. So stop the holders first.
  *
- * - `Semaphore`, `ReadWriteLock`, `ReentrantLock`, `FairLock`: all holds are gone. Their holders learn of it by
- *   `LockLostError` at their next extension, `verify()` says false, and so does `release()`. The semaphore's limit is
- *   forgotten. Those who wait go on waiting, and may be served at once; writers and tickets enter again when they ask.
- * - `CountDownLatch`: it is closed, nobody has arrived, and its count is forgotten; so is that of one begun with a wrong
- *   count. Requests that are under way count for the latch before it, and no longer for this one. A call that goes on
- *   arrives at the new one.
- * - `CyclicBarrier`: nobody has arrived, and the number of parties is forgotten. Parties that wait arrive again by
- *   themselves; those that had given up waiting have to call again. Generations go on with larger numbers.
- * - `once`: the interval is over for those who call from now on; a run that goes on is not told.
+ * - `Semaphore`, `ReadWriteLock`, `ReentrantLock`, `FairLock`: all holds are gone. Their next extension throws
+ *   `LockLostError`, and `verify()` and `release()` return false. The semaphore's limit is forgotten. Waiters go on
+ *   waiting, and may be served at once; announcements of writers and tickets return with their next request.
+ * - `CountDownLatch`: it is closed, without arrivals and without a count; so is one that was begun with a wrong count.
+ *   Requests under way count for the latch before the reset, not for this one. A call that goes on arrives at the new one.
+ * - `CyclicBarrier`: there are no arrivals, and the number of parties is forgotten. Waiting parties arrive again by
+ *   themselves; those that gave up have to call again. The numbers of generations go on growing.
+ * - `once`: the interval is over for later calls; a run under way is not notified.
  * - `debounce`: the last call does not run, nor does any before it: they return `ran: false`.
  *
- * A request of this function that is executed late frees what was taken meanwhile; so do not repeat it without need.
+ * A request of this function that is executed late frees what was acquired meanwhile; so do not repeat it without need.
  *
- * @param kind what it is, by the name that it is imported by
- * @param options `prefix`, `timeout` and `onEvent` count; default: the client's
+ * @param kind the name that the synchronizer is imported by
+ * @param name the synchronizer's own name
+ * @param options `prefix`, `timeout` and `onEvent`; default: the client's
  * @returns whether there was anything to free
  * @throws QuorumError when too few endpoints answered; some may have freed it
- * @throws TypeError | RangeError when an argument is wrong
+ * @throws TypeError | RangeError when an argument is wrong; nothing was sent
  * @example
  * await forceRelease(redlock, "CountDownLatch", `import:${id}`); // it was begun with a wrong count
  */
@@ -125,60 +133,67 @@ export async function forceRelease(
   if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
   const settings = syncSettings(redlock, options);
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
-  if (isSuperseded(kind)) return supersede(settings, name, kind, keys);
-  // When the last interval of `once` ended is remembered for longer than it is in anybody's way.
+  const target: Target = { settings, name, keys };
+  if (kind === "Semaphore") return freeSlots(target);
+  if (isSuperseded(kind)) return supersede(target, kind);
+  // The second key of `once` outlives its interval, so it does not show that there is anything to free.
   const counted = kind === "once" ? 1 : keys.length;
-  if (kind !== "Semaphore") return anyHad(await free(settings, name, keys, ["keys", counted]));
+  return anyHad(await freeOnQuorum(target, ["keys", counted]));
+}
+
+/** Frees a semaphore. An endpoint returns the limit; then all slots are named, as Redis Cluster requires. */
+async function freeSlots({ settings, name, keys }: Target): Promise<boolean> {
   for (let limit = 0; ; ) {
-    // An endpoint says how many slots there are; then they are named, as Redis Cluster asks for.
     const slots = Array.from({ length: limit }, (_, slot) => keyOf(settings.prefix, `slot:${slot}`, name));
-    const answers = await free(settings, name, [...keys, ...slots], ["slots", 1 + limit]);
+    const answers = await freeOnQuorum({ settings, name, keys: [...keys, ...slots] }, ["slots", 1 + limit]);
     const most = Math.max(...answers.map((answer) => answer.limit));
     if (most <= limit) return anyHad(answers);
     limit = most;
   }
 }
 
-/** What is not deleted, so that no late request brings it back: something later takes its place. */
+/**
+ * Kinds that are not deleted but superseded by a later generation or call, so that no late request brings back what was
+ * freed.
+ */
 type Superseded = "CountDownLatch" | "CyclicBarrier" | "debounce";
 
 function isSuperseded(kind: SynchronizerKind): kind is Superseded {
   return kind === "CountDownLatch" || kind === "CyclicBarrier" || kind === "debounce";
 }
 
-/** How often a generation is looked for that is later than all others. */
-const tries = 10;
+/** How often a generation later than all others is tried. */
+const maxTries = 10;
 
-async function supersede(
-  settings: Settings,
-  name: string,
-  kind: Superseded,
-  keys: readonly string[],
-): Promise<boolean> {
+async function supersede(target: Target, kind: Superseded): Promise<boolean> {
+  const { settings, name } = target;
   const isCall = kind === "debounce";
-  const least = isCall ? 1 : defaultTtl;
-  const replace = (to: string, ttl: number) =>
-    free(settings, name, keys, [isCall ? "call" : "arrivals", to, ttl]);
-  let answers = await replace("", least);
+  const minTtl = isCall ? 1 : defaultTtl;
+  const replaceBy = (next: string, ttl: number) =>
+    freeOnQuorum(target, [isCall ? "call" : "arrivals", next, ttl]);
+  let answers = await replaceBy("", minTtl);
   if (!anyHad(answers)) return false;
-  for (let left = tries; left > 0; left -= 1) {
-    const latest = answers
-      .map(({ at }) => at)
-      .sort()
-      .at(-1)!;
-    const to = laterThan(latest, kind, settings);
-    answers = await replace(to, Math.max(least, ...answers.map((answer) => answer.left)));
-    // Calls that came meanwhile have taken its place themselves; parties have moved on with what was to be freed.
-    const moved = answers.filter(({ at }) => isCall || at <= to).length;
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    const latest = latestOf(answers);
+    const next = laterThan(latest, kind, settings);
+    answers = await replaceBy(next, Math.max(minTtl, ...answers.map(({ remaining }) => remaining)));
+    // Calls that came meanwhile have superseded it themselves; parties have moved on with what was to be freed.
+    const moved = answers.filter((answer) => isCall || answer.latest <= next).length;
     if (moved >= quorumOf(settings.endpoints.length)) return true;
   }
   throw new QuorumError("free", [name], []);
 }
 
-/** Later than another, and of no run that there was; how, is for each kind to say. */
+function latestOf(answers: readonly FreeAnswer[]): string {
+  let greatest = "";
+  for (const { latest } of answers) if (latest > greatest) greatest = latest;
+  return greatest;
+}
+
+/** A text that is later than another, and of no run that there was. Each kind has its own format. */
 function laterThan(latest: string, kind: Superseded, { runtime }: Settings): string {
   const token = randomToken(runtime);
-  // Greater than the token of any call in the same place.
+  // Greater than the token of any call with the same sequence number.
   if (kind === "debounce") return `${latest.slice(0, 17)}u${token.slice(1)}`;
   const text = (number: number) => String(number).padStart(16, "0") + token;
   // Those who wait at a barrier may be about to move to the next level.
@@ -186,42 +201,31 @@ function laterThan(latest: string, kind: Superseded, { runtime }: Settings): str
   return `g2${text(Math.max(Math.floor(runtime.now()), Number(latest.slice(2, 18)) + 1))}0`;
 }
 
-function anyHad(answers: readonly Freed[]): boolean {
+function anyHad(answers: readonly FreeAnswer[]): boolean {
   return answers.some(({ had }) => had);
 }
 
-/** Asks every endpoint, and waits for all answers. */
-async function free(
-  settings: Settings,
-  name: string,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): Promise<Freed[]> {
-  const { endpoints, timeout } = settings;
-  const round = runRound(settings, (call) => freeOne(call, settings, keys, args));
+type FreeArguments = readonly [operation: string, ...rest: (string | number)[]];
+
+/** Runs the script on every endpoint, and waits for all answers. */
+async function freeOnQuorum(target: Target, args: FreeArguments): Promise<FreeAnswer[]> {
+  const { settings, name } = target;
+  const round = runRound(settings, (call) => freeOne(call, target, args));
   await round.done;
   const answers = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
-  if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], round.votes());
+  if (answers.length < quorumOf(settings.endpoints.length)) {
+    throw new QuorumError("free", [name], round.votes());
+  }
   return answers;
 }
 
-async function freeOne(
-  call: Call,
-  { runtime }: Settings,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): Promise<Freed> {
-  const nonce = randomToken(runtime);
+async function freeOne(call: Call, { settings, keys }: Target, args: FreeArguments): Promise<FreeAnswer> {
+  const nonce = randomToken(settings.runtime);
   const reply = await runScript(call, freeScript, keys, [nonce, ...args]);
-  const [echo, had, at = "", left = 0] = Array.isArray(reply) ? reply : [];
-  if (
-    echo !== nonce ||
-    !Number.isSafeInteger(had) ||
-    had > 1 ||
-    typeof at !== "string" ||
-    !Number.isFinite(left)
-  ) {
+  const [echo, had, latest = "", remaining = 0] = itemsOf(reply);
+  if (echo !== nonce || !isInteger(had) || had > 1) throw unexpectedReply();
+  if (typeof latest !== "string" || typeof remaining !== "number" || !Number.isFinite(remaining)) {
     throw unexpectedReply();
   }
-  return { outcome: "granted", had: had === 1, limit: Math.max(0, -had), at, left };
+  return { outcome: "granted", had: had === 1, limit: Math.max(0, -had), latest, remaining };
 }

@@ -1,44 +1,53 @@
 import { LockHeldError } from "../../errors.ts";
-import type { Lock } from "../../lock/lock.ts";
+import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
+import { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
+  checkAcquire,
   checkResources,
   type LockOptions,
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
 import type { Redlock } from "../../redlock.ts";
+import { runInBackground } from "../../wait-until.ts";
 
-// What synchronizers have in common: the options of a call, and the handle of what was granted.
+// What the synchronizers have in common: the options of a call, the acquire, and the handle it returns.
 
 /** What can be set for a synchronizer and overridden in each call. `undefined` leaves the client's default in place. */
 export type SyncOptions = Omit<LockOptions, "fencing" | "fenceRetention">;
 
-/** What belongs to one call only. */
+/** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
 
-/** The handle of something held, as it is for a lock. It ends by itself unless it is extended. */
+/**
+ * The handle of a successful acquire. Like a lock it is valid for `remaining()` ms, and ends by itself unless it is
+ * extended.
+ *
+ * @example
+ * await using hold = await new FairLock(redlock, "till").acquire();
+ */
 export interface Hold extends AsyncDisposable {
-  /** The ttl that Redis was last asked for, in ms. */
+  /** The ttl that was last requested from Redis, in ms. */
   readonly ttl: number;
-  /** Aborts with `LockLostError` before what is held can be another's. A release does not abort it. */
+  /** Aborts with `LockLostError` before another can acquire what this hold has. A release does not abort it. */
   readonly signal: AbortSignal;
-  /** ms for which the holder may rely on it; ≤ 0 once that is over. */
+  /** ms of validity that remain; ≤ 0 once it has ended. */
   remaining(): number;
   /**
-   * Renews it on a quorum; never re-creates what is gone.
+   * Extends it on a quorum. Never creates a hold that is gone.
    *
-   * @param ttl what to ask for from now on, in ms, an integer of at least 10; default: as before
+   * @param ttl what to request from now on, in ms, an integer from 10 to 2 147 483 647; default: as before
    * @returns the new validity in ms
    * @throws LockLostError when it is gone
-   * @throws QuorumError when too few endpoints answered; it may be tried again while validity is left
+   * @throws QuorumError when too few endpoints answered; it may be tried again while validity remains
    */
   extend(ttl?: number): Promise<number>;
   /**
-   * Gives it back on every endpoint.
+   * Releases it on every endpoint.
    *
-   * @returns true: freed on a quorum; false: it was already gone, or given back before
-   * @throws QuorumError when it cannot be told; the ttl frees it
+   * @returns true: released on a quorum; false: it was already gone, or released before
+   * @throws QuorumError when it cannot be known; the ttl frees it
    */
   release(): Promise<boolean>;
   /**
@@ -49,8 +58,51 @@ export interface Hold extends AsyncDisposable {
   verify(): Promise<boolean>;
 }
 
-/** What is told of a lock that stands for something else: no token, and no JSON that could be resumed as a lock. */
-export function holdOf(lock: Lock): Hold {
+/** The strategy of one acquire of a synchronizer. */
+export interface HoldStrategy extends LockStrategy {
+  /** Who holds it; several holds of one owner do not exclude each other. Default: nobody but this hold. */
+  readonly owner?: string;
+  /** Called when the hold was acquired, before its handle is returned. */
+  acquired?(): void;
+  /** Called when it was not. Removes what the attempt left on the endpoints beside what its rounds roll back. */
+  cleanUp?(): Promise<void> | undefined;
+}
+
+/**
+ * Acquires a hold, waiting for it if it is not free.
+ *
+ * @param layers the synchronizer's own options, and those of the call
+ * @param strategyOf makes the strategy of this call
+ * @returns the hold, and the strategy that acquired it
+ * @throws LockHeldError | QuorumError | RedlockError what the strategy or the last round ended with
+ * @throws TypeError | RangeError when an option is wrong; nothing was sent
+ * @throws the signal's reason when it aborts
+ */
+export async function acquireHold<Strategy extends HoldStrategy>(
+  redlock: Redlock,
+  name: string,
+  layers: readonly [own: SyncOptions, call: WaitOptions],
+  strategyOf: (settings: Settings) => Strategy,
+): Promise<[Hold, Strategy]> {
+  const { signal, deadline } = checkAcquire(layers[1]);
+  const settings = syncSettings(redlock, ...layers);
+  const strategy = strategyOf(settings);
+  try {
+    const { owner: token } = strategy;
+    const outcome = await acquireWithRetry(settings, [name], { signal, deadline, token }, strategy);
+    if (!(outcome instanceof Lock)) throw outcome;
+    strategy.acquired?.();
+    return [holdOf(outcome), strategy];
+  } catch (error) {
+    const cleanup = strategy.cleanUp?.();
+    // An abort ends the call at once; the cleanup goes on.
+    if (cleanup && !runInBackground(settings, cleanup) && !signal?.aborted) await cleanup;
+    throw error;
+  }
+}
+
+/** Narrows a Lock to Hold: hides the token and toJSON(), so that it cannot be resumed as a plain lock. */
+function holdOf(lock: Lock): Hold {
   return {
     get ttl() {
       return lock.ttl;
@@ -66,7 +118,7 @@ export function holdOf(lock: Lock): Hold {
   };
 }
 
-/** What a call without waiting comes to: null where it is held. */
+/** The hold, or null where others hold it: the result of an acquire without waiting. */
 export function unlessHeld<Held>(acquired: Promise<Held>): Promise<Held | null> {
   return acquired.catch((error) => {
     if (error instanceof LockHeldError) return null;
@@ -74,7 +126,11 @@ export function unlessHeld<Held>(acquired: Promise<Held>): Promise<Held | null> 
   });
 }
 
-/** A synchronizer's name: one, of 1 … 1 024 characters. */
+/**
+ * The name of a synchronizer: 1 … 1 024 characters.
+ *
+ * @throws TypeError | RangeError when it is not
+ */
 export function checkName(name: string): string {
   return checkResources([name])[0]!;
 }

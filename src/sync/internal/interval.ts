@@ -6,32 +6,33 @@ import { keyOf } from "../../redis/keys.ts";
 import { type RegisterAnswer, readCounter } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, stopwatch } from "../../runtime.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
-// The interval of `once`: first a short claim, then, when its process is about to run, a run that lasts for the whole
-// interval. What stands there says which of the two it is, so that those who are refused know what to wait for.
+// The interval of `once`: first a short claim, then, when the claim's process is about to run, a run that stands for the
+// whole interval. The stored value says which of the two it is, so that a refused call knows what to wait for.
 
 /**
- * What one endpoint does with an interval.
+ * Claims, confirms or releases an interval on one endpoint.
  *
- * KEYS: 1. who has it: `value` is a claim, `r<n>:value` a run that was confirmed n times; 2. when the last run's
- * interval ends and the one before it ended, `ms:ms` since 1970 by this endpoint's clock; 3. the largest fence; 4. the
- * round's tombstone, if there is one.
+ * KEYS: 1. the holder: `value` is a claim, `r<n>:value` a run that was confirmed n times; 2. the ends of the last run's
+ * interval and of the one before it, `ms:ms` since 1970 on this endpoint's clock; 3. the largest fence; 4. the round's
+ * tombstone, if there is one.
  *
  * ARGV: 1. the value; 2. what to do:
- *    `acquire` a claim, unless somebody has it, or a run began since `every` before the call (3. ttl; 4. ms since the
- *    caller made the call);
- *    `extend`, which makes the claim a run (3. `every`; 4. which confirmation of the claim it is, 1, 2 …; 5. its fence;
- *    6. for how long the keys 2 and 3 outlive the interval, in ms);
- *    `release` whatever is the value's, and leave the tombstone for ARGV[3] ms.
+ *    `acquire` a claim, unless there is a holder, or a run began since `every` before the call (3. ttl; 4. ms since the
+ *    call);
+ *    `extend`: confirm the claim, which makes it a run (3. `every`; 4. number of the confirmation, 1, 2 …; 5. its fence;
+ *    6. how long the keys 2 and 3 outlive the interval, in ms);
+ *    `release` what has the value, and leave the tombstone for ARGV[3] ms.
  *
- * Replies: {value, the largest fence} when it did so; {0, ms, "c"}: there is a claim, or a tombstone; {0, ms, "r"}: a
- * run has the interval, or had it when the call was made; ms tells for how long; {0} to a renewal and to a drop: it is
- * not the value's.
+ * Replies: {value, the largest fence}: done. {0, ms, "c"}: refused for a claim, or a tombstone. {0, ms, "r"}: refused for
+ * a run that has the interval, or had it when the call was made. `ms`: until it ends. {0} to `extend` and `release`: it
+ * has not the value.
  *
- * As for locks, the fence of a client whose clock is ahead is remembered until it is the past.
+ * As for locks, a fence from a client whose clock is ahead is remembered until its time has passed.
  *
- * A confirmation that is executed again changes nothing, so that no late request prolongs the interval. A run that is
- * dropped has not begun: the interval before it is the last one again.
+ * A second execution of a confirmation changes nothing, so no late request prolongs the interval. A run that is released
+ * has not begun: the interval before it is the last one again.
  */
 export const intervalScript: Script = {
   source: `local value, op, ttl, number = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -72,26 +73,26 @@ return {value, found[3] or 0}`,
   },
 };
 
-/** How long an endpoint remembers, beyond its interval, when a run began and its fence, in ms: 24 hours. */
+/** How long an endpoint remembers the end of an interval and its fence after that end, in ms: 24 hours. */
 const retention = 86_400_000;
 
 /** One endpoint's answer about the interval. */
 interface IntervalAnswer extends RegisterAnswer {
-  /** A run has it, or had it when the call was made. */
+  /** Whether a run has it, or had it when the call was made. */
   readonly hasRun?: boolean;
 }
 
 /** A strategy for the interval of one name. */
 export interface IntervalStrategy extends LockStrategy {
-  /** Larger than that of every earlier run; known when the claim was granted. */
+  /** Larger than the fence of every earlier run. Known once the claim is granted. */
   fence(): number;
-  /** Another confirmation follows: it renews what the earlier ones began. */
+  /** Announces that the next `extend` is another confirmation, which prolongs what earlier ones began. */
   confirm(): void;
 }
 
 /**
- * Takes a claim, which its holder renews to make it a run. Waits while others have claims; ends as soon as there is a
- * run, which is then the run of this call, too: a call never waits for the interval after that.
+ * Acquires a claim, which its holder extends to make it a run. Waits while others have claims. Ends as soon as there is a
+ * run: that is the run of this call, too, so a call never waits for the interval after it.
  */
 export function intervalStrategy(runtime: Runtime, prefix: string, name: string): IntervalStrategy {
   const keys = ["once", "once-end", "once-fence"].map((kind) => keyOf(prefix, kind, name));
@@ -99,42 +100,23 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
   let fence = 0;
   let confirmations = 0;
 
-  async function operate(
-    call: Call,
-    value: string,
-    args: readonly [operation: "acquire" | "extend" | "release", ms: number, ...rest: number[]],
-  ): Promise<IntervalAnswer> {
+  function run(call: Call, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
     const [operation, ms] = args;
-    const tombstone = operation === "acquire" || (operation === "release" && ms > 0);
-    const names = tombstone ? [...keys, `${keyOf(prefix, "void", name)}:${value}`] : keys;
-    const reply = await runScript(call, intervalScript, names, [value, ...args]);
-    const [echo, other, kind] = Array.isArray(reply) ? reply : [];
-    // What Upstash bills beside the script itself; at most, where it is done again.
-    const done = { acquire: 3, extend: 5, release: names.length };
-    const refused = { acquire: kind === "r" ? 2 : 3, extend: 2, release: names.length - 2 };
-    call.cost.commands += (echo === 0 ? refused : done)[operation];
-    if (echo === value) {
-      const drawn = Number(other) === 0 ? 0 : readCounter(other);
-      if (operation === "release" || drawn !== undefined) return { outcome: "granted", fence: drawn };
-    }
-    if (echo === 0 && operation !== "acquire" && other === undefined) return { outcome: "lost" };
-    if (echo === 0 && Number.isSafeInteger(other) && other >= 0 && (kind === "c" || kind === "r")) {
-      return { outcome: "held", retryAfter: other, hasRun: kind === "r" };
-    }
-    throw unexpectedReply();
+    const isGuarded = operation === "acquire" || (operation === "release" && ms > 0);
+    const names = isGuarded ? [...keys, `${keyOf(prefix, "void", name)}:${value}`] : keys;
+    return operate(call, names, value, args);
   }
 
   return {
     keys: () => keys.slice(0, 1),
-    acquire: (call, { value }, ttl) => operate(call, value, ["acquire", ttl, Math.floor(waited())]),
+    acquire: (call, { value }, ttl) => run(call, value, ["acquire", ttl, Math.floor(waited())]),
     grantedKeys({ answers }) {
       const drawn = answers.map((answer) => (answer as IntervalAnswer | undefined)?.fence ?? 0);
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
       return keys.slice(0, 1);
     },
-    extend: (call, { value }, every) =>
-      operate(call, value, ["extend", every, confirmations, fence, retention]),
-    release: (call, { value }, ms) => operate(call, value, ["release", ms]),
+    extend: (call, { value }, every) => run(call, value, ["extend", every, confirmations, fence, retention]),
+    release: (call, { value }, ms) => run(call, value, ["release", ms]),
     fence: () => fence,
     confirm() {
       confirmations += 1;
@@ -145,4 +127,34 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
       return isOver ? new LockHeldError([name], ms, retryAfter ?? 1) : "wait";
     },
   };
+}
+
+type IntervalArguments = readonly [
+  operation: "acquire" | "extend" | "release",
+  ms: number,
+  ...rest: number[],
+];
+
+async function operate(
+  call: Call,
+  names: readonly string[],
+  value: string,
+  args: IntervalArguments,
+): Promise<IntervalAnswer> {
+  const [operation] = args;
+  const reply = await runScript(call, intervalScript, names, [value, ...args]);
+  const [echo, other, kind] = itemsOf(reply);
+  // What Upstash bills beside the script itself; at most, because a second execution does less.
+  const done = { acquire: 3, extend: 5, release: names.length };
+  const refused = { acquire: kind === "r" ? 2 : 3, extend: 2, release: names.length - 2 };
+  call.cost.commands += (echo === 0 ? refused : done)[operation];
+  if (echo === value) {
+    const drawn = Number(other) === 0 ? 0 : readCounter(other);
+    if (operation === "release" || drawn !== undefined) return { outcome: "granted", fence: drawn };
+  }
+  if (echo === 0 && operation !== "acquire" && other === undefined) return { outcome: "lost" };
+  if (echo === 0 && isInteger(other) && other >= 0 && (kind === "c" || kind === "r")) {
+    return { outcome: "held", retryAfter: other, hasRun: kind === "r" };
+  }
+  throw unexpectedReply();
 }

@@ -1,40 +1,41 @@
 import type { Call } from "../../endpoints/call.ts";
-import type { LockStrategy } from "../../lock/acquire.ts";
 import type { Settings } from "../../lock/options.ts";
 import { keyOf } from "../../redis/keys.ts";
 import type { Register, RegisterAnswer } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { tokenLength } from "../../runtime.ts";
+import type { HoldStrategy } from "./hold.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
-// Who holds something together: the members of one group. Each is held on its own, with a deadline of its own, so that
-// one who dies frees what was his while the others go on. Members are a set of nonces and not a count: a request that
-// is executed again changes nothing, and a round in vain leaves nothing.
+// A lock that several hold together: the members of one group. Each member has its own deadline, so that one whose
+// process died expires while the others go on. Members are a set of nonces, not a count: a request that is executed
+// again changes nothing, and the rollback of a failed round removes exactly what that round acquired.
 
 /**
- * What one endpoint does with a member. Its group is what follows the nonce in its value.
+ * Acquires, extends or releases a member on one endpoint. Its group is the part of its value behind the nonce.
  *
- * KEYS: the members, a sorted set with their deadlines by this endpoint's clock, in ms since 1970; the tombstones;
- * behind them, where writers are announced, their announcements, a set of the same kind.
+ * KEYS: the members, a sorted set by deadline on this endpoint's clock, in ms since 1970; the tombstones; last, for a
+ * read-write lock, the announcements of waiting writers, a set of the same kind.
  *
  * ARGV:
  * 1. what to do:
- *    `acquire` it unless a member of another group or a tombstone is there, or, for one who has no announcement of his
- *    own, anybody's announcement;
- *    `extend` its deadline if it is there, and never create it (with ttl 0 it only looks);
- *    `release` it, and the announcement, and leave the tombstones for `ttl`; the first says whether it was there;
- * 2. the member; 3. the character at which its group begins; 4. ttl in ms; 5. how many tombstones there are;
- * 6. the announcement of one who takes, `""` for none; 7. `1`: announce him even if he is not refused; 8. for how long,
- * in ms.
+ *    `acquire`: add the member, unless a member of another group or a tombstone is there, or, for a request without an
+ *    announcement, any announcement;
+ *    `extend`: set its deadline if it is there, never create it (with ttl 0 only look);
+ *    `release`: remove it and the announcement, and keep the tombstones for `ttl`; the first tombstone records whether
+ *    the member was there;
+ * 2. the member; 3. the character at which its group begins; 4. ttl in ms; 5. number of tombstones; 6. announcement to
+ * make if refused, `""` for none; 7. `1`: announce even if granted; 8. ttl of the announcement in ms.
  *
- * Replies: {member} when it did so; the nonce is unguessable, so no client in between can invent this reply. {0, ms
- * until the last obstacle ends} when it was not taken; {0} when it was not there.
+ * Replies: {member}: done; the nonce is unguessable, so no client in between can invent this reply. {0, ms until the
+ * last obstacle expires}: `acquire` was refused. {0}: the member was not there.
  *
- * Members of two groups never stand together, so the one with the last deadline speaks for all. Only a renewal
- * shortens a deadline: a take that is executed a second time, late, must not undo an extension. Whoever is a member
- * already is not refused for an announcement: it came later, and what is asked is an earlier execution's question. Nor
- * for a tombstone, which is then the announcement's: who is told of a refusal withdraws nothing.
+ * All members are of one group, so the one with the last deadline represents all. Only an extension shortens a deadline:
+ * a late second execution of an acquire must not undo an extension. A member that is there already is not refused for an
+ * announcement, which came later: the request is a second execution. Nor is it refused for a tombstone, which is then
+ * that of the announcement: a refused request is not rolled back, and the member would stay.
  *
- * A drop that is executed a second time recognises the first one by the tombstone, and says the same.
+ * A second execution of a release finds the tombstone of the first, and replies the same.
  */
 export const memberScript: Script = {
   source: `local op, member, from, ttl, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[6]
@@ -45,10 +46,10 @@ local function last(key)
   local found = redis.call("ZRANGE", key, -1, -1, "WITHSCORES")
   return tonumber(found[2] or 0) - now, found[1]
 end
-local function put(key, how, name, ms, left)
+local function put(key, how, name, ms, remaining)
   redis.call("ZREMRANGEBYSCORE", key, "-inf", string.format("%.0f", now))
   redis.call("ZADD", key, how, string.format("%.0f", now + ms), name)
-  redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, left)))
+  redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, remaining)))
 end
 if op ~= "acquire" then
   local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now
@@ -66,50 +67,52 @@ if redis.call("EXISTS", unpack(KEYS, 2, 1 + ARGV[5])) > 0 then
   if tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now then return {member} end
   return {0, 0}
 end
-local left, other = last(KEYS[1])
-local refused = 0
-if left > 0 and string.sub(other, from) ~= string.sub(member, from) then refused = left end
+local remaining, other = last(KEYS[1])
+local retryAfter = 0
+if remaining > 0 and string.sub(other, from) ~= string.sub(member, from) then retryAfter = remaining end
 if waiting and id == "" then
-  refused = math.max(refused, (last(waiting)))
-  if refused > 0 and redis.call("ZSCORE", KEYS[1], member) then refused = 0 end
-elseif waiting and (refused > 0 or ARGV[7] == "1") then
+  retryAfter = math.max(retryAfter, (last(waiting)))
+  if retryAfter > 0 and redis.call("ZSCORE", KEYS[1], member) then retryAfter = 0 end
+elseif waiting and (retryAfter > 0 or ARGV[7] == "1") then
   put(waiting, "GT", id, tonumber(ARGV[8]), (last(waiting)))
 end
-if refused > 0 then return {0, refused} end
-put(KEYS[1], "GT", member, ttl, left)
+if retryAfter > 0 then return {0, retryAfter} end
+put(KEYS[1], "GT", member, ttl, remaining)
 return {member}`,
   sha: {
-    redis: "e8d5163f11a55f2a02e107c108ed3651820a7809",
-    upstash: "54f28dc7b315e7587873fe80cb7e92605b4cc68f",
+    redis: "4d667040bb236df29cc89d5bb1594b4f27d2bba7",
+    upstash: "8366b38f50ef5bb85ae8abbbc1846da464445fd6",
   },
 };
 
-/** Where writers that wait are announced; `own` is that of the one who asks. */
+/** Announcements of the writers that wait for a lock. While there is one, readers are refused. */
 export interface Announcements {
   readonly key: string;
+  /** The announcement of the writer that sends the request. Default: a reader sends it. */
   readonly own?: Announcement | undefined;
 }
 
-/** A writer's announcement: the same in all rounds of one acquire, and nobody else's. */
+/** A writer's announcement. Its id is the same in all rounds of one acquire, and in no other acquire. */
 export interface Announcement {
   readonly id: string;
-  /** Remembers that it was taken back, so that no late request announces it again. */
+  /** Remembers that it was removed, so that a late request does not make it again. */
   readonly tombstone: string | undefined;
-  /** How long it stands unless its writer asks again, in ms. */
+  /** ms until it expires, unless its writer sends another request. */
   readonly expiry: number;
+  /** Whether it is also made where the request is granted. Default false. */
+  readonly always?: boolean;
 }
 
-/** What members are of. */
+/** Where the members of one lock are stored. */
 export interface Membership {
-  /** Where they stand. */
   readonly key: string;
-  /** The name that tombstones have in common. */
+  /** What the names of its tombstones begin with. */
   readonly tombstones: string;
-  /** How long a drop remembers that it freed a member, in ms: longer than its reply is waited for. */
+  /** How long a release remembers that it removed a member, in ms: longer than its reply is waited for. */
   readonly memory: number;
 }
 
-/** The members of a synchronizer. */
+/** The membership of a lock of this kind and name. */
 export function membershipOf({ prefix, timeout }: Settings, kind: string, name: string): Membership {
   return {
     key: keyOf(prefix, kind, name),
@@ -118,92 +121,98 @@ export function membershipOf({ prefix, timeout }: Settings, kind: string, name: 
   };
 }
 
-/** A strategy for membership in a group, which is the owner of the grant; announcements are heeded. */
-export function memberStrategy(membership: Membership, announcements?: Announcements): LockStrategy {
+/**
+ * A strategy for one member of a group.
+ *
+ * @param announcements if given, it also waits while a writer is announced there
+ */
+export function memberStrategy(
+  membership: Membership,
+  group: string,
+  announcements?: Announcements,
+): HoldStrategy {
   return {
+    owner: group,
     keys: () => [membership.key],
     acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements),
     extend: extendMember,
-    release: (call, register, retention) => rollbackMember(call, register, retention, membership),
+    release: (call, register, retention) =>
+      releaseMember(call, withTombstone(register, membership), retention || membership.memory),
     afterFailedRound: () => "wait",
   };
 }
 
 /**
- * Gives it back on one endpoint. Without a retention, no request for it is under way any more; then the tombstone tells
- * a repeated drop what the first one did, and refuses a repeated take, for as long as anybody hears of either.
+ * The register with the tombstone of its member. A release that no late request can follow keeps it briefly: it lets a
+ * second execution reply what the first one did, and refuses a second execution of the acquire.
  */
-export function rollbackMember(
-  call: Call,
-  register: Register,
-  retention: number,
-  { tombstones, memory }: Membership,
-  announcements?: Announcements,
-): Promise<RegisterAnswer> {
-  const tombstone = `${tombstones}:${register.value.slice(0, tokenLength)}`;
-  // What was announced is taken back; to remember that is of use only to requests under way.
-  const own = announcements?.own && { ...announcements.own, tombstone: undefined };
-  const given = retention > 0 ? announcements : announcements && { ...announcements, own };
-  return releaseMember(call, { ...register, tombstone }, retention || memory, given);
+export function withTombstone(register: Register, { tombstones }: Membership): Register {
+  return { ...register, tombstone: `${tombstones}:${register.value.slice(0, tokenLength)}` };
 }
 
-/**
- * Takes it on one endpoint, or is refused, and announced there if there is something to announce.
- *
- * @param always also where it is not refused
- */
+/** Acquires on one endpoint. A writer that is refused is announced there. */
 export function acquireMember(
   call: Call,
   register: Register,
   ttl: number,
   announcements?: Announcements,
-  always = false,
 ): Promise<RegisterAnswer> {
-  return operate(call, "acquire", register, ttl, announcements, always);
+  return operate(call, "acquire", register, { ttl, announcements });
 }
 
-/** Sets its deadline on one endpoint, and never creates it; ttl 0 only looks. */
+/** Sets the deadline on one endpoint, and never creates the member; ttl 0 only looks. */
 export function extendMember(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
-  return operate(call, "extend", register, ttl);
+  return operate(call, "extend", register, { ttl });
 }
 
-/** Gives it back on one endpoint, and takes back the announcement if there is one. */
+/** Releases on one endpoint, and removes the announcement if there is one. The tombstones expire after `retention` ms. */
 export function releaseMember(
   call: Call,
   register: Register,
   retention: number,
   announcements?: Announcements,
 ): Promise<RegisterAnswer> {
-  return operate(call, "release", register, retention, announcements);
+  return operate(call, "release", register, { ttl: retention, announcements });
 }
+
+type Operation = "acquire" | "extend" | "release";
 
 async function operate(
   call: Call,
-  operation: "acquire" | "extend" | "release",
+  operation: Operation,
   { keys, value, from = 1, tombstone }: Register,
-  ttl: number,
-  { key, own }: Partial<Announcements> = {},
-  always = false,
+  {
+    ttl,
+    announcements = {},
+  }: { readonly ttl: number; readonly announcements?: Partial<Announcements> | undefined },
 ): Promise<RegisterAnswer> {
-  const takes = operation === "acquire";
+  const { key, own } = announcements;
   const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
-  const announced = [own?.id ?? "", always ? 1 : 0, own?.expiry ?? 0];
-  const words = [operation, value, from, ttl, tombstones.length, ...announced];
-  const reply = await runScript(call, memberScript, names, words);
-  const [echo, retryAfter] = Array.isArray(reply) && reply.length < 3 ? reply : [];
+  const announcesAlways = operation === "acquire" && own?.always === true;
+  const announced = [own?.id ?? "", announcesAlways ? 1 : 0, own?.expiry ?? 0];
+  const args = [operation, value, from, ttl, tombstones.length, ...announced];
+  const reply = await runScript(call, memberScript, names, args);
+  const [echo, retryAfter] = itemsOf(reply, 2);
   const granted = echo === value && retryAfter === undefined;
-  const isSane = takes ? Number.isSafeInteger(retryAfter) && retryAfter >= 0 : retryAfter === undefined;
-  const refused = echo === 0 && isSane;
-  if (!granted && !refused) throw unexpectedReply();
+  const isSane =
+    operation === "acquire" ? isInteger(retryAfter) && retryAfter >= 0 : retryAfter === undefined;
+  if (!granted && (echo !== 0 || !isSane)) throw unexpectedReply();
   // What Upstash bills beside the script itself.
   const { cost } = call;
-  // One that is not there is looked for among the tombstones.
-  if (operation === "release") cost.commands += names.length + (granted || tombstones.length === 0 ? 2 : 3);
-  else if (takes) cost.commands += granted ? 6 : 3;
-  else cost.commands += granted && ttl > 0 ? 6 : 2;
-  if (takes && key && !own) cost.commands += granted ? 1 : 2;
-  if (takes && own && (refused || always)) cost.commands += 4;
-  if (granted) return { outcome: "granted" };
-  return takes ? { outcome: "held", retryAfter } : { outcome: "lost" };
+  if (operation !== "acquire") {
+    // A release looks for a missing member among the tombstones.
+    if (operation === "release") cost.commands += names.length + (granted || !tombstones[0] ? 2 : 3);
+    else cost.commands += granted && ttl > 0 ? 6 : 2;
+    return { outcome: granted ? "granted" : "lost" };
+  }
+  cost.commands += (granted ? 6 : 3) + announcementCost(announcements, granted);
+  return granted ? { outcome: "granted" } : { outcome: "held", retryAfter: Number(retryAfter) };
+}
+
+/** What Upstash bills for reading or making announcements. */
+function announcementCost({ key, own }: Partial<Announcements>, granted: boolean): number {
+  if (own) return granted && !own.always ? 0 : 4;
+  if (key) return granted ? 1 : 2;
+  return 0;
 }

@@ -1,152 +1,177 @@
 import type { Call } from "../../endpoints/call.ts";
-import type { LockStrategy } from "../../lock/acquire.ts";
-import type { Round } from "../../quorum/round.ts";
+import type { Settings } from "../../lock/options.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { extend, type Register, type RegisterAnswer } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import type { Runtime } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
+import type { HoldStrategy } from "./hold.ts";
+import { isInteger, itemsOf } from "./reply.ts";
 
-// The permits of a semaphore: a slot each, and a slot is a lock. So the limit is as exact as a lock is exclusive,
-// which a count of holders on each endpoint is not: of three endpoints each may admit another two of three.
+// A semaphore has one slot per permit, and a slot is a lock. So the limit is as exact as a lock is exclusive. Counting
+// holders on each endpoint is not: with a limit of 2, three endpoints can each admit a different two of three holders.
 
 /**
- * What one endpoint does with the slots of a semaphore.
+ * Acquires or extends one of a semaphore's slots on one endpoint.
  *
- * KEYS: the limit; the slots, those first that may be taken.
+ * KEYS: the limit; the slots, first those that may be acquired.
  *
- * ARGV: 1. the value; 2. the limit; 3. ttl in ms; 4. how many slots may be taken; 0: none, only renew the value's.
+ * ARGV: 1. the value; 2. the limit; 3. ttl in ms; 4. how many of the slots may be acquired; 0: none, only extend the
+ * slot that has the value.
  *
- * The limit stands at least as long as any slot that was granted with it. Of two holders' quorums one endpoint is in
- * both, so that whoever comes second with another limit is refused there.
+ * The limit is kept at least as long as any slot that was granted with it. The quorums of two holders share an
+ * endpoint, so the second of them is refused there if its limit differs.
  *
- * Replies: {value, the slot's place among the keys, the slots}: it is the value's. {0, 0, the slots}: none is. The
- * slots are in the order of the keys, `t` for one that was taken and `f` for a free one; letters, because clients in
- * between parse what looks like a number. {0, the limit in use, ""}: it is another one.
+ * Replies: {value, index of its slot among the slots, from 1, slots}: granted. {0, 0, slots}: refused. `slots` has a
+ * letter for each slot, in the order of the keys: `t` taken, `f` free. Letters, because clients in between parse what
+ * looks like a number. {0, the limit in use, ""}: another limit is in use.
  *
- * Only a renewal shortens a ttl: a take that is executed a second time, late, must not undo an extension.
+ * Only an extension shortens a ttl: a late second execution of an acquire must not undo an extension.
  */
 export const slotScript: Script = {
   source: `local value, limit, ttl, span = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local found = redis.call("MGET", unpack(KEYS))
 if found[1] and found[1] ~= limit then return {0, tonumber(found[1]), ""} end
-local place, slots, least = 0, "", 0
+local own, slots, remaining = 0, "", 0
 for i = 2, #KEYS do
   slots = slots .. (found[i] and "t" or "f")
-  if found[i] == value then place = i end
+  if found[i] == value then own = i end
 end
-if place > 0 and span > 0 then least = redis.call("PTTL", KEYS[place]) end
+if own > 0 and span > 0 then remaining = redis.call("PTTL", KEYS[own]) end
 for i = 2, span + 1 do
-  if place == 0 and not found[i] then place = i end
+  if own == 0 and not found[i] then own = i end
 end
-if place == 0 then return {0, 0, slots} end
-redis.call("SET", KEYS[place], value, "PX", math.max(ttl, least))
-redis.call("SET", KEYS[1], limit, "PX", math.max(ttl, least, redis.call("PTTL", KEYS[1])))
-return {value, place - 1, slots}`,
+if own == 0 then return {0, 0, slots} end
+redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))
+redis.call("SET", KEYS[1], limit, "PX", math.max(ttl, remaining, redis.call("PTTL", KEYS[1])))
+return {value, own - 1, slots}`,
   sha: {
-    redis: "1e14dd01c1dc8ca7e66d7937f26e598788f6a170",
-    upstash: "efd365f1115d3c778512e63e56a39dbce3c1d060",
+    redis: "98897c60abe6ac5abbfbce1c05ccf69297be22a8",
+    upstash: "4e1a7524f24c456a58c3bc40e67183b89c6a63a8",
   },
 };
 
 /** One endpoint's answer about the slots. */
-export interface SlotAnswer extends RegisterAnswer {
-  /** The slot that is the value's, as a key. */
+interface SlotAnswer extends RegisterAnswer {
+  /** Key of the slot that has the value. */
   readonly slotKey?: string | undefined;
   /** Keys of the slots that were free before. */
   readonly free: readonly string[];
-  /** Another limit than the one asked for, which is in use there. */
+  /** The limit in use there, where it is another one. */
   readonly inUse?: number | undefined;
 }
 
-/** What is asked for of a semaphore. */
-export interface SlotRequest {
-  readonly runtime: Runtime;
-  readonly prefix: string;
-  readonly name: string;
-  readonly limit: number;
-  /** How many endpoints there are. */
-  readonly count: number;
-}
-
 /** A strategy for one of a semaphore's slots. */
-export interface SlotStrategy extends LockStrategy {
+export interface SlotStrategy extends HoldStrategy {
   /** The slot that was granted, 0 … limit − 1. */
   slot(): number;
 }
 
 /**
- * Proposes a random slot first, then one that a quorum may have free, as long as there is one that has not been
- * tried; then it waits. With one endpoint the script picks the slot, and nothing needs a second round.
+ * Proposes a random slot first, then each slot that a quorum may have free, then waits. With one endpoint the script
+ * picks the slot, and nothing needs a second round.
  */
-export function slotStrategy({ runtime, prefix, name, limit, count }: SlotRequest): SlotStrategy {
+export function slotStrategy(
+  { runtime, prefix, endpoints }: Settings,
+  name: string,
+  limit: number,
+): SlotStrategy {
+  const count = endpoints.length;
   const limitKey = keyOf(prefix, "limit", name);
   const slots = Array.from({ length: limit }, (_, slot) => keyOf(prefix, `slot:${slot}`, name));
   const tried = new Set<string>();
-  let proposed = slots[Math.floor(runtime.random() * limit)]!;
+  let proposed = pick(slots, runtime);
   let granted = "";
-
-  async function operate(call: Call, register: Register, ttl: number, span: number): Promise<SlotAnswer> {
-    const { keys, value } = register;
-    const refusal = span === 0 ? "lost" : "held";
-    const others = span === 0 ? [] : slots.filter((slot) => count > 1 && slot !== proposed);
-    const names = [...keys, ...others];
-    const reply = await runScript(call, slotScript, [limitKey, ...names], [value, limit, ttl, span]);
-    const { cost } = call;
-    const [echo, place, states] = Array.isArray(reply) && reply.length === 3 ? reply : [];
-    // What Upstash bills beside the script itself.
-    cost.commands += 1;
-    if (echo === 0 && states === "" && Number.isSafeInteger(place) && place !== limit) {
-      return { outcome: refusal, free: [], inUse: place };
-    }
-    const isSane = typeof states === "string" && states.length === names.length && /^[ft]+$/.test(states);
-    if (!isSane || (echo === 0) !== (place === 0)) throw unexpectedReply();
-    const free = names.filter((_, index) => states[index] === "f");
-    if (echo === 0) return { outcome: refusal, free };
-    if (echo !== value || !names[place - 1]) throw unexpectedReply();
-    cost.commands += span > 0 && states[place - 1] === "t" ? 4 : 3;
-    return { outcome: "granted", slotKey: names[place - 1], free };
-  }
-
   return {
     keys() {
       if (count > 1) return [proposed];
       const first = slots.indexOf(proposed);
       return [...slots.slice(first), ...slots.slice(0, first)];
     },
-    acquire: (call, register, ttl) => operate(call, register, ttl, register.keys.length),
-    extend: (call, register, ttl) => (ttl > 0 ? operate(call, register, ttl, 0) : extend(call, register, 0)),
+    acquire(call, register, ttl) {
+      const others = slots.filter((slot) => count > 1 && slot !== proposed);
+      return operate(call, register, { limitKey, limit, ttl, span: register.keys.length, others });
+    },
+    extend: (call, register, ttl) =>
+      ttl > 0
+        ? operate(call, register, { limitKey, limit, ttl, span: 0, others: [] })
+        : extend(call, register, 0),
     grantedKeys({ answers }) {
       granted = answers.flatMap((answer) => (answer as SlotAnswer | undefined)?.slotKey ?? [])[0]!;
       return [granted];
     },
     slot: () => slots.indexOf(granted),
-    afterFailedRound(round: Round<RegisterAnswer>, { held, remainingWait }) {
+    afterFailedRound(round, { held, remainingWait }) {
       const answers = round.answers.flatMap((answer) =>
         answer && answer.outcome !== "error" ? [answer as SlotAnswer] : [],
       );
-      // By so many that no quorum is left. Of fewer, it may be they that heard of a wrong limit first.
+      // Only where no quorum remains: a minority may have been reached first by a client with a wrong limit.
       const others = answers.flatMap(({ inUse = 0 }) => inUse || []);
       if (others.length > count - quorumOf(count)) return new LimitMismatchError(name, limit, others[0]!);
       tried.add(proposed);
-      const freeAt = new Map(slots.map((slot) => [slot, 0]));
-      for (const slot of answers.flatMap(({ free }) => free)) freeAt.set(slot, freeAt.get(slot)! + 1);
-      const best = (among: readonly string[]): string => {
-        const most = Math.max(...among.map((slot) => freeAt.get(slot)!));
-        const equals = among.filter((slot) => freeAt.get(slot) === most);
-        return equals[Math.floor(runtime.random() * equals.length)]!;
-      };
-      // The result fell before all had answered: those that have not may have it free.
+      const freeAt = countFree(slots, answers);
+      // The result was clear before all had answered: those that have not may have the slot free.
       const pending = round.answers.filter((answer) => !answer).length;
       const open = slots.filter((slot) => freeAt.get(slot)! + pending >= quorumOf(count) && !tried.has(slot));
-      if (open.length > 0 && (held || remainingWait > 0)) {
-        proposed = best(open);
-        return "again";
-      }
-      tried.clear();
-      proposed = best(slots);
-      return "wait";
+      const triesNext = open.length > 0 && (held || remainingWait > 0);
+      if (!triesNext) tried.clear();
+      proposed = pick(mostFree(triesNext ? open : slots, freeAt), runtime);
+      return triesNext ? "again" : "wait";
     },
   };
+}
+
+/** By slot: at how many endpoints it was free. */
+function countFree(slots: readonly string[], answers: readonly SlotAnswer[]): Map<string, number> {
+  const freeAt = new Map(slots.map((slot) => [slot, 0]));
+  for (const slot of answers.flatMap(({ free }) => free)) freeAt.set(slot, freeAt.get(slot)! + 1);
+  return freeAt;
+}
+
+/** Those of the slots that were free at the most endpoints. */
+function mostFree(slots: readonly string[], freeAt: ReadonlyMap<string, number>): readonly string[] {
+  const most = Math.max(...slots.map((slot) => freeAt.get(slot)!));
+  return slots.filter((slot) => freeAt.get(slot) === most);
+}
+
+function pick(slots: readonly string[], runtime: Pick<Runtime, "random">): string {
+  return slots[Math.floor(runtime.random() * slots.length)]!;
+}
+
+/** One run of the script, beside its register. */
+interface SlotOperation {
+  readonly limitKey: string;
+  readonly limit: number;
+  readonly ttl: number;
+  /** How many of the register's keys may be acquired; 0: only extend. */
+  readonly span: number;
+  /** Slots of which only the state is read. */
+  readonly others: readonly string[];
+}
+
+async function operate(
+  call: Call,
+  { keys, value }: Register,
+  { limitKey, limit, ttl, span, others }: SlotOperation,
+): Promise<SlotAnswer> {
+  const refusal = span === 0 ? "lost" : "held";
+  const names = [...keys, ...others];
+  const reply = await runScript(call, slotScript, [limitKey, ...names], [value, limit, ttl, span]);
+  const { cost } = call;
+  const [echo, index, states] = itemsOf(reply, 3);
+  // What Upstash bills beside the script itself: here the read of all keys.
+  cost.commands += 1;
+  if (echo === 0 && states === "" && isInteger(index) && index !== limit) {
+    return { outcome: refusal, free: [], inUse: index };
+  }
+  const isSane = typeof states === "string" && states.length === names.length && /^[ft]+$/.test(states);
+  if (!isSane || (echo === 0) !== (index === 0)) throw unexpectedReply();
+  const free = names.filter((_, slot) => states[slot] === "f");
+  if (echo === 0) return { outcome: refusal, free };
+  const slot = Number(index) - 1;
+  const slotKey = names[slot];
+  if (echo !== value || !slotKey) throw unexpectedReply();
+  cost.commands += span > 0 && states[slot] === "t" ? 4 : 3;
+  return { outcome: "granted", slotKey, free };
 }

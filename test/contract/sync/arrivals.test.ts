@@ -22,7 +22,7 @@ describe.each(storesOf([1]))("arrivalScript on $title", ({ open, dialect }) => {
     const text = (dialect === "upstash" ? upstashFlag : "") + arrivalScript.source;
     return store.execute(0, ["EVAL", text, 1, key, "t0", to, count, ttl, id]);
   }
-  const left = (key: string) => store.execute(0, ["PTTL", key]) as Promise<number>;
+  const ttlOf = (key: string) => store.execute(0, ["PTTL", key]) as Promise<number>;
 
   test("adds each arrival once", async () => {
     const key = newResource();
@@ -32,7 +32,7 @@ describe.each(storesOf([1]))("arrivalScript on $title", ({ open, dialect }) => {
     expect([nonce, at, ids.sort()]).toEqual(["t0", "g1", ["ia", "ig"]]);
   });
 
-  test("looks without leaving anything", async () => {
+  test("only looks without a generation, and changes nothing", async () => {
     const key = newResource();
     expect(await run(key, "", "")).toEqual(["t0", "", []]);
     expect(await store.execute(0, ["EXISTS", key])).toBe(0);
@@ -40,7 +40,7 @@ describe.each(storesOf([1]))("arrivalScript on $title", ({ open, dialect }) => {
     expect(await run(key, "", "")).toEqual(["t0", "g1", ["ia"]]);
   });
 
-  test("moves on to what is later, without arrivals, and never back", async () => {
+  test("moves to a later generation without arrivals, and never back", async () => {
     const key = newResource();
     await run(key, "g1", "ia");
     expect(await run(key, "g2", "")).toEqual(["t0", "g2", []]);
@@ -49,29 +49,29 @@ describe.each(storesOf([1]))("arrivalScript on $title", ({ open, dialect }) => {
     expect(await run(key, "g4", "ic")).toEqual(["t0", "g4", ["ic"]]);
   });
 
-  test("refuses another number, and tells which is in use", async () => {
+  test("refuses another number, and returns the one in use", async () => {
     const key = newResource();
     await run(key, "g1", "ia");
     for (const to of ["", "g1", "g2"]) expect(await run(key, to, "ib", { count: 4 })).toEqual(["t0", "n", 3]);
     expect(await run(key, "", "")).toEqual(["t0", "g1", ["ia"]]);
   });
 
-  test("never shortens the ttl; each arrival, and a repeated one in the second half, renews it", async () => {
+  test("never shortens the ttl; a new arrival renews it, a repeated one only in the second half", async () => {
     const key = newResource();
     await run(key, "g1", "ia");
-    expect(await left(key)).toBeGreaterThan(50_000);
+    expect(await ttlOf(key)).toBeGreaterThan(50_000);
     await run(key, "g1", "ib", { ttl: 100 });
     await run(key, "g2", "ib", { ttl: 100 });
-    expect(await left(key)).toBeGreaterThan(50_000);
+    expect(await ttlOf(key)).toBeGreaterThan(50_000);
     await store.execute(0, ["PEXPIRE", key, 40_000]);
     await run(key, "g2", "ib");
-    expect(await left(key)).toBeLessThanOrEqual(40_000);
+    expect(await ttlOf(key)).toBeLessThanOrEqual(40_000);
     await run(key, "g2", "ia");
-    expect(await left(key)).toBeGreaterThan(50_000);
+    expect(await ttlOf(key)).toBeGreaterThan(50_000);
     await store.execute(0, ["PEXPIRE", key, 20_000]);
     await run(key, "", "");
-    expect(await left(key)).toBeLessThanOrEqual(20_000);
+    expect(await ttlOf(key)).toBeLessThanOrEqual(20_000);
     await run(key, "g2", "ib");
-    expect(await left(key)).toBeGreaterThan(50_000);
+    expect(await ttlOf(key)).toBeGreaterThan(50_000);
   });
 });

@@ -98,7 +98,7 @@ const steps: fc.Arbitrary<Step>[] = [
   fc.integer({ min: 1, max: 700 }).map((ms) => new Pass(ms)),
 ];
 
-test.each([1, 2, 3, 5])("a latch on %i endpoints is like its model", async (endpoints) => {
+test.each([1, 2, 3, 5])("a latch on %i endpoints behaves like its model", async (endpoints) => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 2 ** 31 }),

@@ -10,7 +10,7 @@ const open: readonly Way[] = ["open", "open", "open"];
 
 /** All ways are open but one. */
 function without(index: number, way: Way): Way[] {
-  return open.map((other, place) => (place === index ? way : other));
+  return open.map((other, position) => (position === index ? way : other));
 }
 
 function latchOf({ client }: Schedule, ways: readonly Way[], wait = 60_000): CountDownLatch {
@@ -19,7 +19,7 @@ function latchOf({ client }: Schedule, ways: readonly Way[], wait = 60_000): Cou
   });
 }
 
-/** Three clients, each cut off from another endpoint, arrive at the same moment; how many were told that it is open. */
+/** Three clients, each cut off from another endpoint, arrive at the same moment. Returns how many found it open. */
 async function openings(seed: number): Promise<number> {
   const stage = schedule(seed, 3);
   const { random, run } = stage;
@@ -27,16 +27,16 @@ async function openings(seed: number): Promise<number> {
     const ways = without(index, random() < 0.8 ? "cut" : "deaf");
     return (await latchOf(stage, ways).arrive(`part-${index}`)).open;
   });
-  const told = await run(Promise.all(arrivals));
+  const found = await run(Promise.all(arrivals));
   await run(latchOf(stage, open).wait());
-  return told.filter(Boolean).length;
+  return found.filter(Boolean).length;
 }
 
 /**
  * One of three arrives at a single endpoint only, and nobody repeats it; others ask, each cut off from some endpoint.
- * What they were told, in the order of their asking.
+ * Returns what they found, in the order of the calls.
  */
-async function sights(seed: number): Promise<boolean[]> {
+async function statesOf(seed: number): Promise<boolean[]> {
   const stage = schedule(seed, 3);
   const { random, run } = stage;
   const any = () => without(Math.floor(random() * 3), random() < 0.5 ? "cut" : "deaf");
@@ -47,35 +47,37 @@ async function sights(seed: number): Promise<boolean[]> {
       .arrive("c")
       .catch(() => undefined),
   );
-  const told: boolean[] = [];
-  for (let asked = 0; asked < 6; asked += 1) told.push((await run(latchOf(stage, any()).inspect())).open);
-  return told;
+  const found: boolean[] = [];
+  for (let calls = 0; calls < 6; calls += 1) found.push((await run(latchOf(stage, any()).inspect())).open);
+  return found;
 }
 
-test(`whoever arrives last is told that it is open, in ${schedules} schedules`, async () => {
+test(`the last arrival returns that it is open, in ${schedules} schedules`, async () => {
   console.info(`SEED=${first}`);
   const seen = new Map<number, number>();
   for (let seed = first; seed < first + schedules; seed += 1) {
-    const told = await openings(seed).catch((error: Error) => {
+    const found = await openings(seed).catch((error: Error) => {
       throw new Error(`again with SEED=${seed} SCHEDULES=1: ${error.message}`, { cause: error });
     });
-    expect(told, `told that it is open; again with SEED=${seed} SCHEDULES=1`).toBeGreaterThan(0);
-    seen.set(told, (seen.get(told) ?? 0) + 1);
+    expect(found, `calls that found it open; again with SEED=${seed} SCHEDULES=1`).toBeGreaterThan(0);
+    seen.set(found, (seen.get(found) ?? 0) + 1);
   }
-  console.info(`schedules by how many were told: ${JSON.stringify(Object.fromEntries(seen))}`);
+  console.info(
+    `schedules by the number of calls that found it open: ${JSON.stringify(Object.fromEntries(seen))}`,
+  );
   if (schedules >= 60) expect([seen.get(1), seen.get(2)]).not.toContain(undefined);
 }, 120_000);
 
-test(`once it is open for one it is open for all, in ${schedules} schedules`, async () => {
+test(`once open for one call it is open for all, in ${schedules} schedules`, async () => {
   console.info(`SEED=${first}`);
   const seen = new Set<number>();
   for (let seed = first; seed < first + schedules; seed += 1) {
-    const told = await sights(seed);
-    const since = told.indexOf(true);
+    const found = await statesOf(seed);
+    const since = found.indexOf(true);
     seen.add(since);
     if (since < 0) continue;
-    expect(told.slice(since), `again with SEED=${seed} SCHEDULES=1`).not.toContain(false);
+    expect(found.slice(since), `again with SEED=${seed} SCHEDULES=1`).not.toContain(false);
   }
-  // For the first who asked, and for a later one.
+  // For the first call, and for a later one.
   if (schedules >= 60) expect([seen.has(0), seen.has(1)]).toEqual([true, true]);
 }, 120_000);

@@ -24,7 +24,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
   const latchOf = ({ redlock }: Visitor, name: string, count = 3) =>
     new CountDownLatch(redlock, name, { count });
 
-  /** Arrivals one after another, each everywhere; what the last was told. */
+  /** Arrivals one after another, each at every endpoint. Returns what the last one returned. */
   async function arriveAll(visitor: Visitor, name: string, ids: readonly string[]) {
     let state: unknown;
     for (const id of ids) {
@@ -36,12 +36,12 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
 
   test("opens with the last arrival, counts each id once, and stays open", async () => {
     const name = newResource("latch");
-    const told = [];
+    const states = [];
     for (const id of ["1", "true", "1", "[1]"]) {
-      told.push(await latchOf(first, name).arrive(id));
+      states.push(await latchOf(first, name).arrive(id));
       await allArrived(first.links);
     }
-    expect(told).toEqual([
+    expect(states).toEqual([
       { open: false, arrived: 1, remaining: 2 },
       { open: false, arrived: 2, remaining: 1 },
       { open: false, arrived: 2, remaining: 1 },
@@ -52,7 +52,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     expect((await latchOf(second, name).arrive("late")).open).toBe(true);
   });
 
-  test("those who wait go on when it opens", async () => {
+  test("waiting calls return when it opens", async () => {
     const name = newResource("latch");
     const waiting = visitor(store);
     const opened = latchOf(waiting, name).wait({ wait: 60_000 });
@@ -65,7 +65,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     await opened;
   });
 
-  test("is closed after the waiting: ArrivalsMissingError; ended by a signal: its reason", async () => {
+  test("still closed after `wait`: ArrivalsMissingError; aborted: the signal's reason", async () => {
     const name = newResource("latch");
     await arriveAll(first, name, ["a", "b"]);
     const error = await rejection(latchOf(second, name).wait({ wait: 20 }));
@@ -89,7 +89,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     expect((await latchOf(second, name).inspect()).open).toBe(false);
   });
 
-  test("opens although a minority is down, and stays open although another is", async () => {
+  test("opens with a minority down, and stays open with another minority down", async () => {
     const name = newResource("latch");
     const cut = visitor(store);
     for (const link of cut.links.slice(0, minority)) link.fate = () => "refused";
@@ -99,34 +99,34 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     expect((await latchOf(other, name).inspect()).open).toBe(true);
   });
 
-  test("an arrival that only a minority knows of does not close it again", async () => {
+  test("it stays open where an arrival is known to a minority only", async () => {
     if (minority === 0) return;
     const name = newResource("latch");
     await arriveAll(first, name, ["a", "b"]);
-    // The third arrives at one endpoint only, and is told that it may not have.
+    // The third arrives at one endpoint only, and gets an error.
     const lone = visitor(store, { wait: 0 });
     for (const link of lone.links.slice(1)) link.fate = () => "refused";
     expect(await rejection(latchOf(lone, name).arrive("c"))).toBeInstanceOf(QuorumError);
-    // Somebody sees it there, and goes on.
+    // A call that reaches this endpoint opens the latch.
     const seeing = visitor(store);
     for (const link of seeing.links.slice(endpoints - minority)) link.fate = () => "refused";
     expect((await latchOf(seeing, name).inspect()).open).toBe(true);
-    // Nobody sees it there any more.
+    // A later call does not reach it.
     const later = visitor(store);
     for (const link of later.links.slice(0, minority)) link.fate = () => "refused";
     expect((await latchOf(later, name).inspect()).open).toBe(true);
   });
 
-  test("requests that are lost, executed twice or late count once", async () => {
+  test("lost, repeated and late requests count once", async () => {
     const name = newResource("latch");
     const shaky = visitor(store, { timeout: 300 });
     for (const link of shaky.links) {
       let sent = 0;
       link.fate = () => (["reply lost", "twice", "lost", "delivered"] as const)[sent++ % 4]!;
     }
-    const told = [];
-    for (const id of ["a", "a", "b"]) told.push(await latchOf(shaky, name).arrive(id, { wait: 20_000 }));
-    expect(told.map(({ arrived }) => arrived)).toEqual([1, 1, 2]);
+    const states = [];
+    for (const id of ["a", "a", "b"]) states.push(await latchOf(shaky, name).arrive(id, { wait: 20_000 }));
+    expect(states.map(({ arrived }) => arrived)).toEqual([1, 1, 2]);
     expect((await latchOf(shaky, name).arrive("c", { wait: 20_000 })).open).toBe(true);
   });
 
@@ -142,7 +142,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     expect((await latch.arrive("a")).open).toBe(true);
   });
 
-  test("garbage is no arrival", async () => {
+  test("an unexpected reply is no arrival", async () => {
     const name = newResource("latch");
     const replies = [["t0", "g1", []], ["OK"], "OK", null, 1, ["t0", "g0", ["ia", "ib", "ic"]]];
     for (const reply of replies) {
@@ -167,7 +167,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     expect(await latchOf(first, name).inspect()).toMatchObject({ arrived: 1 });
   });
 
-  test("a wrong count that a minority heard first is nobody else's error", async () => {
+  test("a wrong count that reached a minority first is no error for others", async () => {
     if (minority === 0) return;
     const name = newResource("latch");
     const wrong = visitor(store, { wait: 0 });
@@ -176,7 +176,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     expect(await arriveAll(first, name, ["a", "b", "c"])).toMatchObject({ open: true });
   });
 
-  test("is forgotten after its ttl, which every arrival renews", async () => {
+  test("expires after its ttl, which every arrival renews", async () => {
     const name = newResource("latch");
     const key = keyOf("redlock", "latch", name);
     const short = new CountDownLatch(first.redlock, name, { count: 2, ttl: 40_000 });
@@ -195,7 +195,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
     expect(ms).toBeGreaterThan(86_000_000);
   });
 
-  test("costs as much as it says", async () => {
+  test("costs the requests and commands that are documented", async () => {
     const name = newResource("latch");
     const { redlock, links } = visitor(store);
     const latch = new CountDownLatch(redlock, name, { count: 2 });

@@ -4,13 +4,13 @@ import { CyclicBarrier } from "../../../src/sync/index.ts";
 import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { schedule } from "./schedule.ts";
 
-// A plain model of it: a generation is over when the last of its parties has come, and everybody is told by their
-// next look.
+// The model: a generation is complete when the last of its parties has arrived, and each party passes with its next
+// round.
 
 const pause = 50;
 const delays = fc.integer({ min: 0, max: 300 });
 
-test.each([1, 2, 3, 5])("a barrier on %i endpoints is like its model", async (endpoints) => {
+test.each([1, 2, 3, 5])("a barrier on %i endpoints behaves like its model", async (endpoints) => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 2 ** 31 }),

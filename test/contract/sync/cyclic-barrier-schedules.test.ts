@@ -8,7 +8,7 @@ const schedules = Number(process.env.SCHEDULES ?? 50);
 const parties = 3;
 const generations = 3;
 
-/** A party as the others may see it. */
+/** The state of a party. */
 interface Party {
   /** How many generations it has passed. */
   passed: number;
@@ -67,14 +67,14 @@ async function meet(seed: number): Promise<{ runs: number; failed: number }> {
           await sleep(random() * 300);
           barrier = start();
         }
-        // The others may have gone on without it when it died in the last one.
+        // If it died in the last generation, the others may have gone on without it.
         const others = all.filter((other) => other !== party);
         if (party.deaths > 0 && others.every(({ passed }) => passed === generations)) return;
         continue;
       }
       base ??= level;
       const generation = level - base;
-      // Others may be the first to tell of it; but nobody is told of two at once, nor of one twice.
+      // Without deaths no party skips a generation or passes one twice.
       if (party.deaths === 0) expect(generation, `generation of party ${index}`).toBe(party.passed);
       for (const other of all) {
         const isThere = other.passed > generation || other.waits;
@@ -96,7 +96,7 @@ async function meet(seed: number): Promise<{ runs: number; failed: number }> {
   return { runs: texts.size, failed };
 }
 
-test(`nobody passes before all have arrived, in ${schedules} schedules`, async () => {
+test(`no party passes before all have arrived, in ${schedules} schedules`, async () => {
   console.info(`SEED=${first}`);
   let several = 0;
   let failures = 0;

@@ -10,7 +10,7 @@ import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
 const patient = { wait: 60_000 };
 
-// At the same time: they spend it waiting for each other.
+// Concurrent, because they mostly wait for each other.
 describe.each(stores([1, 2, 3, 5], [3]))(
   "CyclicBarrier on $title",
   { concurrent: true },
@@ -23,7 +23,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
     });
     afterAll(() => store.close());
 
-    /** A party in a process of its own. */
+    /** A party in its own process. */
     interface Party extends Visitor {
       meet(options?: { wait?: number; signal?: AbortSignal }): Promise<number>;
     }
@@ -38,7 +38,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       return until(() => links[0]!.sent.length > before + more, "a party that waits");
     };
 
-    /** Three generations, in each of which nobody passes before the last has come; their numbers. */
+    /** Three generations; in each, no party passes before the last has arrived. Returns their numbers. */
     async function threeTimes(parties: readonly Party[]): Promise<number[]> {
       const numbers: number[] = [];
       for (let turn = 0; turn < 3; turn += 1) {
@@ -58,7 +58,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       expect(numbers).toEqual([numbers[0]!, numbers[0]! + 1, numbers[0]! + 2]);
     });
 
-    test("also with requests that are executed twice, late, or whose replies are lost", async () => {
+    test("three parties pass it with repeated and late requests, and with lost replies", async () => {
       const parties = three(newResource("barrier"));
       for (const { links } of parties) {
         for (const [index, link] of links.entries()) {
@@ -69,7 +69,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       await threeTimes(parties);
     });
 
-    test("also with a minority down, another for each party", async () => {
+    test("three parties pass it with a minority down, another one for each party", async () => {
       const parties = three(newResource("barrier"));
       for (const [index, { links }] of parties.entries()) {
         for (let down = 0; down < minority; down += 1)
@@ -78,7 +78,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       await threeTimes(parties);
     });
 
-    test("a party whose process is restarted goes on waiting, and counts once", async () => {
+    test("a party whose process restarts goes on waiting, and counts once", async () => {
       const name = newResource("barrier");
       const [a, b, c] = three(name) as [Party, Party, Party];
       const controller = new AbortController();
@@ -99,7 +99,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       expect(await Promise.all([again, b, c].map((each) => each.meet()))).toEqual(passed.map((n) => n + 1));
     });
 
-    test("who gives up waiting has arrived; called again, it passes what was complete meanwhile", async () => {
+    test("a party that gives up waiting has arrived; called again, it passes if the others have", async () => {
       const name = newResource("barrier");
       const [a, b, c] = three(name) as [Party, Party, Party];
       const error = await rejection(a.meet({ wait: 0 }));
@@ -109,14 +109,14 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       const [second, third] = await Promise.all([b.meet(), c.meet()]);
       const early = b.meet();
       await waits(b);
-      // Its own number, although the others are at the next by now.
+      // The number of its own generation, although the others are at the next one by now.
       expect(await a.meet()).toBe(second);
       expect(third).toBe(second);
       expect(await isSettled(early)).toBe(false);
       expect(await Promise.all([a.meet(), early, c.meet()])).toEqual([second + 1, second + 1, second + 1]);
     });
 
-    test("an outage is a QuorumError, and leaves the party where it was", async () => {
+    test("an outage is a QuorumError, and the party can go on afterwards", async () => {
       const name = newResource("barrier");
       const [a, b, c] = three(name) as [Party, Party, Party];
       for (const link of a.links.slice(minority)) link.fate = () => "reply lost";
@@ -126,7 +126,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       expect(others).toEqual([first, first]);
     });
 
-    test("endpoints that lost their memory are told again", async () => {
+    test("endpoints that lost their memory get the arrivals again", async () => {
       const name = newResource("barrier");
       const [a, b, c] = three(name) as [Party, Party, Party];
       const early = [a.meet(), b.meet()];
@@ -137,7 +137,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       expect(others).toEqual([first, first]);
     });
 
-    test("what a minority remembers of an earlier run is no later generation", async () => {
+    test("an earlier run that a minority remembers is no later generation", async () => {
       if (minority === 0) return;
       const name = newResource("barrier");
       const key = keyOf("redlock", "barrier", name);
@@ -145,7 +145,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       const [old] = await Promise.all(before.map((each) => each.meet()));
       await Promise.all(before.map(({ links }) => allArrived(links)));
       for (let index = minority; index < count; index += 1) await store.execute(index, ["DEL", key]);
-      // It is two days later, and the first to come does not reach that minority.
+      // Two days later, the first party does not reach that minority.
       const runtime = { ...systemRuntime, now: () => Date.now() + 2 * 86_400_000 };
       const [a, b, c] = ["a", "b", "c"].map((id) => party(name, id, { runtime })) as [Party, Party, Party];
       for (const link of a.links.slice(0, minority)) link.fate = () => "refused";
@@ -156,7 +156,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       expect(number).toBeGreaterThan(old! + 1);
     });
 
-    test("a minority that is a generation behind leads nobody back", async () => {
+    test("a minority that is a generation behind leads no party back", async () => {
       if (minority === 0) return;
       const name = newResource("barrier");
       const key = keyOf("redlock", "barrier", name);
@@ -169,7 +169,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       for (let index = 0; index < minority; index += 1) {
         await store.execute(index, ["HSET", key, "g", behind, "ia", "1", "ib", "1"]);
       }
-      // At first nobody else answers.
+      // At first no other endpoint answers.
       for (const link of a.links.slice(minority)) {
         const before = link.sent.length;
         link.fate = () => (link.sent.length < before + 3 ? "refused" : "delivered");
@@ -179,7 +179,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       expect(await Promise.all([again, b.meet()])).toEqual([first + 1, first + 1]);
     });
 
-    test("garbage is no arrival", async () => {
+    test("an unexpected reply is no arrival", async () => {
       const replies = [["t0", "g1", []], ["OK"], "OK", null, 1];
       for (const reply of replies) {
         const garbled = new Redlock({

@@ -4,8 +4,8 @@ import { debounce } from "../../../src/sync/index.ts";
 import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { schedule } from "./schedule.ts";
 
-// A plain model of it: a call runs if no other came within its window. Calls come alone or several at the same
-// moment, of which one is the last.
+// The model: a call runs if no other came within its window. Calls come alone, or several at the same moment, of which
+// one is the last.
 
 const window = 1_000;
 const visits = fc.record({
@@ -13,7 +13,7 @@ const visits = fc.record({
   calls: fc.integer({ min: 1, max: 3 }),
 });
 
-test.each([1, 2, 3, 5])("debounce on %i endpoints is like its model", async (count) => {
+test.each([1, 2, 3, 5])("debounce on %i endpoints behaves like its model", async (count) => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 2 ** 31 }),
@@ -26,7 +26,7 @@ test.each([1, 2, 3, 5])("debounce on %i endpoints is like its model", async (cou
         const pending: Promise<boolean[]>[] = [];
         const times: number[] = [];
         for (const [index, { after, calls }] of all.entries()) {
-          // What comes at the very moment at which a window ends may be either.
+          // A call at the very end of a window may or may not be within it.
           await run(sleep(after === window ? after + 1 : after));
           times.push(now());
           const outcomes = Array.from({ length: calls }, async () => {
@@ -37,11 +37,11 @@ test.each([1, 2, 3, 5])("debounce on %i endpoints is like its model", async (cou
           });
           pending.push(Promise.all(outcomes));
         }
-        const told = await run(Promise.all(pending));
+        const results = await run(Promise.all(pending));
         times.forEach((time, index) => {
           const runsHere = (times[index + 1] ?? Infinity) > time + window ? 1 : 0;
           expect(runs[index]!.length, `runs of the calls at ${time}, of ${times}`).toBe(runsHere);
-          expect(told[index]!.filter((ran) => ran).length).toBe(runsHere);
+          expect(results[index]!.filter((ran) => ran).length).toBe(runsHere);
           for (const at of runs[index]!) expect(at).toBeGreaterThanOrEqual(time + window);
         });
       },

@@ -22,7 +22,7 @@ test("announceScript has the hash of the text that each dialect sends", () => {
   expect(announceScript.sha).toEqual({ redis: sha1(source), upstash: sha1(upstashFlag + source) });
 });
 
-// At the same time: they spend it waiting for windows that are long enough for a busy machine.
+// Concurrent, because they mostly wait for windows that are long enough for a busy machine.
 describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: true }, ({ open, count }) => {
   let store: OpenStore;
   let first: Visitor;
@@ -53,11 +53,11 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
     }
   });
 
-  test("of a burst the last call runs, whatever the clocks say", async () => {
+  test("the last call of a burst runs, independent of clocks", async () => {
     const name = newResource("reindex");
     const texts: unknown[] = [];
     const calls: Promise<unknown>[] = [];
-    // Each client's clock is an hour behind the one's before it.
+    // Each client's clock is an hour behind the previous client's.
     for (let index = 0; index < 4; index += 1) {
       const runtime = { ...systemRuntime, now: () => Date.now() - index * 3_600_000 };
       const { redlock } = visitor(store, { runtime });
@@ -72,7 +72,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
     ]);
   });
 
-  test("of calls at the same moment one runs", async () => {
+  test("one of several simultaneous calls runs", async () => {
     const name = newResource("reindex");
     let runs = 0;
     const calls = Array.from({ length: 4 }, () =>
@@ -83,7 +83,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
     expect(outcomes.filter(({ ran }) => ran).length).toBe(1);
   });
 
-  test("a call that is aborted makes place for the one before it", async () => {
+  test("after an aborted call, the call before it runs", async () => {
     const name = newResource("reindex");
     const before = debounce(first.redlock, name, { window: 1_000 }, () => "before");
     const text = await announced(name);
@@ -96,7 +96,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
     expect(await before).toEqual({ ran: true, value: "before" });
   });
 
-  test("a call whose process died keeps the one before it from running", async () => {
+  test("a call whose process died still supersedes the one before it", async () => {
     const name = newResource("reindex");
     const before = debounce(first.redlock, name, { window: 1_000 }, unreachable);
     const text = await announced(name);
@@ -123,7 +123,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
     });
   });
 
-  test("an outage is a QuorumError, and leaves nothing where it did arrive", async () => {
+  test("an outage is a QuorumError, and the announcement is rolled back", async () => {
     const name = newResource("reindex");
     const cut = visitor(store, { wait: 30 });
     const majority = Math.floor((count + 1) / 2);
@@ -134,12 +134,12 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
       QuorumError,
     );
     await allArrived(cut.links);
-    // Where its withdrawal overtook the announcement, another one follows.
+    // Where its rollback overtook the announcement, another one follows.
     const isGone = async () => (await standing(store, "debounce", name)).every((text) => text === null);
     await until(isGone, "nothing left");
   });
 
-  test("its key lives as long as any call may ask, and expires", async () => {
+  test("its key lives as long as any call may need it, and expires", async () => {
     const name = newResource("reindex");
     const long = rejection(
       debounce(first.redlock, name, { window: 40_000, signal: AbortSignal.timeout(1_500) }, unreachable),
@@ -163,7 +163,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
     expect(commands.filter((operation) => operation === "EVALSHA").length).toBe(2 * count);
   });
 
-  test("what the routine throws is passed on", async () => {
+  test("an error of the routine is passed on", async () => {
     const failed = debounce(first.redlock, newResource(), { window: 5 }, () =>
       Promise.reject(new Error("no")),
     );
@@ -171,7 +171,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
   });
 });
 
-test("a withdrawal that overtakes its announcement is followed by another", async () => {
+test("a rollback that overtakes its announcement is followed by another", async () => {
   const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name }));
   const last = endpoints[2]!.engine;
   last.execute(["SCRIPT", "LOAD", upstashFlag + announceScript.source]);
@@ -185,7 +185,7 @@ test("a withdrawal that overtakes its announcement is followed by another", asyn
   };
   const redlock = new Redlock({ endpoints: links, timeout: 5_000, wait: 0 });
   expect(await rejection(debounce(redlock, "n", { window: 10 }, unreachable))).toBeInstanceOf(QuorumError);
-  await until(() => links[2]!.sent.length === 3 && links[2]!.pending === 0, "a second withdrawal");
+  await until(() => links[2]!.sent.length === 3 && links[2]!.pending === 0, "a second rollback");
   expect(links[2]!.sent.map(([operation]) => operation)).toEqual(["EVALSHA", "DELEX", "DELEX"]);
   expect(last.execute(["GET", keyOf("redlock", "debounce", "n")])).toBeNull();
 });

@@ -5,13 +5,13 @@ import { FairLock, type Hold } from "../../../src/sync/index.ts";
 import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
-// A fair lock against a plain model of it: a list of who came when, the first of whom holds the lock. After each step
-// so much time passes that everybody's pause is over and the tickets of the dead have lapsed.
+// A fair lock against a model: a list of the contenders in order of arrival, of which the first holds the lock. After
+// each step so much time passes that all pauses are over and the tickets of dead contenders have expired.
 
 const ttl = 2_000;
 const settling = 4_000;
 
-/** One that came, with a way to the endpoints of its own. */
+/** A contender with its own connections to the endpoints. */
 interface Visit {
   readonly name: string;
   hold?: Hold;
@@ -25,7 +25,7 @@ interface World extends Schedule {
   readonly stranger: FairLock;
 }
 
-/** Who holds it, and those who wait, in order. */
+/** The holder, and the waiters in order. */
 interface Model {
   line: Visit[];
 }
@@ -45,7 +45,7 @@ class Come implements Step {
   check = ({ line }: Readonly<Model>) => line.length < 5;
   async run(model: Model, world: World): Promise<void> {
     model.line.push(world.visit());
-    // Another may come before it has settled, but not in the same ms.
+    // Another may come before this call has ended, but not in the same ms.
     await world.run(world.sleep(this.after));
     if (model.line.length < 5) model.line.push(world.visit());
     await settle(model, world);
@@ -65,27 +65,27 @@ class Release implements Step {
 }
 
 class GiveUp implements Step {
-  constructor(readonly place: number) {}
-  check = ({ line }: Readonly<Model>) => line.length > this.place;
+  constructor(readonly index: number) {}
+  check = ({ line }: Readonly<Model>) => line.length > this.index;
   async run(model: Model, world: World): Promise<void> {
-    const [visit] = model.line.splice(this.place, 1);
+    const [visit] = model.line.splice(this.index, 1);
     visit!.abort();
     await settle(model, world);
     expect(visit!.outcome).toBe("enough");
   }
-  toString = () => `give up at ${this.place}`;
+  toString = () => `give up at ${this.index}`;
 }
 
 class Die implements Step {
-  constructor(readonly place: number) {}
-  check = ({ line }: Readonly<Model>) => line.length > this.place;
+  constructor(readonly index: number) {}
+  check = ({ line }: Readonly<Model>) => line.length > this.index;
   async run(model: Model, world: World): Promise<void> {
-    const [visit] = model.line.splice(this.place, 1);
+    const [visit] = model.line.splice(this.index, 1);
     visit!.die();
-    if (this.place === 0) await world.run(world.sleep(ttl));
+    if (this.index === 0) await world.run(world.sleep(ttl));
     await settle(model, world);
   }
-  toString = () => `die at ${this.place}`;
+  toString = () => `die at ${this.index}`;
 }
 
 class Try implements Step {
@@ -98,13 +98,13 @@ class Try implements Step {
   toString = () => "try";
 }
 
-const places = fc.integer({ min: 0, max: 4 });
+const indexes = fc.integer({ min: 0, max: 4 });
 const steps: fc.Arbitrary<Step>[] = [
   fc.integer({ min: 1, max: 300 }).map((after) => new Come(after)),
   fc.integer({ min: 1, max: 300 }).map((after) => new Come(after)),
   fc.constant(new Release()),
-  places.map((place) => new GiveUp(place + 1)),
-  places.map((place) => new Die(place)),
+  indexes.map((index) => new GiveUp(index + 1)),
+  indexes.map((index) => new Die(index)),
   fc.constant(new Try()),
 ];
 
@@ -150,7 +150,7 @@ function worldOf(seed: number, count: number): World {
   };
 }
 
-test.each([1, 2, 3, 5])("a fair lock on %i endpoints is like its model", async (count) => {
+test.each([1, 2, 3, 5])("a fair lock on %i endpoints behaves like its model", async (count) => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 2 ** 31 }),

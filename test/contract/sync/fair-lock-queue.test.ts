@@ -5,7 +5,8 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { FairLock } from "../../../src/sync/index.ts";
-import { queuePacer, queueScript } from "../../../src/sync/internal/queue.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { queuePacer } from "../../../src/sync/internal/queue-pacer.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import type { OpenStore } from "../../support/stores.ts";
@@ -26,57 +27,57 @@ describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
   afterAll(() => store.close());
 
   const keysOf = (name: string, ticket = "") =>
-    ["lock", "queue", `gone-${ticket}`, "void"].map((kind) => keyOf("redlock", kind, name));
-  const ask = (name: string, value: string, ticket: string, lapse: number, ttl: number) => {
+    ["lock", "queue", `tombstone-${ticket}`, "void"].map((kind) => keyOf("redlock", kind, name));
+  const request = (name: string, value: string, ticket: string, expiry: number, ttl: number) => {
     const keys = keysOf(name, ticket).slice(0, ttl > 0 ? 4 : 3);
-    const command = ["EVAL", queueScript.source, keys.length, ...keys, value, ticket, lapse, ttl];
+    const command = ["EVAL", queueScript.source, keys.length, ...keys, value, ticket, expiry, ttl];
     return store.execute(0, command) as Promise<[string | 0, number, number]>;
   };
   const ttlOf = (name: string, key: number) =>
     store.execute(0, ["PTTL", keysOf(name)[key]!]) as Promise<number>;
 
-  test("asked once more it leaves the ttl of the lock, and only puts off the lapse of a ticket", async () => {
+  test("a repeated request leaves the lock's ttl, and only extends a ticket's expiry", async () => {
     const name = newResource("fair");
-    expect(await ask(name, "v1", "a", 5_000, 60_000)).toEqual(["v1", 0, 2]);
-    expect(await ask(name, "v1", "a", 5_000, 10)).toEqual(["v1", 0, 1]);
+    expect(await request(name, "v1", "a", 5_000, 60_000)).toEqual(["v1", 0, 2]);
+    expect(await request(name, "v1", "a", 5_000, 10)).toEqual(["v1", 0, 1]);
     expect(await ttlOf(name, 0)).toBeGreaterThan(10_000);
-    expect(await ask(name, "v2", "b", 50_000, 60_000)).toEqual([0, 0, 3]);
-    expect(await ask(name, "v2", "b", 10, 60_000)).toEqual([0, 0, 2]);
+    expect(await request(name, "v2", "b", 50_000, 60_000)).toEqual([0, 0, 3]);
+    expect(await request(name, "v2", "b", 10, 60_000)).toEqual([0, 0, 2]);
     expect(await ttlOf(name, 1)).toBeGreaterThan(30_000);
   });
 
-  test("counts the live tickets that are before it, whenever they came", async () => {
+  test("counts the live tickets before it, in any order of arrival", async () => {
     const name = newResource("fair");
-    await ask(name, "v0", "t0", 5_000, 60_000);
+    await request(name, "v0", "t0", 5_000, 60_000);
     for (const [ticket, ahead] of [
       ["t5", 0],
       ["t3", 0],
       ["t7", 2],
       ["t4", 1],
     ] as const) {
-      expect((await ask(name, `v${ticket}`, ticket, 60_000, 60_000)).slice(0, 2)).toEqual([0, ahead]);
+      expect((await request(name, `v${ticket}`, ticket, 60_000, 60_000)).slice(0, 2)).toEqual([0, ahead]);
     }
-    expect((await ask(name, "t3", "t3", 1_000, 0))[0]).toBe(0);
-    expect((await ask(name, "v", "t7", 60_000, 60_000))[1]).toBe(2);
-    expect(await ask(name, "v", "t3", 60_000, 60_000), "has left for good").toEqual([0, 0, 1]);
+    expect((await request(name, "t3", "t3", 1_000, 0))[0]).toBe(0);
+    expect((await request(name, "v", "t7", 60_000, 60_000))[1]).toBe(2);
+    expect(await request(name, "v", "t3", 60_000, 60_000), "has left for good").toEqual([0, 0, 1]);
     await store.execute(0, ["DEL", ...keysOf(name).slice(0, 1)]);
-    expect((await ask(name, "v", "t7", 60_000, 60_000)).slice(0, 2)).toEqual([0, 2]);
-    expect((await ask(name, "w", "t4", 60_000, 60_000)).slice(0, 2)).toEqual(["w", 0]);
+    expect((await request(name, "v", "t7", 60_000, 60_000)).slice(0, 2)).toEqual([0, 2]);
+    expect((await request(name, "w", "t4", 60_000, 60_000)).slice(0, 2)).toEqual(["w", 0]);
   });
 
-  test("forgets a ticket that has lapsed", async () => {
+  test("forgets an expired ticket", async () => {
     const name = newResource("fair");
-    await ask(name, "v0", "t0", 5_000, 60_000);
-    await ask(name, "v1", "t1", 1, 60_000);
-    await ask(name, "v2", "t2", 60_000, 60_000);
-    await until(async () => (await ask(name, "v2", "t2", 60_000, 60_000))[1] === 0, "t1 to lapse");
+    await request(name, "v0", "t0", 5_000, 60_000);
+    await request(name, "v1", "t1", 1, 60_000);
+    await request(name, "v2", "t2", 60_000, 60_000);
+    await until(async () => (await request(name, "v2", "t2", 60_000, 60_000))[1] === 0, "t1 to expire");
     expect(await store.execute(0, ["GET", keysOf(name)[1]!])).toMatch(/^t2:\d{13}$/);
   });
 });
 
-describe("watchQueue", () => {
-  /** How often somebody asks who comes when so many wait, each of whom is served for so long; and when the last time. */
-  function asking(
+describe("queuePacer", () => {
+  /** How many requests a waiter sends with so many ahead that each hold it for `each` ms, and how late the last one is. */
+  function simulate(
     ahead: number,
     each: number,
     backoff: { min?: number; max?: number } = {},
@@ -84,50 +85,50 @@ describe("watchQueue", () => {
   ) {
     let time = 0;
     const runtime = { now: () => time, monotonic: () => time } as Runtime;
-    const watch = queuePacer(runtime, backoff);
+    const pacer = queuePacer(runtime, backoff);
     const { max = 1_000, min = 25 } = backoff;
-    let asks = 1;
-    for (; time < (ahead + 1) * each; asks += 1) {
-      const left = time === 0 ? atFirst : Math.max(0, ahead - Math.floor(time / each));
-      const longest = watch.longest();
-      const pause = Number(watch.pause(left));
+    let requests = 1;
+    for (; time < (ahead + 1) * each; requests += 1) {
+      const stillAhead = time === 0 ? atFirst : Math.max(0, ahead - Math.floor(time / each));
+      const longest = pacer.longest();
+      const pause = Number(pacer.pause(stillAhead));
       expect(pause).toBeGreaterThanOrEqual(min);
-      expect(pause).toBeLessThanOrEqual(Math.min(longest, max * Math.max(left, 1)));
+      expect(pause).toBeLessThanOrEqual(Math.min(longest, max * Math.max(stillAhead, 1)));
       time += pause;
     }
-    return { asks, late: time - (ahead + 1) * each };
+    return { requests, late: time - (ahead + 1) * each };
   }
 
   test.each([25, 50, 200, 1_000, 5_000])(
-    "hardly asks more often in a longer queue, served for %i ms each",
+    "sends hardly more requests in a longer queue, served for %i ms each",
     (each) => {
-      const [none, few, many] = [0, 10, 50].map((ahead) => asking(ahead, each));
-      expect(few!.asks).toBeLessThanOrEqual(none!.asks + 12);
-      expect(many!.asks).toBeLessThanOrEqual(few!.asks + 8);
+      const [none, few, many] = [0, 10, 50].map((ahead) => simulate(ahead, each));
+      expect(few!.requests).toBeLessThanOrEqual(none!.requests + 12);
+      expect(many!.requests).toBeLessThanOrEqual(few!.requests + 8);
       for (const { late } of [none!, few!, many!]) expect(late).toBeLessThanOrEqual(Math.max(25, each / 3));
     },
   );
 
   test.each([1, 3, 10])(
-    "does not oversleep when the first answer said %i, and earlier ones came later",
+    "does not oversleep when the first answer was %i, and earlier tickets arrived later",
     (atFirst) => {
-      const { late, asks } = asking(40, 50, {}, atFirst);
+      const { late, requests } = simulate(40, 50, {}, atFirst);
       expect(late).toBeLessThanOrEqual(25);
-      expect(asks).toBeLessThanOrEqual(20);
+      expect(requests).toBeLessThanOrEqual(20);
     },
   );
 
-  test("does as the backoff's bounds say, and waits as a lock does when it knows nothing", () => {
-    expect(asking(0, 1_000, { min: 1_000 }).asks).toBe(2);
-    expect(asking(0, 1_000, { min: 10, max: 10 }).asks).toBe(101);
-    asking(20, 100, { max: Infinity });
+  test("keeps the backoff's bounds, and waits like a plain lock where nothing is known", () => {
+    expect(simulate(0, 1_000, { min: 1_000 }).requests).toBe(2);
+    expect(simulate(0, 1_000, { min: 10, max: 10 }).requests).toBe(101);
+    simulate(20, 100, { max: Infinity });
     const runtime = { now: () => 0, monotonic: () => 0 } as Runtime;
     expect(queuePacer(runtime, {}).pause(undefined)).toBe("wait");
     expect(queuePacer(runtime, { max: Infinity }).longest()).toBe(1_000);
   });
 });
 
-describe("replies that the script cannot have made", async () => {
+describe("replies that the script cannot have given", async () => {
   const store = await stores([1], [])[0]!.open();
   const garbage: [string, unknown | ((value: string) => unknown)][] = [
     ["OK", "OK"],

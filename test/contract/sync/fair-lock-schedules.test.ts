@@ -6,7 +6,7 @@ const first = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 const schedules = Number(process.env.SCHEDULES ?? 300);
 
 interface Seen {
-  /** The most that held it at the same moment. */
+  /** Most holders at the same moment. */
   readonly most: number;
   readonly grants: number;
   readonly aborted: number;
@@ -30,7 +30,7 @@ async function contention(seed: number): Promise<Seen> {
       seen.most = Math.max(seen.most, [...holds].filter((other) => other.remaining() > 0).length);
       await sleep(random() * 60);
       holds.delete(hold);
-      // Whether it can tell does not matter here: what is left is freed by its ttl.
+      // A failed release does not matter here: the ttl frees the rest.
       await hold.release().catch(() => undefined);
     } catch (error) {
       if (error !== "enough") throw error;
@@ -41,7 +41,7 @@ async function contention(seed: number): Promise<Seen> {
   return seen;
 }
 
-test(`a fair lock never has 2 holders, and everybody gets it, in ${schedules} schedules`, async () => {
+test(`a fair lock never has 2 holders, and is granted to all, in ${schedules} schedules`, async () => {
   console.info(`SEED=${first}`);
   let aborted = 0;
   for (let seed = first; seed < first + schedules; seed += 1) {

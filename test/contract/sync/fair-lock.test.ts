@@ -23,7 +23,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     second = visit({ ttl: 20_000 });
   });
   afterEach(() => {
-    // Requests that were lost stay pending; they are no other test's business.
+    // Lost requests stay pending; they must not disturb other tests.
     opened.splice(2);
   });
   afterAll(() => store.close());
@@ -38,12 +38,12 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     opened.push(visiting);
     return visiting;
   };
-  /** Nothing is left, and not only once it has expired. */
+  /** Nothing remains, even before it would have expired. */
   const nothing = async (name: string) => {
     await allArrived(opened.flatMap(({ links }) => links));
     expect([await lockOf(name), await queueOf(name)]).toEqual([[], []]);
   };
-  /** One that waits: a refusal by so many that it cannot be passed has been told. */
+  /** A waiter that has been refused by so many endpoints that nobody can overtake it. */
   const waiter = async (name: string, options = {}, signal?: AbortSignal) => {
     const visiting = visit({ wait: 60_000, ...options });
     const turn = new FairLock(visiting.redlock, name).acquire({ signal });
@@ -52,7 +52,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     return { ...visiting, turn };
   };
 
-  test("is held by one at a time, and freed by its release", async () => {
+  test("is held by one at a time, and free after its release", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     await allArrived(first.links);
@@ -67,7 +67,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(await new FairLock(second.redlock, name).tryAcquire()).not.toBeNull();
   });
 
-  test("goes to those who wait in the order in which they came", async () => {
+  test("is granted to the waiters in the order in which they came", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     const order: number[] = [];
@@ -81,7 +81,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
           return held.release();
         }),
       );
-      // Of tickets of one millisecond either may be the earlier.
+      // Ties within a millisecond are arbitrary.
       await until(() => Date.now() > came);
     }
     expect(order).toEqual([]);
@@ -91,7 +91,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     await nothing(name);
   });
 
-  test("tryAcquire does not overtake who waits, and is not waited for", async () => {
+  test("tryAcquire does not overtake waiters, and does not join the queue", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     const fair = new FairLock(second.redlock, name);
@@ -109,7 +109,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(await fair.tryAcquire()).not.toBeNull();
   });
 
-  test("a dead holder's lock goes to the first after its ttl", async () => {
+  test("a dead holder's lock is granted to the first waiter after its ttl", async () => {
     const name = newResource("fair");
     const dead = await new FairLock(first.redlock, name).acquire({ ttl: 300 });
     const next = await new FairLock(second.redlock, name).acquire({ wait: 60_000 });
@@ -120,7 +120,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(await next.verify()).toBe(true);
   });
 
-  test("a first that stops asking is passed when its ticket lapses", async () => {
+  test("a first waiter that stops sending requests is skipped when its ticket expires", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     const dead = new AbortController();
@@ -132,7 +132,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     dead.abort();
   });
 
-  test("whoever gives up leaves the queue", async () => {
+  test("a waiter that gives up leaves the queue", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     const controller = new AbortController();
@@ -152,7 +152,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     await nothing(name);
   });
 
-  test("a request that arrives after its sender has left neither takes the lock nor waits for it", async () => {
+  test("a request that arrives after its sender has left neither acquires the lock nor joins the queue", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     const controller = new AbortController();
@@ -160,7 +160,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     const held = gate();
     let stopped = 0;
     for (const link of late.links) {
-      // From now on what would take it is under way.
+      // From now on a request that would acquire it is under way.
       link.fate = ([, , keys]) => {
         if (keys !== 4) return "delivered";
         stopped += 1;
@@ -177,9 +177,9 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect([await lockOf(name), await queueOf(name)]).toEqual([[], []]);
   });
 
-  test("a request that arrives after its round was given up takes nothing", async () => {
+  test("a request that arrives after its round was rolled back acquires nothing", async () => {
     const name = newResource("fair");
-    // The endpoints know the script.
+    // Now the endpoints know the script by its hash.
     await (await new FairLock(first.redlock, name).acquire()).release();
     const late = visit({ timeout: 50 });
     const held = gate();
@@ -187,18 +187,18 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
       link.fate = ([, , keys]) => (keys === 4 ? { before: () => held.passed } : "delivered");
     }
     expect(await rejection(new FairLock(late.redlock, name).tryAcquire())).toBeInstanceOf(QuorumError);
-    await until(() => late.links.every(({ pending }) => pending === 1), "the withdrawal to arrive");
+    await until(() => late.links.every(({ pending }) => pending === 1), "the rollback to arrive");
     for (const link of late.links) link.fate = () => "refused";
     held.open();
     await nothing(name);
   });
 
-  test("a holder whose ticket is in the queue of an endpoint takes it along", async () => {
+  test("the release removes a holder's ticket that is still in a queue", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     const { turn } = await waiter(name);
     await allArrived(first.links);
-    // At one endpoint the release comes late, where the others make a quorum without it.
+    // With enough endpoints for a quorum without it, the release reaches one endpoint late.
     const held = gate();
     const slow = first.links[count - 1]!;
     if (count > 2) slow.fate = () => ({ before: () => held.passed });
@@ -231,7 +231,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     await turn;
   });
 
-  test("extend prolongs it, and never creates it again", async () => {
+  test("extend prolongs the hold, and never creates it again", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire({ ttl: 3_000 });
     await allArrived(first.links);
@@ -245,7 +245,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     await nothing(name);
   });
 
-  test("`await using` gives it back, and autoExtend keeps it as long", async () => {
+  test("`await using` releases it, and autoExtend keeps it until then", async () => {
     const name = newResource("fair");
     const auto = visit();
     {
@@ -256,7 +256,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     await nothing(name);
   });
 
-  test("names, prefixes and plain locks are apart", async () => {
+  test("names, prefixes and plain locks are separate", async () => {
     const name = newResource("fair");
     const make = (other: string, options = {}) => new FairLock(first.redlock, other, options).tryAcquire();
     expect(await make(name)).not.toBeNull();
@@ -266,7 +266,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(await make(name)).toBeNull();
   });
 
-  test("a request that is executed twice does no more than once", async () => {
+  test("a repeated request does no more than the first", async () => {
     const name = newResource("fair");
     const twice = visit({ ttl: 20_000 });
     for (const link of twice.links) link.fate = () => "twice";
@@ -275,14 +275,14 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(await lockOf(name)).toHaveLength(count);
     const { turn } = await waiter(name);
     for (const queue of await queueOf(name)) expect(String(queue)).toMatch(/^\w+:\d+$/);
-    // The plain drop says of its second execution that nothing was there.
+    // The second execution of a plain release returns that nothing was there.
     for (const link of twice.links) link.fate = () => "delivered";
     expect(await hold.release()).toBe(true);
     await (await turn).release();
     await nothing(name);
   });
 
-  test("an outage is a QuorumError, and what a lost reply took is given back", async () => {
+  test("an outage is a QuorumError, and what a lost reply granted is rolled back", async () => {
     const name = newResource("fair");
     const cut = visit();
     for (const link of cut.links) link.fate = ([, , keys]) => (keys === 4 ? "reply lost" : "delivered");
@@ -294,7 +294,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(await rejection(new FairLock(cut.redlock, name).tryAcquire())).toBeInstanceOf(QuorumError);
   });
 
-  test.runIf(count > 2)("goes on in order with an endpoint down", async () => {
+  test.runIf(count > 2)("keeps the order with an endpoint down", async () => {
     const name = newResource("fair");
     const down = { down: true };
     const visiting = Array.from({ length: 3 }, () => visit({ wait: 60_000, timeout: 1_000 }));
@@ -319,7 +319,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(order).toEqual([0, 1]);
   });
 
-  test("costs as much as it says", async () => {
+  test("costs the requests and commands that are documented", async () => {
     const name = newResource("fair");
     const { redlock, links } = visit();
     const { dialect, exactReplies } = store.endpoints[0]!;
@@ -344,7 +344,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     expect(acquired).toEqual([count, 3 * count]);
     expect(await costOf(() => hold.extend())).toEqual([count, (isNative ? 1 : 3) * count]);
     expect(await costOf(() => fair.tryAcquire())).toEqual([count, 3 * count]);
-    // Asked once, put into the queue, and out of it again.
+    // One refused request that joins the queue, and one that leaves it.
     const gaveUp = await costOf(async () => {
       const controller = new AbortController();
       const { turn, links: others } = await waiter(name, { backoff: () => 60_000 }, controller.signal);
@@ -379,23 +379,23 @@ describe("arguments", async () => {
     expect(links.flatMap(({ sent }) => sent)).toEqual([]);
   });
 
-  test("a signal that has aborted before is its reason, without a request", async () => {
+  test("a signal that has aborted already rejects with its reason, without a request", async () => {
     const error = await rejection(fair.acquire({ signal: AbortSignal.abort("before") }));
     expect([error, links.flatMap(({ sent }) => sent)]).toEqual(["before", []]);
   });
 
   test("a pending acquire settles with the pause that a function chose", async () => {
-    const asked: number[] = [];
+    const attempts: number[] = [];
     const hold = await fair.acquire();
     const backoff = (attempt: number) => {
-      asked.push(attempt);
+      attempts.push(attempt);
       return 1;
     };
     const turn = fair.acquire({ wait: 60_000, backoff });
-    await until(() => asked.length > 5, "pauses");
+    await until(() => attempts.length > 5, "pauses");
     expect(await isSettled(turn)).toBe(false);
     await hold.release();
     expect((await turn).remaining()).toBeGreaterThan(0);
-    expect(asked).toEqual(asked.map((_, index) => index + 1));
+    expect(attempts).toEqual(attempts.map((_, index) => index + 1));
   });
 });

@@ -60,7 +60,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
   });
   afterAll(() => store.close());
 
-  /** What a visitor has sent about a name, executed once more at every endpoint: requests that come late. */
+  /** Executes again, as late requests, what a visitor has sent about a name to every endpoint. */
   async function repeat({ links }: Visitor, name: string, operation = ""): Promise<void> {
     const late = (command: Command) =>
       command.some((word) => String(word).includes(name)) && (!operation || command.includes(operation));
@@ -71,31 +71,34 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     }
   }
 
-  test.each(kinds)("%s that nobody uses: there is nothing to free", async (kind) => {
+  test.each(kinds)("%s that is not in use: there is nothing to free", async (kind) => {
     expect(await forceRelease(first.redlock, kind, newResource("free"))).toBe(false);
   });
 
-  test.each(kinds)("%s: too few endpoints are a QuorumError", async (kind) => {
+  test.each(kinds)("%s: too few endpoints is a QuorumError", async (kind) => {
     const cut = visitor(store);
     for (const link of cut.links.slice(Math.floor(count / 2))) link.fate = () => "refused";
     expect(await rejection(forceRelease(cut.redlock, kind, "n"))).toBeInstanceOf(QuorumError);
   });
 
-  test.each(holders)("%s: another can have it, and its holder learns of the loss", async (kind, acquire) => {
-    const name = newResource("free{1}");
-    const hold = (await acquire(first, name))!;
-    await allArrived(first.links);
-    expect(await acquire(second, name)).toBeNull();
-    expect(await forceRelease(second.redlock, kind, name)).toBe(true);
-    await allArrived(second.links);
-    const next = (await acquire(second, name))!;
-    await allArrived(second.links);
-    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
-    expect([await hold.verify(), await hold.release(), await next.verify()]).toEqual([false, false, true]);
-    expect(await next.release()).toBe(true);
-  });
+  test.each(holders)(
+    "%s: another can acquire it, and its holder learns of the loss",
+    async (kind, acquire) => {
+      const name = newResource("free{1}");
+      const hold = (await acquire(first, name))!;
+      await allArrived(first.links);
+      expect(await acquire(second, name)).toBeNull();
+      expect(await forceRelease(second.redlock, kind, name)).toBe(true);
+      await allArrived(second.links);
+      const next = (await acquire(second, name))!;
+      await allArrived(second.links);
+      expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+      expect([await hold.verify(), await hold.release(), await next.verify()]).toEqual([false, false, true]);
+      expect(await next.release()).toBe(true);
+    },
+  );
 
-  test("FairLock and ReadWriteLock: those who wait are served", async () => {
+  test("FairLock and ReadWriteLock: waiters are served", async () => {
     const name = newResource("free");
     const options = { wait: 60_000 };
     const fair = new FairLock(first.redlock, name, options);
@@ -111,7 +114,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     expect(await (await writing).verify()).toBe(true);
   });
 
-  test("Semaphore: all permits of whatever limit, and the limit", async () => {
+  test("Semaphore: frees all permits of any limit, and the limit", async () => {
     const name = newResource("free");
     const wrong = new Semaphore(first.redlock, name, { limit: 3 });
     const right = new Semaphore(second.redlock, name, { limit: 1 });
@@ -124,7 +127,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     expect(await rejection(wrong.tryAcquire())).toBeInstanceOf(LimitMismatchError);
   });
 
-  test("CountDownLatch: one with a wrong count, and no late request counts for the next", async () => {
+  test("CountDownLatch: frees one with a wrong count, and no late request counts for the next", async () => {
     const name = newResource("free");
     const wrong = new CountDownLatch(first.redlock, name, { count: 5 });
     const right = new CountDownLatch(second.redlock, name, { count: 2 });
@@ -142,7 +145,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     await right.wait({ wait: 0 });
   });
 
-  test("CountDownLatch: an open one is closed, stays so, and those who wait go on", async () => {
+  test("CountDownLatch: closes an open one for good, and waiting calls go on waiting", async () => {
     const name = newResource("free");
     const latch = new CountDownLatch(first.redlock, name, { count: 2 });
     await latch.arrive("a");
@@ -156,19 +159,19 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     expect(first.links[0]!.sent.length).toBe(sent);
     expect(await latch.arrive("a")).toEqual({ open: false, arrived: 1, remaining: 1 });
     expect(await isSettled(waiting)).toBe(false);
-    // A second reset, while somebody waits.
+    // A second reset, while a call waits.
     expect(await forceRelease(second.redlock, "CountDownLatch", name)).toBe(true);
     expect(await latch.arrive("c")).toEqual({ open: false, arrived: 1, remaining: 1 });
     expect(await latch.arrive("d")).toMatchObject({ open: true });
     await waiting;
   });
 
-  test("CyclicBarrier: those who wait arrive again, late requests do not", async () => {
+  test("CyclicBarrier: waiting parties arrive again, late requests do not count", async () => {
     const name = newResource("free");
     const party = (parties: number) => new CyclicBarrier(visitor(store).redlock, name, { parties });
     const late = visitor(store);
     const gone = new CyclicBarrier(late.redlock, name, { parties: 2 });
-    // Has arrived, and does not wait any more.
+    // Has arrived, and has given up waiting.
     await rejection(gone.arriveAndWait("gone", { wait: 0 }));
     await allArrived(late.links);
     expect(await rejection(party(3).arriveAndWait("x", { wait: 0 }))).toBeInstanceOf(LimitMismatchError);
@@ -197,13 +200,13 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
     expect((await run()).ran).toBe(false);
     expect(await forceRelease(second.redlock, "once", name)).toBe(true);
     expect(await forceRelease(second.redlock, "once", name)).toBe(false);
-    // A confirmation that comes late.
+    // A late confirmation.
     await repeat(first, name, "extend");
     const after = await run();
     expect(before.ran && after.ran && after.value > before.value).toBe(true);
   });
 
-  test("debounce: the call that is pending does not run, and the next one does", async () => {
+  test("debounce: the pending call does not run, and the next one does", async () => {
     const name = newResource("free");
     const pending = visitor(store);
     const options = { window: 1_500, ttl: 60_000 };
@@ -230,7 +233,7 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
 });
 
 test.each([null, "OK", 1, [], [1], ["t"], [0, 1]].map((reply) => [JSON.stringify(reply), reply]))(
-  "%s is no reply that the script can have made",
+  "%s is no reply that the script can have given",
   async (_, reply) => {
     const endpoint = { name: "e", dialect: "redis" as const, send: async () => reply };
     const redlock = new Redlock({ endpoints: [endpoint] });

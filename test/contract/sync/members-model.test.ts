@@ -5,13 +5,13 @@ import { type Hold, ReadWriteLock, ReentrantLock } from "../../../src/sync/index
 import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
-// A reentrant lock and a read-write lock against one plain model of both: a list of who holds it until when, and all
-// of one group. One call at a time, so that what each must come to is known exactly.
+// A reentrant lock and a read-write lock against one model of both: a list of holds with their ends, all of one group.
+// One call at a time, so that each result is known exactly.
 
 interface Held {
   readonly hold: Hold;
   readonly group: string;
-  /** When it ends if its holder does nothing. */
+  /** When it ends unless its holder acts. */
   freeAt: number;
 }
 
@@ -20,9 +20,9 @@ interface Model {
 }
 
 interface World extends Schedule {
-  /** Takes it for a group, without waiting. */
-  take(group: string, ttl: number): Promise<Hold | null>;
-  /** A writer that waits; not for a lock that has none. */
+  /** Acquires it for a group, without waiting. */
+  acquire(group: string, ttl: number): Promise<Hold | null>;
+  /** For a writer that waits; undefined for a reentrant lock. */
   readonly lock: ReadWriteLock | undefined;
   /** ms since the beginning. */
   now(): number;
@@ -31,48 +31,48 @@ interface World extends Schedule {
 type Step = fc.AsyncCommand<Model, World>;
 
 const ttls = fc.integer({ min: 100, max: 900 });
-/** Whose holds do not exclude each other; what else begins with `w` is a writer. */
+/** Groups of which several holds do not exclude each other. */
 const groups = ["reader", "a", "b"] as const;
 
 function live({ held }: Model, now: number): Held[] {
   return held.filter(({ freeAt }) => freeAt > now);
 }
 
-class Take implements Step {
+class Acquire implements Step {
   constructor(
     readonly group: string,
     readonly ttl: number,
   ) {}
   check = () => true;
-  async run(model: Model, { run, take, now }: World): Promise<void> {
+  async run(model: Model, { run, acquire, now }: World): Promise<void> {
     const { group, ttl } = this;
     const isFree = live(model, now()).every((other) => other.group === group && group !== "writer");
-    const hold = await run(take(group, ttl));
+    const hold = await run(acquire(group, ttl));
     expect(hold !== null).toBe(isFree);
     if (!hold) return;
     expect(hold.remaining()).toBeGreaterThan(0);
     expect(hold.remaining()).toBeLessThanOrEqual(ttl * 0.99);
     model.held.push({ hold, group, freeAt: now() + ttl });
   }
-  toString = () => `take(${this.group}, ${this.ttl})`;
+  toString = () => `acquire(${this.group}, ${this.ttl})`;
 }
 
-/** A step with one of those that are held. */
+/** A step with one of the present holds. */
 abstract class Handle implements Step {
-  constructor(readonly place: number) {}
+  constructor(readonly index: number) {}
   check = (model: Readonly<Model>) => model.held.length > 0;
   run(model: Model, world: World): Promise<void> {
-    return this.handle(model.held[this.place % model.held.length]!, world, model);
+    return this.handle(model.held[this.index % model.held.length]!, world, model);
   }
   abstract handle(held: Held, world: World, model: Model): Promise<void>;
 }
 
 class Extend extends Handle {
   constructor(
-    place: number,
+    index: number,
     readonly ttl: number,
   ) {
-    super(place);
+    super(index);
   }
   async handle(held: Held, { run, now }: World): Promise<void> {
     const valid = held.hold.remaining() > 0;
@@ -81,7 +81,7 @@ class Extend extends Handle {
     expect(typeof outcome, String(outcome)).toBe("number");
     held.freeAt = now() + this.ttl;
   }
-  override toString = () => `extend(${this.place}, ${this.ttl})`;
+  override toString = () => `extend(${this.index}, ${this.ttl})`;
 }
 
 class Release extends Handle {
@@ -90,7 +90,7 @@ class Release extends Handle {
     expect(held.hold.remaining()).toBe(0);
     model.held = model.held.filter((other) => other !== held);
   }
-  override toString = () => `release(${this.place})`;
+  override toString = () => `release(${this.index})`;
 }
 
 class Verify extends Handle {
@@ -99,7 +99,7 @@ class Verify extends Handle {
     expect(await run(hold.verify())).toBe(valid);
     expect(hold.signal.aborted).toBe(!valid);
   }
-  override toString = () => `verify(${this.place})`;
+  override toString = () => `verify(${this.index})`;
 }
 
 class Pass implements Step {
@@ -111,21 +111,21 @@ class Pass implements Step {
   toString = () => `pass(${this.ms})`;
 }
 
-/** Waits to write; meanwhile nobody begins to read, and afterwards they may as if it had not waited. */
+/** Waits to write. Meanwhile no new reader enters; afterwards readers may as before. */
 class WaitToWrite implements Step {
   constructor(
     readonly wait: number,
     readonly ttl: number,
   ) {}
   check = () => true;
-  async run(model: Model, { run, lock, take, now, sleep }: World): Promise<void> {
+  async run(model: Model, { run, lock, acquire, now, sleep }: World): Promise<void> {
     const { wait, ttl } = this;
     const freeFrom = Math.max(now(), ...live(model, now()).map(({ freeAt }) => freeAt));
     const inTime = freeFrom <= now() + wait;
     const waiting = lock!.acquireWrite({ wait, ttl }).catch((error: Error) => error);
-    // It is refused, or has it, before the reader comes.
+    // It has been refused or granted before the reader comes.
     await run(sleep(1));
-    expect(await run(take("reader", ttl))).toBeNull();
+    expect(await run(acquire("reader", ttl))).toBeNull();
     const outcome = await run(waiting);
     if (outcome instanceof Error) {
       expect(outcome).toBeInstanceOf(LockHeldError);
@@ -138,16 +138,16 @@ class WaitToWrite implements Step {
   toString = () => `waitToWrite(${this.wait}, ${this.ttl})`;
 }
 
-const places = fc.nat({ max: 5 });
+const indexes = fc.nat({ max: 5 });
 const handles: fc.Arbitrary<Step>[] = [
-  fc.tuple(places, ttls).map(([place, ttl]) => new Extend(place, ttl)),
-  places.map((place) => new Release(place)),
-  places.map((place) => new Release(place)),
-  places.map((place) => new Verify(place)),
+  fc.tuple(indexes, ttls).map(([index, ttl]) => new Extend(index, ttl)),
+  indexes.map((index) => new Release(index)),
+  indexes.map((index) => new Release(index)),
+  indexes.map((index) => new Verify(index)),
   fc.integer({ min: 1, max: 600 }).map((ms) => new Pass(ms)),
 ];
-const takes = (...among: readonly string[]): fc.Arbitrary<Step> =>
-  fc.tuple(fc.constantFrom(...among), ttls).map(([group, ttl]) => new Take(group, ttl));
+const acquires = (...among: readonly string[]): fc.Arbitrary<Step> =>
+  fc.tuple(fc.constantFrom(...among), ttls).map(([group, ttl]) => new Acquire(group, ttl));
 
 async function compare(
   count: number,
@@ -162,8 +162,8 @@ async function compare(
         const world = schedule(seed, count, { haste: 0 });
         const begin = world.runtime.now();
         const run = async <Value>(work: Promise<Value>): Promise<Value> => {
-          // What a quorum did not wait for arrives before the next call: an extension that may yet be executed
-          // would be held against a longer one.
+          // Requests that the quorum did not wait for arrive before the next call: an unanswered extension would
+          // fail a longer one.
           return world.run(work).finally(() => world.run(world.sleep(0)));
         };
         const real = { ...world, run, now: () => world.runtime.now() - begin, ...make(world) } as World;
@@ -175,28 +175,28 @@ async function compare(
 }
 
 test.each([1, 2, 3, 5])(
-  "a reentrant lock on %i endpoints is like its model",
+  "a reentrant lock on %i endpoints behaves like its model",
   async (count) => {
-    await compare(count, [takes(...groups), takes(...groups), ...handles], ({ client }) => ({
+    await compare(count, [acquires(...groups), acquires(...groups), ...handles], ({ client }) => ({
       // Each call is another process of its owner.
-      take: (owner, ttl) => new ReentrantLock(client({ timeout: 50 }), "s", { owner, ttl }).tryAcquire(),
+      acquire: (owner, ttl) => new ReentrantLock(client({ timeout: 50 }), "s", { owner, ttl }).tryAcquire(),
     }));
   },
   60_000,
 );
 
 test.each([1, 2, 3, 5])(
-  "a read-write lock on %i endpoints is like its model",
+  "a read-write lock on %i endpoints behaves like its model",
   async (count) => {
     const waits = fc
       .tuple(fc.integer({ min: 2, max: 500 }), ttls)
       .map(([wait, ttl]) => new WaitToWrite(wait, ttl));
-    const steps = [takes("reader"), takes("reader", "writer"), waits, ...handles];
+    const steps = [acquires("reader"), acquires("reader", "writer"), waits, ...handles];
     await compare(count, steps, ({ client }) => {
       const lock = new ReadWriteLock(client({ timeout: 50, backoff: () => 20 }), "s");
       return {
         lock,
-        take: (group, ttl) =>
+        acquire: (group, ttl) =>
           group === "reader" ? lock.tryAcquireRead({ ttl }) : lock.tryAcquireWrite({ ttl }),
       };
     });

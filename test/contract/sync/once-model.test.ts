@@ -4,7 +4,7 @@ import { once } from "../../../src/sync/index.ts";
 import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { schedule } from "./schedule.ts";
 
-// A plain model of it: when the last run began. Replicas come alone or several at the same moment.
+// The model: when the last run began. Replicas call alone, or several at the same moment.
 
 const every = 1_000;
 const visits = fc.record({
@@ -13,14 +13,14 @@ const visits = fc.record({
   fails: fc.boolean(),
 });
 
-test.each([1, 2, 3, 5])("once on %i endpoints is like its model", async (count) => {
+test.each([1, 2, 3, 5])("once on %i endpoints behaves like its model", async (count) => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 2 ** 31 }),
       fc.array(visits, { minLength: 1, maxLength: 8 }),
       async (seed, all) => {
         const { client, runtime, sleep, run } = schedule(seed, count, { haste: 0 });
-        // As the endpoints tell it: in whole ms, of which an interval may end at the first moment.
+        // The endpoints' time: whole ms, and an interval may end at the beginning of one.
         const now = () => Math.floor(runtime.now());
         let last = -Infinity;
         let lastFence = 0;
@@ -46,7 +46,7 @@ test.each([1, 2, 3, 5])("once on %i endpoints is like its model", async (count) 
             ),
           );
           const outcomes = await run(Promise.allSettled(calls));
-          // Nobody waits for the end of an interval.
+          // No call waits for the end of an interval.
           expect(runs).toBe(due ? 1 : 0);
           const ran = outcomes.filter((outcome) =>
             outcome.status === "rejected" ? fails : outcome.value.ran,

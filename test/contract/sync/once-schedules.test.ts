@@ -7,7 +7,7 @@ const schedules = Number(process.env.SCHEDULES ?? 100);
 const every = 5_000;
 const timeout = 200;
 
-/** Three replicas, each cut off from an endpoint, come three times each; when their runs began. */
+/** Three replicas, each cut off from an endpoint, call three times each. Returns when their runs began. */
 async function beginnings(seed: number): Promise<number[]> {
   const { random, client, runtime, sleep, run } = schedule(seed, 3);
   const begun: number[] = [];
@@ -18,7 +18,7 @@ async function beginnings(seed: number): Promise<number[]> {
     for (let visit = 0; visit < 3; visit += 1) {
       await sleep(random() * 4_000);
       const routine = () => void begun.push(runtime.monotonic());
-      // A replica that cannot tell leaves it to the others; what it must not do is run.
+      // A replica without a quorum leaves it to the others; it must not run.
       await once(redlock, "nightly", { every, ttl: 1_000 }, routine).catch(() => undefined);
     }
   });
@@ -26,7 +26,7 @@ async function beginnings(seed: number): Promise<number[]> {
   return begun;
 }
 
-// The interval begins when a quorum knows of the run, the run when that is answered; and Redis counts whole ms.
+// The interval begins when a quorum knows of the run, the run when the answers arrive; and Redis counts whole ms.
 test(`no two runs begin within one interval, in ${schedules} schedules`, async () => {
   console.info(`SEED=${first}`);
   let several = 0;

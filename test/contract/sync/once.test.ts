@@ -27,7 +27,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
   });
   afterAll(() => store.close());
 
-  test("of many replicas that come at the same moment, one runs", async () => {
+  test("one of many replicas that call at the same moment runs", async () => {
     const name = newResource("nightly");
     const runs: OnceContext[] = [];
     const replicas = Array.from({ length: 5 }, (_, index) =>
@@ -61,13 +61,13 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
         });
       });
       const outcomes = await Promise.all(replicas);
-      // A call that came late, on a busy machine, is one of the next interval.
+      // On a busy machine a late call may belong to the next interval.
       if (begun - called < 0.7 * every) expect(outcomes.filter(({ ran }) => ran).length).toBe(1);
       for (const outcome of outcomes) expect(outcome.ran || outcome.retryAfter > 0).toBe(true);
     },
   );
 
-  test("a run that came and went while its caller waited was the caller's, too", async () => {
+  test("a run that came and went while a call waited counts for that call", async () => {
     const name = newResource("nightly");
     const slow = visitor(store);
     const held = gate();
@@ -75,7 +75,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     for (const link of slow.links) {
       link.fate = () => (link.sent.length > 1 ? { before: () => held.passed } : "delivered");
     }
-    // Told of a claim, it waits; its next request is under way for longer than the whole interval.
+    // It finds a claim and waits; its next request is under way for longer than the whole interval.
     const waiting = once(slow.redlock, name, { every: 1_200, ttl: 1_000, wait: 60_000 }, unreachable);
     await until(() => slow.links.every(({ sent }) => sent.length > 1), "the next request");
     await onEach(store, "DEL", keyFor(name));
@@ -85,23 +85,26 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     expect(await waiting).toEqual({ ran: false, retryAfter: expect.any(Number) });
   });
 
-  test.runIf(count > 2)("a run that only a minority knows of has not begun, and is passed", async () => {
-    const name = newResource("nightly");
-    const dying = visitor(store, { timeout: 300 });
-    dying.links.forEach((link, index) => {
-      link.fate = (command) => (command.includes("acquire") || index === 0 ? "delivered" : "lost");
-    });
-    const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
-    await until(async () => String((await onEach(store, "GET", keyFor(name)))[0]).startsWith("r"), "a run");
-    for (const link of dying.links) link.fate = () => "lost";
-    expect(await once(second.redlock, name, { every: 60_000 }, () => "taken over")).toEqual({
-      ran: true,
-      value: "taken over",
-    });
-    expect((await died) as Error).toHaveProperty("code", expect.stringMatching(/NO_QUORUM|LOCK_LOST/));
-  });
+  test.runIf(count > 2)(
+    "a run that only a minority knows of has not begun, and does not refuse others",
+    async () => {
+      const name = newResource("nightly");
+      const dying = visitor(store, { timeout: 300 });
+      dying.links.forEach((link, index) => {
+        link.fate = (command) => (command.includes("acquire") || index === 0 ? "delivered" : "lost");
+      });
+      const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
+      await until(async () => String((await onEach(store, "GET", keyFor(name)))[0]).startsWith("r"), "a run");
+      for (const link of dying.links) link.fate = () => "lost";
+      expect(await once(second.redlock, name, { every: 60_000 }, () => "taken over")).toEqual({
+        ran: true,
+        value: "taken over",
+      });
+      expect((await died) as Error).toHaveProperty("code", expect.stringMatching(/NO_QUORUM|LOCK_LOST/));
+    },
+  );
 
-  test("requests that are executed twice make one run, of one interval", async () => {
+  test("repeated requests make one run, of one interval", async () => {
     const name = newResource("nightly");
     const twice = visitor(store);
     for (const link of twice.links) link.fate = () => "twice";
@@ -113,7 +116,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     expect((await once(second.redlock, name, { every: 60_000 }, unreachable)).ran).toBe(false);
   });
 
-  test("an interval begins with the run, and lasts as long whatever becomes of it", async () => {
+  test("an interval begins with the run, and lasts as long even if the run fails", async () => {
     const name = newResource("nightly");
     let during = 0;
     const failed = once(first.redlock, name, { every: 60_000 }, async ({ remaining, signal, fence }) => {
@@ -167,27 +170,30 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     await long;
   });
 
-  test("a claim whose process dies before it begins keeps others away for its ttl only", async () => {
+  test("a claim whose process dies before its run keeps others out for its ttl only", async () => {
     const name = newResource("nightly");
     const dying = visitor(store, { timeout: 300 });
-    let takes = 0;
+    let acquires = 0;
     for (const link of dying.links) {
-      link.fate = (command) => (command.includes("acquire") && ++takes > 0 ? "delivered" : "lost");
+      link.fate = (command) => (command.includes("acquire") && ++acquires > 0 ? "delivered" : "lost");
     }
     const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
-    await until(() => takes >= count && dying.links.every(({ sent }) => sent.length > 1), "a confirmation");
+    await until(
+      () => acquires >= count && dying.links.every(({ sent }) => sent.length > 1),
+      "a confirmation",
+    );
     expect(Math.max(...((await onEach(store, "PTTL", keyFor(name))) as number[]))).toBeLessThanOrEqual(900);
     const next = await once(second.redlock, name, { every: 60_000, wait: 20_000 }, () => "taken over");
     expect(next).toEqual({ ran: true, value: "taken over" });
     expect((await died) as Error).toHaveProperty("code", expect.stringMatching(/NO_QUORUM|LOCK_LOST/));
   });
 
-  test("a confirmation whose answer was lost is asked for again, and then the routine runs", async () => {
+  test("a confirmation whose answer was lost is sent again, and then the routine runs", async () => {
     const name = newResource("nightly");
     const shaky = visitor(store);
     for (const link of shaky.links) {
       let lost = 0;
-      // `extend` by script, or as a command of its own.
+      // `extend` by script, or by a native command.
       link.fate = ([operation, ...rest]) =>
         (rest.includes("extend") || operation === "SET") && ++lost === 1 ? "reply lost" : "delivered";
     }
@@ -226,7 +232,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
   });
 });
 
-test("a clock that is too coarse to see the last part of a ms pass does not hold up a claim", async () => {
+test("a coarse clock does not delay a claim", async () => {
   for (let every = 40; every < 100; every += 1) {
     const { runtime: virtual, run } = schedule(every, 1);
     let timers = 0;
@@ -239,7 +245,7 @@ test("a clock that is too coarse to see the last part of a ms pass does not hold
       monotonic: now,
       timer(ms, callback) {
         timers += 1;
-        if (timers > 1_000) throw new Error(`asks for ever, with pauses of ${ms} ms`);
+        if (timers > 1_000) throw new Error(`endless rounds, with pauses of ${ms} ms`);
         return virtual.timer(now() + ms - start - virtual.monotonic(), callback);
       },
     };
@@ -257,7 +263,7 @@ test("a clock that is too coarse to see the last part of a ms pass does not hold
   }
 });
 
-test("nothing watches the clock once the routine has ended", async () => {
+test("no timer is pending once the routine has ended", async () => {
   const runtime = steppingRuntime();
   const redlock = new Redlock({ endpoints: [memoryEndpoint({ runtime })], runtime });
   const signals: AbortSignal[] = [];

@@ -31,7 +31,7 @@ describe("arguments", async () => {
   });
 });
 
-test.each([1, 2, 3, 5])("nonsense from all of %i endpoints is no grant", async (count) => {
+test.each([1, 2, 3, 5])("unexpected replies from all of %i endpoints grant nothing", async (count) => {
   const endpoints = Array.from({ length: count }, (_, index) => ({
     name: `endpoint-${index}`,
     dialect: "redis" as const,
@@ -58,13 +58,13 @@ test.each<[string, Backoff]>([
   const announced = () =>
     Number(endpoint.engine.execute(["ZCOUNT", key, Math.floor(runtime.now()) + 1, "+inf"]));
   let first = 0;
-  let lapses = 0;
+  let gaps = 0;
   let isOver = false;
   function watch(): void {
     if (isOver) return;
     if (announced() > 0) first ||= runtime.monotonic();
-    // At the end it takes its announcement back.
-    else if (first && runtime.monotonic() < 29_000) lapses += 1;
+    // At the end it removes its announcement.
+    else if (first && runtime.monotonic() < 29_000) gaps += 1;
     runtime.timer(10, watch);
   }
   await runtime.settle(() => lock.acquireRead({ ttl: 600_000 }));
@@ -72,5 +72,5 @@ test.each<[string, Backoff]>([
   const outcome = await runtime.settle(() => lock.acquireWrite({ wait: 30_000 }));
   isOver = true;
   expect(outcome).toHaveProperty("error.code", "LOCK_HELD");
-  expect([first > 0, lapses]).toEqual([true, 0]);
+  expect([first > 0, gaps]).toEqual([true, 0]);
 });

@@ -5,7 +5,7 @@ import { schedule, type Way } from "./schedule.ts";
 const first = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 const schedules = Number(process.env.SCHEDULES ?? 300);
 
-/** What was held at once, at most: readers, writers, and the sum of both while there was a writer. */
+/** Most holders at the same moment: readers, writers, and the sum of both while there was a writer. */
 interface Most {
   readers: number;
   beside: number;
@@ -28,7 +28,7 @@ async function mostAtOnce(seed: number): Promise<Most> {
       await sleep(random() * 80);
       const endpoint = endpoints[Math.floor(random() * 3)]!;
       const late = endpoint.log[Math.floor(random() * endpoint.log.length)];
-      // Nobody hears the answer; at first it may be that the script is not known yet.
+      // The answer is lost; the first one may be that the script is not known yet.
       if (late) endpoint.send(late.command, new AbortController().signal).catch(() => undefined);
     }
   })();
@@ -47,7 +47,7 @@ async function mostAtOnce(seed: number): Promise<Most> {
     held.set(hold, kind);
     look();
     await sleep(random() * 60);
-    // Who cannot tell whether it was extended goes on with what it has.
+    // Where an extension failed, it goes on with its present validity.
     if (random() < 0.3) await hold.extend().catch(() => undefined);
     look();
     await sleep(random() * 60);
@@ -58,7 +58,7 @@ async function mostAtOnce(seed: number): Promise<Most> {
   return most;
 }
 
-test(`no reader is ever beside a writer, nor a writer beside another, in ${schedules} schedules`, async () => {
+test(`a writer never holds it beside a reader or another writer, in ${schedules} schedules`, async () => {
   console.info(`SEED=${first}`);
   let together = 0;
   for (let seed = first; seed < first + schedules; seed += 1) {
@@ -67,6 +67,6 @@ test(`no reader is ever beside a writer, nor a writer beside another, in ${sched
     if (readers === 2) together += 1;
   }
   console.info(`schedules in which two readers read at once: ${together}`);
-  // Everybody got it in the end, and readers do not exclude each other.
+  // All acquired it in the end, and readers do not exclude each other.
   if (schedules >= 100) expect(together).toBeGreaterThan(schedules / 50);
 }, 300_000);

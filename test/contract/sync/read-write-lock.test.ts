@@ -30,7 +30,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
   const make = ({ redlock }: Visitor, name: string, options: SyncOptions = {}) =>
     new ReadWriteLock(redlock, name, options);
 
-  /** A writer that waits, and has been told so. */
+  /** A writer that waits, and has been refused. */
   async function writerAt(name: string, signal?: AbortSignal) {
     const waiting = visitor(store, { ttl: 20_000 });
     const writing = make(waiting, name).acquireWrite({ wait: 60_000, signal });
@@ -39,7 +39,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     return { ...waiting, writing };
   }
 
-  test("readers read together, a writer writes alone", async () => {
+  test("readers hold it together, a writer alone", async () => {
     const name = newResource("read-write");
     const [mine, theirs] = [make(first, name), make(second, name)];
     const reading = [await mine.acquireRead({ wait: 0 }), await theirs.acquireRead({ wait: 0 })];
@@ -62,7 +62,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await mine.tryAcquireRead()).not.toBeNull();
   });
 
-  test("a writer that waits lets nobody begin to read, whoever reads may extend", async () => {
+  test("a waiting writer keeps new readers out, and present readers may extend", async () => {
     const name = newResource("read-write");
     const reading = await make(first, name).acquireRead();
     await allArrived(first.links);
@@ -87,7 +87,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
   test("a writer is served although readers keep coming", async () => {
     const name = newResource("read-write");
     const readers = [visitor(store, { ttl: 20_000 }), visitor(store, { ttl: 20_000 })];
-    // One does not go before the other is in or has been refused: without a writer there always is a reader.
+    // A reader leaves only after the next has entered or has been refused: without a writer there always is one.
     let begun = 0;
     let served = false;
     const refusals = () =>
@@ -110,7 +110,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     await Promise.all(stream);
   });
 
-  test("a writer that gives up or is aborted takes its announcement back", async () => {
+  test("a writer that gives up or is aborted removes its announcement", async () => {
     const name = newResource("read-write");
     await make(first, name).acquireRead();
     await allArrived(first.links);
@@ -130,7 +130,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await make(second, name).tryAcquireRead()).not.toBeNull();
   });
 
-  test.runIf(count > 1)("a writer that waits is announced also where it is not refused", async () => {
+  test.runIf(count > 1)("a waiting writer is also announced where it is not refused", async () => {
     const name = newResource("read-write");
     const reading = await make(first, name).acquireRead();
     await allArrived(first.links);
@@ -155,7 +155,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await make(second, name).tryAcquireRead()).not.toBeNull();
   });
 
-  test("a writer that died waiting keeps readers off for a pause and its timeouts only", async () => {
+  test("a writer that died waiting keeps readers out for a pause and its timeouts only", async () => {
     const name = newResource("read-write");
     const reading = await make(first, name).acquireRead();
     await allArrived(first.links);
@@ -165,7 +165,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     const waiting = rejection(make(dead, name).acquireWrite({ wait: 60_000, signal }));
     await until(() => dead.events.some(({ type }) => type === "contended"), "contention");
     for (const link of dead.links) link.fate = () => "lost";
-    // An abort is all that is seen of its end; what it would take back gets lost.
+    // As if its process had died: the abort's rollback gets lost.
     await allArrived(dead.links);
     controller.abort();
     await waiting;
@@ -180,7 +180,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await reading.verify()).toBe(true);
   });
 
-  test("one dead reader frees by itself while another goes on, and so does a dead writer", async () => {
+  test("a dead reader's hold expires while another goes on, and so does a dead writer's", async () => {
     const name = newResource("read-write");
     const [mine, theirs] = [make(first, name), make(second, name)];
     const key = keyOf("redlock", "read-write", name);
@@ -223,7 +223,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect([await reading.release(), await writing.verify()]).toEqual([false, true]);
   });
 
-  test("requests that are executed twice make one hold each, and release it whole", async () => {
+  test("repeated requests make one hold each, and release all of it", async () => {
     const name = newResource("read-write");
     const twice = visitor(store, { ttl: 20_000 });
     for (const link of twice.links) link.fate = () => "twice";
@@ -234,7 +234,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await reading[0]!.extend(5_000)).toBeGreaterThan(0);
     for (const hold of reading) {
       expect(await lock.tryAcquireWrite()).toBeNull();
-      // The second execution is the one that is answered.
+      // The second execution is answered.
       expect(await hold.release()).toBe(true);
     }
     await allArrived(twice.links);
@@ -248,7 +248,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await make(second, name).tryAcquireRead()).not.toBeNull();
   });
 
-  test("a reader's request that is repeated after a writer was announced is no refusal", async () => {
+  test("a reader's request that is repeated after a writer was announced is not refused", async () => {
     const name = newResource("read-write");
     await make(second, name).acquireRead();
     const late = visitor(store, { ttl: 20_000 });
@@ -259,7 +259,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
         link.sent.length > 1
           ? "delivered"
           : {
-              // As a client that repeats a request whose answer was lost: the first execution is this one.
+              // As if a client repeated a request whose answer was lost: this is the first execution.
               before: async () => {
                 await store.endpoints[index]!.send(link.sent[0]!, new AbortController().signal);
                 await announced.passed;
@@ -283,7 +283,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     controller.abort();
   });
 
-  test("a round in vain leaves neither a hold nor an announcement", async () => {
+  test("a failed round leaves neither a hold nor an announcement", async () => {
     const name = newResource("read-write");
     for (const operation of ["acquireRead", "acquireWrite"] as const) {
       const cut = visitor(store, { ttl: 20_000 });
@@ -296,7 +296,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     }
   });
 
-  test("a take that comes after its writer gave up makes neither a hold nor an announcement", async () => {
+  test("a late request of a writer that gave up leaves neither a hold nor an announcement", async () => {
     const name = newResource("read-write");
     const slow = visitor(store, { timeout: 60, backoff: () => 10 });
     const late = gate();
@@ -315,7 +315,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await holds(name)).toBe(0);
   });
 
-  test.runIf(count > 2)("a minority of endpoints may be down, or talk nonsense", async () => {
+  test.runIf(count > 2)("a minority of endpoints may be down, or reply nonsense", async () => {
     const name = newResource("read-write");
     const lame = visitor(store, { ttl: 20_000 });
     lame.links.slice(quorum).forEach((link, index) => {
@@ -332,7 +332,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await make(second, name).tryAcquireRead()).not.toBeNull();
   });
 
-  test("costs as much as it says", async () => {
+  test("costs the requests and commands that are documented", async () => {
     const name = newResource("read-write");
     const { redlock, links, events } = visitor(store);
     const lock = new ReadWriteLock(redlock, name);
@@ -358,14 +358,14 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await costOf(() => hold.extend())).toEqual([1, 7]);
     expect(await costOf(() => hold.release())).toEqual([1, 6]);
     expect(await taking(() => lock.acquireRead())).toEqual([1, 8]);
-    // A round, and the announcement taken back, with a tombstone.
+    // A round, and the removal of the announcement, with a tombstone.
     expect(await costOf(() => rejection(lock.acquireWrite({ wait: 0.001 })))).toEqual([2, 8 + 7]);
     expect(await costOf(() => hold.extend())).toEqual([1, 7]);
     expect(await costOf(() => hold.release())).toEqual([1, 5]);
-    // What the events say is what was known when the verdict fell: with one endpoint everything.
+    // Events carry what was known at the time of the result: with one endpoint everything.
     if (count > 1) return;
-    const told = events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
-    expect(told.slice(1)).toEqual([
+    const costs = events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
+    expect(costs.slice(1)).toEqual([
       ["acquired", 7],
       ["contended", 6],
       ["contended", 4],
@@ -378,7 +378,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     ]);
   });
 
-  test("`await using` gives it back, and autoExtend keeps it as long", async () => {
+  test("`await using` releases it, and autoExtend keeps it until then", async () => {
     const name = newResource("read-write");
     const auto = visitor(store);
     const lock = make(auto, name, { ttl: 500, autoExtend: true });
@@ -390,7 +390,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await holds(name)).toBe(0);
   });
 
-  test("names, prefixes and locks are apart", async () => {
+  test("names, prefixes and locks are separate", async () => {
     const name = newResource("read-write");
     const names = [name, `${name}:0`, `{${name}}`];
     for (const other of names) expect(await make(first, other).tryAcquireWrite()).not.toBeNull();

@@ -29,7 +29,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
   const make = ({ redlock }: Visitor, name: string, options: ReentrantLockOptions = {}) =>
     new ReentrantLock(redlock, name, options);
 
-  test("its owner takes it again and again, another one when the last hold is given back", async () => {
+  test("its owner acquires it repeatedly, another owner after the last release", async () => {
     const name = newResource("reentrant");
     const mine = make(first, name);
     const theirs = make(second, name);
@@ -49,7 +49,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await mine.tryAcquire()).toBeNull();
   });
 
-  test("an object is an owner of its own; another process is the same one by its name", async () => {
+  test("an object is an owner of its own; with the owner's name another process is the same owner", async () => {
     const name = newResource("reentrant");
     const mine = make(first, name);
     await mine.acquire();
@@ -59,7 +59,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await make(second, name, { owner: mine.owner }).tryAcquire()).not.toBeNull();
   });
 
-  test.runIf(count === 1)("any text may be an owner", async () => {
+  test.runIf(count === 1)("any text can be an owner", async () => {
     for (const owner of ["1", "null", "{}", '"quoted"', "t:ü 🔒", " ", "x".repeat(255)]) {
       const name = newResource("reentrant");
       const hold = await make(first, name, { owner }).acquire({ wait: 0 });
@@ -70,7 +70,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     }
   });
 
-  test("each hold has a ttl of its own, and extending one leaves the other", async () => {
+  test("each hold has its own ttl, and extending one does not extend the other", async () => {
     const name = newResource("reentrant");
     const mine = make(first, name);
     const dying = await mine.acquire({ ttl: 150 });
@@ -88,7 +88,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     }
   });
 
-  test("a dead owner's holds end after their ttl", async () => {
+  test("a dead owner's holds expire after their ttl", async () => {
     const name = newResource("reentrant");
     const mine = make(first, name);
     const dead = [await mine.acquire({ ttl: 120 }), await mine.acquire({ ttl: 150 })];
@@ -110,7 +110,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await holds(name)).toEqual(new Array(count).fill(0));
   });
 
-  test("no hold within the waiting is a LockHeldError that says when it may be free", async () => {
+  test("no hold within `wait` is a LockHeldError with the time until it may be free", async () => {
     const name = newResource("reentrant");
     await make(first, name).acquire();
     await allArrived(first.links);
@@ -122,7 +122,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(error.retryAfter).toBeLessThanOrEqual(20_000);
   });
 
-  test("waits until the other owner has gone; an abort ends it and leaves nothing behind", async () => {
+  test("waits until the other owner has released it; an abort ends that and leaves nothing behind", async () => {
     const name = newResource("reentrant");
     const hold = await make(first, name).acquire();
     const waiting = visitor(store);
@@ -141,7 +141,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     await until(async () => sumOf(await holds(name)) === 0, "nothing left");
   });
 
-  test("requests that are executed twice make one hold each, and release it whole", async () => {
+  test("repeated requests make one hold each, and release all of it", async () => {
     const name = newResource("reentrant");
     const twice = visitor(store, { ttl: 20_000 });
     for (const link of twice.links) link.fate = () => "twice";
@@ -152,7 +152,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await holds(name)).toEqual(new Array(count).fill(2));
     expect(await inner.extend(5_000)).toBeGreaterThan(0);
     expect(await make(second, name).tryAcquire()).toBeNull();
-    // The second execution is the one that is answered.
+    // The second execution is answered.
     expect(await inner.release()).toBe(true);
     await allArrived(twice.links);
     expect(await holds(name)).toEqual(new Array(count).fill(1));
@@ -164,16 +164,16 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await make(second, name).tryAcquire()).not.toBeNull();
   });
 
-  test("a take that is executed once more, late, shortens no extension and adds no hold", async () => {
+  test("a late repeated acquire shortens no extension and adds no hold", async () => {
     const name = newResource("reentrant");
     const late = visitor(store, { ttl: 5_000 });
     const hold = await make(late, name).acquire({ wait: 0 });
     await allArrived(late.links);
-    const takes = late.links.map(({ sent }) => sent.at(-1)!);
+    const acquires = late.links.map(({ sent }) => sent.at(-1)!);
     await hold.extend(60_000);
     await allArrived(late.links);
     await Promise.all(
-      store.endpoints.map((endpoint, index) => endpoint.send(takes[index]!, new AbortController().signal)),
+      store.endpoints.map((endpoint, index) => endpoint.send(acquires[index]!, new AbortController().signal)),
     );
     expect(await holds(name)).toEqual(new Array(count).fill(1));
     const key = keyOf("redlock", "reentrant", name);
@@ -185,7 +185,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await holds(name)).toEqual(new Array(count).fill(0));
   });
 
-  test("a round in vain leaves no hold, and takes none of its owner's others", async () => {
+  test("a failed round leaves no hold, and rolls back none of its owner's others", async () => {
     const name = newResource("reentrant");
     const cut = visitor(store, { ttl: 20_000 });
     const mine = make(cut, name);
@@ -204,26 +204,23 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(sumOf(await holds(name))).toBe(0);
   });
 
-  test("a take that comes after it was given up makes no hold", async () => {
+  test("a late request after its rollback makes no hold", async () => {
     const name = newResource("reentrant");
     const slow = visitor(store, { timeout: 60 });
     const late = gate();
     for (const link of slow.links) {
       link.fate = () => (link.sent.length === 1 ? { before: () => late.passed } : "delivered");
     }
-    // An SDK's client needs no script text; the others are told it with the second request.
+    // Through the SDK no script text is sent here; others send it with the second request.
     expect(await rejection(make(slow, name).acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
-    await until(
-      () => slow.links.every(({ sent, pending }) => sent.length > 1 && pending === 1),
-      "withdrawals",
-    );
+    await until(() => slow.links.every(({ sent, pending }) => sent.length > 1 && pending === 1), "rollbacks");
     late.open();
     await allArrived(slow.links);
     expect(sumOf(await holds(name))).toBe(0);
     expect(await make(second, name).tryAcquire()).not.toBeNull();
   });
 
-  test.runIf(count > 2)("a minority of endpoints may be down, or talk nonsense", async () => {
+  test.runIf(count > 2)("a minority of endpoints may be down, or reply nonsense", async () => {
     const name = newResource("reentrant");
     const lame = visitor(store, { ttl: 20_000 });
     lame.links.slice(quorum).forEach((link, index) => {
@@ -238,7 +235,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await make(second, name).tryAcquire()).not.toBeNull();
   });
 
-  test("nonsense from all is no grant", async () => {
+  test("unexpected replies from all endpoints grant nothing", async () => {
     const endpoints = store.endpoints.map(({ name, dialect }) => ({ name, dialect, send: async () => "OK" }));
     const redlock = new Redlock({ endpoints, wait: 0 });
     const error = await rejection(new ReentrantLock(redlock, newResource("reentrant")).tryAcquire());
@@ -246,7 +243,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect((error as QuorumError).votes.map(({ cause }) => cause?.kind)).toContain("malformed");
   });
 
-  test("costs as much as it says", async () => {
+  test("costs the requests and commands that are documented", async () => {
     const name = newResource("reentrant");
     const { redlock, links, events } = visitor(store, { wait: 0 });
     const lock = new ReentrantLock(redlock, name);
@@ -270,14 +267,14 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(await costOf(() => hold.verify())).toEqual([1, 3]);
     expect(await costOf(() => new ReentrantLock(redlock, name).tryAcquire())).toEqual([1, 4]);
     expect(await costOf(() => hold.release())).toEqual([1, 5]);
-    // What the events say is what was known when the verdict fell: with one endpoint everything.
+    // Events carry what was known at the time of the result: with one endpoint everything.
     if (count > 1) return;
     for (const [type, commands] of Object.entries({ acquired: 7, extended: 7, contended: 4, released: 5 })) {
       expect(events.filter((event) => event.type === type).at(-1)).toMatchObject({ requests: 1, commands });
     }
   });
 
-  test("`await using` gives it back, and autoExtend keeps it as long", async () => {
+  test("`await using` releases it, and autoExtend keeps it until then", async () => {
     const name = newResource("reentrant");
     const auto = visitor(store);
     const lock = make(auto, name, { ttl: 500, autoExtend: true });
@@ -289,7 +286,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
     expect(sumOf(await holds(name))).toBe(0);
   });
 
-  test("names, prefixes and locks are apart", async () => {
+  test("names, prefixes and locks are separate", async () => {
     const name = newResource("reentrant");
     const names = [name, `${name}:0`, `{${name}}`];
     for (const other of names) expect(await make(first, other).tryAcquire()).not.toBeNull();
@@ -325,7 +322,7 @@ describe("arguments", async () => {
     expect(links.flatMap(({ sent }) => sent)).toEqual([]);
   });
 
-  test("a deadline bounds a hold, and no waiting goes beyond it", async () => {
+  test("a deadline bounds the hold and the waiting", async () => {
     const hold = await lock.acquire({ ttl: 20_000, deadline: Date.now() + 5_000 });
     expect(hold.remaining()).toBeLessThanOrEqual(5_000);
     const other = new ReentrantLock(redlock, "r");

@@ -10,7 +10,7 @@ import {
 import { type MemoryEndpoint, memoryEndpoint } from "../../../src/testing/index.ts";
 import { seededRandom } from "../../support/random.ts";
 
-/** What a client's way to one endpoint is like: `cut`: nothing arrives. `deaf`: all is executed, nothing is answered. */
+/** A client's connection to one endpoint. `cut`: nothing arrives. `deaf`: all is executed, nothing is answered. */
 export type Way = "open" | "cut" | "deaf";
 
 /** Endpoints in virtual time, with a network that delivers requests and replies in an order drawn from a seed. */
@@ -18,11 +18,11 @@ export interface Schedule {
   readonly random: () => number;
   readonly runtime: Runtime;
   readonly endpoints: readonly MemoryEndpoint[];
-  /** A client; `ways` by endpoint, open where nothing is said. */
+  /** A client; `ways` by endpoint, default open. */
   client(options: Omit<RedlockOptions, "endpoints" | "runtime">, ways?: readonly Way[]): Redlock;
   /** Waits in virtual time. */
   sleep(ms: number): Promise<void>;
-  /** Lets things happen until `work` has settled. */
+  /** Delivers messages and lets time pass until `work` has settled. */
   run<Value>(work: Promise<Value>): Promise<Value>;
 }
 
@@ -67,7 +67,7 @@ export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Sc
           signal.addEventListener("abort", () => reject(new EndpointError(name, "timeout", "no answer")));
           if (way === "cut") return;
           network.push(() => {
-            // It is on its way: it is executed, whether or not anybody still waits.
+            // It is under way, so it is executed whether or not its sender still waits.
             const reply = endpoint.send(command, new AbortController().signal);
             const answer = () => void reply.then(resolve, reject);
             reply.catch(() => undefined);

@@ -5,12 +5,12 @@ import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
-// A semaphore against a plain model of it: a list of who holds what until when. One call at a time, so that what
-// each must come to is known exactly.
+// A semaphore against a model: a list of the permits held and their ends. One call at a time, so that each result is
+// known exactly.
 
 interface Held {
   readonly permit: Permit;
-  /** When it is free again at the latest, if its holder does nothing. */
+  /** When it is free at the latest, unless its holder acts. */
   freeAt: number;
 }
 
@@ -36,7 +36,7 @@ function live(model: Model, now: number): Held[] {
   return [...model.held.values()].filter(({ freeAt }) => freeAt > now);
 }
 
-/** Slots whose holders count on them; a slot is free no later than its ttl after it was taken. */
+/** Slots whose holders rely on them; a slot is free no later than its ttl after it was acquired. */
 class Acquire implements Step {
   constructor(readonly ttl: number) {}
   check = () => true;
@@ -104,7 +104,7 @@ class Pass implements Step {
   check = () => true;
   async run(model: Model, { run, sleep, now }: World): Promise<void> {
     await run(sleep(this.ms));
-    // Whoever's ttl is over has nothing that the model could say more about.
+    // Of a hold whose ttl is over the model knows nothing more.
     for (const [slot, { freeAt, permit }] of model.held) {
       if (freeAt > now()) continue;
       expect(permit.remaining()).toBeLessThanOrEqual(0);
@@ -135,7 +135,7 @@ const steps: fc.Arbitrary<Step>[] = [
   fc.constant(new AskWithAnotherLimit()),
 ];
 
-test.each([1, 2, 3, 5])("a semaphore on %i endpoints is like its model", async (count) => {
+test.each([1, 2, 3, 5])("a semaphore on %i endpoints behaves like its model", async (count) => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 2 ** 31 }),
@@ -147,8 +147,8 @@ test.each([1, 2, 3, 5])("a semaphore on %i endpoints is like its model", async (
         const make = (permits: number) => new Semaphore(redlock, "s", { limit: permits });
         const real: World = {
           ...world,
-          // What a quorum did not wait for arrives before the next call: an extension that may yet be executed would
-          // be held against a longer one.
+          // Requests that the quorum did not wait for arrive before the next call: an unanswered extension would fail
+          // a longer one.
           run: (work) => world.run(work).finally(() => world.run(world.sleep(0))),
           semaphore: make(limit),
           stranger: make(limit + 1),

@@ -6,7 +6,7 @@ const first = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 const schedules = Number(process.env.SCHEDULES ?? 1_000);
 const limit = 2;
 
-/** Three clients, each cut off from an endpoint, want a permit of two at the same moment; the most that had one. */
+/** Three clients, each cut off from an endpoint, want one of two permits at the same moment. Returns the most holders. */
 async function mostAtOnce(seed: number): Promise<number> {
   const { random, client, sleep, run } = schedule(seed, 3);
   const held = new Set<Permit>();
@@ -20,7 +20,7 @@ async function mostAtOnce(seed: number): Promise<number> {
     most = Math.max(most, [...held].filter((other) => other.remaining() > 0).length);
     await sleep(random() * 60);
     held.delete(permit);
-    // Whether it can tell does not matter here: what is left is freed by its ttl.
+    // A failed release does not matter here: the ttl frees the rest.
     await permit.release().catch(() => undefined);
   });
   await run(Promise.all(clients));

@@ -33,7 +33,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
   const taken = async (name: string, slot: number) =>
     (await standing(store, `slot:${slot}`, name)).filter((value) => value !== null).length;
 
-  test("gives out as many permits as its limit says, each once", async () => {
+  test("grants as many permits as its limit, each slot once", async () => {
     const name = newResource("semaphore");
     const semaphore = new Semaphore(first.redlock, name, { limit: 3 });
     const permits: Permit[] = [];
@@ -63,7 +63,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect(next?.slot).toBe(given!.slot);
   });
 
-  test("waits until a permit is given back", async () => {
+  test("waits until a permit is released", async () => {
     const name = newResource("semaphore");
     const semaphore = new Semaphore(first.redlock, name, { limit: 1 });
     const permit = await semaphore.acquire();
@@ -75,7 +75,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect((await other).remaining()).toBeGreaterThan(0);
   });
 
-  test("a dead holder's permit returns after its ttl", async () => {
+  test("a dead holder's permit is free after its ttl", async () => {
     const name = newResource("semaphore");
     const dead = await new Semaphore(first.redlock, name, { limit: 1 }).acquire({ ttl: 300 });
     const next = await new Semaphore(second.redlock, name, { limit: 1 }).acquire({ wait: 60_000 });
@@ -98,7 +98,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     }
   });
 
-  test("no permit within the waiting is a LockHeldError", async () => {
+  test("no permit within `wait` is a LockHeldError", async () => {
     const name = newResource("semaphore");
     const semaphore = new Semaphore(first.redlock, name, { limit: 1 });
     await semaphore.acquire();
@@ -108,7 +108,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect((error as LockHeldError).waited).toBeGreaterThanOrEqual(30);
   });
 
-  test("extend prolongs the permit and the memory of its limit, release forgets neither for others", async () => {
+  test("extend prolongs the permit and its limit; a shorter extend leaves the limit's ttl", async () => {
     const name = newResource("semaphore");
     const semaphore = new Semaphore(first.redlock, name, { limit: 2 });
     const permit = await semaphore.acquire({ ttl: 3_000 });
@@ -125,7 +125,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
       [`slot:${permit.slot}`, "limit"].map((kind) => onEach(store, "PTTL", keyOf("redlock", kind, name))),
     );
     expect(Math.max(...(slots as number[]))).toBeLessThanOrEqual(15_000);
-    // Of another holder's, perhaps.
+    // It may be the limit of another holder, too.
     expect(Math.min(...(limits as number[]))).toBeGreaterThan(30_000);
   });
 
@@ -152,7 +152,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect(await permit.verify()).toBe(true);
     await allArrived(second.links);
     for (const slot of [0, 1, 2]) expect(await taken(name, slot)).toBe(slot === permit.slot ? count : 0);
-    // Once it has lapsed, the limit may change.
+    // Once it has expired, the limit may change.
     await permit.extend(200);
     await permit.release();
     await onEach(store, "PEXPIRE", keyOf("redlock", "limit", name), "1");
@@ -160,7 +160,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect(await other.tryAcquire()).not.toBeNull();
   });
 
-  test("a wrong limit that a minority heard first costs its endpoints, and is nobody else's error", async () => {
+  test("a wrong limit that reached a minority first blocks those endpoints, and is no error for others", async () => {
     const name = newResource("semaphore");
     const semaphore = new Semaphore(first.redlock, name, { limit: 2 });
     await store.execute(count - 1, ["SET", keyOf("redlock", "limit", name), "7", "PX", "60000"]);
@@ -173,7 +173,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect(await semaphore.tryAcquire()).toBeNull();
   });
 
-  test("costs as much as it says", async () => {
+  test("costs the requests and commands that are documented", async () => {
     const name = newResource("semaphore");
     const { redlock, links, events } = visitor(store);
     const semaphore = new Semaphore(redlock, name, { limit: 1 });
@@ -198,14 +198,14 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect(acquired).toEqual({ requests: count, commands: 5 * count });
     expect(await costOf(() => permit.extend())).toEqual({ requests: count, commands: 5 * count });
     expect(await costOf(() => semaphore.tryAcquire())).toEqual({ requests: count, commands: 2 * count });
-    // What the events say is what was known when the verdict fell: with one endpoint everything.
+    // Events carry what was known at the time of the result: with one endpoint everything.
     if (count > 1) return;
     for (const [type, commands] of Object.entries({ acquired: 5, extended: 5, contended: 2 })) {
       expect(events.find((event) => event.type === type)).toMatchObject({ requests: 1, commands });
     }
   });
 
-  test("`await using` gives the permit back, and autoExtend keeps it as long", async () => {
+  test("`await using` releases the permit, and autoExtend keeps it until then", async () => {
     const name = newResource("semaphore");
     const auto = visitor(store);
     const semaphore = new Semaphore(auto.redlock, name, { limit: 1, ttl: 400, autoExtend: true });
@@ -234,7 +234,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     await until(async () => (await taken(name, 0)) === 0, "nothing left");
   });
 
-  test("names, prefixes and locks are apart", async () => {
+  test("names, prefixes and locks are separate", async () => {
     const name = newResource("semaphore");
     const make = (other: string, options = {}) =>
       new Semaphore(first.redlock, other, { limit: 1, ...options }).tryAcquire();
@@ -246,7 +246,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect(await make(name)).toBeNull();
   });
 
-  test("a request that is executed twice takes one permit", async () => {
+  test("a repeated request acquires one permit", async () => {
     const name = newResource("semaphore");
     const twice = visitor(store);
     for (const link of twice.links) link.fate = () => "twice";
@@ -260,7 +260,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
     expect(await permits[0]!.extend(5_000)).toBeGreaterThan(0);
   });
 
-  test("an outage is a QuorumError, and what a lost reply took is given back", async () => {
+  test("an outage is a QuorumError, and what a lost reply granted is rolled back", async () => {
     const name = newResource("semaphore");
     const cut = visitor(store);
     for (const link of cut.links) {
@@ -281,7 +281,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
       await new Semaphore(redlock, name, { limit }).acquire({ wait: 0 });
       await allArrived(links);
       const { attempts } = events.find((event) => event.type === "acquired")!;
-      // A refusal by fewer than all may leave it open whether the slot proposed next is free everywhere.
+      // A refusal by fewer than all may not show whether the slot proposed next is free everywhere.
       expect(attempts).toBeLessThanOrEqual(count === 1 ? 1 : count === 3 ? 2 : limit);
     }
   });

@@ -18,7 +18,7 @@ export interface Visitor {
   readonly events: RedlockEvent[];
 }
 
-/** A client that is patient with a busy machine. */
+/** A client with a timeout for a busy machine. */
 export function visitor(store: OpenStore, options: Omit<RedlockOptions, "endpoints"> = {}): Visitor {
   const links = store.endpoints.map(link);
   const events: RedlockEvent[] = [];
@@ -67,7 +67,7 @@ async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
   };
 }
 
-/** What stands at a key of a synchronizer, by endpoint; null where nothing does. */
+/** The value at a key of a synchronizer, by endpoint; null where there is none. */
 export function standing(store: OpenStore, kind: string, name: string): Promise<unknown[]> {
   return onEach(store, "GET", keyOf("redlock", kind, name));
 }

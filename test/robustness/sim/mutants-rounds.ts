@@ -126,8 +126,7 @@ export const roundMutants: readonly Mutant[] = [
       {
         file: "lock/acquire.ts",
         find: "const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));",
-        replace:
-          "const done = Promise.resolve();",
+        replace: "const done = Promise.resolve();",
       },
     ],
     noticedBy: ["nothing is abandoned", "waiters are served"],

@@ -29,8 +29,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/internal/slots.ts",
-        find: 'redis.call("SET", KEYS[place], value, "PX", math.max(ttl, least))',
-        replace: 'redis.call("SET", KEYS[place], value, "PX", ttl)',
+        find: 'redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))',
+        replace: 'redis.call("SET", KEYS[own], value, "PX", ttl)',
       },
     ],
     noticedBy: ["validity is honest", "one holder per slot", "permits within the limit", "linearizable"],
@@ -93,8 +93,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/internal/members.ts",
-        find: "if left > 0 and string.sub(other, from)",
-        replace: 'if left > 0 and string.sub(member, from) ~= "r" and string.sub(other, from)',
+        find: "if remaining > 0 and string.sub(other, from)",
+        replace: 'if remaining > 0 and string.sub(member, from) ~= "r" and string.sub(other, from)',
       },
     ],
     noticedBy: ["a writer is alone"],
@@ -111,7 +111,7 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/internal/members.ts",
-        find: 'string.format("%.0f", now + math.max(ms, left)))',
+        find: 'string.format("%.0f", now + math.max(ms, remaining)))',
         replace: 'string.format("%.0f", now + ms))',
       },
     ],
@@ -123,8 +123,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/internal/members.ts",
-        find: 'put(KEYS[1], "GT", member, ttl, left)',
-        replace: 'put(KEYS[1], "CH", member, ttl, left)',
+        find: 'put(KEYS[1], "GT", member, ttl, remaining)',
+        replace: 'put(KEYS[1], "CH", member, ttl, remaining)',
       },
     ],
     noticedBy: ["a writer is alone", "one owner at a time", "validity is honest"],
@@ -157,7 +157,11 @@ export const syncMutants: readonly Mutant[] = [
     name: "waiting writers are not announced",
     breaks: "readers that follow one another starve the writer",
     patches: [
-      { file: "sync/internal/members.ts", find: "refused = math.max(refused, (last(waiting)))", replace: "" },
+      {
+        file: "sync/internal/members.ts",
+        find: "retryAfter = math.max(retryAfter, (last(waiting)))",
+        replace: "",
+      },
     ],
     noticedBy: ["waiters are served"],
   },
@@ -205,8 +209,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/internal/queue.ts",
-        find: "local takes = ttl > 0 and not holder and ahead == 0",
-        replace: "local takes = ttl > 0 and ahead == 0",
+        find: "local acquires = ttl > 0 and not holder and ahead == 0",
+        replace: "local acquires = ttl > 0 and ahead == 0",
       },
     ],
     noticedBy: ["mutual exclusion", "linearizable", "holds survive"],
@@ -242,7 +246,7 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/count-down-latch.ts",
-        find: '      if (result !== "granted") return asked;\n',
+        find: '      if (result !== "granted") return query;\n',
         replace: "",
       },
     ],
@@ -254,8 +258,8 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/cyclic-barrier.ts",
-        find: "ids.size < roll.count ?",
-        replace: "ids.size < roll.count - 1 ?",
+        find: "if (ids.size < arrivals.count)",
+        replace: "if (ids.size < arrivals.count - 1)",
       },
     ],
     noticedBy: ["a barrier waits for all"],
@@ -267,9 +271,9 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/cyclic-barrier.ts",
-        find: 'if (result !== "granted" || asked.to !== to) return question();\n      if (passed) return',
+        find: 'if (result !== "granted" || query.to !== to) return queryOf(state, id);\n      if (passed) return',
         replace:
-          'if (passed) return { value: levelOf(passed) };\n      if (result !== "granted" || asked.to !== to) return question();\n      if (passed) return',
+          'if (passed) return { value: levelOf(passed) };\n      if (result !== "granted" || query.to !== to) return queryOf(state, id);\n      if (passed) return',
       },
     ],
     noticedBy: ["a barrier waits for all", "generations follow"],
@@ -298,7 +302,7 @@ export const syncMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/debounce.ts",
-        find: "    const { isLast } = await announce(desk, text, () => validity.remaining(), keep);\n    if (!isLast) return { ran: false };\n",
+        find: "    const { isLast } = await announce(context, own, () => validity.remaining());\n    if (!isLast) return false;\n",
         replace: "",
       },
     ],

@@ -147,18 +147,21 @@ describe("autoExtend", () => {
     for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(maxHold);
   });
 
-  test.each([300, 700, 1_500, 3_300])("does not send many short extensions before a limit of %i ms", async (limit) => {
-    const made = make({ limit });
-    const { calls, over } = extending(made);
-    const { signal } = made.validity;
-    await made.runtime.advance(limit - 30);
-    expect(signal.aborted).toBe(false);
-    await made.runtime.advance(20_000);
-    await over;
-    expect(calls.length).toBeLessThanOrEqual(Math.ceil(limit / 494));
-    for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(limit);
-    expect(signal.aborted).toBe(true);
-  });
+  test.each([300, 700, 1_500, 3_300])(
+    "does not send many short extensions before a limit of %i ms",
+    async (limit) => {
+      const made = make({ limit });
+      const { calls, over } = extending(made);
+      const { signal } = made.validity;
+      await made.runtime.advance(limit - 30);
+      expect(signal.aborted).toBe(false);
+      await made.runtime.advance(20_000);
+      await over;
+      expect(calls.length).toBeLessThanOrEqual(Math.ceil(limit / 494));
+      for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(limit);
+      expect(signal.aborted).toBe(true);
+    },
+  );
 
   test("restarts its interval after an explicit extension", async () => {
     const made = make();

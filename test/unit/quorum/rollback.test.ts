@@ -124,17 +124,20 @@ describe("rollback", () => {
     ["a loss", "lost" as const, 1],
     // Unanswered when the first rollback was sent: it may have been executed after it.
     ["a failure", network, 2],
-  ])("releases again after a late answer only if the request may have been executed: %s", async (_what, reply, times) => {
-    const { runtime, settings, acquiring, released, release, answer } = rig();
-    answer("a", "held");
-    answer("b", "held");
-    await acquiring.result;
-    rollback(settings, acquiring, release);
-    await runtime.advance(30);
-    answer("c", reply);
-    await runtime.advance(1_000);
-    expect(released).toEqual(new Array(times).fill("c"));
-  });
+  ])(
+    "releases again after a late answer only if the request may have been executed: %s",
+    async (_what, reply, times) => {
+      const { runtime, settings, acquiring, released, release, answer } = rig();
+      answer("a", "held");
+      answer("b", "held");
+      await acquiring.result;
+      rollback(settings, acquiring, release);
+      await runtime.advance(30);
+      answer("c", reply);
+      await runtime.advance(1_000);
+      expect(released).toEqual(new Array(times).fill("c"));
+    },
+  );
 
   test("waits for the answers after an abort, as after any round", async () => {
     const { runtime, settings, acquiring, released, release, answer } = rig();
@@ -158,7 +161,10 @@ describe("rollback", () => {
   });
 
   test("releases once more when an unanswered request ends with its timeout", async () => {
-    const { runtime, settings, acquiring, released, release, answer } = rig({}, { heedsSignal: true, cutsShort: true });
+    const { runtime, settings, acquiring, released, release, answer } = rig(
+      {},
+      { heedsSignal: true, cutsShort: true },
+    );
     answer("a", "held");
     answer("b", "granted");
     await runtime.advance(50);
@@ -249,7 +255,9 @@ describe("rollback", () => {
 
   test("passes the releases after late answers to waitUntil", async () => {
     const background: Promise<unknown>[] = [];
-    const { runtime, settings, acquiring, released, release, answer } = rig({ waitUntil: (work) => background.push(work) });
+    const { runtime, settings, acquiring, released, release, answer } = rig({
+      waitUntil: (work) => background.push(work),
+    });
     await runtime.advance(100);
     rollback(settings, acquiring, release);
     await runtime.advance(0);

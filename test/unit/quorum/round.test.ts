@@ -321,21 +321,24 @@ describe("unlessAborted", () => {
     }
   });
 
-  test.each(["before", "during"])("resolves with undefined when aborted %s, and still receives the answers", async (when) => {
-    const { round, signals, answer, onFailure } = rig(2);
-    const controller = new AbortController();
-    if (when === "before") controller.abort();
-    const result = unlessAborted(round, controller.signal);
-    controller.abort();
-    expect(await result).toBe(undefined);
-    expect(signals.some(({ aborted }) => aborted)).toBe(false);
-    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
-    answer(0, "held");
-    answer(1, "granted");
-    await round.done;
-    expect(round.answers).toEqual([{ outcome: "held" }, { outcome: "granted" }]);
-    expect(onFailure).not.toHaveBeenCalled();
-  });
+  test.each(["before", "during"])(
+    "resolves with undefined when aborted %s, and still receives the answers",
+    async (when) => {
+      const { round, signals, answer, onFailure } = rig(2);
+      const controller = new AbortController();
+      if (when === "before") controller.abort();
+      const result = unlessAborted(round, controller.signal);
+      controller.abort();
+      expect(await result).toBe(undefined);
+      expect(signals.some(({ aborted }) => aborted)).toBe(false);
+      expect(round.votes().map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
+      answer(0, "held");
+      answer(1, "granted");
+      await round.done;
+      expect(round.answers).toEqual([{ outcome: "held" }, { outcome: "granted" }]);
+      expect(onFailure).not.toHaveBeenCalled();
+    },
+  );
 
   test("leaves no listener on the signal", async () => {
     const { round, answer } = rig(1);

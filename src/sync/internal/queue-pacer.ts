@@ -1,0 +1,66 @@
+import { type Backoff, type BackoffBounds, pauses } from "../../quorum/backoff.ts";
+import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime.ts";
+
+/** Measures how fast a queue moves, and says when to send the next request. */
+export interface PollPacer {
+  /** Longest possible next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
+  longest(): number;
+  /** ms to pause with so many tickets ahead; "wait", the pause of a plain lock, where that is not known. */
+  pause(ahead: number | undefined): number | "wait";
+}
+
+/**
+ * Each pause is a share of the time that the queue is expected to need until this ticket is the first. So the number of
+ * requests grows with the logarithm of the queue's length, and the first in the queue sends them most often.
+ *
+ * @param backoff bounds of the pause of the first in the queue; for the others, `max` is multiplied by the number of
+ * tickets ahead; a function's pauses are used as they are
+ */
+export function queuePacer(runtime: Runtime, backoff: Backoff): PollPacer {
+  return typeof backoff === "function" ? givenPacer(runtime, backoff) : measuringPacer(runtime, backoff);
+}
+
+/** Pauses as the user's function says. Each is computed one request early, so that its length is known. */
+function givenPacer(runtime: Runtime, backoff: Backoff): PollPacer {
+  const nextPause = pauses(backoff, runtime);
+  let chosen = nextPause();
+  return {
+    longest: () => chosen,
+    pause() {
+      const pause = chosen;
+      chosen = nextPause();
+      return pause;
+    },
+  };
+}
+
+/** The length of the queue before this ticket, and when that was seen, in ms. */
+interface QueueLength {
+  readonly at: number;
+  readonly ahead: number;
+}
+
+function measuringPacer(runtime: Runtime, bounds: BackoffBounds): PollPacer {
+  const { max = Math.max(1_000, bounds.min ?? 0), min = Math.min(25, max) } = bounds;
+  const clock = stopwatch(runtime);
+  let longest = Math.min(maxTimerDelay, Math.min(max, 40 * min));
+  let first: QueueLength | undefined;
+  let last: QueueLength = { at: 0, ahead: Infinity };
+  return {
+    longest: () => longest,
+    pause(ahead) {
+      if (ahead === undefined) return "wait";
+      const at = clock();
+      // More than before: an earlier ticket's first request arrived after this one's. So nothing is known yet.
+      if (!first || ahead > last.ahead) first = last = { at, ahead };
+      else if (ahead < last.ahead) last = { at, ahead };
+      const served = first.ahead - ahead;
+      // ms per holder: the average, or more where the present holder takes longer.
+      const each = Math.max(min, at - last.at, served > 0 ? (at - first.at) / served : 0);
+      const wished = Math.max(min, each * (ahead > 0 ? 0.75 * ahead : 0.25));
+      const pause = Math.min(longest, max * Math.max(ahead, 1), wished);
+      longest = Math.min(maxTimerDelay, 1.5 * pause);
+      return pause;
+    },
+  };
+}
