@@ -1,10 +1,10 @@
 import type { Endpoint } from "./endpoints/endpoint.ts";
 import { asEndpoint, type HttpEndpointOptions } from "./endpoints/http.ts";
-import { LockHeldError, type RedlockError } from "./errors.ts";
 import { acquireWithRetry } from "./lock/acquire.ts";
 import { type FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
+  type ClientParts,
   checkAcquire,
   checkResources,
   type LockClient,
@@ -12,7 +12,6 @@ import {
   resolveSettings,
   type Settings,
 } from "./lock/options.ts";
-import { type Runtime, systemRuntime } from "./runtime.ts";
 
 /** What a client is made of, and its defaults for every call. */
 export interface RedlockOptions extends LockOptions {
@@ -22,7 +21,7 @@ export interface RedlockOptions extends LockOptions {
    */
   readonly endpoints: readonly (HttpEndpointOptions | Endpoint)[];
   /** Clocks, timers and randomness; for simulators and tests. Default: the platform's. */
-  readonly runtime?: Runtime | undefined;
+  readonly runtime?: ClientParts["runtime"];
 }
 
 /** {@link AcquireOptions} of a lock with a fence. */
@@ -52,7 +51,7 @@ export class Redlock implements LockClient {
   /**
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
    */
-  constructor({ endpoints, runtime = systemRuntime, ...options }: RedlockOptions) {
+  constructor({ endpoints, runtime, ...options }: RedlockOptions) {
     if (!Array.isArray(endpoints) || endpoints.length === 0) {
       throw new TypeError("endpoints must be an array of at least one endpoint");
     }
@@ -91,7 +90,7 @@ export class Redlock implements LockClient {
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
     const outcome = await this.#acquire(resource, { ...options, wait: 0 });
     if (outcome instanceof Lock) return outcome;
-    if (outcome instanceof LockHeldError) return null;
+    if (outcome.code === "LOCK_HELD") return null;
     throw outcome;
   }
 
@@ -136,7 +135,10 @@ export class Redlock implements LockClient {
     }
   }
 
-  #acquire(resource: string | readonly string[], options: AcquireOptions): Promise<Lock | RedlockError> {
+  #acquire(
+    resource: string | readonly string[],
+    options: AcquireOptions,
+  ): ReturnType<typeof acquireWithRetry> {
     // The usual call overrides nothing, and need not be checked again.
     const settings =
       Object.keys(options).length === 0

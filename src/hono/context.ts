@@ -1,5 +1,5 @@
 import type { Context, Env } from "hono";
-import type { WaitUntil } from "../wait-until.ts";
+import type { Exchange } from "../http/serve.ts";
 
 /** The Env of Hono's `Context` where none is given: bindings and variables have any name. */
 export type UntypedEnv = Context extends Context<infer Default> ? Default : never;
@@ -22,7 +22,7 @@ export function valueFor<Value, E extends Env>(
 }
 
 /** The platform's `waitUntil`, where it has one; Hono throws where it has none. */
-export function waitUntilOf(c: Context): WaitUntil | undefined {
+export function waitUntilOf(c: Context): Exchange["waitUntil"] {
   try {
     const { executionCtx } = c;
     return typeof executionCtx.waitUntil === "function" ? executionCtx : undefined;

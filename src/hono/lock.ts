@@ -5,7 +5,6 @@ import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
 import { type LockOptions, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
-import { systemRuntime } from "../runtime.ts";
 import { type FromContext, type UntypedEnv, valueFor, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
 /**
@@ -86,7 +85,7 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
     checkType("resource", resource, "object");
   }
   if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
-  resolveSettings({ endpoints: [], runtime: systemRuntime }, given);
+  resolveSettings({ endpoints: [] }, given);
 
   const acquire = async (client: Redlock, c: Context): Promise<Lock> =>
     client.acquire(await valueFor(resource, c), {

@@ -3,9 +3,8 @@ import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
+import type { LockClient } from "../lock/options.ts";
 import { mergeOptions } from "../lock/options.ts";
-import type { Redlock } from "../redlock.ts";
-import { systemRuntime } from "../runtime.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { ProblemCode } from "./problem.ts";
 import type { StoragePolicy } from "./stored.ts";
@@ -88,7 +87,7 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
 
 /** Options of {@link withIdempotency}. */
 export interface HttpOptions extends HttpRules {
-  readonly redlock: Redlock;
+  readonly redlock: LockClient;
   /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
   readonly provider?: WebhookProvider | undefined;
   /**
@@ -168,7 +167,7 @@ export function resolveRules(what: string, options: HttpRules, webhook: boolean)
     if (rules.failOpen) throw new RangeError("failOpen is not for webhooks: their senders try again");
   }
   // Checked at set-up, even where the client is made for each request.
-  resolveIdempotency({ settings: { endpoints: [], runtime: systemRuntime }, options: {} }, rules.runs);
+  resolveIdempotency({ settings: { endpoints: [] }, options: {} }, rules.runs);
   return rules;
 }
 

@@ -7,8 +7,8 @@ import {
   type RunContext,
   type RunOptions,
 } from "../idempotency/index.ts";
-import type { Redlock } from "../redlock.ts";
-import { runInBackground, type WaitUntil } from "../wait-until.ts";
+import type { LockClient } from "../lock/options.ts";
+import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { parseKey } from "./key.ts";
 import type { ResolvedRules } from "./options.ts";
@@ -18,7 +18,7 @@ import { captureResponse, replayResponse, responseCodec, type StoredResponse } f
 /** One request, and how to handle it. */
 export interface Exchange {
   readonly request: Request;
-  readonly redlock: Redlock;
+  readonly redlock: LockClient;
   readonly provider: WebhookProvider | undefined;
   readonly scope: Scope | undefined;
   readonly deadline: number | undefined;
@@ -124,7 +124,7 @@ function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unk
 
 /** A request's run: where it runs, and its options without the scope. */
 interface ResponseRun extends Omit<KeyedRequest, "body"> {
-  readonly redlock: Redlock;
+  readonly redlock: LockClient;
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
 

@@ -6,8 +6,7 @@ import { pauses } from "../quorum/backoff.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquireOrRead, extend, type Register, type RegisterAnswer } from "../redis/register.ts";
-import { sleep, stopwatch } from "../runtime.ts";
-import { runInBackground } from "../wait-until.ts";
+import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import type { UnstoredReason } from "./record.ts";
 import { recordOfResult, type StoredResult } from "./result.ts";
 

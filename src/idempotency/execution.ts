@@ -5,7 +5,7 @@ import { Validity } from "../lock/validity.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
 import { extend, type Register, type RegisterAnswer, release } from "../redis/register.ts";
-import { runInBackground } from "../wait-until.ts";
+import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
 import { complete } from "./complete.ts";
 import { LeaseLostError } from "./errors.ts";

@@ -1,6 +1,8 @@
 import { checkInteger, checkNames, checkScope, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
+import type { LockClient } from "../lock/options.ts";
 import {
+  type ClientParts,
   checkAcquire,
   type LockOptions,
   mergeOptions,
@@ -8,10 +10,8 @@ import {
   type Settings,
 } from "../lock/options.ts";
 import type { Backoff } from "../quorum/backoff.ts";
-import type { RoundContext } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
-import type { Redlock } from "../redlock.ts";
-import type { WaitUntil } from "../wait-until.ts";
+import type { WaitUntil } from "../runtime.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import type { Handler, Outcome } from "./execution.ts";
@@ -134,11 +134,11 @@ type ResolvedOptions = Pick<
  * });
  */
 export class Idempotency {
-  readonly #redlock: Redlock;
+  readonly #redlock: LockClient;
   readonly #options: IdempotencyOptions;
 
   /** @throws TypeError | RangeError when an option is wrong or unknown */
-  constructor(redlock: Redlock, options: IdempotencyOptions = {}) {
+  constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
     checkNames("Idempotency", options, optionNames);
     this.#redlock = redlock;
     this.#options = options;
@@ -235,7 +235,7 @@ export class Idempotency {
  */
 export function resolveIdempotency(
   client: {
-    readonly settings: Pick<RoundContext, "endpoints" | "runtime" | "latencies">;
+    readonly settings: ClientParts;
     readonly options: LockOptions;
   },
   ...layers: IdempotencyOptions[]

@@ -6,8 +6,7 @@ import { rollback } from "../quorum/rollback.ts";
 import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquire, type Register, type RegisterAnswer, raiseFence, release } from "../redis/register.ts";
-import { sleep, stopwatch } from "../runtime.ts";
-import { runInBackground } from "../wait-until.ts";
+import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { type HoldOperations, Lock } from "./lock.ts";
 import {
   acquiredRegister,

@@ -14,8 +14,7 @@ import {
   release,
   restore,
 } from "../redis/register.ts";
-import { maxTimerDelay } from "../runtime.ts";
-import { runInBackground } from "../wait-until.ts";
+import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
 import {

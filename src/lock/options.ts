@@ -2,8 +2,9 @@ import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
-import { maxTimerDelay, type Runtime } from "../runtime.ts";
-import { checkWaitUntil, type WaitUntil } from "../wait-until.ts";
+import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
+
+export type { Backoff, BackoffBounds } from "../quorum/backoff.ts";
 
 /** What can be set on the client and overridden in each call. `undefined` leaves the default in place. */
 export interface LockOptions {
@@ -84,13 +85,19 @@ export function mergeOptions<Options extends object>(...layers: (Options | undef
   return given as Options;
 }
 
+/** What all calls of a client share. */
+export interface ClientParts extends Pick<RoundContext, "endpoints" | "latencies"> {
+  /** Default: the platform's. */
+  readonly runtime?: Runtime | undefined;
+}
+
 /**
  * Merges the options of a call, fills in the defaults and checks everything.
  *
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export function resolveSettings(
-  { endpoints, runtime, latencies = new Map() }: Pick<RoundContext, "endpoints" | "runtime" | "latencies">,
+  { endpoints, runtime = systemRuntime, latencies = new Map() }: ClientParts,
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
@@ -109,7 +116,7 @@ export function resolveSettings(
     ...(given as object),
     ttl,
     backoff: checkBackoff(backoff),
-    waitUntil: checkWaitUntil(waitUntil),
+    waitUntil,
     onEvent,
     endpoints,
     runtime,
@@ -124,6 +131,7 @@ export function resolveSettings(
   checkType("fencing", settings.fencing, "boolean");
   checkType("autoExtend", settings.autoExtend, "boolean");
   if (onEvent) checkType("onEvent", onEvent, "function");
+  if (waitUntil && typeof waitUntil !== "function") checkType("waitUntil", waitUntil.waitUntil, "function");
   if (!/^[^{}]+$/.test(checkType("prefix", settings.prefix, "string"))) {
     throw new RangeError(`prefix must have no braces and at least one character, got "${settings.prefix}"`);
   }

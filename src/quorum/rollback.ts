@@ -1,6 +1,5 @@
 import type { Call } from "../endpoints/call.ts";
-import type { Runtime } from "../runtime.ts";
-import { runInBackground, type WaitUntil } from "../wait-until.ts";
+import { type Runtime, runInBackground, type WaitUntil } from "../runtime.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
 

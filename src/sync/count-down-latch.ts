@@ -1,7 +1,7 @@
 import { checkInteger, checkText } from "../check.ts";
+import type { LockClient } from "../lock/options.ts";
 import { checkAcquire } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
-import type { Redlock } from "../redlock.ts";
 import {
   type ArrivalOptions,
   type ArrivalQuery,
@@ -53,11 +53,11 @@ const open = "1";
 export class CountDownLatch {
   readonly name: string;
   readonly count: number;
-  readonly #redlock: Redlock;
+  readonly #redlock: LockClient;
   readonly #options: ArrivalOptions;
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: Redlock, name: string, { count, ...options }: CountDownLatchOptions) {
+  constructor(redlock: LockClient, name: string, { count, ...options }: CountDownLatchOptions) {
     this.name = checkName(name);
     this.count = checkInteger("count", count, 1, 1_000);
     this.#redlock = redlock;

@@ -1,7 +1,7 @@
 import { checkInteger, checkText } from "../check.ts";
+import type { LockClient } from "../lock/options.ts";
 import { checkAcquire } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
-import type { Redlock } from "../redlock.ts";
 import { randomToken } from "../runtime.ts";
 import {
   type ArrivalOptions,
@@ -73,13 +73,13 @@ function firstLevel(now: number, ttl: number): number {
 export class CyclicBarrier {
   readonly name: string;
   readonly parties: number;
-  readonly #redlock: Redlock;
+  readonly #redlock: LockClient;
   readonly #options: ArrivalOptions;
   /** By id: a party that goes on where it gave up must not count as one that arrives anew. */
   readonly #states = new Map<string, PartyState>();
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: Redlock, name: string, { parties, ...options }: CyclicBarrierOptions) {
+  constructor(redlock: LockClient, name: string, { parties, ...options }: CyclicBarrierOptions) {
     this.name = checkName(name);
     this.parties = checkInteger("parties", parties, 1, 1_000);
     this.#redlock = redlock;

@@ -1,6 +1,7 @@
 import { checkInteger, checkType } from "../check.ts";
 import type { Call } from "../endpoints/call.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
+import type { LockClient } from "../lock/options.ts";
 import { checkAcquire, type Settings } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
@@ -9,9 +10,7 @@ import { type Failure, type Round, runRound, unlessAborted } from "../quorum/rou
 import { keyOf } from "../redis/keys.ts";
 import { type RegisterAnswer, release } from "../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
-import type { Redlock } from "../redlock.ts";
-import { randomToken, sleep, stopwatch } from "../runtime.ts";
-import { runInBackground } from "../wait-until.ts";
+import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
 import { itemsOf } from "./internal/reply.ts";
 
@@ -71,7 +70,7 @@ const maxWindow = 2 ** 30 - 1;
  * ctx.waitUntil(debounce(redlock, `reindex:${shop}`, { window: 2_000 }, () => reindex(shop)));
  */
 export async function debounce<Value>(
-  redlock: Redlock,
+  redlock: LockClient,
   name: string,
   options: DebounceOptions,
   routine: () => Promise<Value> | Value,

@@ -1,4 +1,4 @@
-import type { Redlock } from "../redlock.ts";
+import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
@@ -25,7 +25,7 @@ import { queueStrategy } from "./internal/queue.ts";
  */
 export class FairLock {
   readonly name: string;
-  readonly #redlock: Redlock;
+  readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
   /**
@@ -33,7 +33,7 @@ export class FairLock {
    * pause longer
    * @throws TypeError | RangeError when an argument is wrong
    */
-  constructor(redlock: Redlock, name: string, options: SyncOptions = {}) {
+  constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;

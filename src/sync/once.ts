@@ -2,9 +2,9 @@ import { checkInteger, checkType } from "../check.ts";
 import { isRedlockError, LockHeldError } from "../errors.ts";
 import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
+import type { LockClient } from "../lock/options.ts";
 import { checkAcquire, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
-import type { Redlock } from "../redlock.ts";
 import { maxTimerDelay, sleep } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
@@ -62,7 +62,7 @@ export type OnceOutcome<Value> =
  * await once(redlock, "nightly", { every: 23 * 3_600_000 }, ({ signal }) => report({ signal }));
  */
 export async function once<Value>(
-  redlock: Redlock,
+  redlock: LockClient,
   name: string,
   options: OnceOptions,
   routine: (context: OnceContext) => Promise<Value> | Value,
@@ -94,7 +94,7 @@ export async function once<Value>(
   }
 }
 
-function onceSettings(redlock: Redlock, every: number, given: Omit<OnceOptions, "every">): Settings {
+function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOptions, "every">): Settings {
   const { ttl: usual = 10_000 } = redlock.options;
   const { ttl = Math.min(usual, Math.floor(every / 2)) } = given;
   const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });

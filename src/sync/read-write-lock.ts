@@ -1,4 +1,4 @@
-import type { Redlock } from "../redlock.ts";
+import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
@@ -36,11 +36,11 @@ const readers = "r";
  */
 export class ReadWriteLock {
   readonly name: string;
-  readonly #redlock: Redlock;
+  readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: Redlock, name: string, options: SyncOptions = {}) {
+  constructor(redlock: LockClient, name: string, options: SyncOptions = {}) {
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;

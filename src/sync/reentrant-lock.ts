@@ -1,5 +1,5 @@
 import { checkText } from "../check.ts";
-import type { Redlock } from "../redlock.ts";
+import type { LockClient } from "../lock/options.ts";
 import { randomToken } from "../runtime.ts";
 import {
   acquireHold,
@@ -36,11 +36,11 @@ export interface ReentrantLockOptions extends SyncOptions {
 export class ReentrantLock {
   readonly name: string;
   readonly owner: string;
-  readonly #redlock: Redlock;
+  readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: Redlock, name: string, { owner, ...options }: ReentrantLockOptions = {}) {
+  constructor(redlock: LockClient, name: string, { owner, ...options }: ReentrantLockOptions = {}) {
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;

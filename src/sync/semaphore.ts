@@ -1,5 +1,5 @@
 import { checkInteger } from "../check.ts";
-import type { Redlock } from "../redlock.ts";
+import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
@@ -39,11 +39,11 @@ export interface Permit extends Hold {
 export class Semaphore {
   readonly name: string;
   readonly limit: number;
-  readonly #redlock: Redlock;
+  readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: Redlock, name: string, { limit, ...options }: SemaphoreOptions) {
+  constructor(redlock: LockClient, name: string, { limit, ...options }: SemaphoreOptions) {
     this.name = checkName(name);
     this.limit = checkInteger("limit", limit, 1, 1_000);
     this.#redlock = redlock;

@@ -1,11 +1,10 @@
 import type { Call } from "../../endpoints/call.ts";
 import { QuorumError } from "../../errors.ts";
-import type { Settings } from "../../lock/options.ts";
+import type { LockClient, Settings } from "../../lock/options.ts";
 import { runRound } from "../../quorum/round.ts";
 import { type Answer, quorumOf } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
-import type { Redlock } from "../../redlock.ts";
 import { randomToken } from "../../runtime.ts";
 import { defaultTtl } from "./arrivals.ts";
 import { checkName, type SyncOptions, syncSettings } from "./hold.ts";
@@ -124,7 +123,7 @@ interface Target {
  * await forceRelease(redlock, "CountDownLatch", `import:${id}`); // it was begun with a wrong count
  */
 export async function forceRelease(
-  redlock: Redlock,
+  redlock: LockClient,
   kind: SynchronizerKind,
   name: string,
   options: Pick<SyncOptions, "prefix" | "timeout" | "onEvent"> = {},

@@ -1,6 +1,7 @@
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import { Lock } from "../../lock/lock.ts";
+import type { LockClient } from "../../lock/options.ts";
 import {
   type AcquireOptions,
   checkAcquire,
@@ -9,8 +10,7 @@ import {
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
-import type { Redlock } from "../../redlock.ts";
-import { runInBackground } from "../../wait-until.ts";
+import { runInBackground } from "../../runtime.ts";
 
 // What the synchronizers have in common: the options of a call, the acquire, and the handle it returns.
 
@@ -79,7 +79,7 @@ export interface HoldStrategy extends LockStrategy {
  * @throws the signal's reason when it aborts
  */
 export async function acquireHold<Strategy extends HoldStrategy>(
-  redlock: Redlock,
+  redlock: LockClient,
   name: string,
   layers: readonly [own: SyncOptions, call: WaitOptions],
   strategyOf: (settings: Settings) => Strategy,
@@ -136,7 +136,7 @@ export function checkName(name: string): string {
 }
 
 /** A call's settings: the client's defaults, then these layers. */
-export function syncSettings(redlock: Redlock, ...layers: (LockOptions | undefined)[]): Settings {
+export function syncSettings(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
   // How long the client's locks keep their fences does not bound the ttl of what has none.
   const defaults = { ...redlock.options, fencing: undefined, fenceRetention: undefined };
   return resolveSettings(redlock.settings, defaults, ...layers);

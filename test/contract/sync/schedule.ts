@@ -26,17 +26,17 @@ export interface Schedule {
   run<Value>(work: Promise<Value>): Promise<Value>;
 }
 
-/**
- * A schedule of so many endpoints.
- *
- * @param haste how likely time passes although something is still on its way, so that requests time out and arrive
- * late; with 0 nothing takes any time
- */
-export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Schedule {
-  const random = seededRandom(seed);
+/** A clock that stands until `pass` moves it to the next timer. */
+interface SteppedClock {
+  readonly runtime: Runtime;
+  time(): number;
+  /** Fires the next timer. Returns whether there was one. */
+  pass(): boolean;
+}
+
+function steppedClock(random: () => number): SteppedClock {
   let time = 0;
   let timers: { readonly at: number; readonly callback: () => void }[] = [];
-  const network: (() => void)[] = [];
   const runtime: Runtime = {
     now: () => 1_763_714_567_890 + time,
     monotonic: () => time,
@@ -52,42 +52,59 @@ export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Sc
       for (let index = 0; index < bytes.length; index += 1) bytes[index] = Math.floor(random() * 256);
     },
   };
+  return {
+    runtime,
+    time: () => time,
+    pass() {
+      const next = timers.reduce<(typeof timers)[0] | undefined>(
+        (first, timer) => (first && first.at <= timer.at ? first : timer),
+        undefined,
+      );
+      if (!next) return false;
+      timers = timers.filter((timer) => timer !== next);
+      time = Math.max(time, next.at);
+      next.callback();
+      return true;
+    },
+  };
+}
+
+/** An endpoint whose requests and replies wait in `network` until they are delivered. */
+function reach(endpoint: MemoryEndpoint, way: Way, network: (() => void)[]): Endpoint {
+  const { name, dialect } = endpoint;
+  return {
+    name,
+    dialect,
+    exactReplies: true,
+    send: (command: Command, signal: AbortSignal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new EndpointError(name, "timeout", "no answer")));
+        if (way === "cut") return;
+        network.push(() => {
+          // It is under way, so it is executed whether or not its sender still waits.
+          const reply = endpoint.send(command, new AbortController().signal);
+          const answer = () => void reply.then(resolve, reject);
+          reply.catch(() => undefined);
+          if (way === "open") network.push(answer);
+        });
+      }),
+  };
+}
+
+/**
+ * A schedule of so many endpoints.
+ *
+ * @param haste how likely time passes although a message is still under way, so that requests time out and arrive
+ * late; with 0 nothing takes any time
+ */
+export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Schedule {
+  const random = seededRandom(seed);
+  const clock = steppedClock(random);
+  const { runtime } = clock;
+  const network: (() => void)[] = [];
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `endpoint-${index}`, dialect: random() < 0.5 ? "upstash" : "redis", runtime }),
   );
-
-  function reach(endpoint: MemoryEndpoint, way: Way): Endpoint {
-    const { name, dialect } = endpoint;
-    return {
-      name,
-      dialect,
-      exactReplies: true,
-      send: (command: Command, signal: AbortSignal) =>
-        new Promise((resolve, reject) => {
-          signal.addEventListener("abort", () => reject(new EndpointError(name, "timeout", "no answer")));
-          if (way === "cut") return;
-          network.push(() => {
-            // It is under way, so it is executed whether or not its sender still waits.
-            const reply = endpoint.send(command, new AbortController().signal);
-            const answer = () => void reply.then(resolve, reject);
-            reply.catch(() => undefined);
-            if (way === "open") network.push(answer);
-          });
-        }),
-    };
-  }
-
-  function passTime(): boolean {
-    const next = timers.reduce<(typeof timers)[0] | undefined>(
-      (first, timer) => (first && first.at <= timer.at ? first : timer),
-      undefined,
-    );
-    if (!next) return false;
-    timers = timers.filter((timer) => timer !== next);
-    time = Math.max(time, next.at);
-    next.callback();
-    return true;
-  }
 
   return {
     random,
@@ -97,26 +114,22 @@ export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Sc
       new Redlock({
         ...options,
         runtime,
-        endpoints: endpoints.map((endpoint, index) => reach(endpoint, ways[index] ?? "open")),
+        endpoints: endpoints.map((endpoint, index) => reach(endpoint, ways[index] ?? "open", network)),
       }),
     sleep: (ms) => new Promise((resolve) => void runtime.timer(ms, resolve)),
     async run(work) {
-      let settled = false;
-      work.then(
-        () => {
-          settled = true;
-        },
-        () => {
-          settled = true;
-        },
-      );
+      let isSettled = false;
+      const settle = () => {
+        isSettled = true;
+      };
+      work.then(settle, settle);
       for (let idle = 0; ; ) {
         await setImmediate();
-        if (settled) return work;
+        if (isSettled) return work;
         const waits = network.length > 0 && random() >= haste;
-        if (waits) network.splice(Math.floor(random() * network.length), 1)[0]!();
-        else idle = passTime() || network.length > 0 ? 0 : idle + 1;
-        if (idle > 100) throw new Error(`nothing happens any more, at ${time} ms`);
+        if (waits) network.splice(Math.floor(random() * network.length), 1)[0]?.();
+        else idle = clock.pass() || network.length > 0 ? 0 : idle + 1;
+        if (idle > 100) throw new Error(`nothing happens any more, at ${clock.time()} ms`);
       }
     },
   };

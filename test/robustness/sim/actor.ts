@@ -1,7 +1,6 @@
 import { Redlock, type RedlockEvent } from "../../../src/index.ts";
 import type { AcquireOptions } from "../../../src/lock/options.ts";
-import { sleep } from "../../../src/runtime.ts";
-import type { WaitUntil } from "../../../src/wait-until.ts";
+import { sleep, type WaitUntil } from "../../../src/runtime.ts";
 import type { Calls } from "./calls.ts";
 import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";

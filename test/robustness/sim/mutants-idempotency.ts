@@ -135,9 +135,9 @@ export const idempotencyMutants: readonly Mutant[] = [
       },
       {
         file: "idempotency/execution.ts",
-        find: 'import { runInBackground } from "../wait-until.ts";',
+        find: 'import { runInBackground } from "../runtime.ts";',
         replace:
-          'import { runInBackground } from "../wait-until.ts";\nimport { stopwatch } from "../runtime.ts";',
+          'import { runInBackground } from "../runtime.ts";\nimport { stopwatch } from "../runtime.ts";',
       },
     ],
     noticedBy: twoAtOnce,

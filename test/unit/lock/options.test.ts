@@ -11,9 +11,8 @@ import {
 } from "../../../src/lock/options.ts";
 import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { Redlock } from "../../../src/redlock.ts";
-import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
+import { maxTimerDelay, runInBackground, systemRuntime } from "../../../src/runtime.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
-import { runInBackground } from "../../../src/wait-until.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 
 const context = { endpoints: [], runtime: systemRuntime };
