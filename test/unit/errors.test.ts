@@ -72,7 +72,7 @@ describe.each(all)("%s", (name, code, error, message) => {
     expect(isRedlockError(error)).toBe(true);
   });
 
-  test("its brand and name do not show among its own fields", () => {
+  test("does not list its brand and name among its own fields", () => {
     expect(Object.keys(error)).not.toContain("name");
     expect(JSON.stringify(error)).toContain(`"code":"${code}"`);
   });
@@ -113,11 +113,11 @@ describe("isRedlockError", () => {
     ["an Error", new Error("LOCK_HELD")],
     ["an object with a code", { code: "LOCK_HELD" }],
     ["a function", () => undefined],
-  ])("is false of %s", (_what, value) => {
+  ])("is false for %s", (_what, value) => {
     expect(isRedlockError(value)).toBe(false);
   });
 
-  test("knows errors of another realm", () => {
+  test("recognizes errors of another realm", () => {
     // What a second realm's copy of the class does, with that realm's own Error and symbols.
     const foreign: unknown = vm.runInNewContext(`
       const error = new Error("held");
@@ -132,7 +132,7 @@ describe("isRedlockError", () => {
     expect(vm.runInNewContext("is(error) && error.code", context)).toBe("LOCK_LOST");
   });
 
-  test("knows errors of a second copy of the package, where instanceof fails", async () => {
+  test("recognizes errors of a second copy of the package, where instanceof fails", async () => {
     const path = "../../src/errors.ts?second";
     const copy = (await import(path)) as typeof errors;
     expect(copy.RedlockError).not.toBe(RedlockError);

@@ -9,7 +9,7 @@ test("emit calls the hook with the event", () => {
   expect(hook.mock.calls[0]![0]).toBe(event);
 });
 
-test("emit does without a hook", () => {
+test("emit works without a hook", () => {
   expect(() => emit(undefined, {})).not.toThrow();
 });
 

@@ -23,7 +23,7 @@ test("parts of src/ import each other by at most 60 arrows, and in no circle", (
   expect(layers(byPart)).toBeDefined();
 });
 
-test("the count would see a circle", () => {
+test("layers() detects a circle", () => {
   const circle = new Map([
     ["lock", new Set(["quorum"])],
     ["quorum", new Set(["lock"])],

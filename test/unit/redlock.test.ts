@@ -11,7 +11,7 @@ import {
 } from "../../src/index.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 
-// What redlock does is in the contract suite; here is what its types promise.
+// The contract suite tests what Redlock does. These tests check its types.
 
 const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
 

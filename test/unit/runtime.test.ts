@@ -45,7 +45,7 @@ describe("stopwatch", () => {
     expect(elapsed()).toBe(4_200);
   });
 
-  test("a reading of one stopwatch is a reading for all of the runtime", async () => {
+  test("a reading of one stopwatch counts for all stopwatches of the runtime", async () => {
     const runtime = steppingRuntime();
     const held = stopwatch(runtime);
     const other = stopwatch(runtime);
@@ -56,7 +56,7 @@ describe("stopwatch", () => {
     expect(held()).toBe(4_000);
   });
 
-  test("takes a wall clock that is set forward for a process that was frozen", async () => {
+  test("treats a wall clock that is set forward like a frozen process", async () => {
     const runtime = steppingRuntime();
     const elapsed = stopwatch(runtime);
     await runtime.advance(100);
@@ -95,7 +95,7 @@ describe("sleep", () => {
     expect(awake).toBe(true);
   });
 
-  test("that ends by itself leaves no listener at its signal", async () => {
+  test("leaves no listener on its signal when it ends by itself", async () => {
     const runtime = steppingRuntime();
     const { signal } = new AbortController();
     const asleep = sleep(runtime, 50, signal);

@@ -8,15 +8,15 @@ import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-ru
 // drift: 1 % of the ttl and 2 ms
 const budget = 988;
 
-function make(options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; left?: number } = {}) {
-  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, left } = options;
+function make(options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; remaining?: number } = {}) {
+  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, remaining } = options;
   const onLost = vi.fn();
   const validity = new Validity({
     runtime,
     driftFactor: 0.01,
     elapsed: stopwatch(runtime),
     ttl,
-    remaining: left,
+    remaining,
     limit,
     lostError: (why) => new LockLostError(["r"], why),
     onLost,
@@ -46,7 +46,7 @@ describe("autoExtend", () => {
     return { calls, over };
   }
 
-  test("asks at half of the validity, each time", async () => {
+  test("extends at half of the validity, each time", async () => {
     const made = make();
     const { calls } = extending(made);
     await made.runtime.advance(2_500);
@@ -54,14 +54,14 @@ describe("autoExtend", () => {
     expect(made.validity.signal.aborted).toBe(false);
   });
 
-  test("counts from before a request that took its time", async () => {
+  test("counts from before the request, also when it is slow", async () => {
     const made = make();
     const { calls } = extending(made, { delay: 100 });
     await made.runtime.advance(1_500);
     expect(calls.map(([at]) => at)).toEqual([494, 988, 1_482]);
   });
 
-  test("tries again after pauses that grow, within the validity, and then ends", async () => {
+  test("retries after growing pauses while validity remains, and then ends", async () => {
     const made = make();
     const { calls, over } = extending(made, { fail: () => new QuorumError("extend", ["r"], []) });
     await made.runtime.advance(10_000);
@@ -76,7 +76,7 @@ describe("autoExtend", () => {
     expect(made.runtime.pending).toBe(0);
   });
 
-  test("does not ask again and again in the last moment, however early timers fire", async () => {
+  test("does not retry in a tight loop before the end, even if timers fire early", async () => {
     const made = make();
     made.runtime.early = 0.5;
     const { calls, over } = extending(made, { fail: () => new QuorumError("extend", ["r"], []) });
@@ -86,7 +86,7 @@ describe("autoExtend", () => {
     expect(made.validity.loss).toBeInstanceOf(LockLostError);
   });
 
-  test("returns to its cadence after a success", async () => {
+  test("returns to its usual interval after a success", async () => {
     const made = make();
     let failures = 2;
     const fail = () => (failures-- > 0 ? new QuorumError("extend", ["r"], []) : undefined);
@@ -119,7 +119,7 @@ describe("autoExtend", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("cuts the last extension, so that nothing is held for longer than maxHold", async () => {
+  test("shortens the last extension, so that the lock is not held for longer than maxHold", async () => {
     const made = make();
     const { calls, over } = extending(made, { maxHold: 2_000 });
     await made.runtime.advance(10_000);
@@ -135,10 +135,10 @@ describe("autoExtend", () => {
   test.each([
     ["shorter than the ttl", 700],
     ["just over", 1_001],
-    ["so that little is cut", 996],
+    ["so that the last extension is hardly shortened", 996],
     ["long", 3_000],
     ["none", 0],
-  ])("sends no storm of extensions before the end: maxHold %s", async (_what, maxHold) => {
+  ])("does not send many short extensions before the end: maxHold %s", async (_what, maxHold) => {
     const made = make();
     const { calls, over } = extending(made, { maxHold });
     await made.runtime.advance(20_000);
@@ -147,20 +147,23 @@ describe("autoExtend", () => {
     for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(maxHold);
   });
 
-  test.each([300, 700, 1_500, 3_300])("sends no storm before a limit of %i ms either", async (limit) => {
-    const made = make({ limit });
-    const { calls, over } = extending(made);
-    const { signal } = made.validity;
-    await made.runtime.advance(limit - 30);
-    expect(signal.aborted).toBe(false);
-    await made.runtime.advance(20_000);
-    await over;
-    expect(calls.length).toBeLessThanOrEqual(Math.ceil(limit / 494));
-    for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(limit);
-    expect(signal.aborted).toBe(true);
-  });
+  test.each([300, 700, 1_500, 3_300])(
+    "does not send many short extensions before a limit of %i ms",
+    async (limit) => {
+      const made = make({ limit });
+      const { calls, over } = extending(made);
+      const { signal } = made.validity;
+      await made.runtime.advance(limit - 30);
+      expect(signal.aborted).toBe(false);
+      await made.runtime.advance(20_000);
+      await over;
+      expect(calls.length).toBeLessThanOrEqual(Math.ceil(limit / 494));
+      for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(limit);
+      expect(signal.aborted).toBe(true);
+    },
+  );
 
-  test("waits anew when it was extended by hand", async () => {
+  test("restarts its interval after an explicit extension", async () => {
     const made = make();
     const { calls } = extending(made);
     await made.runtime.advance(400);
@@ -171,7 +174,7 @@ describe("autoExtend", () => {
     expect(calls).toEqual([[894, 1_000]]);
   });
 
-  test("asks sooner when a shorter ttl was chosen by hand", async () => {
+  test("extends sooner after an explicit extension with a shorter ttl", async () => {
     const made = make({ ttl: 10_000 });
     let ttl = 10_000;
     const calls: number[] = [];

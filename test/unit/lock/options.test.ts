@@ -13,8 +13,6 @@ import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { Redlock } from "../../../src/redlock.ts";
 import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
-import { runInBackground } from "../../../src/wait-until.ts";
-import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 
 const context = { endpoints: [], runtime: systemRuntime };
 
@@ -44,7 +42,7 @@ describe("resolveSettings", () => {
     [{ ttl: 10 }, "timeout", 10 / 3],
     [{ ttl: 60_000 }, "timeout", 1_000],
     [{ ttl: 200_000_000 }, "fenceRetention", 200_000_000],
-  ] as const)("%j makes the default of %s %d", (options, name, value) => {
+  ] as const)("%j changes the default of %s to %d", (options, name, value) => {
     expect(resolveSettings(context, options)[name]).toBe(value);
   });
 
@@ -135,12 +133,12 @@ describe("resolveSettings", () => {
     }
   });
 
-  test("a message repeats no more than the beginning of a long text", () => {
+  test("a message quotes only the beginning of a long text", () => {
     const attempt = () => resolveSettings(context, { ttl: "x".repeat(10_000) as never });
     expect(attempt).toThrow(/^.{1,200}$/s);
   });
 
-  test("onFailure tells the hook which endpoint failed", () => {
+  test("onFailure reports the failed endpoint to the hook", () => {
     const onEvent = vi.fn();
     const error = new EndpointError("eu", "timeout", "no answer");
     resolveSettings(context, { onEvent }).onFailure?.(error);
@@ -154,8 +152,8 @@ describe("resolveSettings", () => {
   });
 });
 
-describe("settled", () => {
-  test("is a new object without what is undefined", () => {
+describe("mergeOptions", () => {
+  test("returns a new object without undefined values", () => {
     const first = { a: 1, b: undefined };
     const result = mergeOptions<{ a?: number; b?: number | undefined; c?: null }>(first, { c: null });
     expect(Object.entries(result)).toEqual([
@@ -180,13 +178,13 @@ describe("checkAcquire", () => {
     expect(() => checkAcquire(options)).toThrow(message);
   });
 
-  test("does not repeat the token, which is a secret", () => {
+  test("does not quote the token, which is a secret", () => {
     const token = `secret-${"x".repeat(300)}`;
     expect(() => checkAcquire({ token })).not.toThrow(/secret/);
     expect(() => checkAcquire({ token })).toThrow(/token/);
   });
 
-  test("passes on what can be used", () => {
+  test("returns valid input unchanged", () => {
     const options: AcquireOptions[] = [
       {},
       { token: "t" },
@@ -226,67 +224,10 @@ describe("checkResources", () => {
     expect(() => checkResources(value as string)).toThrow(shown);
   });
 
-  test("does not change what it was given", () => {
+  test("does not change its argument", () => {
     const given = Object.freeze(["a", "a"]);
     checkResources(given);
     expect(given).toEqual(["a", "a"]);
-  });
-});
-
-describe("handOver", () => {
-  forbidUnhandledRejections();
-
-  test("survives a waitUntil that is asynchronous and rejects, and work that fails", async () => {
-    const failing = () => Promise.reject(new Error("no"));
-    const hostile = () => ({
-      // biome-ignore lint/suspicious/noThenProperty: what a platform may answer
-      get then() {
-        throw new Error("hostile");
-      },
-    });
-    for (const waitUntil of [failing, hostile, { waitUntil: failing }, () => undefined]) {
-      const settings = resolveSettings(context, { waitUntil: waitUntil as () => void });
-      expect(runInBackground(settings, Promise.resolve())).toBe(true);
-      expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
-    }
-  });
-
-  test("hands over a promise that never rejects", async () => {
-    const handed: Promise<unknown>[] = [];
-    const settings = resolveSettings(context, { waitUntil: (work) => handed.push(work) });
-    expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
-    await expect(handed[0]).resolves.toBe(undefined);
-  });
-
-  const work = Promise.resolve();
-
-  test("is false without anybody to take it", () => {
-    expect(runInBackground(resolveSettings(context), work)).toBe(false);
-  });
-
-  test("calls a function with the work alone", () => {
-    const waitUntil = vi.fn();
-    expect(runInBackground(resolveSettings(context, { waitUntil }), work)).toBe(true);
-    expect(waitUntil.mock.calls).toEqual([[work]]);
-  });
-
-  test("calls a context's method on the context", () => {
-    const taken: unknown[] = [];
-    class Context {
-      readonly #taken = taken; // unreachable for an unbound call
-      waitUntil(promise: Promise<unknown>): void {
-        this.#taken.push(promise);
-      }
-    }
-    expect(runInBackground(resolveSettings(context, { waitUntil: new Context() }), work)).toBe(true);
-    expect(taken).toEqual([work]);
-  });
-
-  test("is false when the platform refuses: then the work is waited for, and no lock is lost for it", () => {
-    const waitUntil = () => {
-      throw new TypeError("Illegal invocation");
-    };
-    expect(runInBackground(resolveSettings(context, { waitUntil }), work)).toBe(false);
   });
 });
 
@@ -330,7 +271,7 @@ describe("checkBackoff", () => {
     expect(() => checkBackoff(backoff as Backoff)).toThrow(message);
   });
 
-  test("passes on what can be used", () => {
+  test("returns valid input unchanged", () => {
     for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
       expect(checkBackoff(backoff)).toBe(backoff);
     }

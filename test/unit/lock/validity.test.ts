@@ -7,15 +7,15 @@ import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-ru
 // drift: 1 % of the ttl and 2 ms
 const budget = 988;
 
-function make(options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; left?: number } = {}) {
-  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, left } = options;
+function make(options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; remaining?: number } = {}) {
+  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, remaining } = options;
   const onLost = vi.fn();
   const validity = new Validity({
     runtime,
     driftFactor: 0.01,
     elapsed: stopwatch(runtime),
     ttl,
-    remaining: left,
+    remaining,
     limit,
     lostError: (why) => new LockLostError(["r"], why),
     onLost,
@@ -24,7 +24,7 @@ function make(options: { runtime?: SteppingRuntime; ttl?: number; limit?: number
 }
 
 describe("remaining", () => {
-  test("is the ttl without drift and without the time since before the request", async () => {
+  test("is the ttl less the drift and less the time since before the request", async () => {
     const { runtime, validity } = make();
     expect(validity.remaining()).toBe(budget);
     await runtime.advance(300);
@@ -37,13 +37,13 @@ describe("remaining", () => {
 
   test.each([
     ["the limit", { limit: 400 }, 400],
-    ["what is left of a part that is over", { left: 250 }, 250],
-    ["the ttl, whatever is said to be left", { left: 5_000 }, budget],
+    ["the given remaining time", { remaining: 250 }, 250],
+    ["the ttl, where the given remaining time is longer", { remaining: 5_000 }, budget],
   ])("is bounded by %s", (_what, options, expected) => {
     expect(make(options).validity.remaining()).toBe(expected);
   });
 
-  test("goes by the faster clock, whichever was stopped or set back", async () => {
+  test("uses the faster clock where the other was stopped or set back", async () => {
     for (const disturb of [
       (runtime: SteppingRuntime) => {
         runtime.wallOffset = -60_000;
@@ -72,7 +72,7 @@ describe("remaining", () => {
 });
 
 describe("signal", () => {
-  test("aborts when the validity ends, although nobody answers or asks", async () => {
+  test("aborts when the validity ends, without any request or answer", async () => {
     const { runtime, validity, onLost } = make();
     const { signal } = validity;
     await runtime.advance(budget - 1);
@@ -85,14 +85,14 @@ describe("signal", () => {
     expect(runtime.pending).toBe(0);
   });
 
-  test("costs no timer until somebody asks for it", () => {
+  test("starts no timer before it is read", () => {
     const { runtime, validity } = make();
     expect(runtime.pending).toBe(0);
     expect(validity.signal).toBe(validity.signal);
     expect(runtime.pending).toBe(1);
   });
 
-  test("does not abort when its timer fires early, nor ever late", async () => {
+  test("does not abort early when its timer fires early, and not late either", async () => {
     const runtime = steppingRuntime();
     runtime.early = 0.2;
     const { validity } = make({ runtime });
@@ -103,14 +103,14 @@ describe("signal", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("is aborted already when it is asked for too late", async () => {
+  test("is already aborted when it is first read after the end", async () => {
     const { runtime, validity } = make();
     await runtime.advance(budget);
     expect(validity.signal.aborted).toBe(true);
     expect(runtime.pending).toBe(0);
   });
 
-  test("moves with a renewal, and to an earlier end, too", async () => {
+  test("moves with an extension, also to an earlier end", async () => {
     const { runtime, validity } = make();
     const { signal } = validity;
     await runtime.advance(900);
@@ -122,7 +122,7 @@ describe("signal", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("a renewal that took longer than its ttl ends it at once", async () => {
+  test("aborts at once after an extension that took longer than its ttl", async () => {
     const { runtime, validity } = make();
     const { signal } = validity;
     const sent = stopwatch(runtime);
@@ -131,7 +131,7 @@ describe("signal", () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test("aborts with what it is told to be lost by, once", () => {
+  test("aborts once, with the error of the loss", () => {
     const { validity, onLost } = make();
     const { signal } = validity;
     const loss = validity.lose("its token is gone");

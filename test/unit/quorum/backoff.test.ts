@@ -9,7 +9,7 @@ const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const longest = 2_147_483_647;
 
 describe("nextPause", () => {
-  test("lies between min and three times the last one, and within max", () => {
+  test("lies between min and three times the previous pause, and within max", () => {
     const ms = fc.double({ min: 0, max: 1e6, noNaN: true });
     fc.assert(
       fc.property(ms, ms, ms, random, (previous, min, more, drawn) => {
@@ -59,7 +59,7 @@ describe("pauses", () => {
     expect(Math.max(...drawn)).toBe(max);
   });
 
-  test("are at least as long as the round before took, with room for jitter", () => {
+  test("are at least as long as the previous round took, with room for jitter", () => {
     const pauseAfter = (took: number, drawn: number, backoff: Backoff = {}) =>
       pauses(backoff, { random: () => drawn })(took);
     expect([pauseAfter(8, 0), pauseAfter(8, 0.999)]).toEqual([25, 25]);
@@ -74,14 +74,14 @@ describe("pauses", () => {
     expect(pauseAfter(300, 0, () => 7)).toBe(7);
   });
 
-  test("each series is its own", () => {
+  test("each series is independent of the others", () => {
     const [first, second] = [pauses({}, { random: () => 0.5 }), pauses({}, { random: () => 0.5 })];
     first();
     first();
     expect(second()).toBe(25);
   });
 
-  test("a function is asked with the attempt", () => {
+  test("a function is called with the number of the attempt", () => {
     expect(series((attempt) => attempt * 10, undefined, 4)).toEqual([10, 20, 30, 40]);
   });
 
@@ -96,11 +96,11 @@ describe("pauses", () => {
     [Infinity, longest],
     [1e300, longest],
     [2_147_483_648, longest],
-  ])("a function that answers %s makes a pause of %d that every timer keeps", (answer, expected) => {
+  ])("a function that returns %s makes a pause of %d ms, which every timer supports", (answer, expected) => {
     expect(series(() => answer as number, undefined, 1)).toEqual([expected]);
   });
 
-  test("every bound that is allowed makes pauses that every timer keeps", () => {
+  test("every allowed bound makes pauses that every timer supports", () => {
     const bound = fc.option(fc.double({ min: 1, max: Infinity, noNaN: true }), { nil: undefined });
     fc.assert(
       fc.property(bound, bound, random, (min, max, drawn) => {

@@ -13,8 +13,8 @@ type Reply = Answer["outcome"] | EndpointError;
 
 const network = new EndpointError("x", "network", "reset");
 
-/** A round of takes on three endpoints whose answers the test gives, and what is sent afterwards. */
-function rig(options: LockOptions = {}, { obeys = false, cutsShort = false } = {}) {
+/** An acquire round on three endpoints whose answers the test gives, and the releases sent afterwards. */
+function rig(options: LockOptions = {}, { heedsSignal = false, cutsShort = false } = {}) {
   const runtime = steppingRuntime();
   const names = ["a", "b", "c"];
   const endpoints: Endpoint[] = names.map((name) => ({
@@ -27,248 +27,256 @@ function rig(options: LockOptions = {}, { obeys = false, cutsShort = false } = {
   const perform = async ({ endpoint, signal }: Call): Promise<Answer> => {
     // Without an answer a request ends with its signal.
     const ended = new Promise<Reply>((resolve) => {
-      signal.addEventListener("abort", () => obeys && resolve(network));
+      signal.addEventListener("abort", () => heedsSignal && resolve(network));
     });
     const reply = await Promise.race([replies.get(endpoint.name)!.passed, ended]);
     if (reply instanceof EndpointError) throw reply;
     return { outcome: reply };
   };
-  const taken = runRound(settings, perform, { cutsShort });
-  const drops: string[] = [];
-  const drop = async ({ endpoint }: { endpoint: Endpoint }): Promise<Answer> => {
-    drops.push(endpoint.name);
+  const acquiring = runRound(settings, perform, { cutsShort });
+  const released: string[] = [];
+  const release = async ({ endpoint }: { endpoint: Endpoint }): Promise<Answer> => {
+    released.push(endpoint.name);
     return { outcome: "granted" };
   };
   const answer = (name: string, reply: Reply) => replies.get(name)!.open(reply);
-  return { runtime, settings, taken, drops, drop, answer };
+  return { runtime, settings, acquiring, released, release, answer };
 }
 
-describe("withdraw", () => {
-  test("drops at once where it was granted, and nothing where it was refused", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+describe("rollback", () => {
+  test("releases at once where the request was granted, and sends nothing where it was refused", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     answer("a", "granted");
     answer("b", "held");
     answer("c", "lost");
-    await taken.done;
-    const round = rollback(settings, taken, drop);
+    await acquiring.done;
+    const round = rollback(settings, acquiring, release);
     await runtime.advance(0);
-    expect(drops).toEqual(["a"]);
+    expect(released).toEqual(["a"]);
     await round.done;
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "lost", "lost"]);
     await runtime.advance(1_000);
-    expect(drops).toEqual(["a"]);
+    expect(released).toEqual(["a"]);
   });
 
-  test("drops everywhere for a holder, who gives back all it may have", async () => {
-    const { settings, taken, drops, drop, answer } = rig();
+  test("releases on every endpoint for a holder, which may hold the lock on any of them", async () => {
+    const { settings, acquiring, released, release, answer } = rig();
     answer("a", "granted");
     answer("b", "held");
     answer("c", "held");
-    await taken.done;
-    await rollback(settings, taken, drop, true).done;
-    expect(drops.sort()).toEqual(["a", "b", "c"]);
+    await acquiring.done;
+    await rollback(settings, acquiring, release, true).done;
+    expect(released.sort()).toEqual(["a", "b", "c"]);
   });
 
-  test("drops everywhere without a round, as after a hand-over", async () => {
-    const { settings, drops, drop } = rig();
-    await rollback(settings, undefined, drop).done;
-    expect(drops).toEqual(["a", "b", "c"]);
+  test("releases on every endpoint without a round, as after a handoff", async () => {
+    const { settings, released, release } = rig();
+    await rollback(settings, undefined, release).done;
+    expect(released).toEqual(["a", "b", "c"]);
   });
 
-  test("drops after the answer where that comes soon, so that it is not overtaken", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("waits for an answer that arrives soon, so that the release does not overtake the request", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     answer("a", "granted");
     answer("b", "granted");
-    await taken.result;
-    rollback(settings, taken, drop);
+    await acquiring.result;
+    rollback(settings, acquiring, release);
     await runtime.advance(20);
-    expect(drops).toEqual(["a", "b"]);
+    expect(released).toEqual(["a", "b"]);
     answer("c", "granted");
     await runtime.advance(0);
-    expect(drops).toEqual(["a", "b", "c"]);
+    expect(released).toEqual(["a", "b", "c"]);
     await runtime.advance(1_000);
-    expect(drops).toEqual(["a", "b", "c"]);
+    expect(released).toEqual(["a", "b", "c"]);
   });
 
-  test("needs no drop where the answer that comes soon is a refusal", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("does not release where the answer that arrives soon is a refusal", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     answer("a", "granted");
     answer("b", "granted");
-    await taken.result;
-    rollback(settings, taken, drop);
+    await acquiring.result;
+    rollback(settings, acquiring, release);
     answer("c", "held");
     await runtime.advance(1_000);
-    expect(drops).toEqual(["a", "b"]);
+    expect(released).toEqual(["a", "b"]);
   });
 
-  test("drops where no answer comes, and once more when it comes at last", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("releases after a quarter of the timeout, and once more after a late grant", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     answer("a", "held");
     answer("b", "held");
-    await taken.result;
-    rollback(settings, taken, drop);
+    await acquiring.result;
+    rollback(settings, acquiring, release);
     await runtime.advance(25); // a quarter of the timeout
-    expect(drops).toEqual(["c"]);
-    await runtime.advance(500); // by now it has timed out
-    expect(drops).toEqual(["c"]);
-    answer("c", "granted"); // it was executed after its withdrawal
+    expect(released).toEqual(["c"]);
+    await runtime.advance(500); // the request has timed out
+    expect(released).toEqual(["c"]);
+    answer("c", "granted"); // it was executed after its rollback
     await runtime.advance(0);
-    expect(drops).toEqual(["c", "c"]);
+    expect(released).toEqual(["c", "c"]);
     await runtime.advance(5_000);
-    expect(drops).toEqual(["c", "c"]);
+    expect(released).toEqual(["c", "c"]);
     expect(runtime.pending).toBe(0);
   });
 
   test.each([
     ["a refusal", "held" as const, 1],
     ["a loss", "lost" as const, 1],
-    // Unanswered when the first withdrawal was sent: it may have been executed in between.
+    // Unanswered when the first rollback was sent: it may have been executed after it.
     ["a failure", network, 2],
-  ])("a late answer that is %s", async (_what, reply, times) => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
-    answer("a", "held");
-    answer("b", "held");
-    await taken.result;
-    rollback(settings, taken, drop);
-    await runtime.advance(30);
-    answer("c", reply);
-    await runtime.advance(1_000);
-    expect(drops).toEqual(new Array(times).fill("c"));
-  });
+  ])(
+    "releases again after a late answer only if the request may have been executed: %s",
+    async (_what, reply, times) => {
+      const { runtime, settings, acquiring, released, release, answer } = rig();
+      answer("a", "held");
+      answer("b", "held");
+      await acquiring.result;
+      rollback(settings, acquiring, release);
+      await runtime.advance(30);
+      answer("c", reply);
+      await runtime.advance(1_000);
+      expect(released).toEqual(new Array(times).fill("c"));
+    },
+  );
 
-  test("after an abort it waits for the answers, as for any round", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("waits for the answers after an abort, as after any round", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     const controller = new AbortController();
-    const verdict = unlessAborted(taken, controller.signal);
+    const result = unlessAborted(acquiring, controller.signal);
     controller.abort();
-    expect(await verdict).toBe(undefined);
-    rollback(settings, taken, drop);
+    expect(await result).toBe(undefined);
+    rollback(settings, acquiring, release);
     await runtime.advance(20);
-    expect(drops).toEqual([]);
+    expect(released).toEqual([]);
     answer("a", "granted");
     await runtime.advance(0);
-    expect(drops).toEqual(["a"]);
+    expect(released).toEqual(["a"]);
     answer("b", "held");
     await runtime.advance(5); // a quarter of the timeout
-    expect(drops).toEqual(["a", "c"]);
+    expect(released).toEqual(["a", "c"]);
     answer("c", "granted");
     await runtime.advance(0);
-    expect(drops).toEqual(["a", "c", "c"]);
+    expect(released).toEqual(["a", "c", "c"]);
     expect(runtime.pending).toBe(0);
   });
 
-  test("drops once more when a request that overtook nothing yet ends by its timeout", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig({}, { obeys: true, cutsShort: true });
+  test("releases once more when an unanswered request ends with its timeout", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig(
+      {},
+      { heedsSignal: true, cutsShort: true },
+    );
     answer("a", "held");
     answer("b", "granted");
     await runtime.advance(50);
-    expect(await taken.result).toBe("unavailable"); // cut short
-    rollback(settings, taken, drop);
+    expect(await acquiring.result).toBe("unavailable"); // cut short
+    rollback(settings, acquiring, release);
     await runtime.advance(0);
-    expect(drops).toEqual(["b"]);
+    expect(released).toEqual(["b"]);
     await runtime.advance(25);
-    expect(drops).toEqual(["b", "c"]);
+    expect(released).toEqual(["b", "c"]);
     await runtime.advance(24);
-    expect(drops).toEqual(["b", "c"]);
+    expect(released).toEqual(["b", "c"]);
     await runtime.advance(1);
-    expect(drops).toEqual(["b", "c", "c"]);
+    expect(released).toEqual(["b", "c", "c"]);
     await runtime.advance(5_000);
-    expect(drops).toEqual(["b", "c", "c"]);
+    expect(released).toEqual(["b", "c", "c"]);
   });
 
-  test("while its caller goes on it drops once, when the request ends", async () => {
-    const handed: Promise<unknown>[] = [];
-    const { runtime, settings, taken, drops, drop, answer } = rig(
-      { waitUntil: (work) => handed.push(work) },
-      { obeys: true },
+  test("releases once, when the request ends, while its caller goes on", async () => {
+    const background: Promise<unknown>[] = [];
+    const { runtime, settings, acquiring, released, release, answer } = rig(
+      { waitUntil: (work) => background.push(work) },
+      { heedsSignal: true },
     );
     answer("a", "held");
     answer("b", "held");
-    await taken.result;
-    const { done } = rollback({ ...settings, goesOn: () => true }, taken, drop);
+    await acquiring.result;
+    const { done } = rollback({ ...settings, goesOn: () => true }, acquiring, release);
     await runtime.advance(25);
     await done;
     await runtime.advance(74);
-    expect(drops).toEqual([]);
-    expect(handed).toHaveLength(1);
+    expect(released).toEqual([]);
+    expect(background).toHaveLength(1);
     await runtime.advance(1);
-    await Promise.all(handed);
-    expect(drops).toEqual(["c"]);
+    await Promise.all(background);
+    expect(released).toEqual(["c"]);
   });
 
-  test("and once more where the endpoint does not heed its timeout, and answers later", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("releases once more where the endpoint ignores its timeout and answers later, while its caller goes on", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     answer("a", "held");
     answer("b", "held");
-    await taken.result;
-    rollback({ ...settings, goesOn: () => true }, taken, drop);
+    await acquiring.result;
+    rollback({ ...settings, goesOn: () => true }, acquiring, release);
     await runtime.advance(99);
-    expect(drops).toEqual([]);
+    expect(released).toEqual([]);
     await runtime.advance(100);
-    expect(drops).toEqual(["c"]);
+    expect(released).toEqual(["c"]);
     answer("c", "granted");
     await runtime.advance(0);
-    expect(drops).toEqual(["c", "c"]);
+    expect(released).toEqual(["c", "c"]);
   });
 
-  test("no longer once its caller has given up", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("does not wait for the request any longer once its caller has given up", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     answer("a", "held");
     answer("b", "held");
-    await taken.result;
+    await acquiring.result;
     let goesOn = true;
-    rollback({ ...settings, goesOn: () => goesOn }, taken, drop);
+    rollback({ ...settings, goesOn: () => goesOn }, acquiring, release);
     await runtime.advance(24);
     goesOn = false;
     await runtime.advance(1);
-    expect(drops).toEqual(["c"]);
+    expect(released).toEqual(["c"]);
   });
 
-  test("a timed-out take is dropped at once, and again if it is granted in the end", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("releases a timed-out request at once, and again if it is granted later", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     await runtime.advance(100);
-    await taken.done;
-    rollback(settings, taken, drop);
+    await acquiring.done;
+    rollback(settings, acquiring, release);
     await runtime.advance(0);
-    expect(drops).toEqual(["a", "b", "c"]);
+    expect(released).toEqual(["a", "b", "c"]);
     answer("a", "granted");
     answer("b", "held");
     answer("c", network);
     await runtime.advance(1_000);
-    expect(drops).toEqual(["a", "b", "c", "a"]);
+    expect(released).toEqual(["a", "b", "c", "a"]);
   });
 
-  test("a failed take may have been executed: it is dropped, once", async () => {
-    const { runtime, settings, taken, drops, drop, answer } = rig();
+  test("releases a failed request once, because it may have been executed", async () => {
+    const { runtime, settings, acquiring, released, release, answer } = rig();
     for (const name of ["a", "b", "c"]) answer(name, network);
-    await taken.done;
-    rollback(settings, taken, drop);
+    await acquiring.done;
+    rollback(settings, acquiring, release);
     await runtime.advance(1_000);
-    expect(drops).toEqual(["a", "b", "c"]);
+    expect(released).toEqual(["a", "b", "c"]);
   });
 
-  test("hands what comes late over", async () => {
-    const handed: Promise<unknown>[] = [];
-    const { runtime, settings, taken, drops, drop, answer } = rig({ waitUntil: (work) => handed.push(work) });
+  test("passes the releases after late answers to waitUntil", async () => {
+    const background: Promise<unknown>[] = [];
+    const { runtime, settings, acquiring, released, release, answer } = rig({
+      waitUntil: (work) => background.push(work),
+    });
     await runtime.advance(100);
-    rollback(settings, taken, drop);
+    rollback(settings, acquiring, release);
     await runtime.advance(0);
-    expect(handed).toHaveLength(3);
+    expect(background).toHaveLength(3);
     for (const name of ["a", "b", "c"]) answer(name, "granted");
-    await Promise.all(handed);
-    expect(drops).toHaveLength(6);
+    await Promise.all(background);
+    expect(released).toHaveLength(6);
   });
 
-  test("reports a failure to release, but none to take back", async () => {
+  test("reports failed releases of a holder, but not failed rollbacks", async () => {
     const failing: string[] = [];
-    const { settings, taken, answer } = rig({
+    const { settings, acquiring, answer } = rig({
       onEvent: (event) => event.type === "endpointError" && failing.push(event.endpoint),
     });
     for (const name of ["a", "b", "c"]) answer(name, "granted");
-    await taken.done;
-    await rollback(settings, taken, () => Promise.reject(network)).done;
+    await acquiring.done;
+    await rollback(settings, acquiring, () => Promise.reject(network)).done;
     expect(failing).toEqual([]);
-    await rollback(settings, taken, () => Promise.reject(network), true).done;
+    await rollback(settings, acquiring, () => Promise.reject(network), true).done;
     expect(failing).toHaveLength(3);
   });
 });

@@ -43,11 +43,11 @@ function rig(count: number, { cutsShort = false, latency = new Map<string, numbe
 const down = new EndpointError("e0", "network", "down");
 
 describe("a round", () => {
-  test("asks all at once", () => {
+  test("sends its request to all endpoints at once", () => {
     expect(rig(5).signals).toHaveLength(5);
   });
 
-  test("does not wait for an endpoint whose answer cannot change the verdict", async () => {
+  test("does not wait for an endpoint whose answer cannot change the result", async () => {
     const { round, answer, runtime } = rig(3);
     answer(2, "granted");
     answer(0, "granted");
@@ -78,13 +78,13 @@ describe("a round", () => {
     [3, ["held", "error", "error"], "unavailable"],
     [3, ["error", "error", "granted"], "unavailable"],
     [5, ["error", "error", "granted", "granted", "granted"], "granted"],
-  ] as const)("of %i that say %j is %s", async (count, outcomes, verdict) => {
+  ] as const)("of %i endpoints that answer %j has the result %s", async (count, outcomes, result) => {
     const { round, answer, fail } = rig(count);
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome === "error") fail(index, down);
       else answer(index, outcome);
     }
-    expect(await round.result).toBe(verdict);
+    expect(await round.result).toBe(result);
   });
 
   test("times out endpoints that ignore their signal", async () => {
@@ -101,7 +101,7 @@ describe("a round", () => {
     expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e1", "e2"]);
   });
 
-  test("an answer after the timeout changes nothing but is known to its request", async () => {
+  test("does not count an answer after the timeout, but passes it to the waiting request", async () => {
     const { runtime, round, answer } = rig(1);
     await runtime.advance(100);
     expect(await round.result).toBe("unavailable");
@@ -111,7 +111,7 @@ describe("a round", () => {
     expect(await round.result).toBe("unavailable");
   });
 
-  test("a round that is cut short hears the answers that come later", async () => {
+  test("receives the answers that arrive after it was cut short", async () => {
     const { round, answer, onFailure, signals, runtime } = rig(4, { cutsShort: true });
     answer(0, "granted");
     answer(1, "held");
@@ -126,13 +126,13 @@ describe("a round", () => {
     expect(onFailure).not.toHaveBeenCalled();
     await runtime.advance(40);
     expect(signals.every(({ aborted }) => aborted)).toBe(true);
-    // That it did not answer in time is true, whether or not somebody waited for it.
+    // It did not answer in time, whether or not the round still waited for it.
     expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e3"]);
     expect(runtime.pending).toBe(0);
   });
 
   test.each([
-    ["an error of its own", down, "network", "e0: down"],
+    ["an EndpointError", down, "network", "e0: down"],
     ["another error", new Error("odd reply"), "malformed", "e0: odd reply"],
   ])("%s becomes the vote's cause", async (_what, error, kind, message) => {
     const { round, fail, onFailure } = rig(1);
@@ -144,7 +144,7 @@ describe("a round", () => {
     expect(onFailure).toHaveBeenCalledExactlyOnceWith(cause);
   });
 
-  test("what an endpoint throws may be anything", async () => {
+  test("counts any thrown value as a failure", async () => {
     const { endpoints, runtime } = rig(1);
     const round = runRound({ endpoints, runtime, timeout: 100 }, () => Promise.reject("text"));
     await round.done;
@@ -157,7 +157,7 @@ describe("a round", () => {
     expect(round.elapsed()).toBe(40);
   });
 
-  test("adds its cost to the cost before", async () => {
+  test("adds its cost to the given one", async () => {
     const { endpoints, runtime } = rig(2);
     const cost = { requests: 10, commands: 20 };
     const round = runRound(
@@ -174,7 +174,7 @@ describe("a round", () => {
     expect(cost).toEqual({ requests: 12, commands: 26 });
   });
 
-  test("settles by the tally, in whatever order answers come and time out", async () => {
+  test("has the result of the tally, in any order of answers and timeouts", async () => {
     const behaviour = fc.record({
       kind: fc.constantFrom("granted", "held", "lost", "error", "silent"),
       at: fc.integer({ min: 0, max: 140 }),
@@ -206,7 +206,7 @@ describe("a round", () => {
 });
 
 describe("a round that may be cut short", () => {
-  /** ms after which the verdict falls, with a grant and a refusal in after 10 ms and the others silent. */
+  /** ms until the result, with a grant and a refusal after 10 ms and no other answers. */
   async function cutAfter(count: number, latency: Record<string, number>, timeout = 1_000): Promise<number> {
     const { round, answer, runtime } = rig(count, {
       cutsShort: true,
@@ -226,21 +226,21 @@ describe("a round that may be cut short", () => {
   }
 
   test.each([
-    ["nothing is known: as far as the others", {}, 50],
-    ["the others are far: half as long again", { e0: 200 }, 270],
-    ["it is far", { e2: 200 }, 300],
-    ["it was not heard the last time", { e2: 0 }, 10],
+    ["no latency is known", {}, 50],
+    ["its latency is not known, and another endpoint is far", { e0: 200 }, 270],
+    ["it is far: half as long again", { e2: 200 }, 300],
+    ["it was silent in its last round", { e2: 0 }, 10],
     ["it is near", { e2: 5 }, 50],
-    ["it is further than the timeout", { e2: 900 }, 1_000],
-  ])("waits for the others as long as their answers take: %s", async (_what, latency, ms) => {
+    ["it is so far that the timeout comes first", { e2: 900 }, 1_000],
+  ])("waits for a missing answer as long as it usually takes: %s", async (_what, latency, ms) => {
     expect(await cutAfter(3, latency)).toBeCloseTo(ms, 5);
   });
 
-  test("waits for those that answer although another is silent", async () => {
+  test("waits for an endpoint that answers although another is silent", async () => {
     expect(await cutAfter(4, { e2: 0, e3: 200 })).toBeCloseTo(300, 5);
   });
 
-  test.each(["granted", "held"] as const)("does not end where all that answered %s", async (outcome) => {
+  test.each(["granted", "held"] as const)("is not cut short while all answers are %s", async (outcome) => {
     const { round, answer, runtime } = rig(3, { cutsShort: true });
     answer(0, outcome);
     await runtime.advance(99);
@@ -248,7 +248,7 @@ describe("a round that may be cut short", () => {
     expect(await round.result).toBe(outcome === "granted" ? "granted" : "refused");
   });
 
-  test("hears everybody out where it is the last", async () => {
+  test("waits for every answer in the last round, which may not be cut short", async () => {
     const { round, answer, runtime } = rig(3, { latency: new Map([["e2", 0]]) });
     answer(0, "granted");
     answer(1, "held");
@@ -258,8 +258,8 @@ describe("a round that may be cut short", () => {
   });
 });
 
-describe("what a round learns", () => {
-  test("is how long answers take, those after the verdict included", async () => {
+describe("the latencies that a round learns", () => {
+  test("include those of answers after the result", async () => {
     const { round, answer, runtime, learnt } = rig(3, { cutsShort: true });
     await runtime.advance(10);
     answer(0, "granted");
@@ -272,7 +272,7 @@ describe("what a round learns", () => {
     expect(learnt()).toEqual({ e0: 10, e1: 10, e2: 70 });
   });
 
-  test("forgets a late answer after a few", async () => {
+  test("decrease slowly after a late answer", async () => {
     const { answer, learnt, runtime } = rig(2, { latency: new Map([["e0", 80]]) });
     await runtime.advance(10);
     answer(0, "granted");
@@ -281,14 +281,14 @@ describe("what a round learns", () => {
     expect(learnt()).toEqual({ e0: 72, e1: 10 });
   });
 
-  test("is who was silent, and who failed is not", async () => {
+  test("mark an endpoint that was silent, and not one that failed", async () => {
     const { fail, runtime, learnt } = rig(2, { latency: new Map([["e1", 5]]) });
     fail(0, down);
     await runtime.advance(100);
     expect(learnt()).toEqual({ e1: 0 });
   });
 
-  test("is nothing of a clock that jumps", async () => {
+  test("ignore a clock that jumps", async () => {
     const { runtime, answer, learnt, round } = rig(3, { cutsShort: true, latency: new Map([["e1", 40]]) });
     const timer = vi.spyOn(runtime, "timer");
     runtime.wallOffset = 5_000 * 3_600_000;
@@ -300,7 +300,7 @@ describe("what a round learns", () => {
     expect(timer.mock.calls.map(([ms]) => ms)).toEqual([0]);
   });
 
-  test("no timer is longer than the timeout, and so than platforms keep", async () => {
+  test("start no timer that is longer than the timeout, which every platform supports", async () => {
     const timeout = 2_147_483_647;
     const { runtime, answer } = rig(3, { cutsShort: true, timeout, latency: new Map([["e2", timeout]]) });
     const timer = vi.spyOn(runtime, "timer");
@@ -313,7 +313,7 @@ describe("what a round learns", () => {
 });
 
 describe("unlessAborted", () => {
-  test("is the verdict without a signal, and with one that does not abort", async () => {
+  test("resolves with the result without a signal, and with one that does not abort", async () => {
     for (const signal of [undefined, new AbortController().signal]) {
       const { round, answer } = rig(1);
       answer(0, "held");
@@ -321,23 +321,26 @@ describe("unlessAborted", () => {
     }
   });
 
-  test.each(["before", "during"])("is undefined when aborted %s, and hears the answers", async (when) => {
-    const { round, signals, answer, onFailure } = rig(2);
-    const controller = new AbortController();
-    if (when === "before") controller.abort();
-    const verdict = unlessAborted(round, controller.signal);
-    controller.abort();
-    expect(await verdict).toBe(undefined);
-    expect(signals.some(({ aborted }) => aborted)).toBe(false);
-    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
-    answer(0, "held");
-    answer(1, "granted");
-    await round.done;
-    expect(round.answers).toEqual([{ outcome: "held" }, { outcome: "granted" }]);
-    expect(onFailure).not.toHaveBeenCalled();
-  });
+  test.each(["before", "during"])(
+    "resolves with undefined when aborted %s, and still receives the answers",
+    async (when) => {
+      const { round, signals, answer, onFailure } = rig(2);
+      const controller = new AbortController();
+      if (when === "before") controller.abort();
+      const result = unlessAborted(round, controller.signal);
+      controller.abort();
+      expect(await result).toBe(undefined);
+      expect(signals.some(({ aborted }) => aborted)).toBe(false);
+      expect(round.votes().map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
+      answer(0, "held");
+      answer(1, "granted");
+      await round.done;
+      expect(round.answers).toEqual([{ outcome: "held" }, { outcome: "granted" }]);
+      expect(onFailure).not.toHaveBeenCalled();
+    },
+  );
 
-  test("leaves no listener behind", async () => {
+  test("leaves no listener on the signal", async () => {
     const { round, answer } = rig(1);
     const { signal } = new AbortController();
     const removed = vi.spyOn(signal, "removeEventListener");

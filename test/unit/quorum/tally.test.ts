@@ -18,7 +18,7 @@ describe("quorumOf", () => {
     expect(quorumOf(count)).toBe(quorum);
   });
 
-  test("any two quorums share an endpoint, and a smaller one would not do", () => {
+  test("any two quorums share an endpoint, and two smaller sets may not", () => {
     for (let count = 1; count < 100; count += 1) {
       expect(2 * quorumOf(count)).toBeGreaterThan(count);
       expect(2 * (quorumOf(count) - 1)).toBeLessThanOrEqual(count);
@@ -27,52 +27,62 @@ describe("quorumOf", () => {
 });
 
 describe("tally", () => {
-  /** What all answers together mean, from the definition. */
-  function meaning(granted: number, refused: number, count: number): RoundResult {
+  /** The result of all answers, from the definition. */
+  function definedResult(granted: number, refused: number, count: number): RoundResult {
     if (granted > count / 2) return "granted";
     // Even if every endpoint that failed had granted, there would have been no quorum.
     return count - refused <= count / 2 ? "refused" : "unavailable";
   }
 
   /** Every result that the pending answers can still lead to. */
-  function possible(granted: number, refused: number, pending: number, count: number): Set<RoundResult> {
+  function possibleResults(
+    granted: number,
+    refused: number,
+    pending: number,
+    count: number,
+  ): Set<RoundResult> {
     const results = new Set<RoundResult>();
     for (let more = 0; more <= pending; more += 1) {
       for (let less = 0; more + less <= pending; less += 1) {
-        results.add(meaning(granted + more, refused + less, count));
+        results.add(definedResult(granted + more, refused + less, count));
       }
     }
     return results;
   }
 
-  test.each([1, 2, 3, 4, 5, 6, 7])("of %i settles exactly when nothing else can come of it", (count) => {
-    let cases = 0;
-    for (let granted = 0; granted <= count; granted += 1) {
-      for (let refused = 0; granted + refused <= count; refused += 1) {
-        for (let pending = 0; granted + refused + pending <= count; pending += 1) {
-          const open = possible(granted, refused, pending, count);
-          const expected = open.size === 1 ? [...open][0] : undefined;
-          expect(tally(granted, refused, pending, count), `${granted} ${refused} ${pending}`).toBe(expected);
-          cases += 1;
+  test.each([1, 2, 3, 4, 5, 6, 7])(
+    "of %i endpoints has a result exactly when no pending answer can change it",
+    (count) => {
+      let cases = 0;
+      for (let granted = 0; granted <= count; granted += 1) {
+        for (let refused = 0; granted + refused <= count; refused += 1) {
+          for (let pending = 0; granted + refused + pending <= count; pending += 1) {
+            const open = possibleResults(granted, refused, pending, count);
+            const expected = open.size === 1 ? [...open][0] : undefined;
+            expect(tally(granted, refused, pending, count), `${granted} ${refused} ${pending}`).toBe(
+              expected,
+            );
+            cases += 1;
+          }
         }
       }
-    }
-    expect(cases).toBe(((count + 1) * (count + 2) * (count + 3)) / 6);
-  });
+      expect(cases).toBe(((count + 1) * (count + 2) * (count + 3)) / 6);
+    },
+  );
 
-  test("never contradicts itself, in whatever order answers come", () => {
+  test("never changes its result, in any order of answers", () => {
     const answer = fc.constantFrom("granted", "refused", "error");
     fc.assert(
       fc.property(fc.array(answer, { minLength: 1, maxLength: 9 }), (answers) => {
         const count = answers.length;
-        const said = new Set<RoundResult>();
+        const results = new Set<RoundResult>();
         const of = (kind: string, until: number) => answers.slice(0, until).filter((a) => a === kind).length;
         for (let arrived = 0; arrived <= count; arrived += 1) {
           const result = tally(of("granted", arrived), of("refused", arrived), count - arrived, count);
-          expect(said.size === 0 || result !== undefined).toBe(true);
-          if (result) said.add(result);
+          expect(results.size === 0 || result !== undefined).toBe(true);
+          if (result) results.add(result);
         }
-        expect(said.size).toBe(1);
+        expect(results.size).toBe(1);
       }),
       { seed, numRuns: 2_000 },
     );

@@ -17,7 +17,7 @@ describe("registerScript", () => {
     expect(sha.upstash).toBe(sha1(upstashFlag + source));
   });
 
-  test("touches no key that is not declared, and prints no number by itself", () => {
+  test("uses only declared keys, and formats no number itself", () => {
     const keys = [...source.matchAll(/redis\.call\("\w+", ([^,)]+)/g)].map(([, key]) => key);
     expect(keys.length).toBeGreaterThan(0);
     for (const key of keys) expect(key).toMatch(/^(unpack\(KEYS|KEYS\[)/);

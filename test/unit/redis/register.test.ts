@@ -61,7 +61,7 @@ describe("commands", () => {
       ],
     ],
     [
-      "takeOrRead",
+      "acquireOrRead",
       (call) => acquireOrRead(call, plain, 50),
       ["SET", "k", "tv", "NX", "GET", "PX", 50],
       [
@@ -81,7 +81,7 @@ describe("commands", () => {
       ],
     ],
     [
-      "renew with a new value",
+      "extend with a new value",
       (call) => extend(call, plain, 50, "tw"),
       compareAndSet,
       [["OK", { outcome: "granted" }]],
@@ -105,14 +105,14 @@ describe("commands", () => {
       expect(call.cost).toEqual({ requests: 1, commands: 1 });
     });
 
-    test("a reply that means nothing is no vote", async () => {
+    test("rejects any other reply", async () => {
       for (const reply of [{}, [], true, 7, undefined]) {
         await expect(perform(rig([reply]).call)).rejects.toThrow(/unexpected reply/);
       }
     });
   });
 
-  test("takeOrRead falls back to the script where Redis does not know NX with GET", async () => {
+  test("acquireOrRead falls back to the script where Redis does not know NX with GET", async () => {
     const { call, sent } = rig([redisError("ERR syntax error"), ["tv", "0"]], { dialect: "redis" });
     expect(await acquireOrRead(call, plain, 50)).toEqual({ outcome: "granted" });
     expect(sent[1]).toEqual(evalsha("redis", ["k"], "acquire", "tv", 1, 1, 50, "tv", 0, 0));
@@ -135,7 +135,7 @@ describe("scripts", () => {
     expect(sent).toEqual([evalsha("redis", keys, ...args)]);
   });
 
-  test("do everything where replies are not the server's own", async () => {
+  test("do everything where replies are not exact", async () => {
     for (const perform of [acquire, acquireOrRead, extend, release]) {
       const { call, sent } = rig([["tv", "0"]], { exactReplies: false });
       expect(await perform(call, plain, 50)).toEqual(granted);
@@ -160,7 +160,7 @@ describe("scripts", () => {
     expect(sent[0]!.slice(8)).toEqual(["extend", "tv", 1, 2, 0, "tv", 1_800, 9_000]);
   });
 
-  test("tell what stands in the way", async () => {
+  test("return the value that holds the lock", async () => {
     const { call } = rig([[0, 320, "tother"]]);
     expect(await acquire(call, full, 50)).toEqual({ outcome: "held", retryAfter: 320, other: "tother" });
     const lost = rig([[0, -3, ""]], { dialect: "redis" });
@@ -168,7 +168,7 @@ describe("scripts", () => {
   });
 
   test.each([["OK"], [null], [1], [["someone else's", "0"]], [[]], [[1]], [["0", 5]]])(
-    "believe nobody who does not echo the value: %j",
+    "reject a reply that does not echo the value: %j",
     async (reply) => {
       const { call } = rig([reply], { dialect: "redis" });
       await expect(extend(call, plain, 50)).rejects.toThrow(/unexpected reply/);
@@ -176,7 +176,7 @@ describe("scripts", () => {
   );
 
   test.each(["0", "-1", "1.5", "nan", "9007199254740993", "1e400", undefined])(
-    "refuse %s as a fence",
+    "reject %s as a fence",
     async (fence) => {
       const { call } = rig([["tv", fence]]);
       await expect(acquire(call, full, 50, { least: 1, retention: 9_000 })).rejects.toThrow(/fence/);
@@ -185,7 +185,7 @@ describe("scripts", () => {
 });
 
 describe("runScript", () => {
-  test.each(["redis", "upstash"] as const)("sends the text once NOSCRIPT says so: %s", async (dialect) => {
+  test.each(["redis", "upstash"] as const)("sends the source after a NOSCRIPT error: %s", async (dialect) => {
     const { call, sent } = rig([redisError("HTTP 400, NOSCRIPT No matching script."), "reply"], { dialect });
     expect(await runScript(call, registerScript, ["k"], [1])).toBe("reply");
     const text = (dialect === "upstash" ? upstashFlag : "") + registerScript.source;
@@ -196,7 +196,7 @@ describe("runScript", () => {
     expect(call.cost).toEqual({ requests: 2, commands: 2 });
   });
 
-  test("sends nothing again after any other failure: it may have been executed", async () => {
+  test("does not repeat the request after any other failure, because it may have been executed", async () => {
     const { call, sent } = rig([new EndpointError("e", "timeout", "no answer")]);
     await expect(runScript(call, registerScript, ["k"], [])).rejects.toThrow("no answer");
     expect(sent).toHaveLength(1);
