@@ -12,7 +12,7 @@ const reasons = [new Error("the caller's own"), "a word", 0, undefined];
 describe.each(engines)("a caller's abort, on %s", (engine) => {
   const at = gated(engine, 3, "redis");
 
-  /** Waits until the gateways have executed all that they were sent; then nothing may be left at the resource. */
+  /** Waits until the gateways have executed all their requests, and then until `own` keys hold the resource. */
   async function expectNothingLeft(resource: string, own = 0): Promise<void> {
     await until(
       () => at.gateways.every(({ executed, requests }) => executed.length === requests.length),
@@ -25,7 +25,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     expect(await rejection(call)).toBe(controller.signal.reason);
   }
 
-  test("beforehand: not one request", async () => {
+  test("before the call sends no request", async () => {
     for (const reason of reasons) {
       const controller = new AbortController();
       controller.abort(reason);
@@ -50,17 +50,17 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       const resource = newResource();
       const controller = new AbortController();
       const requests = latch();
-      let takes = 0;
+      let acquires = 0;
       for (const gateway of at.gateways) {
-        gateway.before = () => (takes++ < 3 ? requests.opened : undefined);
+        gateway.before = () => (acquires++ < 3 ? requests.opened : undefined);
       }
       const { redlock, events } = at.client({ timeout: 400, ttl: 60_000 });
       const call = redlock.acquire(resource, { ...options, signal: controller.signal });
-      await until(() => takes === 3, "the requests");
+      await until(() => acquires === 3, "the requests");
       controller.abort(reasons[0]);
       await expectReason(call, controller);
-      // The withdrawals overtake what they withdraw where that is fenced, and come again where it is not.
-      await until(() => at.gateways.every(({ executed }) => executed.length > 0), "the withdrawals");
+      // Where it is fenced, the rollbacks overtake the requests. Otherwise they are sent again afterwards.
+      await until(() => at.gateways.every(({ executed }) => executed.length > 0), "the rollbacks");
       if (Object.keys(options).length === 0) return requests.open();
       requests.open();
       await expectNothingLeft(resource);
@@ -142,7 +142,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       expect((await at.local.values(resource))[2]).toBeNull();
     });
 
-    test("later than the grant it changes nothing", async () => {
+    test("after the acquire changes nothing", async () => {
       const controller = new AbortController();
       const lock = await at
         .client()
@@ -157,7 +157,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
   test("during the round that raises the fence", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ timeout: 5_000, ttl: 60_000, fencing: true });
-    // One endpoint has seen more fences than the others.
+    // One endpoint's counter is ahead of the others.
     const first = await redlock.acquire(resource);
     await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
     await first.release();
@@ -185,7 +185,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     expect(events.filter(({ type }) => type === "acquired")).toHaveLength(1);
   });
 
-  test("ends the waiting of all who share the signal, and leaves no listener behind", async () => {
+  test("ends every wait that shares the signal, and leaves no listener on it", async () => {
     const resource = newResource();
     await at.client().redlock.acquire(resource);
     const controller = new AbortController();
