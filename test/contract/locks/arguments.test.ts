@@ -198,7 +198,7 @@ describe("defaults and overrides", () => {
     }
   });
 
-  test("endpointsFromEnv acquires numbered variables, plain ones and Vercel's, in this order", async () => {
+  test("endpointsFromEnv prefers numbered variables, then plain ones, then Vercel's", async () => {
     const servers = await Promise.all([1, 2, 3].map(() => startRawServer(() => result("OK"))));
     const [first, second, third] = servers.map(({ url }) => url);
     const arrived = () => servers.map(({ requests }) => requests.map(({ headers }) => headers.authorization));

@@ -170,14 +170,11 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(await at.local.holders(resource)).toBe(0);
   });
 
-  test.each([Number.NaN, Infinity, 2 ** 53, -(2 ** 53)])(
-    "a clock that returns %d is rejected",
-    async (now) => {
-      const { redlock } = at.client({ fencing: true, runtime: { ...systemRuntime, now: () => now } });
-      expect(await rejection(redlock.acquire(newResource()))).toBeInstanceOf(RangeError);
-      expect(at.requests()).toBe(0);
-    },
-  );
+  test.each([Number.NaN, Infinity, 2 ** 53, -(2 ** 53)])("rejects a clock that returns %d", async (now) => {
+    const { redlock } = at.client({ fencing: true, runtime: { ...systemRuntime, now: () => now } });
+    expect(await rejection(redlock.acquire(newResource()))).toBeInstanceOf(RangeError);
+    expect(at.requests()).toBe(0);
+  });
 });
 
 describe.each(engines)("fences with wrong clocks and failing endpoints, on %s", (engine) => {
@@ -320,7 +317,7 @@ describe("fence counters", () => {
     expect((await settle(client(-day / 2).acquire("r"))).fence).toBeGreaterThan(later.fence!);
   });
 
-  test("outlive a lock that is held for longer than the retention, for a next clock that is behind", async () => {
+  test("outlive a lock that is held for longer than the retention, also for a clock that is behind", async () => {
     const { client, pass, settle } = world({ fenceRetention: 60_000 });
     const lock = await settle(client(0).acquire("r"));
     for (let minute = 0; minute < 30; minute += 1) {
