@@ -47,13 +47,13 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     const { redlock } = at.client({ fencing: true, fenceRetention: 7 * hour });
     const began = Date.now();
     let before = 0;
-    for (let grant = 1; grant <= 5; grant += 1) {
+    for (let count = 1; count <= 5; count += 1) {
       const lock = await redlock.acquire(resource);
       expect(lock.fence).toBeGreaterThan(before);
       expect(Number.isSafeInteger(lock.fence)).toBe(true);
       before = lock.fence!;
       expect(await lock.release()).toBe(true);
-      expect(at.requests()).toBe(6 * grant);
+      expect(at.requests()).toBe(6 * count);
     }
     expect((await inspect(redlock, resource)).fence).toBe(before);
     expect(before).toBeGreaterThanOrEqual(began);
@@ -154,9 +154,9 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     const large = 9_007_199_254_740_000;
     for (const index of [0, 1, 2]) await setCounter(resource, index, large);
     const { redlock } = at.client({ fencing: true });
-    for (let grant = 1; grant <= 3; grant += 1) {
+    for (let count = 1; count <= 3; count += 1) {
       const lock = await redlock.acquire(resource);
-      expect(lock.fence).toBe(large + grant);
+      expect(lock.fence).toBe(large + count);
       await lock.release();
     }
   });
@@ -192,10 +192,10 @@ describe.each(engines)("fences with wrong clocks and failing endpoints, on %s", 
     const resource = newResource();
     const clients = [0, hour, -hour].map(clientAt);
     const fences: number[] = [];
-    for (let grant = 0; grant < 18; grant += 1) {
-      const missing = local.endpoints[grant % 3]!;
+    for (let step = 0; step < 18; step += 1) {
+      const missing = local.endpoints[step % 3]!;
       missing.faults.add({ fault: "down" });
-      const lock = await clients[Math.floor(grant / 3) % 3]!.acquire(resource);
+      const lock = await clients[Math.floor(step / 3) % 3]!.acquire(resource);
       fences.push(lock.fence!);
       await lock.release();
       missing.faults.clear();

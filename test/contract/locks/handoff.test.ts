@@ -65,13 +65,13 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     one.gateways[0]!.after = () => late.opened;
     const extension = lock.extend(40_000);
     let json: LockJSON | undefined;
-    const handed = handoff(lock).then((given) => {
+    const handingOff = handoff(lock).then((given) => {
       json = given;
     });
     await until(() => one.gateways[0]!.executed.length === 2, "the extension");
     expect(json).toBeUndefined();
     late.open();
-    await Promise.all([extension, handed]);
+    await Promise.all([extension, handingOff]);
     expect(json!.ttl).toBe(40_000);
     expect(json!.validUntil - Date.now()).toBeGreaterThan(30_000);
   });
