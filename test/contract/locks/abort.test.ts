@@ -25,7 +25,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     expect(await rejection(call)).toBe(controller.signal.reason);
   }
 
-  test("before the call sends no request", async () => {
+  test("sends no request if it comes before the call", async () => {
     for (const reason of reasons) {
       const controller = new AbortController();
       controller.abort(reason);
@@ -46,7 +46,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     ["fenced", { fencing: true }],
     ["with an own token", { token: "the-owner" }],
   ])("%s", (_, options) => {
-    test("before the requests are executed", async () => {
+    test("leaves nothing if the requests are not executed yet", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const requests = latch();
@@ -67,7 +67,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       expect(events).toEqual([]);
     });
 
-    test("when the requests are executed and unanswered", async () => {
+    test("leaves nothing if the requests are executed but unanswered", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const replies = latch();
@@ -82,7 +82,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       replies.open();
     });
 
-    test("in the only round", async () => {
+    test("leaves nothing in the only round of tryAcquire", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const replies = latch();
@@ -96,7 +96,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       await expectNothingLeft(resource);
     });
 
-    test("when some have answered", async () => {
+    test("leaves nothing if some endpoints have answered", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const replies = latch();
@@ -111,7 +111,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       replies.open();
     });
 
-    test("while it waits for the holder", async () => {
+    test("ends the wait for a holder, which keeps its lock", async () => {
       const resource = newResource();
       const holder = await at.client().redlock.acquire(resource);
       await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
@@ -127,7 +127,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       expect(at.requests()).toBe(before + 3);
     });
 
-    test("between two rounds, after a partial grant", async () => {
+    test("leaves nothing between two rounds, after a partial grant", async () => {
       const resource = newResource();
       await at.local.put(resource, [0, 1]);
       const controller = new AbortController();
@@ -142,7 +142,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       expect((await at.local.values(resource))[2]).toBeNull();
     });
 
-    test("after the acquire changes nothing", async () => {
+    test("changes nothing after the acquire", async () => {
       const controller = new AbortController();
       const lock = await at
         .client()
@@ -154,7 +154,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     });
   });
 
-  test("during the round that raises the fence", async () => {
+  test("leaves nothing during the round that raises the fence", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ timeout: 5_000, ttl: 60_000, fencing: true });
     // One endpoint's counter is ahead of the others.

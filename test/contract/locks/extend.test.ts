@@ -23,7 +23,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
     ).toBeGreaterThanOrEqual(2);
   }
 
-  test("a shorter one without an answer leaves no more validity than it requested", async () => {
+  test("a shorter extension without an answer leaves no more validity than it requested", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -34,7 +34,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
     await expectBacked(lock, resource);
   });
 
-  test("a shorter one counts from when it was sent while it is unanswered", async () => {
+  test("a shorter extension counts from when it was sent while it is unanswered", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000, driftFactor: 0.5, timeout: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -51,7 +51,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
     answers.open();
   });
 
-  test("a shorter one that is executed late does not shorten a longer one", async () => {
+  test("a shorter extension that is executed late does not shorten a longer one", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000, timeout: 300 });
     const lock = await redlock.acquire(resource);
@@ -76,7 +76,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
     await expectBacked(lock, resource);
   });
 
-  test("an endpoint that has not answered a shorter one does not block the others", async () => {
+  test("an endpoint that has not answered a shorter extension does not block the others", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000, timeout: 1_000 });
     const lock = await redlock.acquire(resource);
@@ -96,7 +96,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
     }, "its vote");
   });
 
-  test("the second of two concurrent ones is sent when the first is answered", async () => {
+  test("the second of two concurrent extensions is sent when the first is answered", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -117,7 +117,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
     await expectBacked(lock, resource);
   });
 
-  test("the second of two concurrent ones counts", async () => {
+  test("the second of two concurrent extensions counts", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -127,7 +127,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
     await expectBacked(lock, resource);
   });
 
-  test("one without a quorum keeps the old validity, and the next may succeed", async () => {
+  test("an extension without a quorum keeps the old validity, and the next may succeed", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ ttl: 30_000, timeout: 1_000 });
     const lock = await redlock.acquire(resource);

@@ -57,7 +57,7 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     expect((await at.local.values(resource)).slice(0, 2)).toEqual([null, null]);
   });
 
-  test("whose lock has a late acquire leaves a tombstone where it was restored, too", async () => {
+  test("of a lock with a late acquire: the release leaves a tombstone where it was restored, too", async () => {
     const resource = newResource();
     const late = latch();
     const slow = at.gateways[2]!;
