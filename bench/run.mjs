@@ -1,4 +1,4 @@
-// `npm run bench`: builds the package, then prints speed, size and what waiting costs. One of them:
+// `npm run bench` builds the package, then prints speed, size, waiting and far endpoints. To print one of them:
 // `npm run bench -- speed|size|sync|far`.
 import { execFileSync } from "node:child_process";
 

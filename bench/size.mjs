@@ -1,4 +1,5 @@
-// What a bundle gains by an import: minified by esbuild, gzip level 9. Prints the rows of the README's table.
+// Measures how much an import adds to a bundle: minified by esbuild, gzip level 9. Prints the rows of the README's
+// table.
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -8,7 +9,7 @@ const core = { index: ["Redlock"] };
 const idempotency = { ...core, idempotency: ["Idempotency"] };
 const sync = (...names) => ({ ...core, sync: names });
 
-/** The rows: by label, what is imported from which entry, and what of it the bundle has already. */
+/** The rows: a label, the imports by entry, and the imports that the bundle already has. */
 const rows = [
   ["`Redlock`", core],
   ["`inspect` and `forceRelease`, over `Redlock`", { index: ["Redlock", "inspect", "forceRelease"] }, core],

@@ -1,6 +1,6 @@
-// Measures what waiting costs: many contenders start at the same time and hold the lock for 50 ms each. Prints how long
-// it takes until all have held it, and the commands billed, by the logs of the endpoints. These are processes of their
-// own.
+// Measures the cost of waiting: many contenders start at the same time and hold the lock for 50 ms each. Prints the
+// time until all have held it, and the billed commands as the endpoints' logs count them. Each endpoint runs in a
+// process of its own.
 import { fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -57,7 +57,7 @@ async function measure({ what, at, make }, servers, waiters) {
   const commands = [];
   for (let run = -1; run < runs; run += 1) {
     const name = `bench-${what}-${waiters}-${servers.length}-${run}`;
-    // A client for each, as if each were in a process of its own.
+    // One client for each contender, as if each ran in a process of its own.
     const clients = Array.from({ length: waiters }, () =>
       make(new Redlock({ endpoints: servers.map(configOf), timeout: 5_000 }), name),
     );

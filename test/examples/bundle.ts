@@ -5,22 +5,22 @@ import { EdgeVM } from "@edge-runtime/vm";
 import { type BuildOptions, build } from "esbuild";
 import { onTestFinished } from "vitest";
 
-/** As users would build an example; only that `redlock-edge` is found in src, and is patient. */
+/** Builds an example as users would, but with `redlock-edge` from src and with a longer timeout. */
 const asUsersDo: BuildOptions = {
   tsconfig: "tsconfig.examples.json",
   bundle: true,
   plugins: [
     {
-      name: "patient",
+      name: "long-timeout",
       setup(on) {
-        const path = resolve("test/examples/patient.ts");
+        const path = resolve("test/examples/long-timeout.ts");
         on.onResolve({ filter: /^redlock-edge$/ }, () => ({ path }));
       },
     },
   ],
 };
 
-/** Bundles an example for Node, and tells where. */
+/** Bundles an example for Node, and returns the path of the bundle. */
 export async function bundleForNode(example: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "redlock-edge-example-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -35,7 +35,7 @@ export async function bundleForNode(example: string): Promise<string> {
   return outfile;
 }
 
-/** Bundles an example for Node, and imports it with these variables set. */
+/** Bundles an example for Node, and imports it with these environment variables. */
 export async function importInNode<Exports>(
   example: string,
   env: Readonly<Record<string, string>>,
@@ -44,7 +44,7 @@ export async function importInNode<Exports>(
   return (await import(/* @vite-ignore */ await bundleForNode(example))) as Exports;
 }
 
-/** Bundles an example for Cloudflare Workers, as Wrangler does, and hands back the script. */
+/** Bundles an example for Cloudflare Workers, as Wrangler does, and returns the script. */
 export async function bundleForWorkerd(example: string): Promise<string> {
   const { outputFiles = [] } = await build({
     ...asUsersDo,
@@ -62,7 +62,7 @@ export interface OnTheEdge {
   readonly vm: EdgeVM;
   /** Its exported handler. */
   POST(request: Request): Promise<Response>;
-  /** What it handed to the platform to keep alive. */
+  /** The promises that it passed to the platform's waitUntil. */
   readonly work: Promise<unknown>[];
 }
 

@@ -17,7 +17,7 @@ afterAll(() => stage.local.close());
 beforeEach(() => stage.each("FLUSHALL"));
 
 describe("examples/cron/interval", () => {
-  it("runs on one of three replicas that start at once, and on none that comes later", async () => {
+  it("runs on one of three replicas that start at once, and on none that starts later", async () => {
     const example = await bundleForNode("cron/interval.mjs");
     const start = () => startNode([example], stage.local.env());
     const replicas = [start(), start(), start()];
@@ -28,12 +28,12 @@ describe("examples/cron/interval", () => {
     const ticksOf = (pattern: RegExp) => lines.flatMap((line) => line.match(pattern)?.[1] ?? []).sort();
     // By tick, because the replicas may have started just before and just after half of the interval.
     const ran = ticksOf(/^replica \d+ runs the job of (\S+Z)$/m);
-    const left = ticksOf(/^replica \d+ leaves the job of (\S+Z) to another$/m);
-    expect(ran.length + left.length).toBe(4);
-    expect(ran).toEqual([...new Set([...ran, ...left])].sort());
+    const skipped = ticksOf(/^replica \d+ leaves the job of (\S+Z) to another$/m);
+    expect(ran.length + skipped.length).toBe(4);
+    expect(ran).toEqual([...new Set([...ran, ...skipped])].sort());
   });
 
-  it("runs on one of three replicas that took one endpoint each", async () => {
+  it("runs on one of three replicas that acquired one endpoint each", async () => {
     const printed = vi.spyOn(console, "log").mockReturnValue();
     onTestFinished(() => printed.mockRestore());
     const split = latch();
@@ -41,7 +41,7 @@ describe("examples/cron/interval", () => {
     for (const near of [0, 1, 2]) {
       const gateways = await Promise.all(stage.local.endpoints.map(startGateway));
       onTestFinished(async () => void (await Promise.all(gateways.map((gateway) => gateway.close()))));
-      // Nothing that a replica sends to the other two arrives before each has the one that is near.
+      // Requests to the other two endpoints arrive only after each replica has acquired the one near it.
       for (const far of gateways.filter((_, index) => index !== near)) far.before = () => split.opened;
       const env = gateways.flatMap(({ url }, index) => [
         [`UPSTASH_REDIS_REST_URL_${index + 1}`, url],
@@ -58,7 +58,7 @@ describe("examples/cron/interval", () => {
     expect(lines.filter((line) => line.includes("runs the job"))).toHaveLength(ticks.size);
   });
 
-  it("fails when it cannot tell whether another runs it", async () => {
+  it("fails when it cannot know whether another replica runs it", async () => {
     const end = stage.outage();
     onTestFinished(end);
     const replica = startNode([await bundleForNode("cron/interval.mjs")], stage.local.env());
@@ -97,20 +97,20 @@ describe("examples/cron/long-job", () => {
     expect(await stage.each("EXISTS", name)).toEqual([0, 0, 0]);
   });
 
-  it("keeps its lock beyond the ttl, and stops before another can have it when it is lost", async () => {
+  it("extends its lock beyond the ttl, and stops when the lock is lost", async () => {
     const { service, start } = await open();
     const replica = start();
     const page = await service.next();
-    const left = async () => (await stage.each("PTTL", name)) as number[];
-    // Half of the ttl is over, and then the whole of it is there again.
-    await until(async () => Math.max(...(await left())) < 6_000, "the middle of the ttl");
-    await until(async () => Math.min(...(await left())) > 9_000, "the extension");
+    const ttls = async () => (await stage.each("PTTL", name)) as number[];
+    // Half of the ttl passes. Then an extension restores all of it.
+    await until(async () => Math.max(...(await ttls())) < 6_000, "the middle of the ttl");
+    await until(async () => Math.min(...(await ttls())) > 9_000, "the extension");
     page.answer(204, "");
     const second = await service.next();
     await stage.each("DEL", name);
     expect(await replica.ended).toBe(1);
     expect(replica.output()).toContain("LockLostError");
-    await until(() => second.aborted, "the request to be given up");
+    await until(() => second.aborted, "the request to be aborted");
     expect(service.calls).toHaveLength(2);
   });
 
@@ -120,8 +120,8 @@ describe("examples/cron/long-job", () => {
     const first = await service.next();
     crashed.kill("SIGKILL");
     expect(await crashed.ended).toBe("SIGKILL");
-    const left = (await stage.each("PTTL", name)) as number[];
-    expect(Math.max(...left)).toBeLessThanOrEqual(10_000);
+    const ttls = (await stage.each("PTTL", name)) as number[];
+    expect(Math.max(...ttls)).toBeLessThanOrEqual(10_000);
     const early = start();
     await early.ended;
     expect(early.output()).toContain("leaves it to another");

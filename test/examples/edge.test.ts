@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** A request as the runtime makes it: of its own class, not Node's. */
+/** A request of the Edge runtime's own class, not of Node's. */
 function request({ vm }: OnTheEdge, url: string, init: RequestInit): Request {
   return new (vm.context.Request as typeof Request)(url, init);
 }
@@ -48,7 +48,7 @@ describe("examples/vercel-edge", () => {
     expect(vm.evaluate("[globalThis.EdgeRuntime, typeof require, typeof Buffer].join()")).toBe(
       "edge-runtime,undefined,undefined",
     );
-    // What is bundled is what runs there: its own classes, not this process's.
+    // The bundle runs there, with that runtime's own classes.
     expect(vm.evaluate("example.POST instanceof Function")).toBe(true);
     expect(vm.evaluate("example.POST") instanceof Function).toBe(false);
   });
@@ -63,7 +63,7 @@ describe("examples/vercel-edge", () => {
     expect(service.calls).toMatchObject([{ method: "PUT", path: `/cs_${id}` }]);
   });
 
-  it("refuses what Stripe did not sign, without asking Redis", async () => {
+  it("rejects a delivery that Stripe did not sign, without a request to Redis", async () => {
     const on = await load();
     const before = stage.local.endpoints.map(({ log }) => log.requests);
     expect((await on.POST(delivery(on, `evt_${randomUUID()}`, "whsec_other"))).status).toBe(401);
@@ -71,7 +71,7 @@ describe("examples/vercel-edge", () => {
     expect(service.calls).toHaveLength(0);
   });
 
-  it("lets Stripe send again what failed", async () => {
+  it("runs a failed delivery again when Stripe retries it", async () => {
     const on = await load();
     const id = `evt_${randomUUID()}`;
     service.rule = () => 500;
@@ -81,17 +81,17 @@ describe("examples/vercel-edge", () => {
     expect(service.calls).toHaveLength(2);
   });
 
-  it("hands the whole run to waitUntil, so that it ends well when the client is gone", async () => {
+  it("passes the whole run to waitUntil, so that it completes after the client has disconnected", async () => {
     const on = await load();
     const id = `evt_${randomUUID()}`;
     service.rule = () => undefined;
     const first = on.POST(delivery(on, id));
     const call = await service.next();
     expect(on.work.length).toBeGreaterThan(0);
-    // Nobody awaits the response any more; the platform awaits only what it was handed.
-    const handed = Promise.all(on.work);
+    // Nothing awaits the response any more. The platform awaits only the promises passed to waitUntil.
+    const background = Promise.all(on.work);
     call.answer(204, "");
-    await handed;
+    await background;
     const again = await (await load()).POST(delivery(on, id));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
     expect((await first).status).toBe(204);
@@ -140,17 +140,17 @@ describe("examples/next", () => {
     expect(service.calls).toHaveLength(2);
   });
 
-  it("answers 409 to a duplicate meanwhile, and hands its work to after", async () => {
+  it("answers 409 to a concurrent duplicate, and passes its work to after()", async () => {
     const on = await load();
     const key = randomUUID();
     service.rule = () => undefined;
     const first = on.POST(payment(on, key));
     const call = await service.next();
     expect((await on.POST(payment(on, key))).status).toBe(409);
-    const handed = Promise.all(on.work);
+    const background = Promise.all(on.work);
     call.answer(201);
-    await handed;
-    expect(Math.max(...(await stage.recordsLeft(key, "acme")))).toBeGreaterThan(60_000);
+    await background;
+    expect(Math.max(...(await stage.recordTtls(key, "acme")))).toBeGreaterThan(60_000);
     expect((await first).status).toBe(201);
     expect(service.calls).toHaveLength(1);
   });

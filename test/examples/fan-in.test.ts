@@ -31,7 +31,7 @@ const start = () =>
     WAREHOUSE_URL: service.url,
   });
 
-/** A delivery as the sender signs it, each time under another id. */
+/** A delivery as the sender signs it, each time with a new id. */
 function delivery(name: string, part: number, signedWith = key): Request {
   const body = JSON.stringify({ import: name, part, rows: [part] });
   const id = `msg_${randomUUID()}`;
@@ -52,24 +52,24 @@ describe("examples/fan-in", () => {
   it("finishes an import with its last part, in any order, and stores each part once", async () => {
     const instance = await start();
     const name = randomUUID();
-    const told = [];
+    const results = [];
     for (const part of [3, 1, 3, 5, 2]) {
       const answer = await instance.POST(delivery(name, part));
-      told.push(await answer.json());
+      results.push(await answer.json());
     }
-    expect(told).toEqual(told.map(() => ({ finished: false })));
+    expect(results).toEqual(results.map(() => ({ finished: false })));
     expect(paths()).not.toContain(`/imports/${name}/finished`);
     expect(await (await instance.POST(delivery(name, 4))).json()).toEqual({ finished: true });
     expect(await (await instance.POST(delivery(name, 1))).json()).toEqual({ finished: true });
     expect(paths()).toEqual(all(name));
   });
 
-  it("finishes once, when all parts come twice and at the same moment to three instances", async () => {
+  it("finishes once when all parts arrive twice and concurrently at three instances", async () => {
     const instances = await Promise.all([start(), start(), start()]);
     const name = randomUUID();
     const answers = await Promise.all(
       [...parts, ...parts].map(async (part, index) => {
-        // On a busy machine the same part may be under way elsewhere for longer than a delivery waits.
+        // On a busy machine another instance may process the same part for longer than a delivery waits.
         for (;;) {
           const answer = await instances[index % 3]!.POST(delivery(name, part));
           if (answer.status !== 503) return answer;
@@ -77,12 +77,12 @@ describe("examples/fan-in", () => {
       }),
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const told = (await Promise.all(answers.map((answer) => answer.json()))) as { finished: boolean }[];
-    expect(told.some(({ finished }) => finished)).toBe(true);
+    const results = (await Promise.all(answers.map((answer) => answer.json()))) as { finished: boolean }[];
+    expect(results.some(({ finished }) => finished)).toBe(true);
     expect(paths()).toEqual(all(name));
   });
 
-  it("goes on with two of three databases, whichever", async () => {
+  it("works with any two of three databases", async () => {
     const instance = await start();
     const name = randomUUID();
     let finished = false;
@@ -97,12 +97,12 @@ describe("examples/fan-in", () => {
     expect(paths()).toEqual(all(name));
   });
 
-  it("lets the sender try again what failed, or could not be told", async () => {
+  it("lets the sender retry after a failure or an outage", async () => {
     const instance = await start();
     const name = randomUUID();
     for (const part of parts.slice(1)) await instance.POST(delivery(name, part));
     service.rule = ({ path }) => (path.endsWith("/finished") ? 500 : 201);
-    // Stored, arrived, and then not finished.
+    // The part is stored and counted, but the import is not finished.
     expect((await instance.POST(delivery(name, 1))).status).toBe(502);
     service.rule = () => 201;
     const end = stage.outage();
@@ -112,7 +112,7 @@ describe("examples/fan-in", () => {
     expect(paths()).toEqual([`/imports/${name}/finished`, ...all(name)]);
   });
 
-  it("refuses what the sender did not sign, without asking Redis", async () => {
+  it("rejects a delivery that the sender did not sign, without a request to Redis", async () => {
     const instance = await start();
     const before = stage.local.endpoints.map(({ log }) => log.requests);
     const forged = delivery(randomUUID(), 1, Buffer.from("another key of 24 bytes or more"));

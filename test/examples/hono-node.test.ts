@@ -66,7 +66,7 @@ describe("examples/hono-node", () => {
     expect(service.calls.map(({ body }) => body)).toEqual(['{"amount":10}', '{"amount":10}']);
   });
 
-  it("keeps duplicates away for the lease after a crash, then pays", async () => {
+  it("rejects duplicates during the lease after a crash, then pays", async () => {
     const crashing = await start();
     const key = randomUUID();
     service.rule = () => undefined;
@@ -84,7 +84,7 @@ describe("examples/hono-node", () => {
     expect(service.calls).toHaveLength(2);
   });
 
-  it("finishes a payment whose client hung up", async () => {
+  it("finishes a payment whose client has disconnected", async () => {
     const { request } = await start();
     const key = randomUUID();
     service.rule = () => undefined;
@@ -95,13 +95,13 @@ describe("examples/hono-node", () => {
     const call = await service.next();
     client.abort();
     expect(await given).toBe("gone");
-    // What comes after the hang-up has been answered, so that it has been noticed.
+    // Later requests have been answered, so the server has noticed that the client is gone.
     for (let later = 0; later < 3; later += 1) {
       expect((await request("/payments", { method: "POST" })).status).toBe(400);
     }
     expect(call.aborted).toBe(false);
     call.answer(201);
-    const stored = async () => Math.max(...(await stage.recordsLeft(key, "acme"))) > 60_000;
+    const stored = async () => Math.max(...(await stage.recordTtls(key, "acme"))) > 60_000;
     await until(stored, "the stored response");
     expect(call.aborted).toBe(false);
     const again = await request("/payments", payment(key));
@@ -109,7 +109,7 @@ describe("examples/hono-node", () => {
     expect(service.calls).toHaveLength(1);
   });
 
-  it("answers what is under way when it is told to stop, and ends", async () => {
+  it("answers open requests after SIGTERM, and exits", async () => {
     const { server, request } = await start();
     const key = randomUUID();
     service.rule = () => undefined;
@@ -122,12 +122,12 @@ describe("examples/hono-node", () => {
           () => false,
           () => true,
         ),
-      "the server to take no more requests",
+      "the server to accept no more requests",
     );
     call.answer(201);
     expect((await answer).status).toBe(201);
     expect(await server.ended).toBe(0);
-    expect(Math.min(...(await stage.recordsLeft(key, "acme")))).toBeGreaterThan(60_000);
+    expect(Math.min(...(await stage.recordTtls(key, "acme")))).toBeGreaterThan(60_000);
   });
 
   it("closes an account under a lock, one request at a time", async () => {
@@ -140,7 +140,7 @@ describe("examples/hono-node", () => {
     const requests = () => stage.local.endpoints.reduce((sum, { log }) => sum + log.requests, 0);
     const before = requests();
     const second = request("/account", { method: "DELETE" });
-    await until(() => requests() > before, "the second request to ask for the lock");
+    await until(() => requests() > before, "the second request to try to acquire the lock");
     expect(service.calls).toHaveLength(1);
     call.answer(204, "");
     expect((await first).status).toBe(204);

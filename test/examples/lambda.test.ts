@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** What Lambda tells of an invocation that may take `ms` more. */
+/** Lambda's context of an invocation with `ms` remaining. */
 function contextOf(ms = 30_000): Context {
   const end = Date.now() + ms;
   return { getRemainingTimeInMillis: () => end - Date.now() } as Context;
@@ -63,7 +63,7 @@ describe("examples/lambda/payments", () => {
 
   const textOf = ({ body = "" }: APIGatewayProxyStructuredResultV2) => Buffer.from(body, "base64").toString();
 
-  it("pays once however often the request comes, and once more for another user", async () => {
+  it("pays once for repeated requests, and once more for another user", async () => {
     const handler = await load();
     const key = randomUUID();
     const first = await handler(payment(key), contextOf());
@@ -77,7 +77,7 @@ describe("examples/lambda/payments", () => {
     expect(service.calls).toHaveLength(2);
   });
 
-  it("refuses a request without a key, and one whose key was another payment's", async () => {
+  it("rejects a request without a key, and one with another payment's key", async () => {
     const handler = await load();
     const key = randomUUID();
     expect((await handler(payment(undefined), contextOf())).statusCode).toBe(400);
@@ -86,11 +86,11 @@ describe("examples/lambda/payments", () => {
     expect(service.calls).toHaveLength(1);
   });
 
-  it("has stored the result when it answers: nothing is left to do while Lambda is frozen", async () => {
+  it("stores the result before it answers, because Lambda may freeze after that", async () => {
     const handler = await load();
     const key = randomUUID();
     await handler(payment(key), contextOf());
-    expect(Math.min(...(await stage.recordsLeft(key, "user-1")))).toBeGreaterThan(60_000);
+    expect(Math.min(...(await stage.recordTtls(key, "user-1")))).toBeGreaterThan(60_000);
   });
 
   it("answers 409 while the first is under way, also from another instance", async () => {
@@ -106,7 +106,7 @@ describe("examples/lambda/payments", () => {
     expect(service.calls).toHaveLength(1);
   });
 
-  it("ends before Lambda's time does, hangs up on the ledger and frees the key", async () => {
+  it("ends before Lambda's timeout, aborts the request to the ledger and frees the key", async () => {
     const handler = await load();
     const key = randomUUID();
     const context = contextOf(6_500);
@@ -115,8 +115,8 @@ describe("examples/lambda/payments", () => {
     const call = await service.next();
     expect(await rejection(failed)).toMatchObject({ code: "LEASE_LOST" });
     expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
-    await until(() => call.aborted, "the ledger's caller to hang up");
-    expect(await stage.recordsLeft(key, "user-1")).toEqual([-2, -2, -2]);
+    await until(() => call.aborted, "the request to the ledger to be aborted");
+    expect(await stage.recordTtls(key, "user-1")).toEqual([-2, -2, -2]);
     service.rule = () => 201;
     expect((await handler(payment(key), contextOf())).statusCode).toBe(201);
   });
@@ -157,20 +157,20 @@ describe("examples/lambda/queue", () => {
     batchItemFailures.map(({ itemIdentifier }) => itemIdentifier);
   const orders = (...names: string[]) => names.map((name) => `${name}-${randomUUID()}`);
 
-  it("returns only the message that failed, and ships only that again", async () => {
+  it("returns only the message that failed, and ships only that one again", async () => {
     const handler = await load();
     const [good, bad, other] = orders("good", "bad", "other") as [string, string, string];
     service.rule = ({ path }) => (path.endsWith(bad) ? 500 : 204);
     const event = batch(message(good), message(bad), message(other));
     expect(failures(await handler(event, contextOf()))).toEqual(["message-2"]);
     service.rule = () => 204;
-    // The whole batch once more, as after an answer that was lost.
+    // The whole batch is delivered again, as after a lost answer.
     expect(failures(await handler(event, contextOf()))).toEqual([]);
     const paths = service.calls.map(({ path }) => path).sort();
     expect(paths).toEqual([good, bad, bad, other].map((order) => `/orders/${order}`).sort());
   });
 
-  it("returns a message that nobody can read", async () => {
+  it("returns a message that cannot be parsed", async () => {
     const handler = await load();
     service.rule = () => 204;
     const answer = await handler(batch("no JSON", ...orders("good").map(message)), contextOf());
@@ -178,7 +178,7 @@ describe("examples/lambda/queue", () => {
     expect(service.calls).toHaveLength(1);
   });
 
-  it("returns a message that is being processed elsewhere, so that it comes again", async () => {
+  it("returns a message that another instance is processing, so that it is delivered again", async () => {
     const [busy, free] = orders("busy", "free") as [string, string];
     service.rule = ({ path }) => (path.endsWith(busy) ? undefined : 204);
     const first = (await load())(batch(message(busy)), contextOf());
@@ -195,25 +195,25 @@ describe("examples/lambda/queue", () => {
     const handler = await load();
     const [order] = orders("twice") as [string];
     service.rule = () => 204;
-    // In one batch the second may find the first under way: then it comes again.
+    // In one batch the second may find the first in progress. Then it is delivered again.
     const twice = batch(message(order), message(order));
     expect(failures(await handler(twice, contextOf())).length).toBeLessThanOrEqual(1);
     expect(failures(await handler(twice, contextOf()))).toEqual([]);
     expect(service.calls).toHaveLength(1);
   });
 
-  it("gives a slow message back before Lambda's time is over, its key free, and keeps the others", async () => {
+  it("returns a slow message before Lambda's timeout, frees its key, and keeps the others", async () => {
     const handler = await load();
     const [slow, quick] = orders("slow", "quick") as [string, string];
     const context = contextOf(6_500);
     service.rule = ({ path }) => (path.endsWith(slow) ? undefined : 204);
     expect(failures(await handler(batch(message(slow), message(quick)), context))).toEqual(["message-1"]);
     expect(context.getRemainingTimeInMillis()).toBeGreaterThan(0);
-    expect(await stage.recordsLeft(slow, queue, "run")).toEqual([-2, -2, -2]);
-    expect(Math.min(...(await stage.recordsLeft(quick, queue, "run")))).toBeGreaterThan(60_000);
+    expect(await stage.recordTtls(slow, queue, "run")).toEqual([-2, -2, -2]);
+    expect(Math.min(...(await stage.recordTtls(quick, queue, "run")))).toBeGreaterThan(60_000);
   });
 
-  it("leaves a crashed invocation's order alone for the lease, then ships it", async () => {
+  it("does not ship a crashed invocation's order during the lease, and ships it afterwards", async () => {
     const [order] = orders("crashed") as [string];
     service.rule = () => undefined;
     const invoke = `
@@ -232,9 +232,9 @@ describe("examples/lambda/queue", () => {
     await service.next();
     instance.kill("SIGKILL");
     expect(await instance.ended).toBe("SIGKILL");
-    const left = Math.max(...(await stage.recordsLeft(order, queue, "run")));
-    expect(left).toBeGreaterThan(0);
-    expect(left).toBeLessThanOrEqual(30_000);
+    const remaining = Math.max(...(await stage.recordTtls(order, queue, "run")));
+    expect(remaining).toBeGreaterThan(0);
+    expect(remaining).toBeLessThanOrEqual(30_000);
     const handler = await load();
     service.rule = () => 204;
     expect(failures(await handler(batch(message(order)), contextOf()))).toEqual(["message-1"]);

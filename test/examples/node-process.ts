@@ -5,7 +5,7 @@ import { until } from "../support/until.ts";
 
 /** A Node process of its own: a replica, an instance, a server. */
 export interface NodeProcess {
-  /** What it has printed so far, errors too. */
+  /** Its standard output and standard error so far. */
   readonly output: () => string;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;

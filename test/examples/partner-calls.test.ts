@@ -12,7 +12,7 @@ let workers: readonly Miniflare[];
 beforeAll(async () => {
   [stage, partner] = await Promise.all([openStage(), openService()]);
   const script = await bundleForWorkerd("partner-calls/worker.ts");
-  // The first two wait for their turn for as long as it takes, the third for a moment.
+  // The first two wait up to a minute for a permit, the third only 200 ms.
   workers = ["60000", "60000", "200"].map(
     (wait) =>
       new Miniflare({
@@ -34,13 +34,13 @@ beforeEach(() => stage.each("FLUSHALL"));
 const ask = (worker: number, path: string) => workers[worker]!.dispatchFetch(`http://worker${path}`);
 
 describe("examples/partner-calls", () => {
-  it("lets four calls through at once, from two Workers together, and the others in their turn", async () => {
+  it("allows four calls at once from two Workers together, and runs the others afterwards", async () => {
     partner.rule = () => undefined;
     const answers = Array.from({ length: 10 }, (_, index) => ask(index % 2, `/quotes/${index}?currency=EUR`));
     let most = 0;
     for (let answered = 0; answered < 10; answered += 1) {
       const call = await partner.next();
-      // As many as may be are there before one of them is answered.
+      // The limit is reached before one of the calls is answered.
       if (answered < 6) await until(() => partner.calls.length >= answered + 4, "four calls", 30_000);
       most = Math.max(most, partner.calls.length - answered);
       call.answer(200);
@@ -51,10 +51,10 @@ describe("examples/partner-calls", () => {
     expect((await replies[0]!.json()) as object).toHaveProperty("call");
     const paths = Array.from({ length: 10 }, (_, index) => `/quotes/${index}?currency=EUR`);
     expect(partner.calls.map(({ path }) => path).sort()).toEqual(paths);
-    await until(async () => (await slotsTaken()) === 0, "all permits free");
+    await until(async () => (await slotsInUse()) === 0, "all permits free");
   });
 
-  it("tells whoever waits in vain to come again, and calls nobody for it", async () => {
+  it("answers 503 with Retry-After if no permit becomes free, and does not call the partner", async () => {
     partner.rule = () => undefined;
     const before = partner.calls.length;
     const answers = Array.from({ length: 4 }, () => ask(0, "/long"));
@@ -64,11 +64,11 @@ describe("examples/partner-calls", () => {
     expect(await refused.text()).toContain("four calls are under way");
     expect(partner.calls.length).toBe(before + 4);
     for (const call of partner.calls.slice(before)) call.answer(404);
-    // What the partner says is handed on, whatever it is.
+    // Every answer of the partner is passed on, also an error.
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 404, 404, 404]);
   });
 
-  it("calls nobody while nobody can say how many are", async () => {
+  it("does not call the partner while the permits cannot be counted", async () => {
     partner.rule = () => 200;
     const before = partner.calls.length;
     const end = stage.outage();
@@ -80,8 +80,8 @@ describe("examples/partner-calls", () => {
   });
 });
 
-/** How many permits an endpoint has given out, at most. */
-async function slotsTaken(): Promise<number> {
+/** The largest number of permits that are stored on one endpoint. */
+async function slotsInUse(): Promise<number> {
   const keys = (await stage.each("KEYS", "redlock:slot:*")) as string[][];
   return Math.max(...keys.map(({ length }) => length));
 }

@@ -5,23 +5,23 @@ import type { KeyKind } from "../../src/idempotency/digest.ts";
 import { recordName } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
-/** A call of the service that an example stands in front of. */
+/** A call to the service that an example uses. */
 export interface Call {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
-  /** Whether the caller hung up before the answer. */
+  /** Whether the caller disconnected before the answer. */
   aborted: boolean;
-  /** Answers it, where the service answers nothing by itself. */
+  /** Answers it, if `rule` did not. */
   answer(status: number, body?: string): void;
 }
 
-/** The service that an example calls: its effects can be counted here. */
+/** The service that an example calls. Its calls are the effects that the tests count. */
 export interface Service {
   readonly url: string;
   readonly calls: readonly Call[];
-  /** Answers a call at once; undefined: it waits for `call.answer`. */
+  /** Returns the status to answer at once, or undefined: then the call waits for `call.answer`. */
   rule: (call: Call) => number | undefined;
   /** Waits for the next call that has not been awaited yet. */
   next(): Promise<Call>;
@@ -71,16 +71,16 @@ export async function openService(): Promise<Service> {
   return service;
 }
 
-/** Three endpoints in front of real servers, where there are some. */
+/** Three endpoints, in front of real Redis servers where available. */
 export interface Stage {
   readonly local: DevEndpoints;
   /** Runs a command on every endpoint. */
   each(...command: readonly (string | number)[]): Promise<unknown[]>;
-  /** ms that what is stored for an idempotency key lives on, by endpoint; −2: nothing is. */
-  recordsLeft(key: string, scope: string, kind?: KeyKind): Promise<number[]>;
-  /** As if the time of a crashed run's lease had passed. */
+  /** Remaining ttl (ms) of the record of an idempotency key, by endpoint; −2 where there is none. */
+  recordTtls(key: string, scope: string, kind?: KeyKind): Promise<number[]>;
+  /** Expires the record of a crashed run, as the end of its lease would. */
   endLease(key: string, scope: string, kind?: KeyKind): Promise<void>;
-  /** Makes all endpoints answer 502, until the function returned is called. */
+  /** Makes all endpoints answer 502 until the returned function is called. */
   outage(): () => void;
 }
 
@@ -89,16 +89,16 @@ export async function openStage(): Promise<Stage> {
   const local = await startEndpoints({ count: 3 });
   const each = (...command: readonly (string | number)[]) =>
     Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command)));
-  const recordsLeft = async (key: string, scope: string, kind: KeyKind = "http") =>
+  const recordTtls = async (key: string, scope: string, kind: KeyKind = "http") =>
     (await each("PTTL", await recordName(key, scope, kind))) as number[];
   return {
     local,
     each,
-    recordsLeft,
+    recordTtls,
     async endLease(key, scope, kind = "http") {
       const ended = await each("PEXPIRE", await recordName(key, scope, kind), 1);
       if (!ended.includes(1)) throw new Error(`nothing is stored for ${key}`);
-      const gone = async () => (await recordsLeft(key, scope, kind)).every((left) => left === -2);
+      const gone = async () => (await recordTtls(key, scope, kind)).every((ttl) => ttl === -2);
       await until(gone, "the lease's end");
     },
     outage() {

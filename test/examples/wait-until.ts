@@ -1,9 +1,9 @@
-// Stands in the tests for the platforms' modules: `@vercel/functions`, `next/server`.
+// Replaces the platforms' modules in the tests: `@vercel/functions` and `next/server`.
 
 declare const platformWork: Promise<unknown>[];
 
 export function waitUntil(work: Promise<unknown>): void {
-  // As the platforms do: what is no promise could not be waited for.
+  // As on the platforms: only a promise can be awaited.
   if (typeof work?.then !== "function") throw new TypeError("waitUntil needs a promise");
   platformWork.push(work);
 }

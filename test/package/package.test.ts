@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startEndpoints } from "../../src/dev/index.ts";
 
-// The package as a user gets it: built, packed, installed into an empty folder.
+// The package as users install it: built, packed, and installed into an empty folder.
 
 const folder = mkdtempSync(join(tmpdir(), "redlock-edge-package-"));
 const installed = join(folder, "node_modules", "redlock-edge");
@@ -75,9 +75,9 @@ function checkTypes(...names: string[]): void {
 }
 
 describe("the packed package", () => {
-  it("contains the build, its types, the papers, and nothing else", () => {
-    const papers = files.filter((path) => !/^dist\/.*\.(js|d\.ts)$/.test(path));
-    expect(papers).toEqual(["LICENSE", "README.md", "package.json"]);
+  it("contains the build, its types, the documents, and nothing else", () => {
+    const documents = files.filter((path) => !/^dist\/.*\.(js|d\.ts)$/.test(path));
+    expect(documents).toEqual(["LICENSE", "README.md", "package.json"]);
     const scripts = files
       .filter((path) => path.endsWith(".js"))
       .map((path) => path.replace(/-[A-Z0-9]{8}\.js$/, "-*.js"));
@@ -99,13 +99,13 @@ describe("the packed package", () => {
   it("needs no other package", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
-    // For ./hono alone, which imports nothing of it but types.
+    // Only for ./hono, which imports nothing but types from it.
     expect(manifest.peerDependencies).toEqual({ hono: ">=4" });
     expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
     expect(manifest.sideEffects).toBe(false);
   });
 
-  it("imports, export by export, and works", () => {
+  it("can be imported, export by export, and works", () => {
     const program = `
       import { endpointsFromEnv, Redlock, isRedlockError } from "redlock-edge";
       import { Idempotency } from "redlock-edge/idempotency";
@@ -134,7 +134,7 @@ describe("the packed package", () => {
       const freed = await Promise.all([reading, again, turn].map((hold) => hold.release()));
       const { open } = await new CountDownLatch(redlock, "l", { count: 1 }).arrive("it");
       const passed = await new CyclicBarrier(redlock, "c", { parties: 1 }).arriveAndWait("it");
-      // Lua's remainder as Redis has it: a patch of the Lua machine that a bundler must not shake off.
+      // Lua's remainder as in Redis: a patch of the Lua machine that a bundler must not drop.
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
       const local = await startEndpoints({ count: 1, engine: "embedded" });
@@ -173,7 +173,7 @@ describe("the packed package", () => {
       );
     const interval = () => start("cron/interval.mjs");
     const replicas = await Promise.all([interval(), interval(), interval()]);
-    // Started within one interval or within two, each one's job has at most one runner.
+    // The replicas start within one interval or two. Each interval's job runs at most once.
     const runners = replicas.filter((text) => text.includes("runs the job")).length;
     expect(runners).toBeGreaterThanOrEqual(1);
     expect(runners).toBeLessThanOrEqual(2);
@@ -243,7 +243,7 @@ describe("the packed package", () => {
     checkTypes("program.ts");
   });
 
-  it("has types for Hono, and examples in docs/http.md and docs/sync.md that they fit", () => {
+  it("has types for Hono that fit the examples in docs/http.md and docs/sync.md", () => {
     symlinkSync(join(process.cwd(), "node_modules/hono"), join(folder, "node_modules/hono"));
     const documents = ["docs/http.md", "docs/sync.md"].map((name) => readFileSync(name, "utf8")).join("\n");
     const examples = documents.matchAll(/^```ts\n(.*?)^```$/gms);
@@ -273,14 +273,14 @@ describe("the packed package", () => {
     checkTypes("hono.ts", ...names);
   });
 
-  it("has a command that tells its version and its usage", () => {
+  it("has a command that prints its version and its usage", () => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8"));
     const command = join(folder, "node_modules", ".bin", "redlock-edge");
     expect(run(command, "--version").trim()).toBe(version);
     expect(run(command, "dev", "--help")).toContain("--count");
   });
 
-  it("keeps Node out of every export but ./dev", () => {
+  it("imports Node's modules only in ./dev", () => {
     const namesNode = (entry: string) => /["']node:|\b__dirname\b/.test(codeOf(entry));
     const entries = [
       "index",
@@ -301,13 +301,13 @@ describe("the packed package", () => {
     expect(report).toContain("All good!");
   });
 
-  it("keeps everything out of the core that is not the core's", () => {
+  it("contains no code of other exports in the core", () => {
     const core = codeOf("index.js");
     expect(core).not.toMatch(/webhook|hmac|fengari|idempotency record|hono/i);
     expect(core).toMatch(/PTTL/);
   });
 
-  it("shakes off what a client does not use: operators' functions, hand-over, environment, SDK clients", async () => {
+  it("tree-shakes what a client does not use: operators' functions, handoff, environment, SDK clients", async () => {
     const bundle = async (name: string): Promise<string> => {
       const stdin = {
         contents: `export { ${name} } from "./index.js";`,
@@ -329,7 +329,7 @@ describe("the packed package", () => {
     }
   });
 
-  it("keeps Hono out of ./http, webhooks out of both, and both small beside the rest", async () => {
+  it("does not bundle Hono or webhooks with ./http and ./hono, and keeps both small", async () => {
     for (const entry of ["http/index.js", "hono/index.js"]) {
       expect(codeOf(entry)).not.toMatch(/from ?"hono|x-hub-signature|fengari/);
     }
@@ -344,7 +344,7 @@ describe("the packed package", () => {
     expect(whole - below).toBeLessThan(4_500);
   });
 
-  it("shakes off the synchronizers that are not used, and keeps each small beside the core", async () => {
+  it("tree-shakes unused synchronizers, and keeps each small compared with the core", async () => {
     const sizeOf = async (name?: string): Promise<number> => {
       const contents = [
         'export { Redlock } from "./index.js";',
@@ -358,8 +358,8 @@ describe("the packed package", () => {
     const names = Object.keys(await import("../../src/sync/index.ts")).filter((name) => !/Error$/.test(name));
     expect(names).toHaveLength(9);
     for (const name of names) {
-      // A barrier is a latch and more, and so are readers and writers. How well a chunk is packed depends on what else
-      // is in it.
+      // A barrier is a latch and more, and a read-write lock is larger, too. How well a chunk compresses depends on its
+      // other contents.
       const larger: Record<string, number> = {
         CyclicBarrier: 1_800,
         ReadWriteLock: 1_900,

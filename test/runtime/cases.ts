@@ -6,13 +6,13 @@ import { check, failureOf, same } from "./check.ts";
 
 // The same cases for every runtime: plain functions that import no test framework and no runtime's module.
 
-/** Where an endpoint is; the same as the client's option. */
+/** Address of an endpoint, as in the client's `endpoints` option. */
 export interface Address {
   readonly url: string;
   readonly token: string;
 }
 
-/** What a case is run with. */
+/** The endpoints and the context of a case. */
 export interface Stage {
   /** Three endpoints that work. */
   readonly healthy: readonly Address[];
@@ -20,7 +20,7 @@ export interface Stage {
   readonly broken: Address;
   /** Never answers. */
   readonly silent: Address;
-  /** A platform's context, or what stands for one. */
+  /** The platform's context, or a replacement. */
   readonly context: { waitUntil(promise: Promise<unknown>): void };
 }
 
@@ -40,7 +40,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
   "a lock is acquired, verified, extended and released": async ({ healthy }) => {
     const lock = await client(healthy).acquire(fresh(), { ttl: 30_000 });
     check(lock.remaining() > 20_000 && lock.remaining() < 30_000, "validity below the ttl");
-    check(!lock.signal.aborted, "a signal that is quiet");
+    check(!lock.signal.aborted, "a signal that has not aborted");
     same(await lock.verify(), true, "verify");
     check((await lock.extend(60_000)) > 50_000, "a longer validity");
     same(lock.ttl, 60_000, "ttl");
@@ -102,7 +102,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     same(await lock.release(), true, "release");
   },
 
-  "an abort ends the waiting at once": async ({ healthy }) => {
+  "an abort ends the wait at once": async ({ healthy }) => {
     const redlock = client(healthy);
     const resource = fresh();
     const lock = await redlock.acquire(resource, { ttl: 60_000 });
@@ -120,7 +120,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     await lock.release();
   },
 
-  "an abort ends a request that nobody answers": async ({ silent }) => {
+  "an abort ends a request without an answer": async ({ silent }) => {
     const controller = new AbortController();
     const attempt = failureOf(
       client([silent], { ttl: 3_600_000, timeout: 600_000 }).acquire(fresh(), { signal: controller.signal }),
@@ -129,7 +129,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     same(((await attempt) as Error).message, "enough", "the reason");
   },
 
-  "a lock that nobody extends aborts its signal": async ({ healthy }) => {
+  "a lock that is not extended aborts its signal": async ({ healthy }) => {
     const lock = await client(healthy).acquire(fresh(), { ttl: 300, timeout: 100 });
     const { signal } = lock;
     await new Promise<void>((resolve) => {
@@ -153,7 +153,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     }
   },
 
-  "several resources are taken together": async ({ healthy }) => {
+  "several resources are acquired together": async ({ healthy }) => {
     const redlock = client(healthy);
     const [first, second] = [`{t}${fresh()}`, `{t}${fresh()}`];
     const both = await redlock.acquire([first, second]);
@@ -233,10 +233,10 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
   },
 
   "100 error replies leave no connection waiting for its body to be read": async ({ healthy, broken }) => {
-    // A stall would be one of minutes, a busy machine is not.
-    const patience = { ttl: 600_000, timeout: 600_000 };
-    const refused = client([{ ...healthy[0]!, token: "not-the-token" }], patience);
-    const failing = client([broken], patience);
+    // A stall would last for minutes; a busy machine is faster.
+    const longTimeouts = { ttl: 600_000, timeout: 600_000 };
+    const refused = client([{ ...healthy[0]!, token: "not-the-token" }], longTimeouts);
+    const failing = client([broken], longTimeouts);
     const outcomes = await Promise.all(
       Array.from({ length: 50 }, () =>
         Promise.all([refused, failing].map((each) => failureOf(each.acquire(fresh(), { wait: 0 })))),
@@ -248,7 +248,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     await lock.release();
   },
 
-  "fetch is called on nothing": async ({ healthy }) => {
+  "fetch is called without a receiver": async ({ healthy }) => {
     const original = globalThis.fetch;
     const callers: unknown[] = [];
     globalThis.fetch = function (this: unknown, ...parameters: Parameters<typeof fetch>) {
@@ -264,16 +264,16 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     check(callers.length >= 4, "some requests");
     check(
       callers.every((caller) => caller === undefined || caller === globalThis),
-      "no owner that a platform's fetch would refuse",
+      "no receiver that a platform's fetch would reject",
     );
   },
 
-  "waitUntil is called on its owner, and keeps late requests": async ({ healthy, silent, context }) => {
-    const handed: Promise<unknown>[] = [];
+  "waitUntil is called on its context, and receives late requests": async ({ healthy, silent, context }) => {
+    const background: Promise<unknown>[] = [];
     const kept = {
       waitUntil(promise: Promise<unknown>) {
-        check(this === kept, "its owner");
-        handed.push(promise);
+        check(this === kept, "its context");
+        background.push(promise);
         context.waitUntil(promise);
       },
     };
@@ -282,7 +282,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
       const lock = await client(endpoints, { timeout: 300, waitUntil }).acquire(fresh());
       same(await lock.release(), true, "release");
     }
-    check(handed.length > 0, "a request that was handed over");
-    await Promise.all(handed);
+    check(background.length > 0, "a promise passed to waitUntil");
+    await Promise.all(background);
   },
 };

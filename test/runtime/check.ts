@@ -11,7 +11,7 @@ export function same(actual: unknown, expected: unknown, what: string): void {
   if (left !== right) throw new Error(`${what}: expected ${right}, got ${left}`);
 }
 
-/** What `work` fails with. */
+/** Resolves with the error that `work` rejects with. */
 export async function failureOf(work: Promise<unknown>): Promise<{ code?: string; name?: string } & object> {
   try {
     await work;

@@ -17,7 +17,7 @@ describe("Node", () => {
 
   test.each(Object.keys(cases))("%s", async (title) => {
     const work: Promise<unknown>[] = [];
-    /** As on a platform: of no use when it is called unbound. */
+    /** As on a platform: waitUntil throws when it is called unbound. */
     class Context {
       readonly #work = work;
       waitUntil(promise: Promise<unknown>): void {

@@ -1,7 +1,7 @@
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import type { Address, Stage } from "./cases.ts";
 
-/** The endpoints that the cases need, over real HTTP on loopback. */
+/** The endpoints of the cases, over real HTTP on loopback. */
 export interface OpenStage {
   readonly stage: Omit<Stage, "context">;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import { cases, type Stage } from "./cases.ts";
 
-// The cases as a Worker: GET / tells where it runs, POST / runs one.
+// The cases as a Worker: GET / describes the runtime, POST / runs one case.
 
 interface Context {
   waitUntil(promise: Promise<unknown>): void;

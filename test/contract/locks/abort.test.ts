@@ -12,7 +12,7 @@ const reasons = [new Error("the caller's own"), "a word", 0, undefined];
 describe.each(engines)("a caller's abort, on %s", (engine) => {
   const at = gated(engine, 3, "redis");
 
-  /** Waits until the gateways have executed all that they were sent; then nothing may be left at the resource. */
+  /** Waits until the gateways have executed all their requests, and then until `own` keys hold the resource. */
   async function expectNothingLeft(resource: string, own = 0): Promise<void> {
     await until(
       () => at.gateways.every(({ executed, requests }) => executed.length === requests.length),
@@ -25,7 +25,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     expect(await rejection(call)).toBe(controller.signal.reason);
   }
 
-  test("beforehand: not one request", async () => {
+  test("sends no request if it comes before the call", async () => {
     for (const reason of reasons) {
       const controller = new AbortController();
       controller.abort(reason);
@@ -46,28 +46,28 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     ["fenced", { fencing: true }],
     ["with an own token", { token: "the-owner" }],
   ])("%s", (_, options) => {
-    test("before the requests are executed", async () => {
+    test("leaves nothing if the requests are not executed yet", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const requests = latch();
-      let takes = 0;
+      let acquires = 0;
       for (const gateway of at.gateways) {
-        gateway.before = () => (takes++ < 3 ? requests.opened : undefined);
+        gateway.before = () => (acquires++ < 3 ? requests.opened : undefined);
       }
       const { redlock, events } = at.client({ timeout: 400, ttl: 60_000 });
       const call = redlock.acquire(resource, { ...options, signal: controller.signal });
-      await until(() => takes === 3, "the requests");
+      await until(() => acquires === 3, "the requests");
       controller.abort(reasons[0]);
       await expectReason(call, controller);
-      // The withdrawals overtake what they withdraw where that is fenced, and come again where it is not.
-      await until(() => at.gateways.every(({ executed }) => executed.length > 0), "the withdrawals");
+      // Where it is fenced, the rollbacks overtake the requests. Otherwise they are sent again afterwards.
+      await until(() => at.gateways.every(({ executed }) => executed.length > 0), "the rollbacks");
       if (Object.keys(options).length === 0) return requests.open();
       requests.open();
       await expectNothingLeft(resource);
       expect(events).toEqual([]);
     });
 
-    test("when the requests are executed and unanswered", async () => {
+    test("leaves nothing if the requests are executed but unanswered", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const replies = latch();
@@ -82,7 +82,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       replies.open();
     });
 
-    test("in the only round", async () => {
+    test("leaves nothing in the only round of tryAcquire", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const replies = latch();
@@ -96,7 +96,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       await expectNothingLeft(resource);
     });
 
-    test("when some have answered", async () => {
+    test("leaves nothing if some endpoints have answered", async () => {
       const resource = newResource();
       const controller = new AbortController();
       const replies = latch();
@@ -111,7 +111,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       replies.open();
     });
 
-    test("while it waits for the holder", async () => {
+    test("ends the wait for a holder, which keeps its lock", async () => {
       const resource = newResource();
       const holder = await at.client().redlock.acquire(resource);
       await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
@@ -127,7 +127,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       expect(at.requests()).toBe(before + 3);
     });
 
-    test("between two rounds, after a partial grant", async () => {
+    test("leaves nothing between two rounds, after a partial grant", async () => {
       const resource = newResource();
       await at.local.put(resource, [0, 1]);
       const controller = new AbortController();
@@ -142,7 +142,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       expect((await at.local.values(resource))[2]).toBeNull();
     });
 
-    test("later than the grant it changes nothing", async () => {
+    test("changes nothing after the acquire", async () => {
       const controller = new AbortController();
       const lock = await at
         .client()
@@ -154,10 +154,10 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     });
   });
 
-  test("during the round that raises the fence", async () => {
+  test("leaves nothing during the round that raises the fence", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ timeout: 5_000, ttl: 60_000, fencing: true });
-    // One endpoint has seen more fences than the others.
+    // One endpoint's counter is ahead of the others.
     const first = await redlock.acquire(resource);
     await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
     await first.release();
@@ -185,7 +185,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
     expect(events.filter(({ type }) => type === "acquired")).toHaveLength(1);
   });
 
-  test("ends the waiting of all who share the signal, and leaves no listener behind", async () => {
+  test("ends every wait that shares the signal, and leaves no listener on it", async () => {
     const resource = newResource();
     await at.client().redlock.acquire(resource);
     const controller = new AbortController();

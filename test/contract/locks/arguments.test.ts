@@ -24,7 +24,7 @@ describe("wrong arguments", () => {
   });
   afterAll(() => server.close());
 
-  /** Fails unless `call` is refused before anything is sent; the error is a promise's where there is one. */
+  /** Fails unless `call` returns a promise that rejects before any request is sent. */
   async function expectRefused(
     call: () => unknown,
     type: typeof TypeError | typeof RangeError,
@@ -63,7 +63,7 @@ describe("wrong arguments", () => {
     [{ token: "" }, RangeError, "token must have 1 … 255 characters, has 0"],
     [{ token: "x".repeat(256) }, RangeError, "has 256"],
     [{ deadline: Number.NaN }, RangeError, "deadline must be between 0 and Infinity, got NaN"],
-    // It would be taken for an outage: nothing can be granted in time.
+    // If it were accepted, it would look like an outage: no request is granted in time.
     [
       { deadline: 25_000 },
       RangeError,
@@ -73,7 +73,7 @@ describe("wrong arguments", () => {
 
   test.each(options)("%o", async (given, type, said) => {
     await expectRefused(() => redlock.acquire("a", given), type, said);
-    // It holds one round, whatever `wait` says.
+    // It ignores `wait`: it runs one round.
     if (given.wait === undefined) await expectRefused(() => redlock.tryAcquire("a", given), type, said);
     let runs = 0;
     await expectRefused(() => redlock.using("a", given, () => runs++), type, said);
@@ -117,7 +117,7 @@ describe("wrong arguments", () => {
   });
 
   test("of resume", async () => {
-    const json = await handoff(await redlock.acquire("handed over"));
+    const json = await handoff(await redlock.acquire("for a handoff"));
     expect(resume(redlock, json).remaining()).toBeGreaterThan(0);
     for (const wrong of [
       {},
@@ -186,10 +186,10 @@ describe("defaults and overrides", () => {
       expect(lock.ttl).toBe(20_000);
       await redlock.tryAcquire("a", nothing);
       await redlock.using("a", nothing, (held) => held.ttl);
-      const takes = server.requests.map(({ command }) => command).filter(([name]) => name === "SET");
-      expect(takes).toHaveLength(3);
-      for (const take of takes) {
-        expect(take).toEqual(["SET", "mine:lock:{a}", expect.any(String), "NX", "PX", "20000"]);
+      const acquires = server.requests.map(({ command }) => command).filter(([name]) => name === "SET");
+      expect(acquires).toHaveLength(3);
+      for (const acquire of acquires) {
+        expect(acquire).toEqual(["SET", "mine:lock:{a}", expect.any(String), "NX", "PX", "20000"]);
       }
       expect((await redlock.acquire("b", { ttl: 500, prefix: "theirs" })).ttl).toBe(500);
       expect(server.requests.at(-1)!.command[1]).toBe("theirs:lock:{b}");
@@ -198,7 +198,7 @@ describe("defaults and overrides", () => {
     }
   });
 
-  test("endpointsFromEnv takes numbered variables, plain ones and Vercel's, in this order", async () => {
+  test("endpointsFromEnv prefers numbered variables, then plain ones, then Vercel's", async () => {
     const servers = await Promise.all([1, 2, 3].map(() => startRawServer(() => result("OK"))));
     const [first, second, third] = servers.map(({ url }) => url);
     const arrived = () => servers.map(({ requests }) => requests.map(({ headers }) => headers.authorization));

@@ -16,7 +16,7 @@ const sets: EndpointSet[] = engines.flatMap((engine) =>
   ),
 );
 
-// What a delivery costs is part of the contract: counted where it arrives, not where it is sent.
+// The cost of an operation is part of the contract. It is counted where requests arrive, not where they are sent.
 describe.each(sets.map((set) => [describeSet(set), set] as const))("the command budget: %s", (_, set) => {
   const { count, dialect } = set;
   const scripted = dialect === "upstash" ? 1 : 3;
@@ -27,7 +27,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
   beforeEach(() => local.reset());
   afterAll(() => local.close());
 
-  /** What `call` costs, by endpoint: requests and billed commands. */
+  /** The cost of `call` by endpoint: requests and billed commands. */
   async function costOf(requests: number, call: () => Promise<unknown>): Promise<number[][]> {
     for (const { log } of local.endpoints) log.reset();
     await call();
@@ -49,7 +49,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
     expect(await costOf(count, () => held.release())).toEqual(each(1, scripted));
   });
 
-  test("contention costs n requests a round, and no withdrawal", async () => {
+  test("contention costs n requests a round, and no rollback", async () => {
     const resource = newResource();
     const { redlock, events } = local.observed({ backoff: { min: 2, max: 5 } });
     await redlock.acquire(resource);
@@ -64,12 +64,12 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
     expect(last.requests).toBe(last.attempts * count);
   });
 
-  test("fencing costs no request more", async () => {
+  test("fencing costs no additional request", async () => {
     const redlock = local.redlock({ fencing: true });
     const resource = newResource();
     // The script itself, the read of all its keys, the clock, the key and the counter.
     expect(await costOf(count, () => redlock.acquire(resource))).toEqual(each(1, 5));
-    // The script, the read, and the obstacle's expiry.
+    // The script, the read, and the expiry of the lock that is held.
     expect(await costOf(count, () => redlock.tryAcquire(resource))).toEqual(each(1, 3));
   });
 
@@ -97,7 +97,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
     for (const options of [{}, { fencing: true }, { token: "the-owner" }]) {
       const { redlock, events } = local.observed();
       const resource = newResource();
-      /** The event of `call` beside what arrived for it. */
+      /** Compares the event of `call` with the requests that arrived for it. */
       const compare = async (type: RedlockEvent["type"], call: () => Promise<unknown>) => {
         const cost = await costOf(count, call);
         const event = events.at(-1)!;
@@ -105,7 +105,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
         const { requests, commands } = event as Extract<RedlockEvent, { type: "released" }>;
         const billed = cost.reduce((sum, [, commands = 0]) => sum + commands, 0);
         expect(requests).toBe(local.requests());
-        // An early verdict is reported with the answers that are in by then.
+        // An early result is reported with the answers that have arrived by then.
         const least = type === "released" ? billed : (billed / count) * local.quorum;
         expect(commands, `${type} ${JSON.stringify(options)}`).toBeGreaterThanOrEqual(least);
         expect(commands, `${type} ${JSON.stringify(options)}`).toBeLessThanOrEqual(billed);

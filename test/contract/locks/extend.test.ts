@@ -9,18 +9,21 @@ import { until } from "../../support/until.ts";
 
 const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const];
 
-describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engine, dialect) => {
+describe.each(cases)("failing and late extensions, on %s in the %s dialect", (engine, dialect) => {
   const at = gated(engine, 3, dialect);
-  const renewal = dialect === "upstash" ? "SET" : "EVALSHA";
+  const extendCommand = dialect === "upstash" ? "SET" : "EVALSHA";
 
-  /** What a holder believes must be true on a quorum. */
+  /** Fails unless the lock lives on a quorum for longer than the holder relies on it. */
   async function expectBacked(lock: Lock, resource: string): Promise<void> {
-    const left = lock.remaining();
+    const remaining = lock.remaining();
     const expiries = await at.local.expiries(resource);
-    expect(expiries.filter((ms) => ms > left).length, `${left} ms, of ${expiries}`).toBeGreaterThanOrEqual(2);
+    expect(
+      expiries.filter((ms) => ms > remaining).length,
+      `${remaining} ms, of ${expiries}`,
+    ).toBeGreaterThanOrEqual(2);
   }
 
-  test("a shorter one without an answer leaves no more validity than it asked for", async () => {
+  test("a shorter extension without an answer leaves no more validity than it requested", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -31,7 +34,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     await expectBacked(lock, resource);
   });
 
-  test("a shorter one is counted from its sending while it is unanswered", async () => {
+  test("a shorter extension counts from when it was sent while it is unanswered", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000, driftFactor: 0.5, timeout: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -48,7 +51,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     answers.open();
   });
 
-  test("a shorter one that is executed late cannot cut a longer one", async () => {
+  test("a shorter extension that is executed late does not shorten a longer one", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000, timeout: 300 });
     const lock = await redlock.acquire(resource);
@@ -57,7 +60,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     let shorter = 0;
     for (const gateway of at.gateways.slice(1)) {
       gateway.before = (command) => {
-        if (command[0] !== renewal || shorter === 2) return;
+        if (command[0] !== extendCommand || shorter === 2) return;
         shorter += 1;
         return late.opened;
       };
@@ -73,7 +76,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     await expectBacked(lock, resource);
   });
 
-  test("an endpoint that owes an answer to a shorter one does not stand in the way of the others", async () => {
+  test("an endpoint that has not answered a shorter extension does not block the others", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000, timeout: 1_000 });
     const lock = await redlock.acquire(resource);
@@ -93,7 +96,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     }, "its vote");
   });
 
-  test("of two at once, the later one is sent when the first is answered", async () => {
+  test("the second of two concurrent extensions is sent when the first is answered", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -102,19 +105,19 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     for (const gateway of at.gateways) gateway.after = () => answers.opened;
     const [first, second] = [lock.extend(5_000), lock.extend(50_000)];
     await until(() => at.requests() === 6, "the first extension");
-    // A whole exchange with another server later it is still alone.
+    // After a request to another server, the first extension is still the only one.
     expect(await at.local.holders(resource)).toBe(3);
     await fetch(at.local.endpoints[0]!.url);
     expect(at.requests()).toBe(6);
     answers.open();
     expect(await first).toBeLessThan(5_000);
     expect(await second).toBeGreaterThan(40_000);
-    // Not everywhere, where an endpoint's answer to the first came after its verdict.
+    // Not on all endpoints, where one answered the first only after its result.
     await until(() => at.requests() >= 8, "the second extension");
     await expectBacked(lock, resource);
   });
 
-  test("of two at once, the later one counts", async () => {
+  test("the second of two concurrent extensions counts", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000 });
     const lock = await redlock.acquire(resource);
@@ -124,7 +127,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     await expectBacked(lock, resource);
   });
 
-  test("without a quorum the old validity stands, and the next may succeed", async () => {
+  test("an extension without a quorum keeps the old validity, and the next may succeed", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ ttl: 30_000, timeout: 1_000 });
     const lock = await redlock.acquire(resource);
@@ -140,7 +143,7 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     expect(events.filter(({ type }) => type === "extended")).toHaveLength(1);
   });
 
-  test("auto-extension goes on after failures, with pauses, while validity is left", async () => {
+  test("auto-extension retries after failures, with pauses, while validity remains", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ ttl: 3_000, backoff: { min: 20, max: 60 } });
     await redlock.using(resource, async (lock) => {
@@ -153,14 +156,14 @@ describe.each(cases)("extensions that go wrong, on %s in the %s dialect", (engin
     expect(at.requests()).toBeLessThanOrEqual(3 * 8);
   });
 
-  test("a duplicate of the take that is executed late cuts no extension", async () => {
+  test("a duplicate acquire request that is executed late does not shorten an extension", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 5_000, fencing: true });
     const lock = await redlock.acquire(resource);
     await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
-    const takes = at.gateways.map(({ requests }) => requests[0]!.command);
+    const acquires = at.gateways.map(({ requests }) => requests[0]!.command);
     await lock.extend(60_000);
-    for (const [index, take] of takes.entries()) await at.local.endpoints[index]!.execute(take);
+    for (const [index, acquire] of acquires.entries()) await at.local.endpoints[index]!.execute(acquire);
     await expectBacked(lock, resource);
   });
 });

@@ -47,23 +47,23 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     const { redlock } = at.client({ fencing: true, fenceRetention: 7 * hour });
     const began = Date.now();
     let before = 0;
-    for (let grant = 1; grant <= 5; grant += 1) {
+    for (let count = 1; count <= 5; count += 1) {
       const lock = await redlock.acquire(resource);
       expect(lock.fence).toBeGreaterThan(before);
       expect(Number.isSafeInteger(lock.fence)).toBe(true);
       before = lock.fence!;
       expect(await lock.release()).toBe(true);
-      expect(at.requests()).toBe(6 * grant);
+      expect(at.requests()).toBe(6 * count);
     }
     expect((await inspect(redlock, resource)).fence).toBe(before);
     expect(before).toBeGreaterThanOrEqual(began);
     const ttl = (await at.local.endpoints[0]!.execute(["PTTL", counterOf(resource)])) as number;
-    // At least the retention after the lock's end, and twice that so that extensions need not renew it.
+    // At least the retention after the lock's end, and twice that so that extensions need not prolong it.
     expect(ttl).toBeGreaterThan(13 * hour);
     expect(ttl).toBeLessThanOrEqual(14 * hour + 1_000);
   });
 
-  test("belong to a grant: extension, verification and another process do not change them", async () => {
+  test("stay the same through extension, verification and handoff, and grow with each acquire", async () => {
     const resource = newResource();
     const { redlock } = at.client({ fencing: true });
     const lock = await redlock.acquire(resource);
@@ -78,7 +78,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(again.fence).toBeGreaterThan(refreshed.fence!);
   });
 
-  test("where the counters differ, a second round raises them", async () => {
+  test("are raised by a second round where the counters differ", async () => {
     const resource = newResource();
     const ahead = Date.now() + 50 * hour;
     await setCounter(resource, 0, ahead);
@@ -115,7 +115,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(await at.local.holders(resource)).toBe(0);
   });
 
-  test("a fence that cannot be raised is not given out", async () => {
+  test("a fence that cannot be raised is not returned", async () => {
     const resource = newResource();
     await setCounter(resource, 0, Date.now() + hour);
     at.gateways[2]!.answer = () => "reset";
@@ -125,7 +125,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(await at.local.holders(resource)).toBe(0);
   });
 
-  test("several resources share one, above that of each", async () => {
+  test("several resources share one fence, above that of each", async () => {
     const [a, b, c] = [newResource("a"), newResource("b"), newResource("c")];
     const { redlock } = at.client({ fencing: true });
     for (const index of [0, 1, 2]) await setCounter(b, index, Date.now() + hour);
@@ -141,7 +141,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     }
   });
 
-  test("without fencing there is none, and no counter", async () => {
+  test("without fencing there is no fence and no counter", async () => {
     const resource = newResource();
     const { redlock } = at.client();
     const lock = await redlock.acquire([resource, newResource()]);
@@ -149,19 +149,19 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(await counters(resource)).toEqual([0, 0, 0]);
   });
 
-  test("large counters are counted digit by digit", async () => {
+  test("large counters increase by exactly one", async () => {
     const resource = newResource();
     const large = 9_007_199_254_740_000;
     for (const index of [0, 1, 2]) await setCounter(resource, index, large);
     const { redlock } = at.client({ fencing: true });
-    for (let grant = 1; grant <= 3; grant += 1) {
+    for (let count = 1; count <= 3; count += 1) {
       const lock = await redlock.acquire(resource);
-      expect(lock.fence).toBe(large + grant);
+      expect(lock.fence).toBe(large + count);
       await lock.release();
     }
   });
 
-  test("a counter at the end of the safe integers gives out no fence", async () => {
+  test("a counter at the largest safe integer returns no fence", async () => {
     const resource = newResource();
     for (const index of [0, 1, 2]) await setCounter(resource, index, Number.MAX_SAFE_INTEGER);
     const { redlock } = at.client({ fencing: true });
@@ -170,14 +170,14 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     expect(await at.local.holders(resource)).toBe(0);
   });
 
-  test.each([Number.NaN, Infinity, 2 ** 53, -(2 ** 53)])("a clock that says %d is refused", async (now) => {
+  test.each([Number.NaN, Infinity, 2 ** 53, -(2 ** 53)])("rejects a clock that returns %d", async (now) => {
     const { redlock } = at.client({ fencing: true, runtime: { ...systemRuntime, now: () => now } });
     expect(await rejection(redlock.acquire(newResource()))).toBeInstanceOf(RangeError);
     expect(at.requests()).toBe(0);
   });
 });
 
-describe.each(engines)("fences in a world that is out of joint, on %s", (engine) => {
+describe.each(engines)("fences with wrong clocks and failing endpoints, on %s", (engine) => {
   let local: Local;
   beforeAll(async () => {
     local = await openLocal({ engine, count: 3 });
@@ -188,18 +188,18 @@ describe.each(engines)("fences in a world that is out of joint, on %s", (engine)
   const clientAt = (offset: number) =>
     local.redlock({ fencing: true, runtime: clock(offset), wait: 20_000, backoff: { min: 1, max: 20 } });
 
-  test("increase with clocks off by an hour, and one endpoint missing in turn", async () => {
+  test("increase with clocks off by an hour, and one endpoint down in turn", async () => {
     const resource = newResource();
     const clients = [0, hour, -hour].map(clientAt);
     const fences: number[] = [];
-    for (let grant = 0; grant < 18; grant += 1) {
-      const missing = local.endpoints[grant % 3]!;
+    for (let step = 0; step < 18; step += 1) {
+      const missing = local.endpoints[step % 3]!;
       missing.faults.add({ fault: "down" });
-      const lock = await clients[Math.floor(grant / 3) % 3]!.acquire(resource);
+      const lock = await clients[Math.floor(step / 3) % 3]!.acquire(resource);
       fences.push(lock.fence!);
       await lock.release();
       missing.faults.clear();
-      // What the endpoint that was missing then still has of an earlier grant is not what this is about.
+      // The endpoint that was down may still store an earlier lock, which is not the subject of this test.
       await local.remove(resource);
     }
     expect(increases(fences), fences.join(" ")).toBe(true);
@@ -219,7 +219,7 @@ describe.each(engines)("fences in a world that is out of joint, on %s", (engine)
     expect(increases(fences), fences.join(" ")).toBe(true);
   });
 
-  test("increase in random trouble, also when the lock itself is broken", async () => {
+  test("increase under random faults, also when the lock itself is removed", async () => {
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
     const random = seededRandom(seed);
     const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!;
@@ -250,7 +250,7 @@ describe.each(engines)("fences in a world that is out of joint, on %s", (engine)
         .catch(() => undefined);
       if (lock) fences.push(lock.fence!);
       else failures += 1;
-      // Some release, some are robbed, and some keys stay where they are until the next round removes them.
+      // Some locks are released, some are removed, and some keys remain until the next step removes them.
       if (lock && random() < 0.5) await lock.release().catch(() => false);
       else await local.remove(resource, random() < 0.5 ? [0, 1] : [0, 1, 2]);
       for (const each of local.endpoints) each.faults.clear();
@@ -259,7 +259,7 @@ describe.each(engines)("fences in a world that is out of joint, on %s", (engine)
     expect(increases(fences), `seed ${seed}: ${fences.join(" ")}, ${failures} failures`).toBe(true);
   });
 
-  test("clients that take turns at the same moment draw different fences", async () => {
+  test("clients that acquire concurrently get different fences", async () => {
     const resource = newResource();
     const fences: number[] = [];
     await Promise.all(
@@ -278,10 +278,10 @@ function increases(fences: readonly number[]): boolean {
   return fences.every((fence, index) => index === 0 || fence > fences[index - 1]!);
 }
 
-describe("counters outlive what depends on them", () => {
+describe("fence counters", () => {
   const day = 24 * hour;
 
-  /** Three endpoints and a client for each clock, in time that passes only when the test says so. */
+  /** Three endpoints and a client for each clock, in virtual time. */
   function world(options: { fenceRetention?: number } = {}) {
     const runtime = steppingRuntime();
     const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name, runtime, dialect: "redis" }));
@@ -289,9 +289,9 @@ describe("counters outlive what depends on them", () => {
       const own: Runtime = { ...runtime, now: () => runtime.now() + ahead };
       return new Redlock({ endpoints, runtime: own, fencing: true, ...options });
     };
-    /** Lets it pass in steps, so that timers are as punctual as they are. */
+    /** Lets time pass in steps of an hour, so that timers fire on time. */
     const pass = async (ms: number) => {
-      for (let left = ms; left > 0; left -= hour) await runtime.advance(Math.min(left, hour));
+      for (let rest = ms; rest > 0; rest -= hour) await runtime.advance(Math.min(rest, hour));
     };
     async function settle<Value>(call: Promise<Value>): Promise<Value> {
       let isOver = false;
@@ -305,7 +305,7 @@ describe("counters outlive what depends on them", () => {
     return { runtime, client, pass, settle, endpoints };
   }
 
-  test("a fence of the future is remembered until it is the past", async () => {
+  test("remember a fence of a clock that is ahead until that time has passed", async () => {
     const { client, pass, settle } = world();
     const ahead = await settle(client(5 * day).acquire("r"));
     await settle(ahead.release());
@@ -317,7 +317,7 @@ describe("counters outlive what depends on them", () => {
     expect((await settle(client(-day / 2).acquire("r"))).fence).toBeGreaterThan(later.fence!);
   });
 
-  test("of a lock that is held for longer than the retention, too, whatever the next clock says", async () => {
+  test("outlive a lock that is held for longer than the retention, also for a clock that is behind", async () => {
     const { client, pass, settle } = world({ fenceRetention: 60_000 });
     const lock = await settle(client(0).acquire("r"));
     for (let minute = 0; minute < 30; minute += 1) {
@@ -331,7 +331,7 @@ describe("counters outlive what depends on them", () => {
     expect((await settle(client(-10 * hour).acquire("r"))).fence).toBeGreaterThan(lock.fence!);
   });
 
-  test("of a lock that another process goes on with, too", async () => {
+  test("outlive a lock that another process extends after a handoff", async () => {
     const { client, pass, settle } = world({ fenceRetention: 60_000 });
     const given = await settle(client(0).acquire("r"));
     await pass(8_000);
@@ -345,7 +345,7 @@ describe("counters outlive what depends on them", () => {
     expect((await settle(client(-10 * hour).acquire("r"))).fence).toBeGreaterThan(lock.fence!);
   });
 
-  test("of the runs of once, too", async () => {
+  test("outlive the runs of once()", async () => {
     const { client, pass, settle } = world();
     const run = (redlock: Redlock) => settle(once(redlock, "nightly", { every: hour }, ({ fence }) => fence));
     const ahead = (await run(client(5 * day))) as { value: number };
@@ -353,7 +353,7 @@ describe("counters outlive what depends on them", () => {
     expect(((await run(client(0))) as { value: number }).value).toBeGreaterThan(ahead.value);
   });
 
-  test("they expire in the end", async () => {
+  test("expire in the end", async () => {
     const { client, pass, settle, endpoints } = world({ fenceRetention: 60_000 });
     await settle((await settle(client(10 * hour).acquire("r"))).release());
     await pass(9 * hour);
@@ -362,13 +362,13 @@ describe("counters outlive what depends on them", () => {
     expect(endpoints[0]!.engine.execute(["KEYS", "*"])).toEqual([]);
   });
 
-  test("a clock of no use is refused before it can use the counters up", async () => {
+  test("reject a clock that would use them up", async () => {
     const { client, runtime } = world();
     const redlock = client(2 ** 52 - runtime.now());
     await expect(redlock.acquire("r")).rejects.toThrow(RangeError);
   });
 
-  test("a counter at its end is told with what to do", async () => {
+  test("report that they are used up, with a link to the documentation", async () => {
     const { client, settle, endpoints } = world();
     for (const { engine } of endpoints) {
       engine.execute(["SET", keyOf("redlock", "fence", "r"), String(2 ** 53 - 1), "PX", day]);

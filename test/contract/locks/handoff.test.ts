@@ -14,11 +14,11 @@ import { rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
-// A lock goes on in another process: nothing that the giver has begun may end what the receiver relies on.
+// A lock continues in another process: no request of the giver may end or shorten the receiver's hold.
 
 const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const];
 
-describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) => {
+describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => {
   const one = gated(engine, 1, dialect);
   const three = gated(engine, 3, dialect);
   const viaText = (json: LockJSON): LockJSON => JSON.parse(JSON.stringify(json));
@@ -45,13 +45,13 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     expect(await received.release()).toBe(true);
   });
 
-  test("ends the giver's automatic extension: it cannot cut the receiver's", async () => {
+  test("ends the giver's automatic extension: it cannot shorten the receiver's", async () => {
     const resource = newResource();
     const lock = await one.client().redlock.acquire(resource, { ttl: 400, autoExtend: true });
     const received = resume(one.client().redlock, viaText(await handoff(lock)));
     expect(await received.extend(60_000)).toBeGreaterThan(50_000);
     const sent = one.requests();
-    // Longer than the giver's cadence.
+    // Longer than the giver's interval between extensions.
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(one.requests()).toBe(sent);
     expect(await ttlOf(resource)).toBeGreaterThan(50_000);
@@ -65,13 +65,13 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     one.gateways[0]!.after = () => late.opened;
     const extension = lock.extend(40_000);
     let json: LockJSON | undefined;
-    const handed = handoff(lock).then((given) => {
+    const handingOff = handoff(lock).then((given) => {
       json = given;
     });
     await until(() => one.gateways[0]!.executed.length === 2, "the extension");
     expect(json).toBeUndefined();
     late.open();
-    await Promise.all([extension, handed]);
+    await Promise.all([extension, handingOff]);
     expect(json!.ttl).toBe(40_000);
     expect(json!.validUntil - Date.now()).toBeGreaterThan(30_000);
   });
@@ -86,7 +86,7 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     const json = viaText(await handoff(lock));
     expect(Object.values(json.unanswered)).toEqual([2_000]);
     const received = resume(one.client().redlock, json);
-    // Executed after this extension, the one before would cut it.
+    // Executed after this extension, the earlier one would shorten it.
     const { code } = (await rejection(received.extend(10_000))) as { code: string };
     expect(code).toBe("NO_QUORUM");
     expect(received.remaining()).toBeLessThan(2_000);
@@ -97,7 +97,7 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
   test.each([
     ["fenced", { fencing: true }],
     ["with a token", { token: "the-owner" }],
-  ])("carries a take that is unanswered: its release leaves a tombstone, %s", async (_, options) => {
+  ])("carries an unanswered acquire: its release leaves a tombstone, %s", async (_, options) => {
     const resource = newResource();
     const late = latch();
     const slow = three.gateways[2]!;
@@ -110,11 +110,11 @@ describe.each(cases)("a hand-over, on %s in the %s dialect", (engine, dialect) =
     const received = resume(three.client().redlock, json);
     expect(await received.release()).toBe(true);
     late.open();
-    await until(() => slow.executed.some((command) => command.includes("acquire")), "the late take");
+    await until(() => slow.executed.some((command) => command.includes("acquire")), "the late acquire");
     expect(await three.local.holders(resource)).toBe(0);
   });
 
-  test("of a lost or released lock is refused, and so is a client with other endpoints", async () => {
+  test("rejects a lost or released lock, and a client with other endpoints", async () => {
     const { redlock } = three.client();
     const resource = newResource();
     const lock = await redlock.acquire(resource);

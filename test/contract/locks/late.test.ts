@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const];
 
-/** What may be asked for, and whether a request for it leaves a tombstone where it was withdrawn. */
+/** Kinds of locks, and whether the rollback of their acquire request leaves a tombstone. */
 const kinds = [
   ["plain", {}, false],
   ["fenced", { fencing: true }, true],
@@ -36,7 +36,7 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
       }
     });
 
-    test("acquire gets through after a lost reply, under one token", async () => {
+    test("acquire succeeds after a lost reply", async () => {
       const resource = newResource();
       const { redlock } = one.client({ wait: 30_000, backoff: { min: 1, max: 5 } });
       one.local.endpoints[0]!.faults.add({ fault: "drop-reply", times: 1, reset: true });
@@ -46,9 +46,9 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
       expect(await one.local.holders(resource)).toBe(0);
     });
 
-    test("a take that its withdrawal overtakes leaves nothing", async () => {
+    test("an acquire that its rollback overtakes leaves nothing", async () => {
       const resource = newResource();
-      const handed: Promise<unknown>[] = [];
+      const background: Promise<unknown>[] = [];
       await three.local.put(resource, [0, 1]);
       const late = latch();
       const slow = three.gateways[2]!;
@@ -59,19 +59,19 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
       const { redlock } = three.client({
         timeout: 1_200,
         ttl: 60_000,
-        waitUntil: (promise) => handed.push(promise),
+        waitUntil: (promise) => background.push(promise),
       });
       expect(await redlock.tryAcquire(resource, options)).toBeNull();
-      await until(() => slow.executed.length === 1, "the withdrawal");
+      await until(() => slow.executed.length === 1, "the rollback");
       late.open();
-      // What was handed over covers the cleaning up: nothing else need be waited for.
-      await Promise.all(handed);
+      // The promises passed to waitUntil cover the rollback: nothing else needs to be awaited.
+      await Promise.all(background);
       expect(slow.executed).toHaveLength(tombstones ? 2 : 3);
       expect(slow.executed[1]).toEqual(slow.requests[0]!.command);
       expect((await three.local.values(resource))[2]).toBeNull();
     });
 
-    test("the same without waitUntil", async () => {
+    test("an acquire that its rollback overtakes leaves nothing without waitUntil, either", async () => {
       const resource = newResource();
       await three.local.put(resource, [0, 1]);
       const late = latch();
@@ -84,11 +84,11 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
       expect(await redlock.tryAcquire(resource, options)).toBeNull();
       expect(slow.executed).toHaveLength(1);
       late.open();
-      await until(() => slow.executed.length >= (tombstones ? 2 : 3), "the take and what follows it");
+      await until(() => slow.executed.length >= (tombstones ? 2 : 3), "the acquire and its rollback");
       expect((await three.local.values(resource))[2]).toBeNull();
     });
 
-    test("a take that a release overtakes leaves nothing", async () => {
+    test("an acquire that a release overtakes leaves nothing", async () => {
       const resource = newResource();
       const late = latch();
       const slow = three.gateways[2]!;
@@ -101,25 +101,25 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
       expect(await lock.release()).toBe(true);
       expect(slow.executed).toHaveLength(1);
       late.open();
-      await until(() => slow.executed.includes(slow.requests[0]!.command), "the take");
+      await until(() => slow.executed.includes(slow.requests[0]!.command), "the acquire");
       await until(async () => (await three.local.holders(resource)) === 0, "an empty database");
     });
   });
 
   describe.each(kinds.filter(([, , tombstones]) => tombstones))("%s", (_, options) => {
-    test("a request executed twice takes, extends and frees once", async () => {
+    test("a request that is executed twice acquires, extends and releases once", async () => {
       const resource = newResource();
       for (const { faults } of three.local.endpoints) faults.add({ fault: "duplicate" });
       const { redlock } = three.client();
       const lock = await redlock.tryAcquire(resource, options);
       expect(await lock?.extend()).toBeGreaterThan(0);
       expect(await redlock.tryAcquire(resource)).toBeNull();
-      // The second execution of a release finds nothing any more: false, for what is true.
+      // May return false although it released the lock: its second execution finds nothing.
       await lock?.release();
       expect(await three.local.holders(resource)).toBe(0);
     });
 
-    test("a take that is executed after it was given up finds its tombstone", async () => {
+    test("an acquire that is executed after it was given up finds its tombstone", async () => {
       const resource = newResource();
       for (const resources of [[resource], [resource, newResource()]]) {
         const late = latch();
@@ -131,17 +131,17 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
         const { redlock } = one.client({ timeout: 100, ttl: 60_000 });
         const before = slow!.executed.length;
         expect(await rejection(redlock.tryAcquire(resources, options))).toBeInstanceOf(QuorumError);
-        await until(() => slow!.executed.length === before + 1, "the withdrawal");
+        await until(() => slow!.executed.length === before + 1, "the rollback");
         late.open();
-        await until(() => slow!.executed.length === before + 2, "the take");
+        await until(() => slow!.executed.length === before + 2, "the acquire");
         for (const each of resources) expect(await one.local.holders(each)).toBe(0);
-        // A tombstone is for its round alone.
+        // A tombstone blocks only its own round.
         const lock = await redlock.tryAcquire(resources, { ...options, timeout: 5_000 });
         expect(await lock?.release()).toBe(true);
       }
     });
 
-    test("a take that is executed after its lock was released finds a tombstone", async () => {
+    test("an acquire that is executed after its lock was released finds a tombstone", async () => {
       const resource = newResource();
       const late = latch();
       const slow = three.gateways[2]!;
@@ -154,12 +154,12 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
       await until(() => events.some(({ type }) => type === "endpointError"), "its timeout");
       expect(await lock.release()).toBe(true);
       late.open();
-      await until(() => slow.executed.includes(slow.requests[0]!.command), "the take");
+      await until(() => slow.executed.includes(slow.requests[0]!.command), "the acquire");
       expect(await three.local.holders(resource)).toBe(0);
     });
   });
 
-  test("an unfenced take that times out is withdrawn, with a typed error", async () => {
+  test("an unfenced acquire that times out is rolled back, and rejects with a QuorumError", async () => {
     const resource = newResource();
     const { redlock, events } = one.client({ timeout: 200 });
     const late = latch();
@@ -178,7 +178,7 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
     late.open();
   });
 
-  test("a renewal that is executed after the release creates nothing", async () => {
+  test("an extension that is executed after the release creates nothing", async () => {
     const resource = newResource();
     const { redlock } = one.client({ timeout: 400 });
     const lock = await redlock.acquire(resource);
@@ -192,12 +192,12 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
     expect(await lock.release()).toBe(true);
     const next = await redlock.acquire(resource, { ttl: 60_000 });
     late.open();
-    await until(() => gateway!.executed.length === 4, "the renewal");
+    await until(() => gateway!.executed.length === 4, "the extension");
     expect(await next.verify()).toBe(true);
     expect((await one.local.expiries(resource))[0]).toBeGreaterThan(50_000);
   });
 
-  test("a release that is executed late frees nobody else's lock", async () => {
+  test("a release that is executed late does not release another holder's lock", async () => {
     const resource = newResource();
     const { redlock } = one.client({ timeout: 400, backoff: { min: 1, max: 5 } });
     const lock = await redlock.acquire(resource);

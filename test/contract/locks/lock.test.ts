@@ -5,7 +5,7 @@ import { redisServer } from "../../support/redis-servers.ts";
 
 const dialects = ["redis", "upstash"] as const;
 
-// Five real servers would cost more than they tell: what n changes is decided in the client.
+// Five real servers would take long and show nothing new: only the client depends on n.
 const real = { redis: [1, 2, 3], upstash: [3] };
 
 const sets: EndpointSet[] = dialects.flatMap((dialect) => [

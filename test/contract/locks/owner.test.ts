@@ -17,19 +17,19 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
   const one = gated(engine, 1, dialect);
   const three = gated(engine, 3, dialect);
 
-  /** Holds up the drops that arrive at some gateways until it is opened. */
-  function holdUpDrops(indices: readonly number[]) {
+  /** Delays the releases that arrive at some gateways until it is opened. */
+  function delayReleases(indices: readonly number[]) {
     const late = latch();
     for (const index of indices) {
       three.gateways[index]!.before = (command) => (command.includes("release") ? late.opened : undefined);
     }
-    const executed = () => indices.map((index) => dropsAt(index).length);
+    const executed = () => indices.map((index) => releasesAt(index).length);
     return { open: late.open, executed };
   }
-  const dropsAt = (index: number) =>
+  const releasesAt = (index: number) =>
     three.gateways[index]!.executed.filter((command) => command.includes("release"));
 
-  /** Nobody else gets in, and the owner can renew and free it. */
+  /** Fails unless others cannot acquire the lock, and the owner can extend and release it. */
   async function expectHeld(lock: Lock, resource: string): Promise<void> {
     const { redlock } = three.client();
     expect(await redlock.tryAcquire(resource)).toBeNull();
@@ -40,23 +40,23 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
   }
 
   test.each([
-    ["one drop is late", [2]],
-    ["two drops are late", [1, 2]],
-    ["all drops are late", [0, 1, 2]],
+    ["one release request is late", [2]],
+    ["two release requests are late", [1, 2]],
+    ["all release requests are late", [0, 1, 2]],
   ])("a release does not end what is acquired after it: %s", async (_, indices) => {
     const resource = newResource();
     const { redlock } = three.client({ timeout: 300, waitUntil: () => undefined });
     const first = await redlock.acquire(resource, own);
     await until(async () => (await three.local.holders(resource)) === 3, "all endpoints");
-    const late = holdUpDrops(indices);
+    const late = delayReleases(indices);
     const released = await first.release().catch((error) => error);
     if (indices.length > 1) expect(released).toBeInstanceOf(QuorumError);
     else expect(released).toBe(true);
     for (const gateway of three.gateways) gateway.before = () => undefined;
     const second = await redlock.acquire(resource, own);
     late.open();
-    await until(() => late.executed().every((count) => count > 0), "the late drops");
-    // The second request of a drop that found another mark would have come by now.
+    await until(() => late.executed().every((count) => count > 0), "the late releases");
+    // The second request of a release that found another mark would have arrived by now.
     await Promise.all(three.local.endpoints.map((endpoint) => endpoint.execute(["PING"])));
     await expectHeld(second, resource);
   });
@@ -76,7 +76,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     gateway.before = () => undefined;
     const third = await redlock.acquire(resource, own);
     late.open();
-    await until(() => gateway.executed.some(namesBoth), "the late drop");
+    await until(() => gateway.executed.some(namesBoth), "the late release");
     expect(await one.local.holders(resource)).toBe(1);
     expect(await third.verify()).toBe(true);
     expect(await third.release()).toBe(true);
@@ -87,47 +87,47 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     const { redlock } = three.client({ waitUntil: () => undefined });
     const first = await redlock.acquire(resource, own);
     await until(async () => (await three.local.holders(resource)) === 3, "all endpoints");
-    const late = holdUpDrops([2]);
+    const late = delayReleases([2]);
     expect(await first.release()).toBe(true);
     three.gateways[2]!.before = () => undefined;
     const second = await redlock.acquire(resource, own);
     await until(async () => (await three.local.holders(resource)) === 3, "all endpoints");
     late.open();
-    await until(() => late.executed().every((count) => count === 1), "the late drop");
-    // The client hears of another mark there. What it would send then is executed before this.
+    await until(() => late.executed().every((count) => count === 1), "the late release");
+    // The client receives another mark from there. Any request it sent for that is executed before these.
     const { redlock: another } = three.client();
     await inspect(another, resource);
     await inspect(another, resource);
-    expect(dropsAt(2)).toHaveLength(1);
+    expect(releasesAt(2)).toHaveLength(1);
     expect(await three.local.holders(resource)).toBe(3);
     await expectHeld(second, resource);
   });
 
-  test("a release that is executed a second time does not, either", async () => {
+  test("a release that is executed a second time does not end what is acquired after it", async () => {
     const resource = newResource();
     const { redlock } = one.client();
     const first = await redlock.acquire(resource, own);
     expect(await first.release()).toBe(true);
-    const [drop] = one.gateways[0]!.executed.filter((command) => command.includes("release"));
+    const [release] = one.gateways[0]!.executed.filter((command) => command.includes("release"));
     const second = await redlock.acquire(resource, own);
-    await one.local.endpoints[0]!.execute(drop!);
+    await one.local.endpoints[0]!.execute(release!);
     expect(await one.local.holders(resource)).toBe(1);
     expect(await second.verify()).toBe(true);
   });
 
-  test("a release that is executed twice says that it freed it", async () => {
+  test("a release that is executed twice returns true", async () => {
     const resource = newResource();
     const { redlock } = one.client();
     const lock = await redlock.acquire(resource, own);
     const gateway = one.gateways[0]!;
-    // An intermediary sends the request again, and passes on the second reply.
+    // An intermediary repeats the request, and returns the second reply.
     gateway.before = (command) =>
       command.includes("release") ? one.local.endpoints[0]!.execute([...command]) : undefined;
     expect(await lock.release()).toBe(true);
     expect(await one.local.holders(resource)).toBe(0);
   });
 
-  test("what was gone before stays gone for a release that is executed twice", async () => {
+  test("a release that is executed twice returns false for a lock that was gone before", async () => {
     const resource = newResource();
     const { redlock } = one.client();
     const lock = await redlock.acquire(resource, own);
@@ -137,11 +137,11 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     expect(await lock.release()).toBe(false);
   });
 
-  test("any handle of the owner releases it, at one request more where another has joined", async () => {
+  test("any handle of the owner releases the lock, with one more request where another has joined", async () => {
     const resource = newResource();
     const { redlock, events } = three.client();
     const handles = [await redlock.acquire(resource, own), await redlock.acquire(resource, own)];
-    await until(() => three.requests() === 6, "all takes");
+    await until(() => three.requests() === 6, "all acquire requests");
     expect(await handles[0]!.release()).toBe(true);
     expect(await three.local.holders(resource)).toBe(0);
     expect(events.at(-1)).toMatchObject({ type: "released", freed: true, requests: 6 });
@@ -152,7 +152,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     expect(await three.local.holders(resource)).toBe(0);
   });
 
-  test("several resources, of which another handle has one, end together", async () => {
+  test("several resources are released together, also where another handle has one of them", async () => {
     const [a, b] = [newResource("a"), newResource("b")];
     const { redlock } = three.client();
     await redlock.acquire(b, own);
@@ -162,7 +162,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     expect(await three.local.holders(b)).toBe(0);
   });
 
-  test("a failed acquire of the owner takes nothing from its other handle", async () => {
+  test("a failed acquire of the owner does not end the hold of its other handle", async () => {
     const resource = newResource();
     const { redlock } = three.client({ timeout: 300 });
     const first = await redlock.acquire(resource, own);
@@ -173,7 +173,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     await expectHeld(first, resource);
   });
 
-  test("a renewal by another handle keeps what the first one's withdrawal cannot know", async () => {
+  test("a shorter extension by another handle does not shorten the first one's", async () => {
     const resource = newResource();
     const { redlock } = three.client();
     const first = await redlock.acquire(resource, own);

@@ -22,13 +22,13 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
     await local?.close();
   });
 
-  /** Clients of which each gets its own share of the endpoints in the first round, and nothing else. */
+  /** Clients of which each acquires exactly its own share of the endpoints in the first round. */
   async function split(count: number, contenders: number): Promise<Redlock[]> {
     const opened = await openLocal({ engine, count });
     local = opened;
     const share = count / contenders;
-    const [taken, refused] = [latch(), latch()];
-    let takes = 0;
+    const [acquired, refused] = [latch(), latch()];
+    let acquires = 0;
     let refusals = 0;
     return Promise.all(
       Array.from({ length: contenders }, async (_, contender) => {
@@ -37,12 +37,12 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
             const gateway = await startGateway(endpoint);
             gateways.push(gateway);
             const own = Math.floor(index / share) === contender;
-            // Another's endpoint is reached only after that other has taken it, and nobody hears of anything
-            // before everybody has asked everywhere.
-            gateway.before = () => (own || gateway.requests.length > 1 ? undefined : taken.opened);
+            // A request reaches another client's endpoint only after that client has acquired it, and no answer
+            // arrives before all requests have been executed.
+            gateway.before = () => (own || gateway.requests.length > 1 ? undefined : acquired.opened);
             gateway.after = () => {
               if (gateway.requests.length > 1) return;
-              if (own && ++takes === count) taken.open();
+              if (own && ++acquires === count) acquired.open();
               if (!own && ++refusals === count * (contenders - 1)) refused.open();
               return refused.opened;
             };
@@ -58,7 +58,7 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
     [2, 2],
     [4, 2],
     [3, 3],
-  ])("%i endpoints, %i contenders: each hears at once that it is held", async (count, contenders) => {
+  ])("%i endpoints, %i contenders: tryAcquire returns null to each", async (count, contenders) => {
     const resource = newResource();
     const clients = await split(count, contenders);
     const outcomes = await Promise.all(clients.map((client) => client.tryAcquire(resource)));
@@ -70,7 +70,7 @@ describe.each(engines)("contenders that split the endpoints, on %s", (engine) =>
     [2, 2],
     [4, 2],
     [3, 3],
-  ])("%i endpoints, %i contenders: all get their turn soon", async (count, contenders) => {
+  ])("%i endpoints, %i contenders: each acquires the lock soon", async (count, contenders) => {
     const resource = newResource();
     const clients = await split(count, contenders);
     let rounds = 0;
@@ -94,7 +94,7 @@ describe("endpoints that are down or slow", () => {
   const three = gated("embedded", 3, "redis");
   const five = gated("embedded", 5, "redis");
 
-  test("one of three is slow: the verdict does not wait for it", async () => {
+  test("with one of three slow, the result does not wait for it", async () => {
     const resource = newResource();
     const slow = latch();
     three.gateways[0]!.before = () => slow.opened;
@@ -108,7 +108,7 @@ describe("endpoints that are down or slow", () => {
     await until(async () => (await three.local.holders(resource)) === 0, "an empty database");
   });
 
-  test("one of three is down, silent or not", async () => {
+  test("with one of three down or silent, acquire and release succeed", async () => {
     const resource = newResource();
     for (const reply of ["reset", "hang"] as const) {
       three.gateways[1]!.answer = () => reply;
@@ -119,7 +119,7 @@ describe("endpoints that are down or slow", () => {
     }
   });
 
-  test("one of five is down and one slow", async () => {
+  test("with one of five down and one slow, acquire and release succeed", async () => {
     const resource = newResource();
     const slow = latch();
     five.gateways[0]!.answer = () => "reset";
@@ -132,13 +132,13 @@ describe("endpoints that are down or slow", () => {
     await until(async () => (await five.local.holders(resource)) === 0, "an empty database");
   });
 
-  test("with waitUntil a release ends on a quorum, and the rest is handed over", async () => {
+  test("with waitUntil, a release ends on a quorum and the rest runs in the background", async () => {
     const resource = newResource();
-    const handed: Promise<unknown>[] = [];
+    const background: Promise<unknown>[] = [];
     const context = {
       waitUntil(this: unknown, promise: Promise<unknown>) {
         if (this !== context) throw new TypeError("Illegal invocation");
-        handed.push(promise);
+        background.push(promise);
       },
     };
     const { redlock } = three.client({ waitUntil: context, timeout: 20_000 });
@@ -148,9 +148,9 @@ describe("endpoints that are down or slow", () => {
     three.gateways[2]!.before = () => slow.opened;
     expect(await lock.release()).toBe(true);
     expect(await three.local.holders(resource)).toBe(1);
-    expect(handed.length).toBeGreaterThan(0);
+    expect(background.length).toBeGreaterThan(0);
     slow.open();
-    await Promise.all(handed);
+    await Promise.all(background);
     expect(await three.local.holders(resource)).toBe(0);
   });
 });
@@ -166,7 +166,7 @@ describe.each(["redis", "upstash"] as const)("contention and outage, in the %s d
     [2, 1, 0],
   ];
 
-  /** Has the endpoints answer one after the other, endpoint 0 (and 1, if `down` is 2) by breaking down. */
+  /** Makes the endpoints answer in this order. The first `down` of them reset the connection instead. */
   async function inOrder(order: readonly number[], down: number, call: () => Promise<unknown>) {
     const turns = at.gateways.map(() => latch());
     let answered = 0;
@@ -180,9 +180,9 @@ describe.each(["redis", "upstash"] as const)("contention and outage, in the %s d
       };
     });
     const outcome = call().catch((error: unknown) => error);
-    for (const [place, index] of order.entries()) {
+    for (const [position, index] of order.entries()) {
       turns[index]!.open();
-      await until(() => answered > place, "its answer");
+      await until(() => answered > position, "its answer");
     }
     return outcome;
   }
@@ -223,7 +223,7 @@ describe.each(["redis", "upstash"] as const)("contention and outage, in the %s d
     }
   });
 
-  test("two down: the verdict does not wait for a third that could not change it", async () => {
+  test("with two down, the result does not wait for a third that cannot change it", async () => {
     const slow = latch();
     for (const gateway of at.gateways.slice(0, 2)) gateway.answer = () => "reset";
     at.gateways[2]!.before = () => (at.gateways[2]!.requests.length === 1 ? slow.opened : undefined);
@@ -233,7 +233,7 @@ describe.each(["redis", "upstash"] as const)("contention and outage, in the %s d
     slow.open();
   });
 
-  test("acquire goes on trying through both, and reports the last round", async () => {
+  test("acquire retries through both, and reports the last round", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ backoff: { min: 2, max: 10 }, wait: 60_000 });
     for (const { faults } of at.local.endpoints) faults.add({ fault: "status", status: 502, html: true });
@@ -247,7 +247,7 @@ describe.each(["redis", "upstash"] as const)("contention and outage, in the %s d
     expect(await rejection(redlock.acquire(resource, { wait: 30 }))).toBeInstanceOf(QuorumError);
   });
 
-  test("a lock that is lost on a quorum is told apart from one that cannot be asked about", async () => {
+  test("a lock that is lost on a quorum is distinguished from one with too few answers", async () => {
     const resource = newResource();
     const { redlock } = at.client();
     const lock = await redlock.acquire(resource);
@@ -265,7 +265,7 @@ describe.each(["redis", "upstash"] as const)("contention and outage, in the %s d
 describe("a lock that has expired on arrival", () => {
   const at = gated("embedded", 3, "redis");
 
-  test.each([false, true])("is never returned, and given back (fencing %s)", async (fencing) => {
+  test.each([false, true])("is never returned, and is rolled back (fencing %s)", async (fencing) => {
     for (const clock of ["now", "monotonic"] as const) {
       const resource = newResource();
       let jump = 0;
@@ -274,12 +274,12 @@ describe("a lock that has expired on arrival", () => {
       const replies = latch();
       for (const gateway of at.gateways) gateway.after = () => replies.opened;
       const { redlock, events } = at.client({ runtime, fencing, timeout: 20_000, ttl: 30_000 });
-      const taking = rejection(redlock.tryAcquire(resource));
+      const acquiring = rejection(redlock.tryAcquire(resource));
       await until(async () => (await at.local.holders(resource)) === 3, "its execution");
       // The process was frozen, or the wall clock stepped: the ttl may be over.
       jump = 29_800;
       replies.open();
-      const error = await taking;
+      const error = await acquiring;
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as Error).message).toContain("too late");
       expect(await at.local.holders(resource)).toBe(0);

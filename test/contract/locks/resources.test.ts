@@ -10,7 +10,7 @@ const sets: EndpointSet[] = [
   { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
 ];
 
-// Whatever could be taken for another name once it is quoted, encoded, tagged or prefixed.
+// Names that could be confused with another one once they are quoted, encoded, tagged or prefixed.
 const alike = [
   ["a", "{a}", "{{a}}", "a}", "a%7D", "a%257D", "%7Ba%7D", "{a", "a{", "{}a", "a{}", "}a{"],
   ["a:fence", "fence:a", "a:void", "lock:a", "a:lock", ":a", "a:", "::a", "{a}:fence", "fence:{a}"],
@@ -24,7 +24,7 @@ const alike = [
 const shapes = ['"', "'", "\\", "{", "}", "{}", "}{", "%7D", "%", ":", "\n", "\r", "\t", " ", "\u0000"];
 const letters = ["a", "Z", "0", "ü", "你", "🔒", "\u2028", "\ufeff", "é", "-", "/", "?", "&", "#", "=", ","];
 
-/** A string of `length` UTF-16 units that is well-formed and as odd as can be. */
+/** A well-formed string of `length` UTF-16 units, made of unusual characters. */
 function oddString(random: () => number, length: number): string {
   let text = "";
   while (text.length < length) {
@@ -46,7 +46,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %
     const redlock = local.redlock({ wait: 0, fencing: true });
     const locks = await Promise.all(names.map((name) => redlock.acquire(name)));
     for (const name of names) expect(await redlock.tryAcquire(name)).toBeNull();
-    // The release of one frees that one and no other.
+    // Each release ends only its own lock.
     for (const [position, lock] of locks.entries()) {
       expect(await lock.release()).toBe(true);
       const next = locks[position + 1];
@@ -54,7 +54,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %
     }
   });
 
-  test("each is taken, read and freed as it is", async () => {
+  test("each is acquired, inspected and released unchanged", async () => {
     const names = alike.flat();
     const redlock = local.redlock({ wait: 0, fencing: true });
     const locks = await Promise.all(names.map((name) => redlock.acquire(name)));

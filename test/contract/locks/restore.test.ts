@@ -7,7 +7,7 @@ import { rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
-// An extension puts the lock back where an endpoint has lost it, so that a long hold outlives restarts one after another.
+// An extension restores the lock where an endpoint has lost it, so that a long hold survives successive restarts.
 
 const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const];
 const kinds = [
@@ -21,7 +21,7 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
   const restart = (index: number) => at.local.endpoints[index]!.execute(["FLUSHALL"]);
   const holders = (resource: string) => at.local.holders(resource);
 
-  test.each(kinds)("puts a %s lock back on each endpoint that restarts empty in turn", async (_, options) => {
+  test.each(kinds)("restores a %s lock on each endpoint that restarts empty in turn", async (_, options) => {
     const resource = newResource();
     const { redlock } = at.client();
     const lock = await redlock.acquire(resource, { ...options, ttl: 30_000 });
@@ -40,7 +40,7 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     await until(async () => (await holders(resource)) === 0, "nothing left");
   });
 
-  test("takes nothing from others, and brings nothing back that a quorum has lost", async () => {
+  test("does not replace another lock, and restores nothing that a quorum has lost", async () => {
     const resource = newResource();
     const { redlock } = at.client();
     const lock = await redlock.acquire(resource, { ttl: 30_000 });
@@ -49,7 +49,7 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     await at.local.put(resource, [0]);
     const [other] = await at.local.values(resource);
     expect(await lock.extend()).toBeGreaterThan(20_000);
-    await until(() => at.gateways[0]!.executed.length >= 3, "the attempt to put it back");
+    await until(() => at.gateways[0]!.executed.length >= 3, "the attempt to restore it");
     expect((await at.local.values(resource))[0]).toBe(other);
     await restart(0);
     await restart(1);
@@ -57,24 +57,24 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     expect((await at.local.values(resource)).slice(0, 2)).toEqual([null, null]);
   });
 
-  test("of a lock whose take is late: what was put back leaves its tombstone, too", async () => {
+  test("of a lock with a late acquire: the release leaves a tombstone where it was restored, too", async () => {
     const resource = newResource();
     const late = latch();
     const slow = at.gateways[2]!;
-    const takes = (command: readonly string[]) => command.includes("acquire");
-    slow.before = (command) => (takes(command) ? late.opened : undefined);
+    const acquires = (command: readonly string[]) => command.includes("acquire");
+    slow.before = (command) => (acquires(command) ? late.opened : undefined);
     const { redlock } = at.client({ waitUntil: () => undefined });
     const lock = await redlock.acquire(resource, { fencing: true, ttl: 30_000 });
     await lock.extend();
-    await until(async () => (await holders(resource)) === 3, "the lock is put back");
+    await until(async () => (await holders(resource)) === 3, "the restored lock");
     expect(await lock.release()).toBe(true);
     await until(async () => (await holders(resource)) === 0, "the release");
     late.open();
-    await until(() => slow.executed.some(takes), "the late take");
+    await until(() => slow.executed.some(acquires), "the late acquire");
     expect(await holders(resource)).toBe(0);
   });
 
-  test.each(kinds)("whose restoring request is late leaves nothing of a %s lock", async (_, options) => {
+  test.each(kinds)("whose restore request is late leaves nothing of a %s lock", async (_, options) => {
     const resource = newResource();
     const late = latch();
     const { redlock } = at.client({ waitUntil: () => undefined });
@@ -85,9 +85,9 @@ describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) 
     const restores = (command: readonly string[]) => command.includes("restore");
     slow.before = (command) => (restores(command) ? late.opened : undefined);
     await lock.extend();
-    await until(() => slow.requests.some(({ command }) => restores(command)), "the restoring request");
+    await until(() => slow.requests.some(({ command }) => restores(command)), "the restore request");
     expect(await lock.release()).toBe(true);
-    await until(() => slow.executed.some((command) => command.includes("release")), "the drop");
+    await until(() => slow.executed.some((command) => command.includes("release")), "the release");
     late.open();
     await until(() => slow.executed.some(restores), "the late request");
     expect(await holders(resource)).toBe(0);

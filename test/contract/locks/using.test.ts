@@ -10,57 +10,57 @@ import { until } from "../../support/until.ts";
 describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
   const at = gated(engine, 3, "redis");
 
-  test("extensions that hang cannot hide the end: the signal aborts while the keys still stand", async () => {
+  test("the signal aborts while the keys still exist, even if extensions hang", async () => {
     const resource = newResource();
     const { redlock, events } = at.client({ ttl: 1_600, driftFactor: 0.4 });
     const hanging = latch();
-    let standing = 0;
+    let existing = 0;
     const call = redlock.using(resource, async (lock) => {
       for (const gateway of at.gateways) gateway.before = () => hanging.opened;
       await new Promise((resolve) => lock.signal.addEventListener("abort", resolve));
-      standing = await at.local.holders(resource);
+      existing = await at.local.holders(resource);
       hanging.open();
       return "too late";
     });
     const error = await rejection(call);
     expect(error).toBeInstanceOf(LockLostError);
-    expect(standing).toBeGreaterThanOrEqual(2);
+    expect(existing).toBeGreaterThanOrEqual(2);
     expect(events.map(({ type }) => type)).not.toContain("extended");
     expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
   });
 
   test("a failed release hides neither the result nor the error of the routine", async () => {
     const { redlock } = at.client();
-    const breaks = () => {
+    const breakEndpoints = () => {
       for (const { faults } of at.local.endpoints) faults.add({ fault: "status", status: 500 });
     };
-    const mends = () => {
+    const repairEndpoints = () => {
       for (const { faults } of at.local.endpoints) faults.clear();
     };
     expect(
       await redlock.using(newResource(), () => {
-        breaks();
+        breakEndpoints();
         return "the result";
       }),
     ).toBe("the result");
-    mends();
+    repairEndpoints();
     const failure = new Error("the routine's own");
     const call = redlock.using(newResource(), () => {
-      breaks();
+      breakEndpoints();
       throw failure;
     });
     expect(await rejection(call)).toBe(failure);
-    mends();
+    repairEndpoints();
     await expect(
       (async () => {
         await using lock = await redlock.acquire(newResource());
-        breaks();
+        breakEndpoints();
         return lock.ttl;
       })(),
     ).resolves.toBe(10_000);
   });
 
-  test("what cannot be acquired is not run", async () => {
+  test("the routine does not run if the lock cannot be acquired", async () => {
     let runs = 0;
     const { redlock } = at.client();
     const resource = newResource();
@@ -73,7 +73,7 @@ describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
     expect(runs).toBe(0);
   });
 
-  test("a lock that another took meanwhile stays the other's", async () => {
+  test("a lock that another client acquired meanwhile stays with that client", async () => {
     const resource = newResource();
     const { redlock } = at.client({ ttl: 60_000 });
     const call = redlock.using(resource, async (lock) => {

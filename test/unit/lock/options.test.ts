@@ -11,9 +11,8 @@ import {
 } from "../../../src/lock/options.ts";
 import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { Redlock } from "../../../src/redlock.ts";
-import { maxTimerDelay, runInBackground, systemRuntime } from "../../../src/runtime.ts";
+import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
-import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 
 const context = { endpoints: [], runtime: systemRuntime };
 
@@ -229,63 +228,6 @@ describe("checkResources", () => {
     const given = Object.freeze(["a", "a"]);
     checkResources(given);
     expect(given).toEqual(["a", "a"]);
-  });
-});
-
-describe("handOver", () => {
-  forbidUnhandledRejections();
-
-  test("survives a waitUntil that is asynchronous and rejects, and work that fails", async () => {
-    const failing = () => Promise.reject(new Error("no"));
-    const hostile = () => ({
-      // biome-ignore lint/suspicious/noThenProperty: what a platform may answer
-      get then() {
-        throw new Error("hostile");
-      },
-    });
-    for (const waitUntil of [failing, hostile, { waitUntil: failing }, () => undefined]) {
-      const settings = resolveSettings(context, { waitUntil: waitUntil as () => void });
-      expect(runInBackground(settings, Promise.resolve())).toBe(true);
-      expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
-    }
-  });
-
-  test("hands over a promise that never rejects", async () => {
-    const handed: Promise<unknown>[] = [];
-    const settings = resolveSettings(context, { waitUntil: (work) => handed.push(work) });
-    expect(runInBackground(settings, Promise.reject(new Error("failed work")))).toBe(true);
-    await expect(handed[0]).resolves.toBe(undefined);
-  });
-
-  const work = Promise.resolve();
-
-  test("is false without anybody to take it", () => {
-    expect(runInBackground(resolveSettings(context), work)).toBe(false);
-  });
-
-  test("calls a function with the work alone", () => {
-    const waitUntil = vi.fn();
-    expect(runInBackground(resolveSettings(context, { waitUntil }), work)).toBe(true);
-    expect(waitUntil.mock.calls).toEqual([[work]]);
-  });
-
-  test("calls a context's method on the context", () => {
-    const taken: unknown[] = [];
-    class Context {
-      readonly #taken = taken; // unreachable for an unbound call
-      waitUntil(promise: Promise<unknown>): void {
-        this.#taken.push(promise);
-      }
-    }
-    expect(runInBackground(resolveSettings(context, { waitUntil: new Context() }), work)).toBe(true);
-    expect(taken).toEqual([work]);
-  });
-
-  test("is false when the platform refuses: then the work is waited for, and no lock is lost for it", () => {
-    const waitUntil = () => {
-      throw new TypeError("Illegal invocation");
-    };
-    expect(runInBackground(resolveSettings(context, { waitUntil }), work)).toBe(false);
   });
 });
 

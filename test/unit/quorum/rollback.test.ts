@@ -217,7 +217,7 @@ describe("rollback", () => {
     expect(released).toEqual(["c", "c"]);
   });
 
-  test("releases without the request's end once its caller has given up", async () => {
+  test("does not wait for the request any longer once its caller has given up", async () => {
     const { runtime, settings, acquiring, released, release, answer } = rig();
     answer("a", "held");
     answer("b", "held");

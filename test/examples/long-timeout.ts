@@ -1,4 +1,4 @@
-// `redlock-edge` as the examples get it in the tests: the same, but patient with a busy machine, which must not look
+// `redlock-edge` as the examples import it in the tests: with a longer timeout, so that a busy machine does not look
 // like an endpoint that does not answer.
 
 import { Redlock as Given, type RedlockOptions } from "../../src/index.ts";

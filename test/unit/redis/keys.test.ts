@@ -1,20 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  acquiredRegister,
-  heldRegister,
-  holderOf,
-  newLockRequest,
-  rollbackRegister,
-} from "../../../src/lock/lock-request.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
-import { randomToken, systemRuntime, tokenLength } from "../../../src/runtime.ts";
 import { slotOf } from "../../support/cluster-slot.ts";
 
 const seed = Date.now() % 2 ** 31;
-console.log(`register-keys SEED=${seed}`);
+console.log(`keys SEED=${seed}`);
 
-// Names made of what keys are made of, where a confusion would lurk, and of anything else.
+// Names built from the parts of keys, which are the likeliest to collide, and from any other characters.
 const odd = fc.oneof(
   fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom("{", "}", ":", "%", "7", "D", "a", "::") }),
   fc.string({ minLength: 1, maxLength: 12, unit: "grapheme" }),
@@ -59,7 +51,7 @@ describe("keyOf", () => {
     );
   });
 
-  test("is different for different prefixes, also where one is the beginning of the other", () => {
+  test("is different for different prefixes, also where one begins with the other", () => {
     const prefixes = fc.constantFrom(
       "redlock",
       "redlock:lock:",
@@ -95,46 +87,5 @@ describe("keyOf", () => {
     expect(new Set(tagged)).toEqual(new Set([slotOf("t")]));
     const spread = Array.from({ length: 50 }, (_, index) => slotOf(keyOf("redlock", "lock", `r${index}`)));
     expect(new Set(spread).size).toBeGreaterThan(45);
-  });
-});
-
-describe("grants", () => {
-  const request = { resources: ["a", "b"], prefix: "p", owner: "", fenceRetention: 0 };
-  const nonce = randomToken(systemRuntime);
-
-  test("newGrant has a nonce of its own each time", () => {
-    const nonces = Array.from({ length: 100 }, () => newLockRequest(systemRuntime, request).nonce);
-    expect(new Set(nonces).size).toBe(100);
-  });
-
-  test("a single resource without owner and fence is plain: no tombstone, whole values", () => {
-    const grant = { ...request, resources: ["a"], nonce };
-    expect(acquiredRegister(grant)).toEqual({ keys: ["p:lock:{a}"], value: nonce, from: 1 });
-    expect(rollbackRegister(grant)).toEqual(acquiredRegister(grant));
-  });
-
-  test.each([
-    ["several resources", {}],
-    ["an owner", { resources: ["a"], owner: "me" }],
-    ["fencing", { resources: ["a"], fenceRetention: 1_000 }],
-  ])("%s have a tombstone for this very round, and counters", (_what, change) => {
-    const grant = { ...request, ...change, nonce };
-    const register = acquiredRegister(grant);
-    expect(register.tombstone).toBe(`p:void:{a}:${nonce}`);
-    expect(register.counters).toEqual(grant.resources.map((name) => `p:fence:{${name}}`));
-    // Exactly what the round took, not what its owner holds by another handle.
-    expect(rollbackRegister(grant)).toEqual({ ...register, from: 1 });
-  });
-
-  test("an owner is compared without the nonce", () => {
-    const register = heldRegister({ ...request, owner: "me", nonce });
-    expect(register.value.slice(register.from! - 1)).toBe("me");
-    expect(nonce).toHaveLength(tokenLength);
-  });
-
-  test("holderOf is the owner, or the handle", () => {
-    expect(holderOf(`${nonce}me`)).toBe("me");
-    expect(holderOf(nonce)).toBe(nonce);
-    expect(holderOf("")).toBe("");
   });
 });

@@ -10,13 +10,13 @@ import { rejection } from "../../support/outcomes.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
-/** Something that is taken, and what comes of it. */
-type Take = (redlock: Redlock, name: string, options?: { signal: AbortSignal }) => Promise<unknown>;
+/** An operation that begins with acquire requests. */
+type Operation = (redlock: Redlock, name: string, options?: { signal: AbortSignal }) => Promise<unknown>;
 
 const permit = (redlock: Redlock, name: string, options?: { signal: AbortSignal }) =>
   new Semaphore(redlock, name, { limit: 1 }).acquire(options);
 
-const takes: readonly (readonly [string, Take])[] = [
+const operations: readonly (readonly [string, Operation])[] = [
   ["a lock", (redlock, name, options) => redlock.acquire(name, options)],
   ["a fenced lock", (redlock, name, options) => redlock.acquire(name, { ...options, fencing: true })],
   ["a permit", permit],
@@ -29,7 +29,7 @@ function runOf(redlock: Redlock, name: string, options: object | undefined, maxA
   return idempotency.run(name, options ?? {}, () => "done");
 }
 
-/** Has what follows be executed so many ms after its arrival. */
+/** Delays the execution of each request by so many ms after its arrival. */
 function delay(gateway: Gateway, ms: (command: readonly string[]) => number): void {
   gateway.before = (command) => {
     const late = ms(command);
@@ -37,28 +37,28 @@ function delay(gateway: Gateway, ms: (command: readonly string[]) => number): vo
   };
 }
 
-// Whatever is left behind stands for a minute, far longer than anybody here waits.
+// A key that is not rolled back would live for a minute, far longer than any client here waits.
 const options = { ttl: 60_000, wait: 4_000, timeout: 1_000 };
 
-describe.each(engines)("takes that are executed late, on %s", (engine) => {
+describe.each(engines)("acquire requests that are executed late, on %s", (engine) => {
   for (const count of [1, 3]) {
     const at = gated(engine, count, "redis");
 
-    test.each(takes)(`an abort leaves nothing of %s, ${count} endpoints`, async (_, take) => {
+    test.each(operations)(`an abort leaves nothing of %s, ${count} endpoints`, async (_, operation) => {
       const name = newResource();
       const aborted = at.client(options);
       // From here on the endpoints know the script.
-      if (take === permit) await (await permit(at.client().redlock, newResource())).release();
+      if (operation === permit) await (await permit(at.client().redlock, newResource())).release();
       const before = at.gateways.map(({ requests }) => requests.length);
       const late = latch();
-      let takesLeft = count;
-      for (const gateway of at.gateways) gateway.before = () => (takesLeft-- > 0 ? late.opened : undefined);
+      let toDelay = count;
+      for (const gateway of at.gateways) gateway.before = () => (toDelay-- > 0 ? late.opened : undefined);
       const controller = new AbortController();
-      const call = take(aborted.redlock, name, { signal: controller.signal });
-      await until(() => takesLeft <= 0, "the takes");
+      const call = operation(aborted.redlock, name, { signal: controller.signal });
+      await until(() => toDelay <= 0, "the acquire requests");
       controller.abort();
       expect(await rejection(call)).toBe(controller.signal.reason);
-      // Time in which a withdrawal that did not wait would overtake them.
+      // Enough time for a rollback that does not wait to overtake them.
       await sleep(50);
       const areExecuted = () =>
         at.gateways.map(({ executed, requests }, index) =>
@@ -67,7 +67,7 @@ describe.each(engines)("takes that are executed late, on %s", (engine) => {
       expect(areExecuted()).not.toContain(true);
       late.open();
       await until(() => !areExecuted().includes(false), "the executions");
-      await take(at.client(options).redlock, name);
+      await operation(at.client(options).redlock, name);
       expect(aborted.events).toEqual([]);
     });
   }
@@ -95,7 +95,7 @@ describe.each(engines)("takes that are executed late, on %s", (engine) => {
     expect(await runOf(three.client(options).redlock, name, {}, 1)).toMatchObject({ value: "done" });
   });
 
-  test("a round that is cut short is not in the way of the next one", async () => {
+  test("a round that is cut short does not block the next one", async () => {
     const name = newResource();
     await three.local.put(name, [0], "somebody-else", 60_000);
     delay(three.gateways[1]!, ([command]) => (command === "SET" ? 60 : 0));
