@@ -6,7 +6,8 @@ import { arrows, imports, layers } from "../../scripts/arrows.mjs";
 
 // The layout of docs/architecture.md, as far as a program can check it.
 
-const source = fileURLToPath(new URL("../../src", import.meta.url));
+const project = fileURLToPath(new URL("../..", import.meta.url));
+const source = join(project, "src");
 const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) =>
   name.endsWith(".ts"),
 );
@@ -34,4 +35,23 @@ test("layers() detects a circle", () => {
 test("no file of src/ is longer than 400 lines", () => {
   const long = files.filter((name) => readFileSync(join(source, name), "utf8").split("\n").length > 401);
   expect(long).toEqual([]);
+});
+
+test("words that the field does not use for this stay out", () => {
+  const old =
+    /\b(contest|custody|outlook|verdict|withdraw(s|n|als?)?|glance|patience|handOver|lapse[sd]?|verbatim|whoever|in vain)\b/i;
+  const folders = ["src", "worker", "examples", "scripts", "bench", "docs", "test", ".github"];
+  const texts = folders.flatMap((folder) =>
+    readdirSync(join(project, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+      join(folder, name),
+    ),
+  );
+  const found = [...texts, "README.md", "CONTRIBUTING.md", "SECURITY.md"]
+    .filter((name) => /\.(ts|mjs|md|yml)$/.test(name) && !name.endsWith("layout.test.ts"))
+    .flatMap((name) => {
+      const lines = readFileSync(join(project, name), "utf8").split("\n");
+      return lines.filter((line) => old.test(line)).map((line) => `${name}: ${line.trim()}`);
+    });
+  expect(texts.length).toBeGreaterThan(200);
+  expect(found).toEqual([]);
 });

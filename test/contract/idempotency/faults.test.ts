@@ -264,7 +264,7 @@ describe.concurrent.each(storesOf([2, 3]))(
       return (await recordsOf(store, key)).at(-1)!;
     }
 
-    /** A client that hears of the last endpoint before the others. */
+    /** A client that gets the answer of the last endpoint before the others. */
     function patient(): Client {
       const client = clientOf(store, { backoff, retention: 400_000, lease: 20_000 });
       const heard = gate();
