@@ -1,9 +1,9 @@
 import { checkInteger, checkNames, checkScope, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
-import type { LockClient } from "../lock/options.ts";
 import {
   type ClientParts,
   checkAcquire,
+  type LockClient,
   type LockOptions,
   mergeOptions,
   resolveSettings,

@@ -1,6 +1,5 @@
 import { checkInteger, checkText } from "../check.ts";
-import type { LockClient } from "../lock/options.ts";
-import { checkAcquire } from "../lock/options.ts";
+import { checkAcquire, type LockClient } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
 import {
   type ArrivalOptions,

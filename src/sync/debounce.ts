@@ -1,8 +1,7 @@
 import { checkInteger, checkType } from "../check.ts";
 import type { Call } from "../endpoints/call.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
-import type { LockClient } from "../lock/options.ts";
-import { checkAcquire, type Settings } from "../lock/options.ts";
+import { checkAcquire, type LockClient, type Settings } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";

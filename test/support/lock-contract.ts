@@ -9,8 +9,7 @@ import {
   LockLostError,
   resume,
 } from "../../src/index.ts";
-import type { Local } from "./local-endpoints.ts";
-import { newResource } from "./local-endpoints.ts";
+import { type Local, newResource } from "./local-endpoints.ts";
 import { isSettled, rejection } from "./outcomes.ts";
 import { until } from "./until.ts";
 

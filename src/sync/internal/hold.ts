@@ -1,11 +1,11 @@
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import { Lock } from "../../lock/lock.ts";
-import type { LockClient } from "../../lock/options.ts";
 import {
   type AcquireOptions,
   checkAcquire,
   checkResources,
+  type LockClient,
   type LockOptions,
   resolveSettings,
   type Settings,
@@ -101,7 +101,7 @@ export async function acquireHold<Strategy extends HoldStrategy>(
   }
 }
 
-/** Narrows a Lock to Hold: hides the token and toJSON(), so that it cannot be resumed as a plain lock. */
+/** Narrows a Lock to Hold: hides the token, and the lock itself, so that it cannot be handed over as a plain lock. */
 function holdOf(lock: Lock): Hold {
   return {
     get ttl() {

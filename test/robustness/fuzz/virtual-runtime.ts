@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Runtime } from "../../../src/runtime.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
+import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
 
 /** The outcome of a call. */
 export type Outcome<Value> = { readonly value: Value } | { readonly error: unknown };

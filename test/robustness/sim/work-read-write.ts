@@ -1,6 +1,5 @@
 import { keyOf } from "../../../src/redis/keys.ts";
-import type { Hold as Handle } from "../../../src/sync/index.ts";
-import { ReadWriteLock } from "../../../src/sync/index.ts";
+import { type Hold as Handle, ReadWriteLock } from "../../../src/sync/index.ts";
 import { failureKind, type Options, runAcquirePlan, useAndRelease } from "./acquire-plan.ts";
 import type { Actor, SharedContext } from "./actor.ts";
 import { checkRefusal, type HeldHandle, recordHold, release } from "./handles.ts";

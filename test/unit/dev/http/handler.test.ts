@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Argument, Backend, Outcome } from "../../../../src/dev/index.ts";
-import { upstashHandler } from "../../../../src/dev/index.ts";
+import { type Argument, type Backend, type Outcome, upstashHandler } from "../../../../src/dev/index.ts";
 import { StatusReply } from "../../../../src/dev/redis/resp.ts";
 import { until } from "../../../support/until.ts";
 
