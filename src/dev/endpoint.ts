@@ -122,7 +122,7 @@ export class DevEndpoint {
    * command fails.
    *
    * @example
-   * expect(await endpoint.execute(["PTTL", "redlock:invoice:42"])).toBeGreaterThan(0);
+   * expect(await endpoint.execute(["PTTL", "redlock:lock:{invoice:42}"])).toBeGreaterThan(0);
    */
   async execute(command: readonly (string | number)[]): Promise<Reply> {
     const { reply } = await this.#settings.store.backend.execute(command.map(String));

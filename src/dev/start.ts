@@ -40,7 +40,7 @@ export interface DevEndpoints {
   readonly engine: "redis" | "embedded";
   readonly endpoints: readonly DevEndpoint[];
   /**
-   * The environment variables that `Redlock.fromEnv` reads: `UPSTASH_REDIS_REST_URL_1`,
+   * The environment variables that `endpointsFromEnv` reads: `UPSTASH_REDIS_REST_URL_1`,
    * `UPSTASH_REDIS_REST_TOKEN_1`, and so on. A single endpoint also has them without the number.
    */
   env(): Record<string, string>;
@@ -57,7 +57,7 @@ export interface DevEndpoints {
  * @throws Error when `redis-server` is required but not found or does not start, or when a port is in use
  * @example
  * await using local = await startEndpoints({ count: 3 });
- * const redlock = Redlock.fromEnv(local.env());
+ * const redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()) });
  * local.endpoints[1].faults.add({ fault: "drop-reply" });
  */
 export async function startEndpoints(options: StartOptions = {}): Promise<DevEndpoints> {

@@ -29,7 +29,7 @@ export function newLockRequest(runtime: Runtime, request: Omit<LockRequest, "non
   return { ...request, nonce: randomToken(runtime) };
 }
 
-/** The register as its holder extends and releases it: with an own token, every handle of the owner is the holder. */
+/** The register as its holder extends and releases it: with an owner token, every handle of the owner is the holder. */
 export function heldRegister({ resources, prefix, nonce, owner, keys }: LockRequest): Register {
   const own = keys ?? resources.map((resource) => keyOf(prefix, "lock", resource));
   return { keys: own, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };

@@ -185,7 +185,7 @@ export class Lock {
   }
 
   /**
-   * Releases the lock on every endpoint. A lock with an own token ends for all handles that the owner has
+   * Releases the lock on every endpoint. A lock with an owner token ends for all handles that the owner has
    * at that moment, and for none that is acquired after this call has returned.
    *
    * @returns true: released on a quorum; false: it was already gone, or released before

@@ -4,7 +4,7 @@ import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /**
  * Makes a provider for a sender that signs with HMAC-SHA256 and a shared secret, and puts the signature into a header.
- * GitHub, Linear, Shopify, Slack and Stripe are made with it.
+ * GitHub, Linear, Shopify, Slack and Stripe are built on the same code.
  *
  * `verify` reads the headers, compares the time, checks the signature in constant time with each secret, and looks
  * into the body only after that. A sender that signs in another way (another hash, a public key, text behind the body)

@@ -20,7 +20,7 @@ export type Row = Readonly<Record<string, string | number | null>>;
 export interface LocalStand {
   readonly url: string;
   readonly endpoints: readonly DevEndpoint[];
-  /** The variables that `Redlock.fromEnv` reads. */
+  /** The variables that `endpointsFromEnv` reads. */
   readonly env: Record<string, string>;
   /** A delivery of one of GitHub's own examples of an event. */
   github(event: string, example?: number): Promise<Delivery>;

@@ -20,7 +20,7 @@ type SdkOptions = Parameters<typeof sdkClient>[1];
 const kinds = [
   ["plain", {}],
   ["fenced", { fencing: true }],
-  ["with an own token", { token: "the-owner" }],
+  ["with an owner token", { token: "the-owner" }],
 ] as const;
 
 describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {

@@ -44,7 +44,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
   describe.each<[string, AcquireOptions]>([
     ["plain", {}],
     ["fenced", { fencing: true }],
-    ["with an own token", { token: "the-owner" }],
+    ["with an owner token", { token: "the-owner" }],
   ])("%s", (_, options) => {
     test("leaves nothing if the requests are not executed yet", async () => {
       const resource = newResource();

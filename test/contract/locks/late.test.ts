@@ -13,7 +13,7 @@ const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const
 const kinds = [
   ["plain", {}, false],
   ["fenced", { fencing: true }, true],
-  ["with an own token", { token: "the-owner" }, true],
+  ["with an owner token", { token: "the-owner" }, true],
 ] as const;
 
 describe.each(cases)("requests that are lost or late, on %s in the %s dialect", (engine, dialect) => {

@@ -68,7 +68,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %
     expect(await local.endpoints[0]!.execute(["DBSIZE"])).toBe(new Set(names).size);
   });
 
-  test("255 odd characters, as a resource and as an own token", async () => {
+  test("255 odd characters, as a resource and as an owner token", async () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     const random = seededRandom(seed);
     const redlock = local.redlock({ wait: 0 });

@@ -13,7 +13,7 @@ const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const
 const kinds = [
   ["plain", {}],
   ["fenced", { fencing: true }],
-  ["with an own token", { token: "the-owner" }],
+  ["with an owner token", { token: "the-owner" }],
 ] as const;
 
 describe.each(cases)("an extension, on %s in the %s dialect", (engine, dialect) => {
