@@ -1,6 +1,6 @@
-// A job on many replicas: every replica starts it at every tick, and one of them runs it.
+// A cron job on many replicas: every replica starts this program at every tick, and one of them runs the job.
 //
-//   npx redlock-edge dev            # in another terminal; paste its export lines here
+//   npx redlock-edge dev            # in another terminal; paste the export lines that it prints here
 //   node examples/cron/interval.mjs & node examples/cron/interval.mjs & node examples/cron/interval.mjs & wait
 
 import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";

@@ -1,5 +1,6 @@
 // A job of unknown length that never runs twice at the same time: the lock is extended while the job runs, and is free
-// 10 s after a crash. A replica that starts after the end runs the job again; interval.mjs runs it once per interval.
+// 10 s after a crash. A replica that starts after the job has ended runs it again; interval.mjs runs a job once per
+// interval.
 
 import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 

@@ -1,11 +1,11 @@
 // An import is delivered in five parts: five signed webhooks, in any order, some of them twice, to any instances.
 // Each part is stored once. When all five are stored, one instance finishes the import, once.
 //
-// - The part is stored before it arrives at the latch: every part that arrived is stored.
-// - Arriving twice counts once, so a redelivery repairs what an instance left undone that died between the two.
+// - A part is stored before it is counted by the latch, so every counted part is stored.
+// - A part that arrives twice counts once. So if an instance dies after storing a part, the redelivery counts it.
 // - Several instances may find the latch open, at the same moment or later. The last step is an idempotent run of its
 //   own, so it has one effect.
-// - One of three databases may be down meanwhile. With two down the answer is 503, and the sender tries again.
+// - One of three databases may be down at any time. With two down the answer is 503, and the sender tries again.
 
 import { endpointsFromEnv, isRedlockError, Redlock } from "redlock-edge";
 import { Idempotency } from "redlock-edge/idempotency";

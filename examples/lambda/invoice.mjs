@@ -1,5 +1,6 @@
 // A Lambda handler that pays an invoice under a lock, and never relies on the lock after Lambda's timeout.
-// Try it: `npx redlock-edge dev` in another terminal, paste its export lines, then `node examples/lambda/invoice.mjs`.
+// Try it: `npx redlock-edge dev` in another terminal, paste the export lines that it prints, then
+// `node examples/lambda/invoice.mjs`.
 
 import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 
