@@ -101,7 +101,7 @@ export async function acquireHold<Strategy extends HoldStrategy>(
   }
 }
 
-/** Narrows a Lock to Hold: hides the token, and the lock itself, so that it cannot be handed over as a plain lock. */
+/** Narrows a Lock to Hold: hides the token, and the lock itself, so that it cannot be passed to `handoff`. */
 function holdOf(lock: Lock): Hold {
   return {
     get ttl() {
