@@ -166,16 +166,16 @@ class Acquisition {
     let result = await unlessAborted(round, this.#signal);
     if (result !== "granted") return { result, round, last: round };
     let last = round;
-    const { fence, isAtQuorum } = highestFence(round);
-    if (retention > 0 && !isAtQuorum) {
-      const raise = (call: Call) => raiseFence(call, register, { least: fence, retention });
+    const drawn = retention > 0 ? highestFence(round) : undefined;
+    if (drawn && !drawn.isAtQuorum) {
+      const raise = (call: Call) => raiseFence(call, register, { least: drawn.fence, retention });
       last = runRound(context, raise, { cost: this.#cost });
       result = await unlessAborted(last, this.#signal);
       // Refused here means lost between the two rounds, not held from the start.
       if (result === "refused") result = "unavailable";
       if (result !== "granted") return { result, round, last };
     }
-    const lock = this.#lockOf(request, round, limit, retention > 0 ? fence : undefined);
+    const lock = this.#lockOf(request, round, limit, drawn?.fence);
     return lock.remaining() > 0 ? { lock, result, round, last } : { result, round, last };
   }
 
