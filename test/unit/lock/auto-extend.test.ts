@@ -1,33 +1,13 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import { autoExtend } from "../../../src/lock/auto-extend.ts";
-import { Validity } from "../../../src/lock/validity.ts";
 import { stopwatch } from "../../../src/runtime.ts";
-import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-runtime.ts";
-
-// drift: 1 % of the ttl and 2 ms
-const budget = 988;
-
-function make(options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; remaining?: number } = {}) {
-  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, remaining } = options;
-  const onLost = vi.fn();
-  const validity = new Validity({
-    runtime,
-    driftFactor: 0.01,
-    elapsed: stopwatch(runtime),
-    ttl,
-    remaining,
-    limit,
-    lostError: (why) => new LockLostError(["r"], why),
-    onLost,
-  });
-  return { runtime, validity, onLost };
-}
+import { budget, makeValidity } from "../../support/validity.ts";
 
 describe("autoExtend", () => {
   /** Extends `validity` with requests that take `delay` ms, and notes when each was sent and for how long. */
   function extending(
-    made: ReturnType<typeof make>,
+    made: ReturnType<typeof makeValidity>,
     options: { ttl?: number; maxHold?: number; delay?: number; fail?: () => Error | undefined } = {},
   ) {
     const { runtime, validity } = made;
@@ -47,7 +27,7 @@ describe("autoExtend", () => {
   }
 
   test("extends at half of the validity, each time", async () => {
-    const made = make();
+    const made = makeValidity();
     const { calls } = extending(made);
     await made.runtime.advance(2_500);
     expect(calls).toEqual([494, 988, 1_482, 1_976, 2_470].map((at) => [at, 1_000]));
@@ -55,14 +35,14 @@ describe("autoExtend", () => {
   });
 
   test("counts from before the request, also when it is slow", async () => {
-    const made = make();
+    const made = makeValidity();
     const { calls } = extending(made, { delay: 100 });
     await made.runtime.advance(1_500);
     expect(calls.map(([at]) => at)).toEqual([494, 988, 1_482]);
   });
 
   test("retries after growing pauses while validity remains, and then ends", async () => {
-    const made = make();
+    const made = makeValidity();
     const { calls, over } = extending(made, { fail: () => new QuorumError("extend", ["r"], []) });
     await made.runtime.advance(10_000);
     await over;
@@ -77,7 +57,7 @@ describe("autoExtend", () => {
   });
 
   test("does not retry in a tight loop before the end, even if timers fire early", async () => {
-    const made = make();
+    const made = makeValidity();
     made.runtime.early = 0.5;
     const { calls, over } = extending(made, { fail: () => new QuorumError("extend", ["r"], []) });
     await made.runtime.advance(2_000);
@@ -87,7 +67,7 @@ describe("autoExtend", () => {
   });
 
   test("returns to its usual interval after a success", async () => {
-    const made = make();
+    const made = makeValidity();
     let failures = 2;
     const fail = () => (failures-- > 0 ? new QuorumError("extend", ["r"], []) : undefined);
     const { calls } = extending(made, { fail });
@@ -100,7 +80,7 @@ describe("autoExtend", () => {
     ["a loss", new LockLostError(["r"], "gone")],
     ["an error of another kind", new TypeError("broken")],
   ])("ends at once with %s", async (_what, error) => {
-    const made = make();
+    const made = makeValidity();
     const { calls, over } = extending(made, { fail: () => error });
     await made.runtime.advance(5_000);
     await over;
@@ -108,7 +88,7 @@ describe("autoExtend", () => {
   });
 
   test("ends with a release, and leaves no timer", async () => {
-    const made = make();
+    const made = makeValidity();
     const { calls, over } = extending(made);
     await made.runtime.advance(600);
     made.validity.release();
@@ -120,7 +100,7 @@ describe("autoExtend", () => {
   });
 
   test("shortens the last extension, so that the lock is not held for longer than maxHold", async () => {
-    const made = make();
+    const made = makeValidity();
     const { calls, over } = extending(made, { maxHold: 2_000 });
     await made.runtime.advance(10_000);
     await over;
@@ -139,7 +119,7 @@ describe("autoExtend", () => {
     ["long", 3_000],
     ["none", 0],
   ])("sends few extensions before the end: maxHold %s", async (_what, maxHold) => {
-    const made = make();
+    const made = makeValidity();
     const { calls, over } = extending(made, { maxHold });
     await made.runtime.advance(20_000);
     await over;
@@ -148,7 +128,7 @@ describe("autoExtend", () => {
   });
 
   test.each([300, 700, 1_500, 3_300])("sends few extensions before a limit of %i ms", async (limit) => {
-    const made = make({ limit });
+    const made = makeValidity({ limit });
     const { calls, over } = extending(made);
     const { signal } = made.validity;
     await made.runtime.advance(limit - 30);
@@ -161,7 +141,7 @@ describe("autoExtend", () => {
   });
 
   test("restarts its interval after an explicit extension", async () => {
-    const made = make();
+    const made = makeValidity();
     const { calls } = extending(made);
     await made.runtime.advance(400);
     made.validity.extend(1_000, stopwatch(made.runtime));
@@ -172,7 +152,7 @@ describe("autoExtend", () => {
   });
 
   test("extends sooner after an explicit extension with a shorter ttl", async () => {
-    const made = make({ ttl: 10_000 });
+    const made = makeValidity({ ttl: 10_000 });
     let ttl = 10_000;
     const calls: number[] = [];
     const start = made.runtime.now();

@@ -1,31 +1,12 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LockLostError } from "../../../src/errors.ts";
-import { Validity } from "../../../src/lock/validity.ts";
 import { stopwatch } from "../../../src/runtime.ts";
 import { type SteppingRuntime, steppingRuntime } from "../../support/stepping-runtime.ts";
-
-// drift: 1 % of the ttl and 2 ms
-const budget = 988;
-
-function make(options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; remaining?: number } = {}) {
-  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, remaining } = options;
-  const onLost = vi.fn();
-  const validity = new Validity({
-    runtime,
-    driftFactor: 0.01,
-    elapsed: stopwatch(runtime),
-    ttl,
-    remaining,
-    limit,
-    lostError: (why) => new LockLostError(["r"], why),
-    onLost,
-  });
-  return { runtime, validity, onLost };
-}
+import { budget, makeValidity } from "../../support/validity.ts";
 
 describe("remaining", () => {
   test("is the ttl less the drift and less the time since before the request", async () => {
-    const { runtime, validity } = make();
+    const { runtime, validity } = makeValidity();
     expect(validity.remaining()).toBe(budget);
     await runtime.advance(300);
     expect(validity.remaining()).toBe(budget - 300);
@@ -40,7 +21,7 @@ describe("remaining", () => {
     ["the given remaining time", { remaining: 250 }, 250],
     ["the ttl, where the given remaining time is longer", { remaining: 5_000 }, budget],
   ])("is bounded by %s", (_what, options, expected) => {
-    expect(make(options).validity.remaining()).toBe(expected);
+    expect(makeValidity(options).validity.remaining()).toBe(expected);
   });
 
   test("uses the faster clock where the other was stopped or set back", async () => {
@@ -52,18 +33,18 @@ describe("remaining", () => {
         runtime.frozen = true;
       },
     ]) {
-      const { runtime, validity } = make();
+      const { runtime, validity } = makeValidity();
       disturb(runtime);
       await runtime.advance(500);
       expect(validity.remaining()).toBe(budget - 500);
     }
-    const { runtime, validity } = make();
+    const { runtime, validity } = makeValidity();
     runtime.wallOffset = 700;
     expect(validity.remaining()).toBe(budget - 700);
   });
 
   test("is 0 once it is released", () => {
-    const { validity } = make();
+    const { validity } = makeValidity();
     validity.release();
     expect(validity.remaining()).toBe(0);
     expect(validity.released).toBe(true);
@@ -73,7 +54,7 @@ describe("remaining", () => {
 
 describe("signal", () => {
   test("aborts when the validity ends, without any request or answer", async () => {
-    const { runtime, validity, onLost } = make();
+    const { runtime, validity, onLost } = makeValidity();
     const { signal } = validity;
     await runtime.advance(budget - 1);
     expect(signal.aborted).toBe(false);
@@ -86,7 +67,7 @@ describe("signal", () => {
   });
 
   test("starts no timer before it is read", () => {
-    const { runtime, validity } = make();
+    const { runtime, validity } = makeValidity();
     expect(runtime.pending).toBe(0);
     expect(validity.signal).toBe(validity.signal);
     expect(runtime.pending).toBe(1);
@@ -95,7 +76,7 @@ describe("signal", () => {
   test("does not abort early when its timer fires early, and not late either", async () => {
     const runtime = steppingRuntime();
     runtime.early = 0.2;
-    const { validity } = make({ runtime });
+    const { validity } = makeValidity({ runtime });
     const { signal } = validity;
     await runtime.advance(budget - 1);
     expect(signal.aborted).toBe(false);
@@ -104,14 +85,14 @@ describe("signal", () => {
   });
 
   test("is already aborted when it is first read after the end", async () => {
-    const { runtime, validity } = make();
+    const { runtime, validity } = makeValidity();
     await runtime.advance(budget);
     expect(validity.signal.aborted).toBe(true);
     expect(runtime.pending).toBe(0);
   });
 
   test("moves with an extension, also to an earlier end", async () => {
-    const { runtime, validity } = make();
+    const { runtime, validity } = makeValidity();
     const { signal } = validity;
     await runtime.advance(900);
     validity.extend(2_000, stopwatch(runtime));
@@ -123,7 +104,7 @@ describe("signal", () => {
   });
 
   test("aborts at once after an extension that took longer than its ttl", async () => {
-    const { runtime, validity } = make();
+    const { runtime, validity } = makeValidity();
     const { signal } = validity;
     const sent = stopwatch(runtime);
     await runtime.advance(600);
@@ -132,7 +113,7 @@ describe("signal", () => {
   });
 
   test("aborts once, with the error of the loss", () => {
-    const { validity, onLost } = make();
+    const { validity, onLost } = makeValidity();
     const { signal } = validity;
     const loss = validity.lose("its token is gone");
     expect(validity.lose("again")).toBe(loss);
@@ -142,7 +123,7 @@ describe("signal", () => {
   });
 
   test("does not abort after a release", async () => {
-    const { runtime, validity, onLost } = make();
+    const { runtime, validity, onLost } = makeValidity();
     const { signal } = validity;
     validity.release();
     expect(runtime.pending).toBe(0);
