@@ -1,8 +1,11 @@
 import { registerScript } from "../../../src/redis/register-script.ts";
 import type { Script } from "../../../src/redis/script.ts";
+import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
 import type { Draw } from "../sim/draw.ts";
 
 // Random calls of the library's scripts, with arguments as the library sends them, of so few keys, values and times that
@@ -133,5 +136,56 @@ const arrival: RandomScript = {
     ]),
 };
 
+const slot: RandomScript = {
+  name: "slotScript",
+  script: slotScript,
+  call(draw) {
+    const slots = draw.pick([["slot:0"], ["slot:1", "slot:2", "slot:0"], ["slot:2", "slot:0", "slot:1"]]);
+    const limit = draw.chance(0.9) ? 3 : 2;
+    const span = draw.chance(0.3) ? 0 : draw.pick([1, slots.length]);
+    return { keys: ["limit", ...slots], args: [draw.pick(nonces), limit, draw.pick(ttls), span] };
+  },
+  disturbance: (draw) =>
+    draw.pick([
+      ["DEL", draw.pick(["limit", "slot:0", "slot:1"])],
+      ["SET", draw.pick(["slot:0", "slot:2"]), draw.pick(nonces), "PX", draw.pick(ttls)],
+    ]),
+};
+
+const queue: RandomScript = {
+  name: "queueScript",
+  script: queueScript,
+  call(draw) {
+    const value = draw.pick(nonces);
+    const ticket = draw.pick(["0001a", "0002b", "0003c"]);
+    const tombstones = [`void:${ticket}`, `void:${value}`];
+    if (draw.chance(0.3)) {
+      const removed = draw.pick([value, ticket]);
+      return { keys: ["fair", "queue", tombstones[0]!], args: [removed, ticket, draw.pick(ttls), 0] };
+    }
+    const expiry = draw.chance(0.8) ? draw.pick(ttls) : 0;
+    return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, draw.pick(ttls)] };
+  },
+  disturbance: (draw) => ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
+};
+
+const announce: RandomScript = {
+  name: "announceScript",
+  script: announceScript,
+  call(draw) {
+    const announced = `${draw.integer(1, 40)}`.padStart(16, "0") + draw.pick(["ta", "tb"]);
+    return { keys: ["debounce"], args: [announced, draw.pick(ttls)] };
+  },
+  disturbance: () => ["DEL", "debounce"],
+};
+
 /** Every script that has a twin. */
-export const randomScripts: readonly RandomScript[] = [register, member, interval, arrival];
+export const randomScripts: readonly RandomScript[] = [
+  register,
+  member,
+  interval,
+  arrival,
+  slot,
+  queue,
+  announce,
+];
