@@ -1,4 +1,3 @@
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import type { Dialect, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { httpEndpoint } from "../../src/endpoints/http.ts";
 import { hashKey, type KeyKind } from "../../src/idempotency/digest.ts";
@@ -7,6 +6,7 @@ import { keyOf } from "../../src/redis/keys.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "./link.ts";
+import { openRealEndpoints } from "./redis-servers.ts";
 import { type Setting, setsOf } from "./sets.ts";
 import { until } from "./until.ts";
 
@@ -64,7 +64,7 @@ async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
 }
 
 async function openServers(count: number, dialect: Dialect): Promise<OpenStore> {
-  const local: DevEndpoints = await startEndpoints({ count, engine: "redis" });
+  const local = await openRealEndpoints(count);
   return {
     endpoints: local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name, dialect })),
     execute: (index, command) => local.endpoints[index]!.execute(command),
