@@ -13,6 +13,7 @@ import {
 import { Redlock } from "../../../src/redlock.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import {
   allArrived,
   type Client,
@@ -243,7 +244,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine,
   test("a reason that a minority has is brought to a quorum before any caller gets it", async () => {
     if (count < 3) return;
     const key = freshKey();
-    const { idempotency, links } = clientOf(store, { timeout: 500, lease: 500 });
+    const { idempotency, links } = clientOf(store, { timeout: paced(500), lease: paced(500) });
     const outcome = await idempotency.run<unknown>(key, { wait: 0 }, async () => {
       await allArrived(links);
       for (const link of links.slice(1)) link.fate = () => "lost";
@@ -270,7 +271,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine,
 
   test("a backoff that throws while storing goes on does not end the call", async () => {
     const { idempotency, links } = clientOf(store, {
-      timeout: 500,
+      timeout: paced(500),
       backoff: () => {
         throw new Error("the user's own");
       },
