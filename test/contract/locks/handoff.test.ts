@@ -48,7 +48,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
 
   test("ends the giver's automatic extension: it cannot shorten the receiver's", async () => {
     const resource = newResource();
-    const lock = await one.client().redlock.acquire(resource, { ttl: 400, autoExtend: true });
+    const lock = await one.client().redlock.acquire(resource, { ttl: paced(400), autoExtend: true });
     const received = resume(one.client().redlock, viaText(await handoff(lock)));
     expect(await received.extend(60_000)).toBeGreaterThan(50_000);
     const sent = one.requests();
