@@ -59,11 +59,18 @@ function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   if (event.type !== "acquired") return;
   // At most four requests to an endpoint: the script's hash and its text, for the acquire and for the fence.
   const most = event.attempts * world.servers.length * 4;
-  if (event.requests <= most) return;
-  world.violate(
+  world.check(
     "requests are bounded",
-    `${process.name} sent ${event.requests} requests in ${event.attempts} attempts`,
+    event.requests <= most,
+    () => `${process.name} sent ${event.requests} requests in ${event.attempts} attempts`,
   );
+}
+
+/** The virtual time of a deadline by a process's wall clock, as it is now; Infinity: there is none. */
+export function timeOf({ world, process }: Actor, deadline: number | undefined): number {
+  return deadline === undefined
+    ? Number.POSITIVE_INFINITY
+    : world.now + (deadline - process.now()) / process.rate;
 }
 
 /** Draws the options of an acquire. */

@@ -43,13 +43,19 @@ export const invariants = {
   "no lost update": ["kept memory"],
   /** A lock is returned with validity left, and its signal reports the end of its validity without any answer. */
   "validity is honest": [],
-  /** A grant has the votes of a quorum; a release that returns true freed a quorum. */
+  /**
+   * A grant has the votes of a quorum. A release that returns true removed the value from a quorum, one that returns
+   * false did not, by what stood there and not only by the replies.
+   */
   "a quorum decides": [],
   /** Contention is reported where endpoints refused, an outage where they failed. */
   "refusals are true": [],
   /** A call has at least tried to roll back whatever it left on an endpoint. */
   "nothing is abandoned": ["single execution"],
-  /** With a tombstone, a request that is executed after its rollback or release stores nothing. */
+  /**
+   * With a tombstone, a request that is executed after its rollback or release stores nothing. A release leaves one only
+   * where a request is unanswered: for a request that is executed once more, this needs single execution as well.
+   */
   "rolled back stays rolled back": ["kept memory", "bounded delay", "bounded drift"],
   /** Every key has a ttl. */
   "every key expires": [],
@@ -69,6 +75,13 @@ export const invariants = {
   "replays agree": ["kept memory"],
   /** A hold lasts until it is released or its validity ends. */
   "holds survive": ["bounded drift", "kept memory", "a clock that goes on", "single execution"],
+  /**
+   * Wherever a holder has validity left, a quorum of endpoints has its value for at least as long. Of what was extended
+   * by less and then by more, a repeated request may cut the longer extension: that needs single execution as well.
+   */
+  "what is held stands": ["bounded drift", "kept memory", "a clock that goes on"],
+  /** When `verify` returns true, a quorum had the value while it asked, and validity is left. */
+  "verify is true": [],
   /** No other reader or writer holds beside a writer. For extended holds, as for a lock. */
   "a writer is alone": exclusive,
   /** A writer's announcement expires a pause and two timeouts after its last request, by the endpoint's clock. */

@@ -1,4 +1,5 @@
-import { type Invariant, invariants } from "./assumptions.ts";
+import { quorumOf } from "../../../src/quorum/tally.ts";
+import { type Assumption, type Invariant, invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
@@ -19,6 +20,10 @@ export interface Hold {
   readonly fence: number | undefined;
   /** Holds of one group may overlap. */
   readonly group: string | undefined;
+  /** By server: for how many ms of true time it stands there. */
+  readonly standing: (() => readonly number[]) | undefined;
+  /** The latest virtual time at which it may be relied on, whatever the endpoints say. */
+  readonly limit: number;
   /** A handle of the same owner was being released during the acquire: that may have ended this hold, or not. */
   endUnknown: boolean;
   readonly extensions: Extensions;
@@ -44,12 +49,14 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<Pick<Hold, "holder" | "fence" | "group">>,
+    Partial<Pick<Hold, "holder" | "fence" | "group" | "standing" | "limit">>,
 ): Hold {
   return {
     holder: grant.nonce,
     fence: undefined,
     group: undefined,
+    standing: undefined,
+    limit: Number.POSITIVE_INFINITY,
     ...grant,
     endUnknown: false,
     extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
@@ -90,24 +97,35 @@ export class Holds {
 
   /** A holder has just been granted a hold. */
   add(hold: Hold): void {
-    const { resources, holder, process } = hold;
-    this.all.push(hold);
-    hold.endUnknown = holder !== hold.nonce && this.isReleasedBeside(hold);
-    for (const resource of resources) {
-      const current = this.#on(resource);
-      for (const other of current) {
-        if (hold.endUnknown || other.holder === holder || other.remaining() <= 0) continue;
-        if (hold.group !== undefined && hold.group === other.group) continue;
-        this.#world.violate(
-          this.#invariant,
-          `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,
-          // A repeated execution of a shorter extension cuts a longer one.
-          other.extensions.regrown ? [...invariants[this.#invariant], "single execution"] : undefined,
-        );
-      }
-      if (!hold.endUnknown) current.add(hold);
+    hold.endUnknown = hold.holder !== hold.nonce && this.isReleasedBeside(hold);
+    for (const resource of hold.resources) {
+      if (hold.endUnknown) continue;
+      const excluded = this.all.filter(
+        (other) => other.resources.includes(resource) && excludes(hold, other),
+      );
+      if (excluded.length > 0) this.#world.checked(this.#invariant);
+      for (const other of excluded) this.#checkOver(other, hold, resource);
+      this.#on(resource).add(hold);
     }
+    this.all.push(hold);
     this.#probe(hold);
+  }
+
+  /** Nobody relies on a hold any more when another one begins that it excludes. */
+  #checkOver(other: Hold, { process }: Hold, resource: string): void {
+    if (other.ended !== undefined || other.endUnknown) return;
+    const remaining = other.remaining();
+    if (remaining <= 0) return;
+    this.#world.violate(
+      this.#invariant,
+      `${resource} granted to ${process.name} while ${other.process.name} has ${remaining.toFixed(1)} ms`,
+      this.#needs(other, invariants[this.#invariant]),
+    );
+  }
+
+  /** A repeated execution of a shorter extension cuts a longer one. */
+  #needs({ extensions }: Hold, needs: readonly Assumption[]): readonly Assumption[] {
+    return extensions.regrown ? [...needs, "single execution"] : needs;
   }
 
   /** Checks all holds of a process again, because its clock has been set. */
@@ -155,12 +173,37 @@ export class Holds {
     if (hold.ended !== undefined) return;
     const remaining = hold.remaining();
     if (remaining > 0) {
-      const next = this.#world.now + remaining / hold.process.rate + 0.01;
+      this.#checkStands(hold, remaining);
+      const left = remaining / hold.process.rate;
+      // Once more shortly before the end, when most of what could go wrong has.
+      const next = this.#world.now + (left > 2 ? left - 1 : left + 0.01);
       this.#world.scheduler.at(next, () => this.#probe(hold));
       return;
     }
     this.end(hold);
     this.#expectLossReported(hold);
+  }
+
+  /** A quorum has the value for as long as its holder relies on it, and that ends at the limit. */
+  #checkStands(hold: Hold, remaining: number): void {
+    const { process, resources, standing, limit } = hold;
+    const world = this.#world;
+    const end = world.now + remaining / process.rate;
+    if (limit < Number.POSITIVE_INFINITY) {
+      const what = () =>
+        `${process.name} relies on ${resources} until ${end.toFixed(1)}, not ${limit.toFixed(1)}`;
+      world.check("validity is honest", end <= limit + 2, what, ["a clock that goes on"]);
+    }
+    // What is being released falls, and a process that has died relies on nothing.
+    if (!standing || !process.alive || hold.releaseInvoked !== undefined || this.isReleasedBeside(hold))
+      return;
+    const stands = standing().filter((ms) => world.now + ms > end);
+    world.check(
+      "what is held stands",
+      stands.length >= quorumOf(world.servers.length),
+      () => `${process.name} has ${remaining.toFixed(1)} ms of ${resources}, and ${stands.length} endpoints`,
+      this.#needs(hold, invariants["what is held stands"]),
+    );
   }
 
   /** Checks that a holder that listens is informed of the end in time. */
@@ -190,4 +233,9 @@ export class Holds {
     }
     return current;
   }
+}
+
+/** Whether one of two holds of a resource must end before the other begins. */
+function excludes(one: Hold, other: Hold): boolean {
+  return one.holder !== other.holder && (one.group === undefined || one.group !== other.group);
 }

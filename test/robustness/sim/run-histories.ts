@@ -29,6 +29,7 @@ export class RunHistories {
   /** A handler begins. It must not when a result is stored. */
   begins(key: string, name: string): void {
     const { stored } = this.#of(key);
+    // Where it holds, the call gets a replay, and that is counted.
     if (!stored) return;
     this.#world.violate(
       "a stored result stands",
@@ -44,8 +45,10 @@ export class RunHistories {
   /** A run has learned that a quorum has stored its value. */
   stored(key: string, value: string): void {
     const history = this.#of(key);
-    if (history.stored && history.stored.value !== value) {
-      this.#world.violate("a stored result stands", `${key}: ${value} stored after ${history.stored.value}`);
+    const before = history.stored?.value;
+    if (before !== undefined) {
+      const detail = () => `${key}: ${value} stored after ${before}`;
+      this.#world.check("a stored result stands", before === value, detail);
     }
     history.stored ??= { value, at: this.#world.now };
   }
@@ -58,16 +61,17 @@ export class RunHistories {
   replayed(key: string, value: string, invoked: number): void {
     const history = this.#of(key);
     const { stored } = history;
-    if (!history.returned.has(value)) {
-      this.#world.violate("replays agree", `${key}: no handler returned ${value}`, []);
+    const isKnown = history.returned.has(value);
+    this.#world.check("replays agree", isKnown, () => `${key}: no handler returned ${value}`, []);
+    if (stored && stored.at < invoked) {
+      const detail = () => `${key}: ${value} replayed, ${stored.value} stored`;
+      this.#world.check("a stored result stands", stored.value === value, detail);
     }
-    if (stored && stored.at < invoked && stored.value !== value) {
-      this.#world.violate("a stored result stands", `${key}: ${value} replayed, ${stored.value} stored`);
+    const first = history.replayed ?? value;
+    if (history.replayed !== undefined) {
+      this.#world.check("replays agree", first === value, () => `${key}: ${value} replayed after ${first}`);
     }
-    history.replayed ??= value;
-    if (history.replayed !== value) {
-      this.#world.violate("replays agree", `${key}: ${value} replayed after ${history.replayed}`);
-    }
+    history.replayed = first;
   }
 
   #of(key: string): RunHistory {

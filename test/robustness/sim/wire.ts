@@ -1,12 +1,24 @@
 import type { Command } from "../../../src/endpoints/endpoint.ts";
 import { Announcements } from "./announcements.ts";
+import { invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
+import { type Stored, standsFor } from "./standing.ts";
 import type { World } from "./world.ts";
 
 /** How often a result may be sent to a server that refuses it for its size. */
 const mostUploads = 8;
+
+/** One execution of a request. */
+interface Execution {
+  readonly granted: boolean;
+  /** Which execution of the same message it is; the first is 0. */
+  readonly copy: number;
+  /** Whether the value stood there before, and stands there now, of requests that extend or release it. */
+  readonly stood: boolean;
+  readonly stands: boolean;
+}
 
 /** All requests of one nonce from one client to one endpoint. */
 interface RequestTrail {
@@ -32,8 +44,11 @@ interface RequestTrail {
   /** A release was answered with "freed", and with "gone". */
   answeredFreed: boolean;
   answeredGone: boolean;
-  /** A release removed a standing member. Always false for plain values, of which no endpoint remembers that. */
-  memberFreed: boolean;
+  /** A release removed the value, and a release did not find it, whatever was replied. */
+  freed: boolean;
+  foundGone: boolean;
+  /** When a request to extend or verify last found the value; undefined: never. */
+  stoodAt: number | undefined;
   /** When the endpoint executed an extension for the first time. */
   firstExtended: number | undefined;
   /** The holder put the value back where it was lost. */
@@ -50,7 +65,6 @@ export class Wire {
   readonly #world: World;
   /** By nonce, then by server. */
   readonly #trails = new Map<string, Map<Server, RequestTrail>>();
-  readonly #rounds = new Set<string>();
   /** The nonce of the last round, by process and key. */
   readonly #last = new Map<string, string>();
   /** When a key was last extended on any server. */
@@ -59,6 +73,8 @@ export class Wire {
   readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
   /** How many uploads of a run's result a server refused for their size, by the run's token and server. */
   readonly #uploads = new Map<string, number>();
+  /** What the first acquire of a nonce was to store. */
+  readonly #stored = new Map<string, Stored>();
   /** The longest ttl, in ms, that a run's claim was sent with, by the run's token. */
   readonly #claims = new Map<string, number>();
   /** The announcements of debounced calls. */
@@ -104,8 +120,8 @@ export class Wire {
     trail.answerAwaitedUntil ??= this.#world.now + 0.8 * timeout - 5;
     const nonce = nonceOf(request.value);
     // A script's text may be sent long after its hash, when another round has begun.
-    if (this.#rounds.has(nonce)) return;
-    this.#rounds.add(nonce);
+    if (this.#stored.has(nonce)) return;
+    this.#stored.set(nonce, request);
     for (const key of [...request.keys, ...(request.about ? [request.about] : [])]) {
       this.#last.set(`${process.name} ${key}`, nonce);
     }
@@ -114,14 +130,10 @@ export class Wire {
   /**
    * An endpoint executed a request.
    *
-   * @param execution which execution of the same request it is, and whether the endpoint granted it; the first is 0
+   * @param execution see {@link Execution}
    */
-  executed(
-    process: Process,
-    server: Server,
-    request: Request,
-    { granted, copy }: { readonly granted: boolean; readonly copy: number },
-  ): void {
+  executed(process: Process, server: Server, request: Request, execution: Execution): void {
+    const { granted } = execution;
     const { operation } = request;
     if (operation === "announce") {
       this.announcements.executed(server, request, granted);
@@ -134,30 +146,48 @@ export class Wire {
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
     }
     if (operation === "release") {
-      trail.releaseExecuted = true;
-      trail.standing = false;
-      if (request.isMember && granted) trail.memberFreed = true;
+      this.#released(trail, execution);
+      return;
     }
+    this.#checkRolledBackStays(trail, request, execution);
+    if (operation === "extend" && execution.stood) trail.stoodAt = this.#world.now;
     if (!granted) return;
     if (operation === "extend") this.#extensionGranted(trail, request);
     // A restore acquires what was lost.
-    if (operation === "acquire" || operation === "restore") this.#acquireGranted(trail, request, copy);
+    if (operation === "acquire" || operation === "restore") {
+      this.#acquireGranted(trail, request, execution.copy);
+    }
+  }
+
+  #released(trail: RequestTrail, { stood, stands }: Execution): void {
+    trail.releaseExecuted = true;
+    trail.standing = false;
+    trail.freed ||= stood && !stands;
+    trail.foundGone ||= !stood;
+  }
+
+  /** A request that is executed after its rollback is not granted, where a tombstone or the value's absence shows it. */
+  #checkRolledBackStays(trail: RequestTrail, request: Request, { granted, copy }: Execution): void {
+    const { process, server } = trail;
+    const { operation, from, keys, tombstone } = request;
+    if (!trail.releaseExecuted || from !== 1) return;
+    const isShown = operation === "extend" ? !trail.standing : tombstone !== undefined;
+    if (!isShown) return;
+    const needs = invariants["rolled back stays rolled back"];
+    this.#world.check(
+      "rolled back stays rolled back",
+      !granted,
+      () => `${server.name} granted ${operation} ${keys} to ${process.name} after the rollback`,
+      copy > 0 ? [...needs, "single execution"] : needs,
+    );
   }
 
   #extensionGranted(trail: RequestTrail, request: Request): void {
-    const { process, server } = trail;
-    if (request.from === 1 && trail.releaseExecuted && !trail.standing) {
-      this.#world.violate(
-        "rolled back stays rolled back",
-        `${server.name} extended ${request.keys} for ${process.name} after the rollback`,
-      );
-    }
     trail.firstExtended ??= this.#world.now;
     for (const key of request.keys) this.#extensions.set(key, this.#world.now);
   }
 
   #acquireGranted(trail: RequestTrail, request: Request, copy: number): void {
-    const { process, server } = trail;
     // Granted because the owner holds it already: then this value is nowhere.
     if (request.from > 1) return;
     trail.acquireExecuted = true;
@@ -166,12 +196,6 @@ export class Wire {
     // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows.
     const awaited = this.#world.now < (trail.answerAwaitedUntil ?? Number.NEGATIVE_INFINITY);
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
-    if (trail.releaseExecuted && request.tombstone !== undefined && copy === 0) {
-      this.#world.violate(
-        "rolled back stays rolled back",
-        `${server.name} granted ${request.keys} to ${process.name} after the rollback`,
-      );
-    }
   }
 
   /** A client got an answer. */
@@ -212,9 +236,30 @@ export class Wire {
     return this.#trails.get(nonce)?.get(server)?.restored ?? false;
   }
 
-  /** On how many endpoints a release has removed a standing member. */
-  membersFreed(nonce: string): number {
-    return this.#trailsOf(nonce).filter(({ memberFreed }) => memberFreed).length;
+  /** On how many endpoints a release has removed the value, and on how many one did not find it. */
+  releasesExecuted(nonce: string): { freed: number; gone: number } {
+    const trails = this.#trailsOf(nonce);
+    return {
+      freed: trails.filter(({ freed }) => freed).length,
+      gone: trails.filter(({ foundGone }) => foundGone).length,
+    };
+  }
+
+  /** On how many endpoints a request to extend or verify has found the value since `time`. */
+  stoodSince(nonce: string, time: number): number {
+    return this.#trailsOf(nonce).filter(({ stoodAt = Number.NEGATIVE_INFINITY }) => stoodAt >= time).length;
+  }
+
+  /** By server: for how many ms of true time the value of a nonce yet stands there, at these keys if they are given. */
+  standing(nonce: string, keys?: readonly string[]): number[] {
+    const stored = this.#stored.get(nonce);
+    if (!stored) return [];
+    return this.#world.servers.map((server) => standsFor(server, keys ? { ...stored, keys } : stored));
+  }
+
+  /** Whether the value of a nonce is a member of a set. */
+  isMember(nonce: string): boolean {
+    return this.#stored.get(nonce)?.isMember === true;
   }
 
   /** The last announcement of a waiting writer on a server; undefined: there was none. */
@@ -233,9 +278,9 @@ export class Wire {
     const upload = `${nonceOf(record)} ${server.name}`;
     const times = (this.#uploads.get(upload) ?? 0) + 1;
     this.#uploads.set(upload, times);
-    if (times !== mostUploads + 1) return;
-    const detail = `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
-    this.#world.violate("requests are bounded", detail);
+    const detail = () =>
+      `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
+    this.#world.check("requests are bounded", times <= mostUploads, detail);
   }
 
   /** The longest ttl, in ms, that a run's claim was sent with. */
@@ -275,10 +320,11 @@ export class Wire {
 
   #checkRequests({ process, server, acquires, fenceRaises }: RequestTrail): void {
     // EVALSHA, then EVAL; or a native command, and the script where that command is unknown.
-    if (acquires <= 3 && fenceRaises <= 2) return;
-    this.#world.violate(
+    this.#world.check(
       "requests are bounded",
-      `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
+      acquires <= 3 && fenceRaises <= 2,
+      () =>
+        `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
     );
   }
 
@@ -286,10 +332,10 @@ export class Wire {
     const { process, server } = trail;
     if (!process.alive || !trail.acquireExecuted || trail.completed) return;
     // An acquire that its rollback has overtaken is rolled back once more, when its answer or its timeout comes.
-    if (trail.releases > 0 && !(trail.releaseDue && trail.standing)) return;
-    this.#world.violate(
+    this.#world.check(
       "nothing is abandoned",
-      `${process.name} left something on ${server.name} and never rolled it back (${nonce})`,
+      trail.releases > 0 && !(trail.releaseDue && trail.standing),
+      () => `${process.name} left something on ${server.name} and never rolled it back (${nonce})`,
       // Where nobody repeats requests, a refusal proves that the endpoint has stored nothing.
       trail.acquireGranted === false ? undefined : [],
     );
@@ -331,7 +377,9 @@ function newTrail(process: Process, server: Server): RequestTrail {
     acquireGranted: undefined,
     answeredFreed: false,
     answeredGone: false,
-    memberFreed: false,
+    freed: false,
+    foundGone: false,
+    stoodAt: undefined,
     firstExtended: undefined,
     restored: false,
     completed: false,

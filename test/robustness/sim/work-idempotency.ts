@@ -157,14 +157,17 @@ class Run {
   }
 
   #claim({ signal, remaining, token: nonce }: RunContext): Hold {
-    const { process, claims } = this.#actor;
+    const { process, claims, wire } = this.#actor;
     const { key } = this.#plan;
-    if (remaining() <= 0 && process.running) {
-      this.#world.violate("validity is honest", `${process.name} runs ${key} with nothing left of its lease`);
+    const standing = () => wire.standing(nonce);
+    if (process.running) {
+      const what = () => `${process.name} runs ${key} with nothing left of its lease`;
+      this.#world.check("validity is honest", remaining() > 0, what);
     }
     const lossReported = () => signal.aborted;
     const [invoked, acquired] = [this.#invoked, this.#world.now];
-    const hold = newHold({ resources: [key], nonce, process, remaining, lossReported, invoked, acquired });
+    const grant = { resources: [key], nonce, process, remaining, lossReported, standing };
+    const hold = newHold({ ...grant, invoked, acquired });
     claims.add(hold);
     return hold;
   }
@@ -174,15 +177,16 @@ class Run {
     const { process, wire } = this.#actor;
     const { key, options } = this.#plan;
     const claimed = wire.longestClaim(nonce);
-    if (claimed > Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 2) {
-      const detail = `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;
-      this.#world.violate("nothing is abandoned", detail, []);
+    if (this.#budget < Infinity) {
+      const isBounded = claimed <= Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 2;
+      const detail = () =>
+        `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;
+      this.#world.check("nothing is abandoned", isBounded, detail, []);
     }
     const extensions = wire.extensionsSent(nonce);
     const most = 12 + (3 * (this.#world.now - this.#invoked)) / (options.backoff.min ?? 25);
-    if (extensions > most) {
-      this.#world.violate("requests are bounded", `${process.name} sent ${extensions} extensions of ${key}`);
-    }
+    const what = () => `${process.name} sent ${extensions} extensions of ${key}`;
+    if (extensions > 0) this.#world.check("requests are bounded", extensions <= most, what);
   }
 
   #checkOutcome({ status, value, unstored }: RunOutcome<unknown>): void {
@@ -190,16 +194,15 @@ class Run {
     const { process } = this.#actor;
     const { key, bound } = this.#plan;
     // After the faults nothing may keep a result, or the record that replaces it, from its quorum.
-    if (unstored === "no-quorum" && bound !== undefined) {
-      world.violate("waiters are served", `${process.name}: the result of ${key} is not stored`);
+    if (bound !== undefined) {
+      const what = () => `${process.name}: the result of ${key} is not stored`;
+      world.check("waiters are served", unstored !== "no-quorum", what);
     }
     world.count(`run ${status}`);
     if (status === "replayed") this.#histories.replayed(key, String(value), this.#invoked);
-    else if (value !== this.#result) {
-      world.violate(
-        "the routine's outcome wins",
-        `${process.name}: ${String(value)} instead of ${this.#value}`,
-      );
+    else {
+      const what = () => `${process.name}: ${String(value)} instead of ${this.#value}`;
+      world.check("the routine's outcome wins", value === this.#result, what);
     }
     if (status === "executed" && !this.#stored) world.count("executed, not stored");
   }
@@ -221,11 +224,8 @@ class Run {
     const { key } = this.#plan;
     const nonce = wire.lastRound(process, recordKeyOf(key));
     const refused = nonce === undefined ? 0 : wire.acquireVotes(nonce).refused;
-    if (refused > 0) return;
-    this.#world.violate(
-      "refusals are true",
-      `${process.name}: ${key} is in progress, but no endpoint said so`,
-    );
+    const what = () => `${process.name}: ${key} is in progress, but no endpoint said so`;
+    this.#world.check("refusals are true", refused > 0, what);
   }
 }
 
