@@ -13,6 +13,7 @@ import { RunHistories } from "./run-histories.ts";
 import {
   drawScenario,
   type Retention,
+  runsLua,
   type Scenario,
   type Theme,
   themeOf,
@@ -36,6 +37,8 @@ export interface SimulationOptions {
   readonly without?: readonly Assumption[];
   /** Whether to record a line for every event. Default false. */
   readonly traced?: boolean;
+  /** Whether all scripts run as Lua, and none by its twin. Default: the seed decides. The simulation is the same. */
+  readonly lua?: boolean;
 }
 
 /** The result of one simulation. */
@@ -61,7 +64,7 @@ export interface Simulation {
  * const { violations } = await simulate({ seed: 1 });
  */
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
-  const { seed, work: theme = themeOf(seed), without, traced = false } = options;
+  const { seed, work: theme = themeOf(seed), without, traced = false, lua = runsLua(seed) } = options;
   const undo = makeDigestSynchronous();
   const draw = new Draw(seed);
   const drawn = drawScenario(draw.fork());
@@ -72,7 +75,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
   const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
-    await play(world, scenario);
+    await play(world, scenario, !lua);
     return {
       seed,
       scenario,
@@ -104,9 +107,9 @@ interface Cast {
 }
 
 /** Works under faults, lets everything end, probes that everybody is served, and checks the whole run. */
-async function play(world: World, scenario: Scenario): Promise<void> {
+async function play(world: World, scenario: Scenario, twins: boolean): Promise<void> {
   world.trace(() => `scenario ${JSON.stringify(scenario)} without ${JSON.stringify(world.dropped)}`);
-  const cast = createCast(world, scenario);
+  const cast = createCast(world, scenario, twins);
   const { locks, claims, actors } = cast.shared;
   const stopFaults = startNemesis(world, scenario, (process) => {
     locks.recheck(process);
@@ -129,10 +132,14 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   // Messages of the probes arrive.
   await world.scheduler.run(world.now + 90_000);
   checkAtEnd(cast);
+  for (const { scripts } of world.servers) {
+    if (scripts.lua > 0) world.count("script run as Lua", scripts.lua);
+    if (scripts.twin > 0) world.count("script run by its twin", scripts.twin);
+  }
 }
 
-function createCast(world: World, scenario: Scenario): Cast {
-  createServersAndProcesses(world, scenario);
+function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
+  createServersAndProcesses(world, scenario, twins);
   const shared: SharedContext = {
     world,
     scenario,
@@ -150,14 +157,14 @@ function createCast(world: World, scenario: Scenario): Cast {
   return { shared, histories, workloads };
 }
 
-function createServersAndProcesses(world: World, scenario: Scenario): void {
+function createServersAndProcesses(world: World, scenario: Scenario, twins: boolean): void {
   const { draw, scheduler } = world;
   const steady = world.keeps("bounded drift");
   // The drift allowance is a hundredth of the ttl: two clocks may differ by that much.
   const rate = () => 1 + (steady ? draw.between(-0.0045, 0.0045) : draw.between(-0.1, 0.1));
   for (const [index, dialect] of scenario.dialects.entries()) {
     const offset = draw.pick([0, draw.between(-600_000, 600_000)]);
-    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset }));
+    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset, twins }));
   }
   const agree = !world.keeps("kept memory") && world.keeps("agreeing clocks");
   for (let index = 0; index < scenario.processes; index += 1) {
