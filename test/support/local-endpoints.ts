@@ -13,6 +13,7 @@ import {
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
 import { upstashFlag } from "../../src/redis/script.ts";
+import { setsToTest } from "./few-sets.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
 export interface EndpointSet {
@@ -77,7 +78,8 @@ export function describeSet({ engine, count, dialect, via }: EndpointSet): strin
  * Runs a contract for several sets concurrently; the tests of one set share its endpoints and run one after another. All
  * sets are opened beforehand, because the start of one would delay the tests of another while their ttls pass.
  */
-export function inTurns(sets: readonly EndpointSet[], contract: (open: () => Promise<Local>) => void): void {
+export function inTurns(given: readonly EndpointSet[], contract: (open: () => Promise<Local>) => void): void {
+  const sets = setsToTest(given);
   const opened = new Map<EndpointSet, Local>();
   beforeAll(async () => {
     for (const set of sets) opened.set(set, await openLocal(set));

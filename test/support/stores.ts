@@ -6,6 +6,7 @@ import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/inde
 import { keyOf } from "../../src/redis/keys.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
+import { setsToTest } from "./few-sets.ts";
 import { type Link, link } from "./link.ts";
 import { redisServer } from "./redis-servers.ts";
 import { until } from "./until.ts";
@@ -39,7 +40,7 @@ export interface Store {
 export function storesOf(counts: readonly number[], real: readonly number[] = counts): Store[] {
   const engines = redisServer ? (["embedded", "redis"] as const) : (["embedded"] as const);
   const dialects = ["upstash", "redis"] as const;
-  return engines.flatMap((engine) =>
+  const stores = engines.flatMap((engine) =>
     (engine === "redis" ? real : counts).flatMap((count) =>
       dialects.map((dialect) => ({
         title: `${engine} engine, ${count} × ${dialect}`,
@@ -50,6 +51,7 @@ export function storesOf(counts: readonly number[], real: readonly number[] = co
       })),
     ),
   );
+  return [...setsToTest(stores)];
 }
 
 async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {

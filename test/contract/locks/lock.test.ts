@@ -1,4 +1,5 @@
 import { describe } from "vitest";
+import { setsToTest } from "../../support/few-sets.ts";
 import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
 import { redisServer } from "../../support/redis-servers.ts";
@@ -15,6 +16,6 @@ const sets: EndpointSet[] = dialects.flatMap((dialect) => [
   ),
 ]);
 
-describe.each(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
+describe.each(setsToTest(sets).map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
   lockContract(() => openLocal(set));
 });
