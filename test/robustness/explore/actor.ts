@@ -3,6 +3,7 @@ import {
   isRedlockError,
   type Lock,
   LockHeldError,
+  LockLostError,
   QuorumError,
   Redlock,
   type RedlockErrorCode,
@@ -111,6 +112,7 @@ export class Actor {
     resource: string | readonly string[],
     options: AcquireOptions,
   ): Promise<Held<Lock> | undefined> {
+    this.client.timeout = timeoutOf(options);
     const lock = await this.call({
       what: `acquire ${resource}`,
       bound: boundOf(options),
@@ -124,6 +126,7 @@ export class Actor {
   /** Acquires a permit, or not. */
   async permit(name: string, limit: number, options: AcquireOptions): Promise<Held | undefined> {
     const { ttl, wait, timeout, backoff } = options;
+    this.client.timeout = timeoutOf(options);
     const permit = await this.call({
       what: `acquire a permit of ${limit}`,
       bound: boundOf(options) * limit,
@@ -171,6 +174,7 @@ export class Actor {
     const before = handle.remaining();
     const { world, report } = this.#stage;
     const { client } = this;
+    const [invoked, sentBefore] = [world.time, client.sent];
     const extended = await this.call({
       what: `extend by ${ttl}`,
       bound: 6 * 1_000,
@@ -184,6 +188,10 @@ export class Actor {
           const isDisturbed = [...world.events].some((name) => name.startsWith("forget"));
           if (gone && before > 0 && !hold.isOver && !isDisturbed && !this.#hasRepeats()) {
             report("holds survive", `${client.name} lost ${hold.resources.join()} with ${before} ms left`);
+          }
+          const isUntried = world.time === invoked && client.sent === sentBefore;
+          if (error instanceof LockLostError && !gone && isUntried && before > 0 && !hold.isOver) {
+            report("refusals are true", `${client.name} may not extend, with ${before} ms left`);
           }
           throw error;
         }
@@ -220,6 +228,32 @@ export class Actor {
     this.#stage.kept.add(hold.nonce);
   }
 
+  /** Holds a lock for so many ms by `using`, which has to end as its routine does. */
+  async using(resource: string, length: number, options: AcquireOptions): Promise<void> {
+    const { report } = this.#stage;
+    this.client.timeout = timeoutOf(options);
+    let lock: Lock | undefined;
+    const result = await this.call({
+      what: `use ${resource}`,
+      bound: boundOf(options) + length,
+      codes: ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
+      run: () =>
+        this.redlock.using(resource, options, async (held) => {
+          lock = held;
+          const { hold } = this.hold(held, held.resources, {
+            holder: held.token,
+            nonce: nonceOf(held.value),
+          });
+          await this.sleep(length);
+          hold.isOver = true;
+          return held.signal.aborted ? "lost" : "kept";
+        }),
+    });
+    const expected = lock && (lock.signal.aborted ? undefined : "kept");
+    if (lock && result !== expected)
+      report("the routine's outcome wins", `${result} in place of ${expected}`);
+  }
+
   /** Runs a key: its handler takes so many ms, and throws where `fails`. */
   async run(
     key: string,
@@ -228,6 +262,7 @@ export class Actor {
   ): Promise<void> {
     const { runs, world, report } = this.#stage;
     const { client } = this;
+    client.timeout = timeoutOf(options);
     const { value } = runs.nextValue();
     const invoked = world.time;
     const failure = new Error("the handler failed");
@@ -311,11 +346,15 @@ export class Actor {
   }
 }
 
+type Times = Pick<AcquireOptions, "ttl" | "wait" | "timeout">;
+
+/** ms for which a call waits for the answer to each request. */
+function timeoutOf({ ttl = 10_000, timeout = Math.min(1_000, ttl / 3) }: Times): number {
+  return Math.min(timeout, ttl);
+}
+
 /** ms that a call may take: the waiting, a last round with a fence and a rollback of each, and its timers. */
-function boundOf({
-  ttl = 10_000,
-  wait = 5_000,
-  timeout = Math.min(1_000, ttl / 3),
-}: Pick<AcquireOptions, "ttl" | "wait" | "timeout">): number {
-  return Math.max(wait, 2 * timeout) + 6 * timeout + 60;
+function boundOf(options: Times): number {
+  const timeout = timeoutOf(options);
+  return Math.max(options.wait ?? 5_000, 2 * timeout) + 6 * timeout + 60;
 }

@@ -24,6 +24,8 @@ export class Client implements Runtime {
   history = 0;
   /** Its controller of the call that may be aborted now. */
   abortable: AbortController | undefined;
+  /** ms for which its present call waits for the answer to each request. */
+  timeout = 0;
   /** How many messages it has sent. */
   sent = 0;
   /** When its clocks were last set, stood still, or went on, in ms; undefined: never. */

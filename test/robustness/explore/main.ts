@@ -41,6 +41,7 @@ makeDigestSynchronous();
 
 const rejections: string[] = [];
 process.on("unhandledRejection", (reason) => rejections.push(String(reason)));
+process.on("disconnect", () => process.exit());
 process.on("message", (order: Order) => {
   void obey(order).then((report) => process.send?.(report));
 });

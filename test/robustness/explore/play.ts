@@ -4,7 +4,7 @@ import { Actor, type Stage } from "./actor.ts";
 import { Holds } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import { Store } from "./store.ts";
-import { Trails } from "./trails.ts";
+import { type Report, Trails } from "./trails.ts";
 import { World } from "./world.ts";
 
 /** An invariant that did not hold. */
@@ -19,6 +19,7 @@ export interface Violation {
 export interface Play {
   readonly world: World;
   readonly violations: readonly Violation[];
+  readonly report: Report;
   /** Follows the consequences of the last step. */
   settle(): Promise<void>;
   /** Checks what can be checked at any time. */
@@ -60,7 +61,7 @@ export function begin(scenario: Scenario, traced = false): Play {
   };
   const stage: Stage = {
     world,
-    trails: new Trails(report, exactReplies),
+    trails: new Trails(report, exactReplies, () => world.time),
     holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
     runs: new RunHistories({
       violate: report,
@@ -83,6 +84,7 @@ export function begin(scenario: Scenario, traced = false): Play {
   return {
     world,
     violations,
+    report,
     settle: settled,
     check: () => stage.holds.check(),
     checkAtEnd() {

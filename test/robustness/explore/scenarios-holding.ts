@@ -156,6 +156,17 @@ export const holdingScenarios: readonly Scenario[] = [
     bounds: { test: 1, long: 3 },
   },
   {
+    name: "using",
+    about: "a lock extends itself while a routine runs, which may be frozen; another client tries",
+    endpoints: 1,
+    events: [freeze(0)],
+    clients: [
+      (actor) => actor.using("a", 700, { ...once, ttl: 400, backoff: () => 30 }),
+      tries([395, 690, 710, 1_200]),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
     name: "restore",
     about: "an endpoint loses its memory; the lock is restored there, and released",
     endpoints: 3,

@@ -62,6 +62,8 @@ export async function search(scenario: Scenario, options: SearchOptions): Promis
     while (level.length > 0 && schedules < most && !searching.found) {
       schedules += 1;
       await searching.execute(level.pop());
+      // Now and then, the process looks at its messages.
+      if (schedules % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   }
   const { states, depth, found, others, open } = searching;
@@ -113,6 +115,7 @@ class Searching {
       }
       const next = step < mostSteps ? straight(world) : undefined;
       if (!next) {
+        if (step >= mostSteps) play.report("requests are bounded", `no end after ${step} steps`);
         play.checkAtEnd();
         return this.#end(play, last, step);
       }

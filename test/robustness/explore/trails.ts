@@ -19,6 +19,8 @@ interface Trail {
   releaseExecuted: boolean;
   /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
   releaseDue: boolean;
+  /** Until when the client waits for the answer to its acquire, in ms. */
+  awaitedUntil: number;
   restored: boolean;
   /** A second execution acquired it. */
   repeated: boolean;
@@ -33,12 +35,14 @@ interface Trail {
 export class Trails implements Watcher {
   readonly #report: Report;
   readonly #exactReplies: boolean;
+  readonly #time: () => number;
   readonly #trails = new Map<string, Map<Server, Trail>>();
   /** The nonce of the last acquire, by client. */
   readonly #last = new Map<string, string>();
 
-  constructor(report: Report, exactReplies: boolean) {
+  constructor(report: Report, exactReplies: boolean, time: () => number) {
     this.#report = report;
+    this.#time = time;
     this.#exactReplies = exactReplies;
   }
 
@@ -53,6 +57,7 @@ export class Trails implements Watcher {
     } else if (completes) trail.completed = true;
     else if (request.operation === "acquire") {
       trail.acquires += 1;
+      trail.awaitedUntil = this.#time() + client.timeout;
       this.#last.set(client.name, nonceOf(request.value));
       if (trail.acquires === 4) {
         this.#report("requests are bounded", `${client.name} sent four acquires of one round`);
@@ -61,7 +66,7 @@ export class Trails implements Watcher {
   }
 
   executed(message: Message, before: Contents, after: Contents): void {
-    const { client, server, request, command, answer, isCopy, isOpen } = message;
+    const { client, server, request, command, answer, isCopy } = message;
     const trail = this.#of(message);
     if (!request || !trail || !answer) return;
     const where = `${server!.name} ${request.operation} ${request.keys.join()} for ${client.name}`;
@@ -85,8 +90,9 @@ export class Trails implements Watcher {
     trail.standing = true;
     trail.restored ||= operation === "restore";
     trail.repeated ||= isCopy;
-    // The client hears the answer, or gives the request up later: either way it has to roll it back from then on.
-    if (operation === "acquire" && isOpen) trail.releaseDue = true;
+    // Also where nobody waits any more: the request ends by its answer or its timeout, and a release follows.
+    const isAwaited = this.#time() < trail.awaitedUntil;
+    if (operation === "acquire" && isAwaited && !isCopy) trail.releaseDue = true;
   }
 
   delivered(message: Message): void {
@@ -180,6 +186,7 @@ export class Trails implements Watcher {
         standing: false,
         releaseExecuted: false,
         releaseDue: false,
+        awaitedUntil: Number.NEGATIVE_INFINITY,
         restored: false,
         repeated: false,
         completed: false,
