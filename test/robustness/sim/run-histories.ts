@@ -12,11 +12,11 @@ interface RunHistory {
 
 /** The histories of all idempotency keys of a world. */
 export class RunHistories {
-  readonly #world: World;
+  readonly #world: Pick<World, "now" | "violate">;
   readonly #histories = new Map<string, RunHistory>();
   #serial = 0;
 
-  constructor(world: World) {
+  constructor(world: Pick<World, "now" | "violate">) {
     this.#world = world;
   }
 

@@ -1,7 +1,7 @@
-import { createHash, webcrypto } from "node:crypto";
 import { type Actor, createActor, type SharedContext } from "./actor.ts";
 import type { Assumption } from "./assumptions.ts";
 import { Calls } from "./calls.ts";
+import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
 import { checkHistories } from "./histories.ts";
@@ -272,26 +272,4 @@ function checkAtEnd({ shared, workloads }: Cast): void {
   checkFences(world, locks.all, scenario.retention);
   checkHistories(world, locks.all, ledger.accesses, scenario.retention);
   for (const workload of workloads.values()) workload.checkAtEnd?.();
-}
-
-/**
- * Makes digests synchronous: Node computes them in a thread pool, in real time. With this, the same digest is ready at
- * the same virtual moment, every time.
- *
- * @returns undoes it
- */
-function makeDigestSynchronous(): () => void {
-  const { subtle } = webcrypto;
-  const own = Object.getOwnPropertyDescriptor(subtle, "digest");
-  Object.defineProperty(subtle, "digest", {
-    configurable: true,
-    value: (algorithm: string, data: Uint8Array) => {
-      const digest = createHash(algorithm.replace("-", "")).update(data).digest();
-      return Promise.resolve(new Uint8Array(digest).buffer);
-    },
-  });
-  return () => {
-    if (own) Object.defineProperty(subtle, "digest", own);
-    else Reflect.deleteProperty(subtle, "digest");
-  };
 }
