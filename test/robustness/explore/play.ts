@@ -65,6 +65,9 @@ export function begin(scenario: Scenario, traced = false): Play {
     holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
     runs: new RunHistories({
       violate: report,
+      check(invariant, holds, detail) {
+        if (!holds) report(invariant, detail());
+      },
       get now() {
         return world.time;
       },

@@ -12,11 +12,11 @@ interface RunHistory {
 
 /** The histories of all idempotency keys of a world. */
 export class RunHistories {
-  readonly #world: Pick<World, "now" | "violate">;
+  readonly #world: Pick<World, "now" | "check" | "violate">;
   readonly #histories = new Map<string, RunHistory>();
   #serial = 0;
 
-  constructor(world: Pick<World, "now" | "violate">) {
+  constructor(world: Pick<World, "now" | "check" | "violate">) {
     this.#world = world;
   }
 
