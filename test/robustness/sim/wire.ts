@@ -92,7 +92,7 @@ export class Wire {
       return;
     }
     const trail = this.#trail(process, server, request);
-    const completes = command.some((word) => /^[CN]1 /.test(String(word)));
+    const completes = command.some(isCompletedRecord);
     if (!completes) this.#noteClaim(request);
     if (request.operation === "acquire" && completes) trail.completed = true;
     else if (request.operation === "acquire") this.#acquireSent(trail, request);
@@ -384,6 +384,11 @@ function newTrail(process: Process, server: Server): RequestTrail {
     restored: false,
     completed: false,
   };
+}
+
+/** Whether a word is the record of an idempotent run that has ended. Called for every word of every request. */
+function isCompletedRecord(word: string | number): boolean {
+  return typeof word === "string" && (word.startsWith("C1 ") || word.startsWith("N1 "));
 }
 
 /** Whether a reply says that the request was done. */

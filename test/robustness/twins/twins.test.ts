@@ -50,7 +50,7 @@ function playBoth({ script, call, disturbance }: RandomScript, seed: number): un
   const replies: unknown[] = [];
   let runs = 0;
   for (let step = 0; step < 60; step += 1) {
-    if (draw.chance(0.4)) now += draw.pick([1, 5, 39, 400, 2_999]);
+    if (draw.chance(0.4)) now += draw.pick([1, 7, 39, 40, 400, 2_999]);
     const { keys, args } = call(draw);
     const isCall = draw.chance(0.9);
     const form = draw.chance(0.8) ? ["EVALSHA", script.sha[dialect]] : ["EVAL", sourceOf(script, dialect)];
