@@ -29,6 +29,8 @@ function compare(world: World, earlier: Hold, later: Hold): void {
   // Two handles that an owner acquires at once are one holder, and may draw the same fence.
   const atOnce = later.invoked <= earlier.acquired;
   if (atOnce && (later.endUnknown || later.holder === earlier.holder)) return;
+  // An operator may free a lock before its holder has its answer, and the next holder may have its own sooner.
+  if (atOnce && world.freed.has(later.nonce)) return;
   const rises = second > first;
   // Concurrent acquires may return in another order than their fences were drawn: a paused process gets its answers
   // late. Then its validity is over, unless a clock is wrong.

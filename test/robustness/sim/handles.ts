@@ -189,7 +189,7 @@ function checkFailedExtension(
   world.count(lost ? "extend: lost" : "extend: unavailable");
   const gone = lost && String(error).includes("gone from a quorum");
   // Another handle of the same owner may have released the hold.
-  const isAlone = hold.releaseInvoked === undefined && !holds.isReleasedBeside(hold);
+  const isAlone = !holds.isReleasedBeside(hold) && !world.freed.has(hold.nonce);
   if (remainingBefore > 0 && isAlone) {
     world.check(
       "holds survive",

@@ -112,8 +112,9 @@ export class Holds {
   }
 
   /** Nobody relies on a hold any more when another one begins that it excludes. */
-  #checkOver(other: Hold, { process }: Hold, resource: string): void {
-    if (other.ended !== undefined || other.endUnknown) return;
+  #checkOver(other: Hold, { process, nonce }: Hold, resource: string): void {
+    const { freed } = this.#world;
+    if (other.ended !== undefined || other.endUnknown || freed.has(other.nonce) || freed.has(nonce)) return;
     const remaining = other.remaining();
     if (remaining <= 0) return;
     this.#world.violate(
@@ -195,6 +196,7 @@ export class Holds {
       world.check("validity is honest", end <= limit + 2, what, ["a clock that goes on"]);
     }
     // What is being released falls, and a process that has died relies on nothing.
+    if (world.freed.has(hold.nonce)) return;
     if (!standing || !process.alive || hold.releaseInvoked !== undefined || this.isReleasedBeside(hold))
       return;
     const stands = standing().filter((ms) => world.now + ms > end);

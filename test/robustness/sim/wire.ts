@@ -4,7 +4,7 @@ import { invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
-import { type Stored, standsFor } from "./standing.ts";
+import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import type { World } from "./world.ts";
 
 /** How often a result may be sent to a server that refuses it for its size. */
@@ -18,6 +18,16 @@ interface Execution {
   /** Whether the value stood there before, and stands there now, of requests that extend or release it. */
   readonly stood: boolean;
   readonly stands: boolean;
+  /** What a request to inspect or free met. */
+  readonly found: Snapshot | undefined;
+}
+
+/** What one execution of a request to inspect met. */
+interface Look extends Snapshot {
+  readonly process: Process;
+  readonly server: Server;
+  readonly key: string;
+  readonly at: number;
 }
 
 /** All requests of one nonce from one client to one endpoint. */
@@ -77,6 +87,11 @@ export class Wire {
   readonly #stored = new Map<string, Stored>();
   /** The longest ttl, in ms, that a run's claim was sent with, by the run's token. */
   readonly #claims = new Map<string, number>();
+  readonly #looks: Look[] = [];
+  /** By key: when a stored result or a count of runs was last removed on any server. */
+  readonly #removals = new Map<string, number>();
+  /** By key: the runs that were counted. */
+  readonly #counted = new Map<string, Set<string>>();
   /** The announcements of debounced calls. */
   readonly announcements: Announcements;
 
@@ -91,7 +106,10 @@ export class Wire {
       this.announcements.sent(process, request);
       return;
     }
+    if (request.isCount) return;
     const trail = this.#trail(process, server, request);
+    if (request.operation === "free")
+      this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
     const completes = command.some((word) => /^[CN]1 /.test(String(word)));
     if (!completes) this.#noteClaim(request);
     if (request.operation === "acquire" && completes) trail.completed = true;
@@ -139,8 +157,22 @@ export class Wire {
       this.announcements.executed(server, request, granted);
       return;
     }
+    if (operation === "release" && execution.stood && !execution.stands) this.#removed(request);
+    if (request.isCount) {
+      if (granted && operation !== "release") this.#counts(request);
+      return;
+    }
     if (operation === "release" && granted) this.announcements.removed(server, request);
     const trail = this.#trail(process, server, request);
+    if (operation === "look" && execution.found) {
+      const { now } = this.#world;
+      this.#looks.push({ process, server, key: request.keys[0]!, at: now, ...execution.found });
+    }
+    if (operation === "free" && execution.found) this.#freed(trail, execution.found);
+    if (operation === "release" && request.value.startsWith("P1 ")) {
+      const what = () => `${process.name} removes a run of ${trail.process.name} that is under way`;
+      this.#world.check("a run is not forgotten", trail.process === process, what);
+    }
     if (request.announces) {
       const { key, id } = request.announces;
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
@@ -157,6 +189,23 @@ export class Wire {
     if (operation === "acquire" || operation === "restore") {
       this.#acquireGranted(trail, request, execution.copy);
     }
+  }
+
+  /** An operator freed what was there, whoever held it. */
+  #freed(trail: RequestTrail, { text }: Snapshot): void {
+    trail.freed ||= text !== undefined;
+    trail.foundGone ||= text === undefined;
+    if (text !== undefined) this.#world.freed.add(nonceOf(text));
+  }
+
+  #removed({ keys, value }: Request): void {
+    if (/^[CNA]1 /.test(value)) this.#removals.set(keys[0]!, this.#world.now);
+  }
+
+  #counts({ keys, value, written }: Request): void {
+    const [, token = ""] = (written ?? value).split(" ");
+    const counted = this.#counted.get(keys[0]!) ?? new Set();
+    this.#counted.set(keys[0]!, counted.add(token));
   }
 
   #released(trail: RequestTrail, { stood, stands }: Execution): void {
@@ -204,6 +253,7 @@ export class Wire {
       this.announcements.answered(server, request, granted);
       return;
     }
+    if (request.isCount) return;
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
@@ -255,6 +305,21 @@ export class Wire {
     const stored = this.#stored.get(nonce);
     if (!stored) return [];
     return this.#world.servers.map((server) => standsFor(server, keys ? { ...stored, keys } : stored));
+  }
+
+  /** What a process's requests to inspect a key met since `time`. */
+  looksSince(process: Process, key: string, time: number): Look[] {
+    return this.#looks.filter((look) => look.process === process && look.key === key && look.at >= time);
+  }
+
+  /** When a result or a count of a key was last removed on any server; -Infinity: never. */
+  lastRemoval(key: string): number {
+    return this.#removals.get(key) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many runs of a key were counted on any server. */
+  runsCounted(key: string): number {
+    return this.#counted.get(key)?.size ?? 0;
   }
 
   /** Whether the value of a nonce is a member of a set. */
