@@ -1,6 +1,7 @@
 // Simulates the library in virtual time: `npm run sim -- --minutes 5`; `--seed 123 --trace` repeats one seed. Prints
 // counts and violations, and fails if an invariant is violated that no dropped assumption explains.
 import { readFile, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -9,23 +10,25 @@ import { simulateAll } from "./simulator.mjs";
 
 const usage =
   "npm run sim -- --seed s [--trace] | --seeds n [--from s] | --minutes m  " +
-  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--jobs 2] [--write]';
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--jobs n] [--write]';
 
 process.exitCode = 1;
 const { allowed, missing, mustOccur } = await load("test/robustness/sim/occurrences.ts");
 const { assumptions } = await load("test/robustness/sim/assumptions.ts");
 const { themes } = await load("test/robustness/sim/scenario.ts");
-const { seed, seeds, minutes, from, without, work, traced, jobs, write } = readOptions();
+const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write } = readOptions();
 const sharesFile = join(project, "test/robustness/sim/shares.json");
 const shares = JSON.parse(await readFile(sharesFile, "utf8"));
 const flags =
   (work ? ` --work ${work}` : "") +
+  (lua ? " --lua" : "") +
   (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
 
 const began = Date.now();
 let progressAt = began;
 let done = 0;
 let virtual = 0;
+let cpu = 0;
 /** By event: how often it occurred, and in how many seeds. */
 const counts = new Map();
 const seedsWith = new Map();
@@ -39,17 +42,18 @@ report();
 
 function* orders() {
   if (seed !== undefined) {
-    yield { seed, without, work, traced };
+    yield { seed, without, work, lua, traced };
     return;
   }
   const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
   for (let next = from; next < from + seeds && Date.now() < end; next += 1)
-    yield { seed: next, without, work };
+    yield { seed: next, without, work, lua };
 }
 
 function record(simulation) {
   done += 1;
   virtual += simulation.length;
+  cpu += simulation.cpu;
   for (const line of simulation.lines) console.log(line);
   for (const [what, times] of Object.entries(simulation.counts)) {
     counts.set(what, (counts.get(what) ?? 0) + times);
@@ -89,7 +93,7 @@ function report() {
   console.log(
     `\n${done} seeds, ${calls} calls, ${counts.get("requests") ?? 0} requests to endpoints, ` +
       `${(virtual / 3_600_000).toFixed(1)} h of virtual time in ${seconds.toFixed(0)} s: ` +
-      `${Math.round(calls / seconds)} calls a second`,
+      `${Math.round(calls / seconds)} calls a second, ${Math.round(calls / (cpu / 1_000))} a CPU-second`,
   );
   for (const violation of violations) console.log(describe(violation));
   if (absent.length > 0) console.log(`never occurred: ${absent.join(", ")}`);
@@ -144,6 +148,7 @@ function readOptions() {
       work: text,
       trace: { type: "boolean" },
       write: { type: "boolean" },
+      lua: { type: "boolean" },
       without: { type: "string", multiple: true },
     },
   });
@@ -153,9 +158,11 @@ function readOptions() {
     seeds: number(values.seeds, values.minutes === undefined ? 1_000 : Number.POSITIVE_INFINITY),
     minutes: number(values.minutes),
     from: number(values.from, Math.floor(Math.random() * 2 ** 31)),
-    jobs: number(values.jobs, 2),
+    jobs: number(values.jobs, availableParallelism()),
     without: values.without,
     work: values.work,
+    // All scripts as Lua, or as the seed decides.
+    lua: values.lua,
     traced: values.trace ?? false,
     write: values.write ?? false,
   };

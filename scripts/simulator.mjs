@@ -1,6 +1,7 @@
 // Runs the simulator in processes of its own: bundled, with or without a mutant, for one seed after another.
 import { fork } from "node:child_process";
 import { mkdir, readFile, rm } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
@@ -11,17 +12,18 @@ const directory = join(project, "node_modules", ".cache", "simulator");
 /**
  * Bundles the simulator with the library. A mutant's patches are applied to the bundle, never to the sources.
  *
- * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant }} [options]
+ * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant, entry?: string }} [options] `entry`: what to
+ *   bundle instead of the simulator: a process that answers each message
  * @returns {Promise<{ file: string, remove: () => Promise<void> }>}
  * @throws when one of the mutant's patches does not match exactly once
  */
-export async function bundleSimulator({ mutant } = {}) {
-  const name = (mutant?.name ?? "sound").replace(/\W+/g, "-");
+export async function bundleSimulator({ mutant, entry = "test/robustness/sim/main.ts" } = {}) {
+  const name = `${entry} ${mutant?.name ?? "sound"}`.replace(/\W+/g, "-");
   const file = join(directory, `${name}-${process.pid}.mjs`);
   await mkdir(directory, { recursive: true });
   await build({
     absWorkingDir: project,
-    entryPoints: ["test/robustness/sim/main.ts"],
+    entryPoints: [entry],
     outfile: file,
     bundle: true,
     format: "esm",
@@ -101,6 +103,7 @@ export function startSimulator(file, timeLimit = 60_000) {
           counts: {},
           length: 0,
           lines: [],
+          cpu: 0,
         });
       };
       const exited = (code, signal) => giveUp(`the simulation ended its process with ${signal ?? code}`);
@@ -121,9 +124,13 @@ export function startSimulator(file, timeLimit = 60_000) {
  * @param {Iterable<object>} orders the simulations; the next one is taken when a process is free
  * @param {(report: import("../test/robustness/sim/main.ts").Report) => void} onReport called for each simulation
  * @param {{ jobs?: number, timeLimit?: number, bundle?: { file: string, remove: () => Promise<void> } }} [options]
- *   `jobs`: number of processes, default 2; `timeLimit`: see {@link startSimulator}; `bundle`: default a new one
+ *   `jobs`: number of processes, default one for each core; `timeLimit`: see {@link startSimulator}; `bundle`: default a new one
  */
-export async function simulateAll(orders, onReport, { jobs = 2, timeLimit, bundle } = {}) {
+export async function simulateAll(
+  orders,
+  onReport,
+  { jobs = availableParallelism(), timeLimit, bundle } = {},
+) {
   const { file, remove } = bundle ?? (await bundleSimulator());
   const queue = orders[Symbol.iterator]();
   const work = async () => {

@@ -106,11 +106,12 @@ export class Engine {
   executeBytes(command: readonly string[]): ByteReply {
     const error = this.refusal(command);
     if (error) throw error;
-    const [name, ...words] = command as [string, ...string[]];
+    const upper = command[0]!.toUpperCase();
+    const words = command.slice(1);
     // The clock is read once, so that no key expires during a command or a script.
     this.#space.now = Math.floor(this.#now());
-    const upper = name.toUpperCase();
-    if (!this.#scripting.knows(upper)) return this.#run(this.#find(upper)!, words);
+    const found = this.#find(upper);
+    if (found) return this.#run(found, words);
     this.#billed++;
     return this.#scripting.execute(upper, words);
   }
@@ -119,16 +120,16 @@ export class Engine {
    * The error of a command that fails for any data: its name is unknown, or it has too few or too many arguments. Such a
    * command discards a transaction. Undefined for every other command.
    */
-  refusal([name, ...words]: readonly string[]): ReplyError | undefined {
+  refusal(command: readonly string[]): ReplyError | undefined {
+    const name = command[0];
     if (name === undefined) return new ReplyError("ERR empty command");
     const upper = name.toUpperCase();
-    const command = this.#find(upper);
-    const known = command !== undefined || this.#scripting.knows(upper);
-    if (!known) return unknownCommand(name, words);
-    const accepted = command
-      ? acceptsWords(command, words.length + 1)
-      : this.#scripting.accepts(upper, words);
-    return accepted ? undefined : wrongNumberOfArguments(name.toLowerCase());
+    const found = this.#find(upper);
+    if (found && acceptsWords(found, command.length)) return undefined;
+    const words = command.slice(1);
+    if (!found && !this.#scripting.knows(upper)) return unknownCommand(name, words);
+    if (!found && this.#scripting.accepts(upper, words)) return undefined;
+    return wrongNumberOfArguments(name.toLowerCase());
   }
 
   /** Deletes all data and all cached scripts, as a restart without persistence does. */

@@ -13,6 +13,9 @@ interface Script {
   readonly declaredKeysOnly: boolean;
 }
 
+/** How many compiled scripts are kept when they are no longer known by their hashes. */
+const mostForgotten = 20;
+
 const redisFlags = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
 /** The script commands of an engine, with the cache of compiled scripts for EVALSHA. */
@@ -21,6 +24,8 @@ export class Scripting {
   readonly #find: (name: string) => Command | undefined;
   readonly #execute: (command: Command, words: readonly string[]) => ByteReply;
   readonly #scripts = new Map<string, Script>();
+  // Compiling takes longer than most scripts run, and after a flush the same ones come again.
+  readonly #forgotten = new Map<string, Script>();
   readonly #makeLua: () => Lua;
   // Created at the first script: tests of plain commands need no Lua machine.
   #lua: Lua | undefined;
@@ -65,10 +70,15 @@ export class Scripting {
     return this.#evaluate(words, name.startsWith("EVALSHA"), name.endsWith("_RO"));
   }
 
-  /** Removes every script: for SCRIPT FLUSH, and for a restart. */
+  /** Forgets every script: for SCRIPT FLUSH, and for a restart. EVALSHA finds none until its text is sent again. */
   flush(): void {
-    for (const { chunk } of this.#scripts.values()) this.#lua?.release(chunk);
+    for (const [sha, script] of this.#scripts) this.#forgotten.set(sha, script);
     this.#scripts.clear();
+    for (const [sha, { chunk }] of this.#forgotten) {
+      if (this.#forgotten.size <= mostForgotten) break;
+      this.#forgotten.delete(sha);
+      this.#lua?.release(chunk);
+    }
   }
 
   #evaluate(words: readonly string[], bySha: boolean, readOnly: boolean): ByteReply {
@@ -142,14 +152,19 @@ export class Scripting {
   }
 
   #load(sha: string, body: string): Script {
+    const script = this.#forgotten.get(sha) ?? this.#compile(body);
+    this.#forgotten.delete(sha);
+    this.#scripts.set(sha, script);
+    return script;
+  }
+
+  #compile(body: string): Script {
     const { flags, source } = this.#readShebang(body);
-    const script: Script = {
+    return {
       chunk: this.#machine().compile(source),
       readOnly: flags.includes("no-writes"),
       declaredKeysOnly: flags.includes("allow-key-locking"),
     };
-    this.#scripts.set(sha, script);
-    return script;
   }
 
   /** Parses `#!lua name=… flags=a,b` and empties that first line, so that the other lines keep their numbers. */

@@ -14,6 +14,8 @@ export interface Report {
   /** Virtual ms. */
   readonly length: number;
   readonly lines: readonly string[];
+  /** ms of CPU time that this process has used since its last report, or since it began. */
+  readonly cpu: number;
 }
 
 // Thousands of errors a second are answers here; nobody reads their stacks.
@@ -23,10 +25,21 @@ const rejections: string[] = [];
 process.on("unhandledRejection", (reason) => rejections.push(String(reason)));
 
 process.on("message", (options: SimulationOptions) => {
-  void report(options).then((answer) => process.send?.(answer));
+  void report(options).then((answer) =>
+    process.send?.({ ...answer, cpu: cpuSinceLastReport() } satisfies Report),
+  );
 });
 
-async function report(options: SimulationOptions): Promise<Report> {
+let reported = 0;
+
+function cpuSinceLastReport(): number {
+  const { user, system } = process.cpuUsage();
+  const before = reported;
+  reported = (user + system) / 1_000;
+  return reported - before;
+}
+
+async function report(options: SimulationOptions): Promise<Omit<Report, "cpu">> {
   rejections.length = 0;
   try {
     const { counts, violations, length, ...rest } = await simulate(options);

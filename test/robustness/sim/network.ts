@@ -39,6 +39,8 @@ export function createLink(options: LinkOptions): Endpoint {
 /** One message on its way. */
 interface Message {
   readonly command: Command;
+  /** The same, parsed. */
+  readonly request: Request;
   /** Its place in the order in which messages were sent. */
   readonly serial: number;
   /** The network as it was when the message was sent. */
@@ -90,7 +92,7 @@ class Link {
       signal.addEventListener("abort", abandon);
       let retries = this.#exactReplies ? 0 : 2;
       const isOpen = () => open;
-      const attempt = () => this.#transmit({ command, isOpen, answer: receive });
+      const attempt = () => this.#transmit({ command, request, isOpen, answer: receive });
       const receive = (answer: Answer) => {
         if (!open) return;
         if ("reply" in answer) {
@@ -115,7 +117,7 @@ class Link {
   }
 
   /** Sends one message. It may get lost, or fail before it reaches the server. */
-  #transmit(sent: Pick<Message, "command" | "isOpen" | "answer">): void {
+  #transmit(sent: Pick<Message, "command" | "request" | "isOpen" | "answer">): void {
     const { network, draw } = this.#world;
     this.#sent += 1;
     const message: Message = { ...sent, serial: this.#sent, network };
@@ -143,7 +145,7 @@ class Link {
 
   /** A message reaches the server, for the first time (`copy` 0) or again. */
   #arrive(message: Message, copy: number): void {
-    const { command, network, isOpen } = message;
+    const { command, request, network, isOpen } = message;
     const { draw } = this.#world;
     if (this.#isCut()) return;
     if (!this.#server.up) {
@@ -158,7 +160,7 @@ class Link {
     this.#newest = Math.max(this.#newest, message.serial);
     if (copy > 0) this.#world.count("request executed again");
     if (!isOpen()) this.#world.count("request late");
-    const executed = this.#execute(command, copy);
+    const executed = this.#execute(command, request, copy);
     this.#world.trace(
       () =>
         `${this.#way} ${String(command[0])} ${command[1]} ${command.length > 5 ? command.at(-5) : ""} = ${JSON.stringify(executed)}`,
@@ -191,7 +193,7 @@ class Link {
     });
   }
 
-  #execute(command: Command, copy: number): Answer {
+  #execute(command: Command, request: Request, copy: number): Answer {
     const world = this.#world;
     const [process, server] = [this.#process, this.#server];
     world.count("executions");
@@ -200,7 +202,6 @@ class Link {
       this.#wire.refusedForSize(process, server, command);
       return this.#failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
     }
-    const request = readRequest(command);
     const acquires = request.operation === "acquire" || request.operation === "restore";
     const stood = acquires ? this.#remaining(request) : 0;
     const judged = request.operation === "extend" || request.operation === "release";

@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto";
 import type { World } from "./world.ts";
 
-/** What has happened to one idempotency key, since its result was last removed: the values its handlers returned, and the values its callers got. */
+/** What the histories need of their world. */
+type Checks = Pick<World, "now" | "check" | "violate">;
+
+/**
+ * What has happened to one idempotency key, since its result was last removed: the values its handlers returned, and
+ * the values its callers got.
+ */
 interface RunHistory {
   /** When its handler returned a value. */
   readonly returned: Map<string, number>;
@@ -17,13 +23,13 @@ interface RunHistory {
 
 /** The histories of all idempotency keys of a world. */
 export class RunHistories {
-  readonly #world: World;
+  readonly #world: Checks;
   readonly #histories = new Map<string, RunHistory>();
   readonly #lastRemoval: (key: string) => number;
   #serial = 0;
 
-  /** @param lastRemoval when something stored at a key in Redis was last removed on any server */
-  constructor(world: World, lastRemoval: (key: string) => number) {
+  /** @param lastRemoval when something stored at a key in Redis was last removed on any server. Default: never */
+  constructor(world: Checks, lastRemoval: (key: string) => number = () => Number.NEGATIVE_INFINITY) {
     this.#world = world;
     this.#lastRemoval = lastRemoval;
   }

@@ -78,6 +78,11 @@ export function themeOf(seed: number): Theme {
   return seed % 3 === 2 ? "sync" : "locks";
 }
 
+/** Whether the scripts of a seed all run as Lua: every seventh, of each theme. In the others, their twins run instead. */
+export function runsLua(seed: number): boolean {
+  return seed % 7 === 0;
+}
+
 /** Draws a scenario. */
 export function drawScenario(draw: Draw): Scenario {
   const scenario = drawUsual(draw);

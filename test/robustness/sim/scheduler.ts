@@ -19,19 +19,33 @@ export class Scheduler {
    * Lets time pass until `until`, or until `ended` returns true. All promises that one event resolves are followed
    * before the next event.
    */
-  async run(until: number, ended: () => boolean = () => false): Promise<void> {
-    await settle();
-    while (!ended()) {
+  run(until: number, ended: () => boolean = () => false): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const step = () => {
+        try {
+          if (ended() || !this.#next(until)) resolve();
+          else afterMicrotasks(step);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      afterMicrotasks(step);
+    });
+  }
+
+  /** Runs the next event that is due by `until`, or returns false. */
+  #next(until: number): boolean {
+    for (;;) {
       const next = this.#queue[0];
       if (!next || next.time > until) {
         this.now = Math.max(this.now, until);
-        return;
+        return false;
       }
       pop(this.#queue);
       if (!next.run) continue;
       this.now = next.time;
       next.run();
-      await settle();
+      return true;
     }
   }
 }
@@ -43,12 +57,14 @@ interface Scheduled {
   run: (() => void) | undefined;
 }
 
+const resolved = Promise.resolve();
+
 /**
- * Resolves when all promises wait for time to pass. `nextTick` runs after the last microtask, and costs less than a
+ * Calls `next` when all promises wait for time to pass. `nextTick` runs after the last microtask, and costs less than a
  * turn of the event loop.
  */
-function settle(): Promise<void> {
-  return new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
+function afterMicrotasks(next: () => void): void {
+  void resolved.then(() => process.nextTick(next));
 }
 
 function isBefore(one: Scheduled, other: Scheduled): boolean {

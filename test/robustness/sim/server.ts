@@ -1,10 +1,13 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { Engine, type Reply } from "../../../src/testing/index.ts";
+import { TwinEngine } from "../twins/twin-engine.ts";
 import { epoch } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 interface ServerOptions extends Pick<Server, "name" | "dialect" | "rate" | "offset"> {
   readonly scheduler: Scheduler;
+  /** Whether scripts that have a twin in TypeScript are run by it. Default false: all scripts run as Lua. */
+  readonly twins?: boolean;
 }
 
 /** One Redis server: the embedded engine, with a clock of its own. */
@@ -22,14 +25,23 @@ export class Server {
   slowness = 0;
   readonly #scheduler: Scheduler;
   readonly #engine: Engine;
+  readonly #twins: TwinEngine | undefined;
+  #scripts = 0;
 
-  constructor({ name, dialect, scheduler, rate, offset }: ServerOptions) {
+  constructor({ name, dialect, scheduler, rate, offset, twins = false }: ServerOptions) {
     this.name = name;
     this.dialect = dialect;
     this.rate = rate;
     this.offset = offset;
     this.#scheduler = scheduler;
     this.#engine = borrowEngine(dialect, () => this.time());
+    this.#twins = twins ? new TwinEngine(this.#engine) : undefined;
+  }
+
+  /** How many scripts were run so far, by their twins or as Lua. Refused ones do not count. */
+  get scripts(): { readonly twin: number; readonly lua: number } {
+    const twin = this.#twins?.runs ?? 0;
+    return { twin, lua: this.#scripts - twin };
   }
 
   /** Its clock, in ms since 1970. */
@@ -39,12 +51,14 @@ export class Server {
 
   /** @throws ReplyError when Redis would answer with an error */
   execute(command: Command): Reply {
-    return this.#engine.execute(command);
+    const reply = (this.#twins ?? this.#engine).execute(command);
+    if (command[0] === "EVALSHA" || command[0] === "EVAL") this.#scripts += 1;
+    return reply;
   }
 
   /** Loses its memory. */
   forget(): void {
-    this.#engine.flush();
+    (this.#twins ?? this.#engine).flush();
   }
 
   /** Keys that never expire. */

@@ -1,7 +1,7 @@
-import { createHash, webcrypto } from "node:crypto";
 import { type Actor, createActor, type SharedContext } from "./actor.ts";
 import type { Assumption } from "./assumptions.ts";
 import { Calls } from "./calls.ts";
+import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
 import { checkHistories } from "./histories.ts";
@@ -14,6 +14,7 @@ import { RunHistories } from "./run-histories.ts";
 import {
   drawScenario,
   type Retention,
+  runsLua,
   type Scenario,
   type Theme,
   themeOf,
@@ -40,6 +41,8 @@ export interface SimulationOptions {
   readonly without?: readonly Assumption[];
   /** Whether to record a line for every event. Default false. */
   readonly traced?: boolean;
+  /** Whether all scripts run as Lua, and none by its twin. Default: the seed decides. The simulation is the same. */
+  readonly lua?: boolean;
 }
 
 /** The result of one simulation. */
@@ -65,7 +68,7 @@ export interface Simulation {
  * const { violations } = await simulate({ seed: 1 });
  */
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
-  const { seed, work: theme = themeOf(seed), without, traced = false } = options;
+  const { seed, work: theme = themeOf(seed), without, traced = false, lua = runsLua(seed) } = options;
   const undone = [makeDigestSynchronous(), interceptFetch()];
   const draw = new Draw(seed);
   const drawn = drawScenario(draw.fork());
@@ -76,7 +79,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
   const repeats = scenario.badNetwork.duplicate > 0 || scenario.exactReplies.includes(false);
   const world = new World(events, repeats ? [...dropped, "single execution"] : dropped, traced);
   try {
-    await play(world, scenario);
+    await play(world, scenario, !lua);
     return {
       seed,
       scenario,
@@ -114,9 +117,9 @@ interface Cast {
 }
 
 /** Works under faults, lets everything end, probes that everybody is served, and checks the whole run. */
-async function play(world: World, scenario: Scenario): Promise<void> {
+async function play(world: World, scenario: Scenario, twins: boolean): Promise<void> {
   world.trace(() => `scenario ${JSON.stringify(scenario)} without ${JSON.stringify(world.dropped)}`);
-  const cast = createCast(world, scenario);
+  const cast = createCast(world, scenario, twins);
   const { locks, claims, actors } = cast.shared;
   const stopFaults = startNemesis(world, scenario, (process) => {
     locks.recheck(process);
@@ -139,10 +142,14 @@ async function play(world: World, scenario: Scenario): Promise<void> {
   // Messages of the probes arrive.
   await world.scheduler.run(world.now + 90_000);
   checkAtEnd(cast);
+  for (const { scripts } of world.servers) {
+    if (scripts.lua > 0) world.count("script run as Lua", scripts.lua);
+    if (scripts.twin > 0) world.count("script run by its twin", scripts.twin);
+  }
 }
 
-function createCast(world: World, scenario: Scenario): Cast {
-  createServersAndProcesses(world, scenario);
+function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
+  createServersAndProcesses(world, scenario, twins);
   const shared: SharedContext = {
     world,
     scenario,
@@ -160,14 +167,14 @@ function createCast(world: World, scenario: Scenario): Cast {
   return { shared, histories, workloads };
 }
 
-function createServersAndProcesses(world: World, scenario: Scenario): void {
+function createServersAndProcesses(world: World, scenario: Scenario, twins: boolean): void {
   const { draw, scheduler } = world;
   const steady = world.keeps("bounded drift");
   // The drift allowance is a hundredth of the ttl: two clocks may differ by that much.
   const rate = () => 1 + (steady ? draw.between(-0.0045, 0.0045) : draw.between(-0.1, 0.1));
   for (const [index, dialect] of scenario.dialects.entries()) {
     const offset = draw.pick([0, draw.between(-600_000, 600_000)]);
-    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset }));
+    world.servers.push(new Server({ name: `r${index}`, dialect, scheduler, rate: rate(), offset, twins }));
   }
   const agree = !world.keeps("kept memory") && world.keeps("agreeing clocks");
   for (let index = 0; index < scenario.processes; index += 1) {
@@ -282,26 +289,4 @@ function checkAtEnd({ shared, workloads }: Cast): void {
   checkFences(world, locks.all, scenario.retention);
   checkHistories(world, locks.all, ledger.accesses, scenario.retention);
   for (const workload of workloads.values()) workload.checkAtEnd?.();
-}
-
-/**
- * Makes digests synchronous: Node computes them in a thread pool, in real time. With this, the same digest is ready at
- * the same virtual moment, every time.
- *
- * @returns undoes it
- */
-function makeDigestSynchronous(): () => void {
-  const { subtle } = webcrypto;
-  const own = Object.getOwnPropertyDescriptor(subtle, "digest");
-  Object.defineProperty(subtle, "digest", {
-    configurable: true,
-    value: (algorithm: string, data: Uint8Array) => {
-      const digest = createHash(algorithm.replace("-", "")).update(data).digest();
-      return Promise.resolve(new Uint8Array(digest).buffer);
-    },
-  });
-  return () => {
-    if (own) Object.defineProperty(subtle, "digest", own);
-    else Reflect.deleteProperty(subtle, "digest");
-  };
 }

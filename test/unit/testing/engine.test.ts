@@ -210,6 +210,20 @@ describe("Engine: flush", () => {
     run("SCRIPT", "FLUSH", "SYNC");
     expect(run("SCRIPT", "EXISTS", sha)).toEqual([0]);
   });
+
+  it("forgets every script each time, however many there are, and runs each again", () => {
+    const { run } = engineAt();
+    // More than are kept compiled.
+    const scripts = Array.from({ length: 50 }, (_, index) => `return ${index}`);
+    for (let round = 0; round < 3; round++) {
+      for (const [index, script] of scripts.entries()) expect(run("EVAL", script, 0)).toBe(index);
+      const shas = scripts.map((script) => String(run("SCRIPT", "LOAD", script)));
+      for (const [index, sha] of shas.entries()) expect(run("EVALSHA", sha, 0)).toBe(index);
+      run("SCRIPT", "FLUSH");
+      expect(run("SCRIPT", "EXISTS", ...shas)).toEqual(shas.map(() => 0));
+      expect(errorOf(() => run("EVALSHA", shas[49]!, 0))).toContain("NOSCRIPT");
+    }
+  });
 });
 
 describe("Engine: SCAN", () => {

@@ -1,0 +1,90 @@
+import type { ByteReply } from "../../../src/testing/commands/reply.ts";
+import { type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+
+/** The twin of `memberScript`, which says what it does. */
+export const memberTwin: Twin = {
+  sha: {
+    redis: "4d667040bb236df29cc89d5bb1594b4f27d2bba7",
+    upstash: "8366b38f50ef5bb85ae8abbbc1846da464445fd6",
+  },
+  run(twin) {
+    const now = timeOf(twin.call);
+    return twin.args[0] === "acquire" ? acquire(twin, now) : extendOrRelease(twin, now);
+  },
+};
+
+function extendOrRelease({ call, keys, args }: TwinCall, now: number): ByteReply {
+  const [op, member, , ms, count, id] = args as [string, string, string, string, string, string];
+  const [key, ttl, tombstones] = [keys[0]!, whole(ms), whole(count)];
+  const waiting = keys[1 + tombstones];
+  let found = scoreOf(call, key, member) > now;
+  if (op === "release") {
+    if (!found && tombstones > 0) found = call("GET", keys[1]!) === "freed";
+    call("ZREM", key, member);
+    if (waiting !== undefined) call("ZREM", waiting, id);
+    for (const tombstone of keys.slice(1, 1 + tombstones)) {
+      call("SET", tombstone, found ? "freed" : 1, "PX", ttl);
+    }
+  } else if (found && ttl > 0) {
+    const { remaining } = last(call, key, now);
+    put(call, key, { how: "XX", name: member, ms: ttl, remaining, now });
+  }
+  return [found ? member : 0];
+}
+
+function acquire({ call, keys, args }: TwinCall, now: number): ByteReply {
+  const [, member, from, ttl, count, id, always, expiry] = args as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  const [key, tombstones] = [keys[0]!, whole(count)];
+  if (Number(call("EXISTS", ...keys.slice(1, 1 + tombstones))) > 0) {
+    return scoreOf(call, key, member) > now ? [member] : [0, 0];
+  }
+  const waiting = keys[1 + tombstones];
+  const { remaining, member: other } = last(call, key, now);
+  const group = whole(from) - 1;
+  const isInTheWay = remaining > 0 && other!.slice(group) !== member.slice(group);
+  let retryAfter = isInTheWay ? remaining : 0;
+  if (waiting !== undefined && id === "") {
+    retryAfter = Math.max(retryAfter, last(call, waiting, now).remaining);
+    if (retryAfter > 0 && call("ZSCORE", key, member) !== null) retryAfter = 0;
+  } else if (waiting !== undefined && (retryAfter > 0 || always === "1")) {
+    const announced = last(call, waiting, now);
+    put(call, waiting, { how: "GT", name: id, ms: whole(expiry), remaining: announced.remaining, now });
+  }
+  if (retryAfter > 0) return [0, retryAfter];
+  put(call, key, { how: "GT", name: member, ms: whole(ttl), remaining, now });
+  return [member];
+}
+
+function scoreOf(call: TwinCall["call"], key: string, member: string): number {
+  return whole((call("ZSCORE", key, member) as string | null) ?? 0);
+}
+
+/** The member with the last deadline, and the ms until then. */
+function last(call: TwinCall["call"], key: string, now: number): { remaining: number; member?: string } {
+  const [member, score] = call("ZRANGE", key, -1, -1, "WITHSCORES") as string[];
+  const remaining = whole(score ?? 0) - now;
+  return member === undefined ? { remaining } : { remaining, member };
+}
+
+interface Put {
+  readonly how: "XX" | "GT";
+  readonly name: string;
+  readonly ms: number;
+  readonly remaining: number;
+  readonly now: number;
+}
+
+function put(call: TwinCall["call"], key: string, { how, name, ms, remaining, now }: Put): void {
+  call("ZREMRANGEBYSCORE", key, "-inf", now);
+  call("ZADD", key, how, now + ms, name);
+  call("PEXPIREAT", key, now + Math.max(ms, remaining));
+}

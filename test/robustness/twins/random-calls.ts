@@ -1,0 +1,191 @@
+import { registerScript } from "../../../src/redis/register-script.ts";
+import type { Script } from "../../../src/redis/script.ts";
+import { announceScript } from "../../../src/sync/debounce.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
+import type { Draw } from "../sim/draw.ts";
+
+// Random calls of the library's scripts, with arguments as the library sends them, of so few keys, values and times that
+// each call meets what others have left.
+
+type Word = string | number;
+
+/** A script with random calls of it. */
+export interface RandomScript {
+  readonly name: string;
+  readonly script: Script;
+  /** The keys and the arguments of one call. */
+  readonly call: (draw: Draw) => { readonly keys: readonly string[]; readonly args: readonly Word[] };
+  /** A command that puts something else there: what another release, or a lost memory, may have left. */
+  readonly disturbance: (draw: Draw) => readonly Word[];
+}
+
+const ttls = [1, 7, 40, 400, 3_000];
+
+/** A nonce as long as those of the library. */
+function nonce(name: string): string {
+  return name.padEnd(33, "0");
+}
+
+const nonces = ["na", "nb", "nc"].map(nonce);
+const shared = (joins: number) => `s${"0".repeat(24)}${String(joins).padStart(8, "0")}`;
+
+const register: RandomScript = {
+  name: "registerScript",
+  script: registerScript,
+  call(draw) {
+    const op = draw.pick(["acquire", "acquire", "restore", "extend", "release", "release", "free", "look"]);
+    const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["a", "b", "c"]]);
+    const guarded = draw.chance(0.7);
+    const counters = guarded && draw.chance(0.5) ? names.map((name) => `${name}:fence`) : [];
+    const from = draw.pick([1, 34]);
+    const value = registerValue(draw);
+    const marks = names.map(() => (draw.chance(0.7) ? value : registerValue(draw)).slice(0, from - 1));
+    const next = draw.chance(0.7) ? value : registerValue(draw);
+    const ttl = op === "extend" && draw.chance(0.3) ? 0 : draw.pick(ttls);
+    const least = draw.pick([0, 1, 1_700_000_000_000, 1_700_000_900_000, 9_007_199_254_740_000]);
+    return {
+      keys: [...names, ...(guarded ? ["void"] : []), ...counters],
+      args: [
+        op,
+        value,
+        from,
+        names.length,
+        ttl,
+        op === "release" ? marks.join("") : next,
+        least,
+        draw.pick(ttls),
+      ],
+    };
+  },
+  disturbance(draw) {
+    const key = draw.pick(["a", "b", "c", "void"]);
+    if (draw.chance(0.3)) return ["DEL", key];
+    if (draw.chance(0.3)) return ["SET", `${draw.pick(["a", "b"])}:fence`, draw.pick([1, 1_700_000_500_000])];
+    const other = key === "void" ? draw.pick(["f", "1"]) : registerValue(draw);
+    return ["SET", key, other, ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
+  },
+};
+
+/** A nonce or a shared mark, and an owner; most of them one of two, so that they often meet. Not all is ASCII. */
+function registerValue(draw: Draw): string {
+  if (draw.chance(0.6)) return `${draw.pick(nonces.slice(0, 2))}:ann`;
+  const mark = draw.chance(0.5) ? draw.pick(nonces) : shared(draw.pick([0, 1, 41, 99_999_999]));
+  return mark + draw.pick(["", ":ann", ":bob", ":müller"]);
+}
+
+const member: RandomScript = {
+  name: "memberScript",
+  script: memberScript,
+  call(draw) {
+    const op = draw.pick(["acquire", "acquire", "extend", "release"]);
+    const ttl = op === "extend" && draw.chance(0.3) ? 0 : draw.pick(ttls);
+    const value = draw.pick(nonces) + draw.pick([":r", ":w"]);
+    const waits = draw.chance(0.7);
+    const id = waits && draw.chance(0.6) ? draw.pick(["wa", "wb"]) : "";
+    // An acquire always names a tombstone.
+    const least = op === "acquire" ? 1 : 0;
+    const tombstones = ["void:1", "void:2"].slice(0, ttl > 0 ? draw.integer(least, 2) : least);
+    const announcement = [id, draw.pick([0, 1]), id ? draw.pick(ttls) : 0];
+    return {
+      keys: ["members", ...tombstones, ...(waits ? ["waiting"] : [])],
+      args: [op, value, 34, ttl, tombstones.length, ...announcement],
+    };
+  },
+  disturbance: (draw) => ["DEL", draw.pick(["members", "waiting", "void:1", "void:2"])],
+};
+
+const interval: RandomScript = {
+  name: "intervalScript",
+  script: intervalScript,
+  call(draw) {
+    const value = draw.pick(nonces);
+    const keys = ["once", "once-end", "once-fence", ...(draw.chance(0.6) ? [`void:${value}`] : [])];
+    const op = draw.pick(["acquire", "acquire", "extend", "release"]);
+    const fence = draw.pick([0, 5, 1_700_000_000_100, 1_700_000_900_000]);
+    const args = {
+      acquire: [draw.pick(ttls), draw.pick([0, 3, 50, 5_000])],
+      extend: [draw.pick(ttls), draw.integer(1, 4), fence, draw.pick([1, 10_000])],
+      release: [draw.pick(ttls)],
+    }[op]!;
+    // A confirmation and its release come without a tombstone.
+    return { keys: op === "extend" ? keys.slice(0, 3) : keys, args: [value, op, ...args] };
+  },
+  disturbance: (draw) => ["DEL", draw.pick(["once", "once-end", "once-fence", `void:${nonces[0]}`])],
+};
+
+const arrival: RandomScript = {
+  name: "arrivalScript",
+  script: arrivalScript,
+  call(draw) {
+    const to = draw.pick(["", "g1", "g1", "g2", "g3"]);
+    const id = to === "" ? "" : draw.pick(["", "ia", "ib", "ic"]);
+    const count = draw.chance(0.9) ? 3 : 2;
+    return { keys: ["latch"], args: [draw.pick(nonces), to, count, draw.pick(ttls), id] };
+  },
+  disturbance: (draw) =>
+    // A reset by an operator leaves the generation only.
+    draw.pick([
+      ["DEL", "latch"],
+      ["HSET", "latch", "g", draw.pick(["g2", "g4"])],
+      ["HDEL", "latch", "n"],
+      ["PEXPIRE", "latch", draw.pick(ttls)],
+    ]),
+};
+
+const slot: RandomScript = {
+  name: "slotScript",
+  script: slotScript,
+  call(draw) {
+    const slots = draw.pick([["slot:0"], ["slot:1", "slot:2", "slot:0"], ["slot:2", "slot:0", "slot:1"]]);
+    const limit = draw.chance(0.9) ? 3 : 2;
+    const span = draw.chance(0.3) ? 0 : draw.pick([1, slots.length]);
+    return { keys: ["limit", ...slots], args: [draw.pick(nonces), limit, draw.pick(ttls), span] };
+  },
+  disturbance: (draw) =>
+    draw.pick([
+      ["DEL", draw.pick(["limit", "slot:0", "slot:1"])],
+      ["SET", draw.pick(["slot:0", "slot:2"]), draw.pick(nonces), "PX", draw.pick(ttls)],
+    ]),
+};
+
+const queue: RandomScript = {
+  name: "queueScript",
+  script: queueScript,
+  call(draw) {
+    const value = draw.pick(nonces);
+    const ticket = draw.pick(["0001a", "0002b", "0003c"]);
+    const tombstones = [`void:${ticket}`, `void:${value}`];
+    if (draw.chance(0.3)) {
+      const removed = draw.pick([value, ticket]);
+      return { keys: ["fair", "queue", tombstones[0]!], args: [removed, ticket, draw.pick(ttls), 0] };
+    }
+    const expiry = draw.chance(0.8) ? draw.pick(ttls) : 0;
+    return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, draw.pick(ttls)] };
+  },
+  disturbance: (draw) => ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
+};
+
+const announce: RandomScript = {
+  name: "announceScript",
+  script: announceScript,
+  call(draw) {
+    const announced = `${draw.integer(1, 40)}`.padStart(16, "0") + draw.pick(["ta", "tb"]);
+    return { keys: ["debounce"], args: [announced, draw.pick(ttls)] };
+  },
+  disturbance: () => ["DEL", "debounce"],
+};
+
+/** Every script that has a twin. */
+export const randomScripts: readonly RandomScript[] = [
+  register,
+  member,
+  interval,
+  arrival,
+  slot,
+  queue,
+  announce,
+];
