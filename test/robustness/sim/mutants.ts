@@ -2,6 +2,7 @@ import type { Mutant } from "./mutant.ts";
 import { holdingMutants } from "./mutants-holding.ts";
 import { idempotencyMutants } from "./mutants-idempotency.ts";
 import { keepingMutants } from "./mutants-keeping.ts";
+import { operatorMutants } from "./mutants-operators.ts";
 import { roundMutants } from "./mutants-rounds.ts";
 import { syncMutants } from "./mutants-sync.ts";
 
@@ -11,6 +12,7 @@ export const mutants: readonly Mutant[] = [
   ...holdingMutants,
   ...keepingMutants,
   ...idempotencyMutants,
+  ...operatorMutants,
   ...syncMutants,
 ];
 
