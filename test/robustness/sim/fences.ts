@@ -3,7 +3,7 @@ import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
 // How many ms clients' clocks may differ where they agree, plus what counters may be ahead of them.
-const disagreement = 60;
+const disagreement = 51;
 
 /** Checks that fences increase from grant to grant of a resource. */
 export function checkFences(world: World, holds: readonly Hold[], retention?: Scenario["retention"]): void {
@@ -15,7 +15,7 @@ export function checkFences(world: World, holds: readonly Hold[], retention?: Sc
       if (earlier.nonce === later.nonce) continue;
       // Where clients' clocks are behind, only the retention keeps fences rising. It begins when the lock is over.
       const gap = later.invoked - (earlier.ended ?? world.now);
-      if (retention?.clocks === "behind" && gap > 0.9 * retention.ms) continue;
+      if (retention?.clocks === "behind" && gap > 0.99 * retention.ms) continue;
       compare(world, earlier, later);
     }
   }

@@ -39,13 +39,13 @@ export const operatorMutants: readonly Mutant[] = [
     noticedBy: ["validity is honest"],
   },
   {
-    name: "release of a part counts as a release",
-    breaks: "of two resources one is gone, and the endpoint replies that it has released both",
+    name: "release replies and deletes nothing",
+    breaks: "the release returns true, and the lock stands until its ttl",
     patches: [
       {
         file: "redis/register-script.ts",
-        find: "return {own == n and value or 0}",
-        replace: "return {own > 0 and value or 0}",
+        find: 'for _, i in ipairs(mine) do redis.call("DEL", KEYS[i]) end',
+        replace: "",
       },
     ],
     noticedBy: ["a quorum decides"],

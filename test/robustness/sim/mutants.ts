@@ -45,10 +45,6 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
     seenBy: "test/contract/locks/handoff.test.ts: its release leaves a tombstone",
   },
   {
-    defect: "inspecting an unreachable Redis reports a free lock (redlock-universal: isLocked)",
-    seenBy: "test/contract: inspect with too few endpoints rejects with a QuorumError",
-  },
-  {
     defect: "two results of a key, each on a half of four endpoints, both count as decided",
     seenBy: "test/unit/idempotency/record.test.ts; the simulator notices it about once in 3 000 seeds",
   },

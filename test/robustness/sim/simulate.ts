@@ -259,7 +259,7 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
   );
   // Stored results stand for a day; only a pending record blocks.
   const pending = Math.min(
-    2.2 * scenario.ttl,
+    2.02 * scenario.ttl,
     Math.max(...world.servers.map((server) => server.longestTtl("redlock:idem:*"))),
   );
   return 1.1 * Math.max(blocked, pending) + 15_000;

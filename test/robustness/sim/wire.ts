@@ -5,67 +5,11 @@ import type { Process } from "./process.ts";
 import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
+import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
 import type { World } from "./world.ts";
 
 /** How often a result may be sent to a server that refuses it for its size. */
-const mostUploads = 8;
-
-/** One execution of a request. */
-interface Execution {
-  readonly granted: boolean;
-  /** Which execution of the same message it is; the first is 0. */
-  readonly copy: number;
-  /** Whether the value stood there before, and stands there now, of requests that extend or release it. */
-  readonly stood: boolean;
-  readonly stands: boolean;
-  /** What a request to inspect or free met. */
-  readonly found: Snapshot | undefined;
-}
-
-/** What one execution of a request to inspect met. */
-interface Look extends Snapshot {
-  readonly process: Process;
-  readonly server: Server;
-  readonly key: string;
-  readonly at: number;
-}
-
-/** All requests of one nonce from one client to one endpoint. */
-interface RequestTrail {
-  readonly process: Process;
-  readonly server: Server;
-  /** Requests sent. */
-  acquires: number;
-  fenceRaises: number;
-  extensions: number;
-  releases: number;
-  /** A release was executed. Its order matters only in relation to acquires. */
-  releaseExecuted: boolean;
-  /** An acquire was executed and left the value there. */
-  acquireExecuted: boolean;
-  /** The same, and no release was executed since. */
-  standing: boolean;
-  /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
-  releaseDue: boolean;
-  /** Until when the client waits for the answer to its acquire; undefined: it has sent none. */
-  answerAwaitedUntil: number | undefined;
-  /** The last answer to an acquire; undefined: the client got none. */
-  acquireGranted: boolean | undefined;
-  /** A release was answered with "freed", and with "gone". */
-  answeredFreed: boolean;
-  answeredGone: boolean;
-  /** A release removed the value, and a release did not find it, whatever was replied. */
-  freed: boolean;
-  foundGone: boolean;
-  /** When a request to extend or verify last found the value; undefined: never. */
-  stoodAt: number | undefined;
-  /** When the endpoint executed an extension for the first time. */
-  firstExtended: number | undefined;
-  /** The holder put the value back where it was lost. */
-  restored: boolean;
-  /** A completed record replaced the pending one, or was sent to do so. */
-  completed: boolean;
-}
+const mostUploads = 4;
 
 /**
  * Observes every request and answer between clients and endpoints. Its records go by nonce, because the library draws
@@ -134,8 +78,8 @@ export class Wire {
     trail.acquires += 1;
     // The client does not wait for an answer that comes when the ttl is over.
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
-    // A good deal less than the timeout: timers fire early, and clocks may be fast.
-    trail.answerAwaitedUntil ??= this.#world.now + 0.8 * timeout - 5;
+    // Timers fire early.
+    trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
     const nonce = nonceOf(request.value);
     // A script's text may be sent long after its hash, when another round has begun.
     if (this.#stored.has(nonce)) return;
@@ -387,7 +331,7 @@ export class Wire {
     // EVALSHA, then EVAL; or a native command, and the script where that command is unknown.
     this.#world.check(
       "requests are bounded",
-      acquires <= 3 && fenceRaises <= 2,
+      acquires <= 2 && fenceRaises <= 2,
       () =>
         `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
     );
@@ -424,31 +368,6 @@ export class Wire {
     }
     return trail;
   }
-}
-
-function newTrail(process: Process, server: Server): RequestTrail {
-  return {
-    process,
-    server,
-    acquires: 0,
-    fenceRaises: 0,
-    extensions: 0,
-    releases: 0,
-    releaseExecuted: false,
-    acquireExecuted: false,
-    standing: false,
-    releaseDue: false,
-    answerAwaitedUntil: undefined,
-    acquireGranted: undefined,
-    answeredFreed: false,
-    answeredGone: false,
-    freed: false,
-    foundGone: false,
-    stoodAt: undefined,
-    firstExtended: undefined,
-    restored: false,
-    completed: false,
-  };
 }
 
 /** Whether a reply says that the request was done. */

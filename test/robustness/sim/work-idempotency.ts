@@ -210,13 +210,13 @@ class Run {
     const { key, options } = this.#plan;
     const claimed = wire.longestClaim(nonce);
     if (this.#budget < Infinity) {
-      const isBounded = claimed <= Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 2;
+      const isBounded = claimed <= Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 1;
       const detail = () =>
         `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;
       this.#world.check("nothing is abandoned", isBounded, detail, []);
     }
     const extensions = wire.extensionsSent(nonce);
-    const most = 12 + (3 * (this.#world.now - this.#invoked)) / (options.backoff.min ?? 25);
+    const most = 6 + (2 * (this.#world.now - this.#invoked)) / (options.backoff.min ?? 25);
     const what = () => `${process.name} sent ${extensions} extensions of ${key}`;
     if (extensions > 0) this.#world.check("requests are bounded", extensions <= most, what);
   }
