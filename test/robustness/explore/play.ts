@@ -65,7 +65,7 @@ export function begin(scenario: Scenario, traced = false): Play {
     holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
     runs: new RunHistories({
       violate: report,
-      check: (invariant, holds, detail) => {
+      check(invariant, holds, detail) {
         if (!holds) report(invariant, detail());
       },
       get now() {
