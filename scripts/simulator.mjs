@@ -44,7 +44,7 @@ function mutation({ name, patches }) {
     name: "mutation",
     setup(building) {
       const applied = new Set();
-      building.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
+      building.onLoad({ filter: /[\\/](src|sim)[\\/].*\.ts$/ }, async ({ path }) => {
         const file = relative(join(project, "src"), path).replaceAll("\\", "/");
         const ofFile = patches.filter((patch) => patch.file === file);
         if (ofFile.length === 0) return undefined;

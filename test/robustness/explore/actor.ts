@@ -275,7 +275,7 @@ export class Actor {
         new Idempotency(this.redlock, {
           retention: 10_000_000,
           onEvent: ({ type }) => {
-            if (type === "executed") runs.stored(key, value);
+            if (type === "executed") runs.stored(key, value, invoked);
             world.note(`${client.name} ${type}`);
           },
         }).run(key, options, async ({ token, remaining, signal }) => {

@@ -4,6 +4,7 @@ import { sleep, type WaitUntil } from "../../../src/runtime.ts";
 import type { Calls } from "./calls.ts";
 import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";
+import { createHttpLink } from "./http-link.ts";
 import type { Ledger } from "./ledger.ts";
 import { createLink } from "./network.ts";
 import type { Process } from "./process.ts";
@@ -40,7 +41,9 @@ export type SharedContext = Pick<
 export function createActor(shared: SharedContext, process: Process): Actor {
   const { world, scenario, wire } = shared;
   const endpoints = world.servers.map((server, index) =>
-    createLink({ world, wire, process, server, exactReplies: scenario.exactReplies[index] === true }),
+    scenario.http
+      ? createHttpLink({ world, wire, process, server })
+      : createLink({ world, wire, process, server, exactReplies: scenario.exactReplies[index] === true }),
   );
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
   const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);

@@ -110,6 +110,16 @@ export const invariants = {
   "one run per tick": [...exclusive, "kept memory"],
   /** A debounced call does not run when a quorum had a later one before its second round. */
   "a later call replaces it": exclusive,
+  /** Of a counted key no more handlers begin than may, unless one fails; then the count begins again. */
+  "attempts are bounded": ["kept memory"],
+  /** `forget` never removes a run that is under way. */
+  "a run is not forgotten": [],
+  /** When `forget` returns, no endpoint has a result or a count, and the key runs again. */
+  "what is forgotten is gone": [],
+  /** `inspect` returns what the endpoints have; what is held all the time is shown as held. */
+  "inspections are true": [],
+  /** `forceRelease` returns whether there was anything to free, and when it returns, a quorum has nothing. */
+  "an operator frees it": [],
   /** Histories of locks, permits and fenced registers are linearizable. */
   linearizable: [...exclusive, "kept memory"],
 } as const satisfies Record<string, readonly Assumption[]>;

@@ -128,8 +128,6 @@ interface SentExtension {
   readonly invoked: number;
   /** ms of validity before. */
   readonly remainingBefore: number;
-  /** No other extension of the handle was under way. */
-  readonly alone: boolean;
   /** Requests sent and executed in the whole world before. */
   readonly trafficBefore: string;
 }
@@ -143,9 +141,7 @@ export async function extend(actor: Actor, held: HeldHandle, ttl: number, timeou
     remainingBefore: handle.remaining(),
     invoked: world.now,
     trafficBefore: trafficOf(actor),
-    alone: extensions.underWay === 0,
   };
-  extensions.underWay += 1;
   extensions.regrown ||= extensions.least < ttl;
   extensions.least = Math.min(extensions.least, ttl);
   // A shorter extension ends the validity earlier as soon as it is sent.
@@ -157,7 +153,6 @@ export async function extend(actor: Actor, held: HeldHandle, ttl: number, timeou
     codes: ["LOCK_LOST", "NO_QUORUM"],
     run: () => handle.extend(ttl),
   });
-  extensions.underWay -= 1;
   holds.recheck(process);
   if ("error" in outcome) checkFailedExtension(actor, held, sent, outcome.error);
   else checkExtension(actor, held);
@@ -181,7 +176,7 @@ function checkExtension({ world, process }: Actor, { hold, holds }: HeldHandle):
 function checkFailedExtension(
   actor: Actor,
   { hold, holds }: HeldHandle,
-  { invoked, remainingBefore, alone, trafficBefore }: SentExtension,
+  { invoked, remainingBefore, trafficBefore }: SentExtension,
   error: unknown,
 ): void {
   const { world, process } = actor;
@@ -189,7 +184,7 @@ function checkFailedExtension(
   world.count(lost ? "extend: lost" : "extend: unavailable");
   const gone = lost && String(error).includes("gone from a quorum");
   // Another handle of the same owner may have released the hold.
-  const isAlone = hold.releaseInvoked === undefined && !holds.isReleasedBeside(hold);
+  const isAlone = !holds.isReleasedBeside(hold) && !world.freed.has(hold.nonce);
   if (remainingBefore > 0 && isAlone) {
     world.check(
       "holds survive",
@@ -198,8 +193,7 @@ function checkFailedExtension(
     );
   }
   const sentNothing = world.now === invoked && trafficOf(actor) === trafficBefore;
-  // An extension that waits for another one may fail because of that one's answers.
-  if (lost && alone && remainingBefore > 0 && hold.releaseInvoked === undefined) {
+  if (lost && remainingBefore > 0) {
     world.check(
       "refusals are true",
       !sentNothing,
@@ -301,8 +295,8 @@ export function checkExtensionRate(
 ): void {
   const sent = wire.extensionsSent(hold.nonce);
   const held = (hold.ended ?? world.now) - hold.acquired;
-  // Twice for a script that the endpoint does not know yet, and twice for a client in between that repeats requests.
-  const most = 4 * (byHand + 3) + (3 * held) / pause;
+  // Twice for a script that the endpoint does not know yet.
+  const most = 2 * (byHand + 3) + (2 * held) / pause;
   const what = () => `${process.name} sent ${sent} extensions in ${held.toFixed()} ms`;
   if (sent > 0) world.check("requests are bounded", sent <= most, what);
 }

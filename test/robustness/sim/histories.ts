@@ -57,6 +57,8 @@ export function checkPermits(
 
 /** Without its assumptions a history need not be linearizable, and the search may take long. */
 function mustBeExplained(world: World, holds: readonly Hold[]): boolean {
+  // What an operator frees ends without its holder.
+  if (holds.some(({ nonce }) => world.freed.has(nonce))) return false;
   if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return false;
   return world.keeps("single execution") || !holds.some(({ extensions }) => extensions.regrown);
 }

@@ -4,7 +4,7 @@ import { type Reply, ReplyError } from "../../../src/testing/index.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
-import { standsFor } from "./standing.ts";
+import { snapshotFor, standsFor } from "./standing.ts";
 import { isGranted, type Wire } from "./wire.ts";
 import type { NetworkConditions, World } from "./world.ts";
 
@@ -14,10 +14,13 @@ type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
 /** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
 const longestWord = 20_000;
 
+/** What a link reports to. */
+export type Observer = Pick<Wire, "sent" | "executed" | "answered" | "refusedForSize" | "isRestored">;
+
 /** Between which process and which server a link is. */
-interface LinkOptions {
+export interface LinkOptions {
   readonly world: World;
-  readonly wire: Wire;
+  readonly wire: Observer;
   readonly process: Process;
   readonly server: Server;
   /** false: through a client in between that repeats failed requests, as the Upstash SDK does. */
@@ -50,7 +53,7 @@ interface Message {
 
 class Link {
   readonly #world: World;
-  readonly #wire: Wire;
+  readonly #wire: Observer;
   readonly #process: Process;
   readonly #server: Server;
   readonly #exactReplies: boolean;
@@ -205,6 +208,7 @@ class Link {
     const stood = acquires ? this.#remaining(request) : 0;
     const judged = request.operation === "extend" || request.operation === "release";
     const stoodBefore = judged && standsFor(server, request) > 0;
+    const found = snapshotFor(server, request);
     try {
       const reply = server.execute(command);
       if (stood > 0) {
@@ -213,7 +217,7 @@ class Link {
       }
       const granted = isGranted(request, command, reply);
       const stands = stoodBefore && standsFor(server, request) > 0;
-      this.#wire.executed(process, server, request, { granted, copy, stood: stoodBefore, stands });
+      this.#wire.executed(process, server, request, { granted, copy, stood: stoodBefore, stands, found });
       if (request.operation === "acquire" && !granted && request.from === 1) {
         this.#checkRefusal(request, command);
       }

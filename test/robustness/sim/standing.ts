@@ -20,3 +20,22 @@ export function standsFor(server: Server, { keys, value, from, isMember }: Store
   const ends = keys.map((key) => Number(server.execute(["PTTL", key])));
   return Math.max(0, Math.min(...ends)) / server.rate;
 }
+
+/** What an operator's request meets at a server. */
+export interface Snapshot {
+  /** undefined: there is nothing. */
+  readonly text: string | undefined;
+  /** ms until it expires, by the server's clock. */
+  readonly remaining: number;
+  /** The counter beside it: of fences, or of runs; "": there is none. */
+  readonly counter: string;
+}
+
+/** What a request to inspect or free meets; undefined for other requests. */
+export function snapshotFor(server: Server, { operation, keys, counter }: Request): Snapshot | undefined {
+  if (operation !== "free" && counter === undefined) return undefined;
+  const read = (key: string | undefined) =>
+    key === undefined ? undefined : ((server.execute(["GET", key]) ?? undefined) as string | undefined);
+  const remaining = Math.max(0, Number(server.execute(["PTTL", keys[0]!])));
+  return { text: read(keys[0]), remaining, counter: read(counter) ?? "" };
+}

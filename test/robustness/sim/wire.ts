@@ -4,58 +4,12 @@ import { invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
-import { type Stored, standsFor } from "./standing.ts";
+import { type Snapshot, type Stored, standsFor } from "./standing.ts";
+import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
 import type { World } from "./world.ts";
 
 /** How often a result may be sent to a server that refuses it for its size. */
-const mostUploads = 8;
-
-/** One execution of a request. */
-interface Execution {
-  readonly granted: boolean;
-  /** Which execution of the same message it is; the first is 0. */
-  readonly copy: number;
-  /** Whether the value stood there before, and stands there now, of requests that extend or release it. */
-  readonly stood: boolean;
-  readonly stands: boolean;
-}
-
-/** All requests of one nonce from one client to one endpoint. */
-interface RequestTrail {
-  readonly process: Process;
-  readonly server: Server;
-  /** Requests sent. */
-  acquires: number;
-  fenceRaises: number;
-  extensions: number;
-  releases: number;
-  /** A release was executed. Its order matters only in relation to acquires. */
-  releaseExecuted: boolean;
-  /** An acquire was executed and left the value there. */
-  acquireExecuted: boolean;
-  /** The same, and no release was executed since. */
-  standing: boolean;
-  /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
-  releaseDue: boolean;
-  /** Until when the client waits for the answer to its acquire; undefined: it has sent none. */
-  answerAwaitedUntil: number | undefined;
-  /** The last answer to an acquire; undefined: the client got none. */
-  acquireGranted: boolean | undefined;
-  /** A release was answered with "freed", and with "gone". */
-  answeredFreed: boolean;
-  answeredGone: boolean;
-  /** A release removed the value, and a release did not find it, whatever was replied. */
-  freed: boolean;
-  foundGone: boolean;
-  /** When a request to extend or verify last found the value; undefined: never. */
-  stoodAt: number | undefined;
-  /** When the endpoint executed an extension for the first time. */
-  firstExtended: number | undefined;
-  /** The holder put the value back where it was lost. */
-  restored: boolean;
-  /** A completed record replaced the pending one, or was sent to do so. */
-  completed: boolean;
-}
+const mostUploads = 4;
 
 /**
  * Observes every request and answer between clients and endpoints. Its records go by nonce, because the library draws
@@ -77,6 +31,11 @@ export class Wire {
   readonly #stored = new Map<string, Stored>();
   /** The longest ttl, in ms, that a run's claim was sent with, by the run's token. */
   readonly #claims = new Map<string, number>();
+  readonly #looks: Look[] = [];
+  /** By key: when a stored result or a count of runs was last removed on any server. */
+  readonly #removals = new Map<string, number>();
+  /** By key: the runs that were counted. */
+  readonly #counted = new Map<string, Set<string>>();
   /** The announcements of debounced calls. */
   readonly announcements: Announcements;
 
@@ -91,7 +50,10 @@ export class Wire {
       this.announcements.sent(process, request);
       return;
     }
+    if (request.isCount) return;
     const trail = this.#trail(process, server, request);
+    if (request.operation === "free")
+      this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
     const completes = command.some(isCompletedRecord);
     if (!completes) this.#noteClaim(request);
     if (request.operation === "acquire" && completes) trail.completed = true;
@@ -116,8 +78,8 @@ export class Wire {
     trail.acquires += 1;
     // The client does not wait for an answer that comes when the ttl is over.
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
-    // A good deal less than the timeout: timers fire early, and clocks may be fast.
-    trail.answerAwaitedUntil ??= this.#world.now + 0.8 * timeout - 5;
+    // Timers fire early.
+    trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
     const nonce = nonceOf(request.value);
     // A script's text may be sent long after its hash, when another round has begun.
     if (this.#stored.has(nonce)) return;
@@ -139,8 +101,22 @@ export class Wire {
       this.announcements.executed(server, request, granted);
       return;
     }
+    if (operation === "release" && execution.stood && !execution.stands) this.#removed(request);
+    if (request.isCount) {
+      if (granted && operation !== "release") this.#counts(request);
+      return;
+    }
     if (operation === "release" && granted) this.announcements.removed(server, request);
     const trail = this.#trail(process, server, request);
+    if (operation === "look" && execution.found) {
+      const { now } = this.#world;
+      this.#looks.push({ process, server, key: request.keys[0]!, at: now, ...execution.found });
+    }
+    if (operation === "free" && execution.found) this.#freed(trail, execution.found);
+    if (operation === "release" && request.value.startsWith("P1 ")) {
+      const what = () => `${process.name} removes a run of ${trail.process.name} that is under way`;
+      this.#world.check("a run is not forgotten", trail.process === process, what);
+    }
     if (request.announces) {
       const { key, id } = request.announces;
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
@@ -157,6 +133,23 @@ export class Wire {
     if (operation === "acquire" || operation === "restore") {
       this.#acquireGranted(trail, request, execution.copy);
     }
+  }
+
+  /** An operator freed what was there, whoever held it. */
+  #freed(trail: RequestTrail, { text }: Snapshot): void {
+    trail.freed ||= text !== undefined;
+    trail.foundGone ||= text === undefined;
+    if (text !== undefined) this.#world.freed.add(nonceOf(text));
+  }
+
+  #removed({ keys, value }: Request): void {
+    if (/^[CNA]1 /.test(value)) this.#removals.set(keys[0]!, this.#world.now);
+  }
+
+  #counts({ keys, value, written }: Request): void {
+    const [, token = ""] = (written ?? value).split(" ");
+    const counted = this.#counted.get(keys[0]!) ?? new Set();
+    this.#counted.set(keys[0]!, counted.add(token));
   }
 
   #released(trail: RequestTrail, { stood, stands }: Execution): void {
@@ -204,6 +197,7 @@ export class Wire {
       this.announcements.answered(server, request, granted);
       return;
     }
+    if (request.isCount) return;
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
@@ -255,6 +249,21 @@ export class Wire {
     const stored = this.#stored.get(nonce);
     if (!stored) return [];
     return this.#world.servers.map((server) => standsFor(server, keys ? { ...stored, keys } : stored));
+  }
+
+  /** What a process's requests to inspect a key met since `time`. */
+  looksSince(process: Process, key: string, time: number): Look[] {
+    return this.#looks.filter((look) => look.process === process && look.key === key && look.at >= time);
+  }
+
+  /** When a result or a count of a key was last removed on any server; -Infinity: never. */
+  lastRemoval(key: string): number {
+    return this.#removals.get(key) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many runs of a key were counted on any server. */
+  runsCounted(key: string): number {
+    return this.#counted.get(key)?.size ?? 0;
   }
 
   /** Whether the value of a nonce is a member of a set. */
@@ -322,7 +331,7 @@ export class Wire {
     // EVALSHA, then EVAL; or a native command, and the script where that command is unknown.
     this.#world.check(
       "requests are bounded",
-      acquires <= 3 && fenceRaises <= 2,
+      acquires <= 2 && fenceRaises <= 2,
       () =>
         `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
     );
@@ -359,31 +368,6 @@ export class Wire {
     }
     return trail;
   }
-}
-
-function newTrail(process: Process, server: Server): RequestTrail {
-  return {
-    process,
-    server,
-    acquires: 0,
-    fenceRaises: 0,
-    extensions: 0,
-    releases: 0,
-    releaseExecuted: false,
-    acquireExecuted: false,
-    standing: false,
-    releaseDue: false,
-    answerAwaitedUntil: undefined,
-    acquireGranted: undefined,
-    answeredFreed: false,
-    answeredGone: false,
-    freed: false,
-    foundGone: false,
-    stoodAt: undefined,
-    firstExtended: undefined,
-    restored: false,
-    completed: false,
-  };
 }
 
 /** Whether a word is the record of an idempotent run that has ended. Called for every word of every request. */

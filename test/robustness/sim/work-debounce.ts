@@ -12,7 +12,7 @@ const name = "reindex";
 const key = keyOf("redlock", "debounce", name);
 
 /** How many ms before the end of its window a call may send its second round: timers fire early. */
-const early = 2;
+const early = 1;
 
 /** One call. */
 interface DebouncedCall {

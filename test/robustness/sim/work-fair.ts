@@ -15,7 +15,7 @@ const name = "till";
 const key = keyOf("redlock", "fair", name);
 
 /** ms after which every endpoint has a waiter in its queue, while there are no faults. */
-const queuedWithin = 60;
+const queuedWithin = 25;
 
 /** A probe that was served. Times are virtual ms, except `ticket`: the waiter's own clock when it called. */
 interface Served {

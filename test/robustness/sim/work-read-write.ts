@@ -120,7 +120,7 @@ export class ReadWriteWorkload implements Workload {
         const { process, at } = this.#wire.announcedWriter(server, writersKey, id)!;
         world.check(
           "the dead do not keep others out",
-          world.now - at <= 1.02 * most + 10,
+          world.now - at <= 1.005 * most + 2,
           () =>
             `${process.name} is announced at ${server.name} since ${at.toFixed()}, for more than ${most.toFixed()} ms`,
         );

@@ -76,17 +76,7 @@ export class SemaphoreWorkload implements Workload {
       what: "probe: acquire a permit",
       bound,
       codes: [],
-      run: async () => {
-        for (;;) {
-          try {
-            return await semaphore.acquire({ ttl: 5_000, wait: 10 * bound });
-          } catch (error) {
-            // The limit of an earlier permit stands for as long as that permit may.
-            if (!(error instanceof LimitMismatchError)) throw error;
-            await actor.sleep(100);
-          }
-        }
-      },
+      run: () => semaphore.acquire({ ttl: 5_000, wait: 10 * bound }),
     });
     if ("error" in outcome) return;
     const held = this.#record(actor, { permit: outcome.value, limit, invoked, listens: false });

@@ -26,6 +26,8 @@ export interface NetworkConditions {
   readonly duplicate: number;
   readonly reset: number;
   readonly httpError: number;
+  /** The probability that an HTTP answer is garbled. Default 0. */
+  readonly garbled?: number;
 }
 
 export const goodNetwork: NetworkConditions = {
@@ -47,6 +49,8 @@ export class World {
   readonly processes: Process[] = [];
   readonly servers: Server[] = [];
   network: NetworkConditions = goodNetwork;
+  /** Nonces of what an operator has freed on any server, whoever held it. */
+  readonly freed = new Set<string>();
   /** Links that are cut, by `process>server`. */
   readonly cuts = new Map<string, "silent" | "refused">();
   /** How often each event occurred, by name. */
