@@ -1,20 +1,24 @@
 // Simulates the library in virtual time: `npm run sim -- --minutes 5`; `--seed 123 --trace` repeats one seed. Prints
 // counts and violations, and fails if an invariant is violated that no dropped assumption explains.
+import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { load } from "./load.mjs";
+import { load, project } from "./load.mjs";
 import { simulateAll } from "./simulator.mjs";
 
 const usage =
   "npm run sim -- --seed s [--trace] | --seeds n [--from s] | --minutes m  " +
-  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--jobs n]';
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--jobs n] [--write]';
 
 process.exitCode = 1;
-const { allowed, enoughSeeds, mustOccur } = await load("test/robustness/sim/occurrences.ts");
+const { allowed, missing, mustOccur } = await load("test/robustness/sim/occurrences.ts");
 const { assumptions } = await load("test/robustness/sim/assumptions.ts");
 const { themes } = await load("test/robustness/sim/scenario.ts");
-const { seed, seeds, minutes, from, without, work, lua, traced, jobs } = readOptions();
+const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write } = readOptions();
+const sharesFile = join(project, "test/robustness/sim/shares.json");
+const shares = JSON.parse(await readFile(sharesFile, "utf8"));
 const flags =
   (work ? ` --work ${work}` : "") +
   (lua ? " --lua" : "") +
@@ -25,7 +29,9 @@ let progressAt = began;
 let done = 0;
 let virtual = 0;
 let cpu = 0;
+/** By event: how often it occurred, and in how many seeds. */
 const counts = new Map();
+const seedsWith = new Map();
 const violations = [];
 const excused = new Map();
 
@@ -33,6 +39,7 @@ if (seed === undefined) console.log(`from seed ${from}\n`);
 // A simulation takes less than a second, but this may be a machine with other work.
 const timeLimit = 300_000;
 await simulateAll(orders(), record, { jobs: seed === undefined ? jobs : 1, timeLimit });
+if (write) await writeShares();
 report();
 
 function* orders() {
@@ -50,8 +57,10 @@ function record(simulation) {
   virtual += simulation.length;
   cpu += simulation.cpu;
   for (const line of simulation.lines) console.log(line);
-  for (const [what, times] of Object.entries(simulation.counts))
+  for (const [what, times] of Object.entries(simulation.counts)) {
     counts.set(what, (counts.get(what) ?? 0) + times);
+    seedsWith.set(what, (seedsWith.get(what) ?? 0) + 1);
+  }
   // The first violation of a seed usually causes the others.
   const [first] = simulation.violations;
   if (first) {
@@ -78,19 +87,19 @@ function report() {
   console.log(
     `\n${[...counts]
       .sort()
-      .map(([what, times]) => `${what}: ${times}`)
+      .map(([what, times]) => `${what}: ${times} in ${seedsWith.get(what)} seeds`)
       .join("\n")}`,
   );
   printExcused();
-  const missing = seed === undefined && done >= enoughSeeds ? neverOccurred() : [];
+  const absent = seed === undefined ? neverOccurred() : [];
   console.log(
     `\n${done} seeds, ${calls} calls, ${counts.get("requests") ?? 0} requests to endpoints, ` +
       `${(virtual / 3_600_000).toFixed(1)} h of virtual time in ${seconds.toFixed(0)} s: ` +
       `${Math.round(calls / seconds)} calls a second, ${Math.round(calls / (cpu / 1_000))} a CPU-second`,
   );
   for (const violation of violations) console.log(describe(violation));
-  if (missing.length > 0) console.log(`never occurred: ${missing.join(", ")}`);
-  const passed = violations.length === 0 && missing.length === 0 && done > 0;
+  if (absent.length > 0) console.log(`never occurred: ${absent.join(", ")}`);
+  const passed = violations.length === 0 && absent.length === 0 && done > 0;
   console.log(passed ? "All hold." : "SOMETHING DOES NOT HOLD.");
   process.exitCode = passed ? 0 : 1;
 }
@@ -110,7 +119,17 @@ function neverOccurred() {
     console.log(`note: allowed but never seen: ${assumption} / ${invariant}`);
   }
   // With a choice of assumptions or work, not everything can occur.
-  return without || work ? [] : mustOccur.filter((what) => !counts.has(what));
+  if (without || work) return [];
+  return write ? mustOccur.filter((what) => !counts.has(what)) : missing(done, counts, shares);
+}
+
+/** Records in which share of the seeds each event occurs. */
+async function writeShares() {
+  if (without || work || done < 1_000)
+    throw new RangeError("--write needs 1 000 seeds, of every kind of work");
+  const rounded = (what) => Number(((seedsWith.get(what) ?? 0) / done).toPrecision(2));
+  const rows = mustOccur.map((what) => [what, rounded(what)]);
+  await writeFile(sharesFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
 }
 
 function describe({ seed: culprit, more, at, invariant, detail }) {
@@ -130,6 +149,7 @@ function readOptions() {
       jobs: text,
       work: text,
       trace: { type: "boolean" },
+      write: { type: "boolean" },
       lua: { type: "boolean" },
       without: { type: "string", multiple: true },
     },
@@ -146,6 +166,7 @@ function readOptions() {
     // All scripts as Lua, or as the seed decides.
     lua: values.lua,
     traced: values.trace ?? false,
+    write: values.write ?? false,
   };
   const { without, work } = options;
   const unknown = without?.find((assumption) => !assumptions.includes(assumption));

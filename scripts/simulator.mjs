@@ -12,17 +12,18 @@ const directory = join(project, "node_modules", ".cache", "simulator");
 /**
  * Bundles the simulator with the library. A mutant's patches are applied to the bundle, never to the sources.
  *
- * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant }} [options]
+ * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant, entry?: string }} [options] `entry`: what to
+ *   bundle instead of the simulator: a process that answers each message
  * @returns {Promise<{ file: string, remove: () => Promise<void> }>}
  * @throws when one of the mutant's patches does not match exactly once
  */
-export async function bundleSimulator({ mutant } = {}) {
-  const name = (mutant?.name ?? "sound").replace(/\W+/g, "-");
+export async function bundleSimulator({ mutant, entry = "test/robustness/sim/main.ts" } = {}) {
+  const name = `${entry} ${mutant?.name ?? "sound"}`.replace(/\W+/g, "-");
   const file = join(directory, `${name}-${process.pid}.mjs`);
   await mkdir(directory, { recursive: true });
   await build({
     absWorkingDir: project,
-    entryPoints: ["test/robustness/sim/main.ts"],
+    entryPoints: [entry],
     outfile: file,
     bundle: true,
     format: "esm",
@@ -43,7 +44,7 @@ function mutation({ name, patches }) {
     name: "mutation",
     setup(building) {
       const applied = new Set();
-      building.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
+      building.onLoad({ filter: /[\\/](src|sim)[\\/].*\.ts$/ }, async ({ path }) => {
         const file = relative(join(project, "src"), path).replaceAll("\\", "/");
         const ofFile = patches.filter((patch) => patch.file === file);
         if (ofFile.length === 0) return undefined;

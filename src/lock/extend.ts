@@ -14,8 +14,6 @@ export interface Extension {
   readonly cost: RequestCost;
   /** Extends on one endpoint. */
   readonly perform: (call: Call) => Promise<Answer>;
-  /** Called with the round as soon as its result is known. */
-  readonly onResult?: (round: Round<Answer>) => void;
 }
 
 /**
@@ -28,7 +26,7 @@ export interface Extension {
 export async function extendOnQuorum(
   settings: Settings,
   validity: Validity,
-  { ttl, names, cost, perform, onResult }: Extension,
+  { ttl, names, cost, perform }: Extension,
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
@@ -38,7 +36,6 @@ export async function extendOnQuorum(
   const timeout = Math.min(settings.timeout, validity.remaining());
   const round = runRound({ ...settings, timeout }, perform, { cost });
   const result = await round.result;
-  onResult?.(round);
   if (validity.loss) throw validity.loss;
   if (result === "refused") throw validity.lose("its token is gone from a quorum");
   const late = validity.budgetOf(ttl) <= round.elapsed();

@@ -25,6 +25,7 @@ import {
   type LockRequest,
   tombstoneRetention,
 } from "./lock-request.ts";
+import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
 import { Validity } from "./validity.ts";
 
@@ -97,8 +98,7 @@ export class Lock {
   readonly #round: Round<Answer> | undefined;
   /** Names of the endpoints of all requests that acquire it and may still be executed. */
   readonly #unsettled: string[];
-  /** By endpoint: the lowest ttl of an extension that may still be executed there. */
-  readonly #unanswered: Map<string, number>;
+  readonly #openExtensions: OpenExtensions;
   /** By endpoint: the marks that an extension of an owner's lock has found or left there. */
   readonly #marks = new Map<string, string>();
   /** ms since the fence's counters were renewed. */
@@ -129,7 +129,7 @@ export class Lock {
     endpoints.forEach(({ name }, index) => {
       if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
     });
-    this.#unanswered = new Map(Object.entries(state.unanswered ?? {}));
+    this.#openExtensions = new OpenExtensions(state.unanswered);
     // Where another process acquired it, the time is not known: the first extension renews them.
     this.#sinceCounters = round ? elapsed : () => Infinity;
     this.#validity = new Validity({
@@ -258,7 +258,7 @@ export class Lock {
       fence: this.fence,
       validUntil,
       unsettled: [...this.#unsettled],
-      unanswered: Object.fromEntries(this.#unanswered),
+      unanswered: this.#openExtensions.toRecord(),
     };
   }
 
@@ -275,7 +275,6 @@ export class Lock {
       names: resources,
       cost,
       perform: (call) => this.#extendOne(call, ttl, renewsCounters),
-      onResult: (done) => this.#rememberUnanswered(done, ttl),
     });
     if (renewsCounters) this.#sinceCounters = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
@@ -286,12 +285,14 @@ export class Lock {
   async #extendOne(call: Call, ttl: number, renewsCounters: boolean): Promise<Answer> {
     const { name } = call.endpoint;
     // A shorter extension that may still be executed here would undo this one, so its vote could not be relied on.
-    if ((this.#unanswered.get(name) ?? ttl) < ttl) {
+    if (this.#openExtensions.lowest(name) < ttl) {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    const answer: RegisterAnswer = await (renewsCounters
-      ? raiseFence(call, guardedRegister(this.#request), this.#fencing(ttl), ttl)
-      : this.#operations.extend(call, this.#register, ttl));
+    const answer: RegisterAnswer = await this.#openExtensions.send(name, ttl, () =>
+      renewsCounters
+        ? raiseFence(call, guardedRegister(this.#request), this.#fencing(ttl), ttl)
+        : this.#operations.extend(call, this.#register, ttl),
+    );
     if (answer.marks) this.#marks.set(name, answer.marks);
     return answer;
   }
@@ -324,19 +325,6 @@ export class Lock {
   async #settle(name: string, request: Promise<Answer | Failure>): Promise<void> {
     this.#unsettled.push(name);
     if (isSettled(await request)) this.#unsettled.splice(this.#unsettled.indexOf(name), 1);
-  }
-
-  #rememberUnanswered(round: Round<Answer>, ttl: number): void {
-    this.#settings.endpoints.forEach(({ name }, index) => {
-      const outcome = round.answers[index]?.outcome;
-      if (outcome === "granted" || outcome === "lost") return;
-      const before = this.#unanswered.get(name);
-      this.#unanswered.set(name, Math.min(before ?? ttl, ttl));
-      // A late answer proves that it has been executed.
-      void round.requests[index]?.then((answer) => {
-        if (answer.outcome !== "error" && before === undefined) this.#unanswered.delete(name);
-      });
-    });
   }
 
   async #releaseEverywhere(): Promise<boolean> {

@@ -6,7 +6,8 @@ import type { RunContext } from "../../src/idempotency/index.ts";
 import { github } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { type Gate, gate } from "../support/link.ts";
-import { type Store, storesOf } from "../support/stores.ts";
+import { engines } from "../support/redis-servers.ts";
+import { type Store, storeOf } from "../support/stores.ts";
 
 /** What handles a request that got through. */
 export type Handler = (request: Request, run: RunContext | undefined) => Promise<Response> | Response;
@@ -35,10 +36,9 @@ export const stands: readonly (readonly [name: string, stand: Stand])[] = [
 ];
 
 /** One endpoint and three, on real servers where there are some. */
-export const stores: readonly Store[] = [1, 3].map((count) => {
-  const all = storesOf([count]).filter(({ dialect }) => dialect === "upstash");
-  return all.find(({ engine }) => engine === "redis") ?? all[0]!;
-});
+export const stores: readonly Store[] = [1, 3].map((count) =>
+  storeOf({ engine: engines[0]!, count, dialect: "upstash" }),
+);
 
 /** Every stand on every store. */
 export const everywhere: readonly (readonly [title: string, stand: Stand, store: Store])[] = stands.flatMap(

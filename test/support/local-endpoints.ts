@@ -13,6 +13,7 @@ import {
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
 import { upstashFlag } from "../../src/redis/script.ts";
+import { openRealEndpoints } from "./redis-servers.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
 export interface EndpointSet {
@@ -99,13 +100,14 @@ export function sdkClient(
 /** Starts the endpoints of a set, with empty databases. Default: three embedded engines over HTTP, dialect `redis`. */
 export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local> {
   const set: EndpointSet = { engine: "embedded", count: 3, dialect: "redis", via: "fetch", ...given };
-  const local = await startEndpoints({ engine: set.engine, count: set.count });
+  const { engine, count } = set;
+  const local = await (engine === "redis" ? openRealEndpoints(count) : startEndpoints({ engine, count }));
   const { endpoints } = local;
   await resetAll(endpoints);
   return {
     set,
     endpoints,
-    quorum: Math.floor(set.count / 2) + 1,
+    quorum: Math.floor(count / 2) + 1,
     ...clientsOf(endpoints, set),
     ...keysOf(endpoints),
     requests: () => endpoints.reduce((sum, { log }) => sum + log.requests, 0),

@@ -1,4 +1,3 @@
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import type { Dialect, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { httpEndpoint } from "../../src/endpoints/http.ts";
 import { hashKey, type KeyKind } from "../../src/idempotency/digest.ts";
@@ -7,7 +6,8 @@ import { keyOf } from "../../src/redis/keys.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "./link.ts";
-import { redisServer } from "./redis-servers.ts";
+import { openRealEndpoints } from "./redis-servers.ts";
+import { type Setting, setsOf } from "./sets.ts";
 import { until } from "./until.ts";
 
 // Sets of endpoints for contract tests: embedded engines in this process, and real redis-servers over HTTP.
@@ -23,33 +23,29 @@ export interface OpenStore {
 }
 
 /** A set of `count` independent endpoints, which a test opens. */
-export interface Store {
+export interface Store extends Setting {
   readonly title: string;
-  readonly engine: "embedded" | "redis";
-  readonly count: number;
-  readonly dialect: Dialect;
   open(): Promise<OpenStore>;
 }
 
 /**
- * Sets of `counts` endpoints in both dialects, on every engine of this machine.
+ * Sets of `counts` endpoints, on every engine of this machine. With `SETS=all`, as in `npm run test:long`, they are all
+ * combinations of engine, count and dialect. Otherwise each value of each occurs; docs/testing.md tells why.
  *
  * @param real counts for real servers, if more would show nothing new. Default: `counts`
  */
 export function storesOf(counts: readonly number[], real: readonly number[] = counts): Store[] {
-  const engines = redisServer ? (["embedded", "redis"] as const) : (["embedded"] as const);
-  const dialects = ["upstash", "redis"] as const;
-  return engines.flatMap((engine) =>
-    (engine === "redis" ? real : counts).flatMap((count) =>
-      dialects.map((dialect) => ({
-        title: `${engine} engine, ${count} × ${dialect}`,
-        engine,
-        count,
-        dialect,
-        open: () => (engine === "redis" ? openServers(count, dialect) : openMemory(count, dialect)),
-      })),
-    ),
-  );
+  return setsOf(counts, real).map(storeOf);
+}
+
+export function storeOf({ engine, count, dialect }: Setting): Store {
+  return {
+    title: `${engine} engine, ${count} × ${dialect}`,
+    engine,
+    count,
+    dialect,
+    open: () => (engine === "redis" ? openServers(count, dialect) : openMemory(count, dialect)),
+  };
 }
 
 async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
@@ -68,7 +64,7 @@ async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
 }
 
 async function openServers(count: number, dialect: Dialect): Promise<OpenStore> {
-  const local: DevEndpoints = await startEndpoints({ count, engine: "redis" });
+  const local = await openRealEndpoints(count);
   return {
     endpoints: local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name, dialect })),
     execute: (index, command) => local.endpoints[index]!.execute(command),

@@ -10,6 +10,7 @@ import {
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { startRawServer } from "../../support/raw-server.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
@@ -127,7 +128,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
         return late.opened;
       };
       const redlock = clientOf();
-      const error = await rejection(redlock.acquire(resource, { ...options, timeout: 150 }));
+      const error = await rejection(redlock.acquire(resource, { ...options, timeout: paced(150) }));
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as QuorumError).votes[0]!.cause!.kind).toBe("timeout");
       late.open();
@@ -227,7 +228,7 @@ describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
       expect(await lock.verify()).toBe(true);
       b!.faults.clear();
       a!.faults.add({ fault: "down" });
-      expect(await redlock.tryAcquire(resource, { ttl: 500 }).catch(() => null)).toBeNull();
+      expect(await redlock.tryAcquire(resource, { ttl: paced(500) }).catch(() => null)).toBeNull();
       a!.faults.clear();
       expect(await lock.release()).toBe(true);
       expect(await three.holders(resource)).toBe(0);

@@ -8,6 +8,7 @@ import { Redlock } from "../../../src/redlock.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { redisServer } from "../../support/redis-servers.ts";
 import {
   allArrived,
@@ -167,7 +168,11 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
 
     test("a failed run whose key could not be freed is free when its lease ends", async () => {
       const key = freshKey();
-      const { idempotency, links } = clientOf(store, { lease: 500, wait: 10_000, timeout: 500 });
+      const { idempotency, links } = clientOf(store, {
+        lease: paced(500),
+        wait: 10_000,
+        timeout: paced(500),
+      });
       const failure = new Error("declined");
       const { error } = await outcomeOf(
         idempotency.run(key, () => {
@@ -182,8 +187,8 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
 
     test("a begin that arrives after its rollback leaves nothing beyond its lease", async () => {
       const key = freshKey();
-      const lease = 700;
-      const { idempotency, links } = clientOf(store, { lease, timeout: 250 });
+      const lease = paced(700);
+      const { idempotency, links } = clientOf(store, { lease, timeout: paced(250) });
       const held = gate();
       const arrived = links.map(() => gate());
       for (const [index, link] of links.entries()) {
@@ -337,7 +342,7 @@ describe.concurrent("a server that is killed while the handler runs", () => {
     await using _ = local;
     const key = freshKey();
     const only = local.endpoints[0]!;
-    const outcome = await client().run(key, { timeout: 500 }, async () => {
+    const outcome = await client().run(key, { timeout: paced(500) }, async () => {
       await only.stop();
       return "done";
     });

@@ -4,6 +4,7 @@ import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
@@ -54,7 +55,7 @@ describe.each(engines)("a caller's abort, on %s", (engine) => {
       for (const gateway of at.gateways) {
         gateway.before = () => (acquires++ < 3 ? requests.opened : undefined);
       }
-      const { redlock, events } = at.client({ timeout: 400, ttl: 60_000 });
+      const { redlock, events } = at.client({ timeout: paced(400), ttl: 60_000 });
       const call = redlock.acquire(resource, { ...options, signal: controller.signal });
       await until(() => acquires === 3, "the requests");
       controller.abort(reasons[0]);

@@ -4,6 +4,7 @@ import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
@@ -53,7 +54,7 @@ describe.each(cases)("failing and late extensions, on %s in the %s dialect", (en
 
   test("a shorter extension that is executed late does not shorten a longer one", async () => {
     const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000, timeout: 300 });
+    const { redlock } = at.client({ ttl: 60_000, timeout: paced(300) });
     const lock = await redlock.acquire(resource);
     await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
     const late = latch();

@@ -210,8 +210,8 @@ describe.each(engines)("fences with wrong clocks and failing endpoints, on %s", 
     const resource = newResource();
     const fences: number[] = [];
     for (const endpoint of [...local.endpoints, ...local.endpoints]) {
-      await endpoint.stop();
-      await endpoint.start({ memory: "lost" });
+      await endpoint.execute(["FLUSHALL"]);
+      await endpoint.execute(["SCRIPT", "FLUSH"]);
       const lock = await clientAt(0).acquire(resource);
       fences.push(lock.fence!);
       await lock.release();

@@ -11,6 +11,7 @@ import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
@@ -47,7 +48,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
 
   test("ends the giver's automatic extension: it cannot shorten the receiver's", async () => {
     const resource = newResource();
-    const lock = await one.client().redlock.acquire(resource, { ttl: 400, autoExtend: true });
+    const lock = await one.client().redlock.acquire(resource, { ttl: paced(400), autoExtend: true });
     const received = resume(one.client().redlock, viaText(await handoff(lock)));
     expect(await received.extend(60_000)).toBeGreaterThan(50_000);
     const sent = one.requests();
@@ -78,7 +79,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
 
   test("carries a shorter extension that is unanswered: the receiver does not rely on that endpoint", async () => {
     const resource = newResource();
-    const lock = await one.client({ timeout: 300 }).redlock.acquire(resource, { ttl: 10_000 });
+    const lock = await one.client({ timeout: paced(300) }).redlock.acquire(resource, { ttl: 10_000 });
     const late = latch();
     one.gateways[0]!.before = () => late.opened;
     await rejection(lock.extend(2_000));
@@ -102,7 +103,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     const late = latch();
     const slow = three.gateways[2]!;
     slow.before = () => late.opened;
-    const { redlock } = three.client({ timeout: 500, waitUntil: () => undefined });
+    const { redlock } = three.client({ timeout: paced(500), waitUntil: () => undefined });
     const lock = await redlock.acquire(resource, { ...options, ttl: 30_000 });
     const json = viaText(await handoff(lock));
     expect(json.unsettled).toHaveLength(1);

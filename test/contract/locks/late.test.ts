@@ -4,6 +4,7 @@ import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
@@ -128,7 +129,7 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
           slow!.before = () => undefined;
           return late.opened;
         };
-        const { redlock } = one.client({ timeout: 100, ttl: 60_000 });
+        const { redlock } = one.client({ timeout: paced(100), ttl: 60_000 });
         const before = slow!.executed.length;
         expect(await rejection(redlock.tryAcquire(resources, options))).toBeInstanceOf(QuorumError);
         await until(() => slow!.executed.length === before + 1, "the rollback");
@@ -149,7 +150,7 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
         slow.before = () => undefined;
         return late.opened;
       };
-      const { redlock, events } = three.client({ timeout: 150, ttl: 60_000 });
+      const { redlock, events } = three.client({ timeout: paced(150), ttl: 60_000 });
       const lock = await redlock.acquire(resource, options);
       await until(() => events.some(({ type }) => type === "endpointError"), "its timeout");
       expect(await lock.release()).toBe(true);
@@ -161,7 +162,7 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
 
   test("an unfenced acquire that times out is rolled back, and rejects with a QuorumError", async () => {
     const resource = newResource();
-    const { redlock, events } = one.client({ timeout: 200 });
+    const { redlock, events } = one.client({ timeout: paced(200) });
     const late = latch();
     one.gateways[0]!.after = ([name = "", , , condition]) =>
       name === "SET" && condition === "NX" ? late.opened : undefined;
@@ -180,7 +181,7 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
 
   test("an extension that is executed after the release creates nothing", async () => {
     const resource = newResource();
-    const { redlock } = one.client({ timeout: 400 });
+    const { redlock } = one.client({ timeout: paced(400) });
     const lock = await redlock.acquire(resource);
     const late = latch();
     const [gateway] = one.gateways;
@@ -199,7 +200,7 @@ describe.each(cases)("requests that are lost or late, on %s in the %s dialect", 
 
   test("a release that is executed late does not release another holder's lock", async () => {
     const resource = newResource();
-    const { redlock } = one.client({ timeout: 400, backoff: { min: 1, max: 5 } });
+    const { redlock } = one.client({ timeout: paced(400), backoff: { min: 1, max: 5 } });
     const lock = await redlock.acquire(resource);
     const late = latch();
     const [gateway] = one.gateways;

@@ -4,6 +4,7 @@ import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
@@ -45,7 +46,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
     ["all release requests are late", [0, 1, 2]],
   ])("a release does not end what is acquired after it: %s", async (_, indices) => {
     const resource = newResource();
-    const { redlock } = three.client({ timeout: 300, waitUntil: () => undefined });
+    const { redlock } = three.client({ timeout: paced(300), waitUntil: () => undefined });
     const first = await redlock.acquire(resource, own);
     await until(async () => (await three.local.holders(resource)) === 3, "all endpoints");
     const late = delayReleases(indices);
@@ -63,7 +64,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
 
   test("a release does not end what is acquired after it, also where another handle had joined before", async () => {
     const resource = newResource();
-    const { redlock } = one.client({ timeout: 300 });
+    const { redlock } = one.client({ timeout: paced(300) });
     const first = await redlock.acquire(resource, own);
     await redlock.acquire(resource, own);
     const late = latch();
@@ -164,7 +165,7 @@ describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, diale
 
   test("a failed acquire of the owner does not end the hold of its other handle", async () => {
     const resource = newResource();
-    const { redlock } = three.client({ timeout: 300 });
+    const { redlock } = three.client({ timeout: paced(300) });
     const first = await redlock.acquire(resource, own);
     await until(async () => (await three.local.holders(resource)) === 3, "all endpoints");
     for (const gateway of three.gateways) gateway.after = () => "lost";

@@ -11,6 +11,7 @@ import { gated } from "../../support/gated.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
@@ -113,7 +114,7 @@ describe("endpoints that are down or slow", () => {
     for (const reply of ["reset", "hang"] as const) {
       three.gateways[1]!.answer = () => reply;
       const before = three.requests();
-      const lock = await three.client({ timeout: 600 }).redlock.acquire(resource);
+      const lock = await three.client({ timeout: paced(600) }).redlock.acquire(resource);
       expect(three.requests() - before).toBe(3);
       expect(await lock.release()).toBe(true);
     }

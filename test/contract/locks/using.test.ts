@@ -4,6 +4,7 @@ import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
@@ -94,7 +95,7 @@ describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
       const backoff = () => {
         throw failure;
       };
-      const { redlock, events } = at.client({ ttl: 600, backoff });
+      const { redlock, events } = at.client({ ttl: paced(600), backoff });
       const call = redlock.using(newResource(), async (lock) => {
         for (const { faults } of at.local.endpoints) faults.add({ fault: "down" });
         await until(() => lock.signal.aborted, "the loss");

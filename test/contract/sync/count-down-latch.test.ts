@@ -4,6 +4,7 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { ArrivalsMissingError, CountDownLatch, LimitMismatchError } from "../../../src/sync/index.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
@@ -119,7 +120,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, co
 
   test("lost, repeated and late requests count once", async () => {
     const name = newResource("latch");
-    const shaky = visitor(store, { timeout: 300 });
+    const shaky = visitor(store, { timeout: paced(300) });
     for (const link of shaky.links) {
       let sent = 0;
       link.fate = () => (["reply lost", "twice", "lost", "delivered"] as const)[sent++ % 4]!;

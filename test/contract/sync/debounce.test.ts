@@ -9,6 +9,7 @@ import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gate, link } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
@@ -57,11 +58,12 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
     const name = newResource("reindex");
     const texts: unknown[] = [];
     const calls: Promise<unknown>[] = [];
+    const window = paced(1_500);
     // Each client's clock is an hour behind the previous client's.
     for (let index = 0; index < 4; index += 1) {
       const runtime = { ...systemRuntime, now: () => Date.now() - index * 3_600_000 };
       const { redlock } = visitor(store, { runtime });
-      calls.push(debounce(redlock, name, { window: 1_500 }, () => index));
+      calls.push(debounce(redlock, name, { window }, () => index));
       texts.push(await announced(name, texts));
     }
     expect(await Promise.all(calls)).toEqual([
@@ -75,8 +77,9 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
   test("one of several simultaneous calls runs", async () => {
     const name = newResource("reindex");
     let runs = 0;
+    const window = paced(1_500);
     const calls = Array.from({ length: 4 }, () =>
-      debounce(visitor(store).redlock, name, { window: 1_500 }, () => ++runs),
+      debounce(visitor(store).redlock, name, { window }, () => ++runs),
     );
     const outcomes = await Promise.all(calls);
     expect(runs).toBe(1);
@@ -85,7 +88,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
 
   test("after an aborted call, the call before it runs", async () => {
     const name = newResource("reindex");
-    const before = debounce(first.redlock, name, { window: 1_000 }, () => "before");
+    const before = debounce(first.redlock, name, { window: paced(1_000) }, () => "before");
     const text = await announced(name);
     const controller = new AbortController();
     const { signal } = controller;
@@ -98,7 +101,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("debounce on $title", { concurrent: 
 
   test("a call whose process died still supersedes the one before it", async () => {
     const name = newResource("reindex");
-    const before = debounce(first.redlock, name, { window: 1_000 }, unreachable);
+    const before = debounce(first.redlock, name, { window: paced(1_000) }, unreachable);
     const text = await announced(name);
     const dying = visitor(store, { timeout: 50 });
     const died = rejection(

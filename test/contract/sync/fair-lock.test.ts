@@ -5,6 +5,7 @@ import { FairLock } from "../../../src/sync/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
@@ -111,7 +112,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
 
   test("a dead holder's lock is granted to the first waiter after its ttl", async () => {
     const name = newResource("fair");
-    const dead = await new FairLock(first.redlock, name).acquire({ ttl: 300 });
+    const dead = await new FairLock(first.redlock, name).acquire({ ttl: paced(300) });
     const next = await new FairLock(second.redlock, name).acquire({ wait: 60_000 });
     expect(dead.remaining()).toBeLessThanOrEqual(0);
     expect(dead.signal.reason).toBeInstanceOf(LockLostError);
@@ -124,7 +125,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire();
     const dead = new AbortController();
-    const { links } = await waiter(name, { timeout: 300 }, dead.signal);
+    const { links } = await waiter(name, { timeout: paced(300) }, dead.signal);
     for (const link of links) link.fate = () => "lost";
     const { turn } = await waiter(name);
     expect(await hold.release()).toBe(true);
@@ -220,10 +221,11 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
       expect(ms as number).toBeGreaterThan(hold.remaining() - 100);
       expect(ms as number).toBeLessThanOrEqual(5_000);
     }
-    const { turn, links } = await waiter(name, { timeout: 200 });
+    const timeout = paced(200);
+    const { turn, links } = await waiter(name, { timeout });
     for (const link of links) link.fate = () => "lost";
     for (const ms of (await onEach(store, "PTTL", keyOf("redlock", "queue", name))) as number[]) {
-      expect(ms === -2 || (ms > 0 && ms <= 300)).toBe(true);
+      expect(ms === -2 || (ms > 0 && ms <= 1.5 * timeout)).toBe(true);
     }
     await until(async () => (await queueOf(name)).length === 0, "the queue to expire");
     for (const link of links) link.fate = () => "delivered";
@@ -249,7 +251,10 @@ describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count })
     const name = newResource("fair");
     const auto = visit();
     {
-      await using hold = await new FairLock(auto.redlock, name, { ttl: 400, autoExtend: true }).acquire();
+      await using hold = await new FairLock(auto.redlock, name, {
+        ttl: paced(400),
+        autoExtend: true,
+      }).acquire();
       await until(() => seen(auto, "extended").length >= 3, "extensions");
       expect([hold.signal.aborted, await hold.verify()]).toEqual([false, true]);
     }

@@ -6,6 +6,7 @@ import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
@@ -49,7 +50,8 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
 
   test.each([1_000, 15_000])(
     "replicas that call one after another within every: %d share a run",
-    async (every) => {
+    async (idle) => {
+      const every = paced(idle);
       const name = newResource("nightly");
       const called = Date.now();
       let begun = 0;
@@ -89,11 +91,11 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     "a run that only a minority knows of has not begun, and does not refuse others",
     async () => {
       const name = newResource("nightly");
-      const dying = visitor(store, { timeout: 300 });
+      const dying = visitor(store, { timeout: paced(300) });
       dying.links.forEach((link, index) => {
         link.fate = (command) => (command.includes("acquire") || index === 0 ? "delivered" : "lost");
       });
-      const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
+      const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: paced(900) }, unreachable));
       await until(async () => String((await onEach(store, "GET", keyFor(name)))[0]).startsWith("r"), "a run");
       for (const link of dying.links) link.fate = () => "lost";
       expect(await once(second.redlock, name, { every: 60_000 }, () => "taken over")).toEqual({
@@ -142,27 +144,28 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
     const name = newResource("nightly");
     const fences: number[] = [];
     const run = ({ fence }: OnceContext) => void fences.push(fence);
+    const every = paced(500);
     const begun = Date.now();
-    await once(first.redlock, name, { every: 500 }, run);
-    await until(async () => (await once(second.redlock, name, { every: 500, wait: 0 }, run)).ran);
-    expect(Date.now() - begun).toBeGreaterThanOrEqual(498);
+    await once(first.redlock, name, { every }, run);
+    await until(async () => (await once(second.redlock, name, { every, wait: 0 }, run)).ran);
+    expect(Date.now() - begun).toBeGreaterThanOrEqual(every - 2);
     expect(fences.length).toBe(2);
     expect(fences[1]).toBeGreaterThan(fences[0]!);
   });
 
-  test("the signal aborts before another run may begin", async () => {
+  test("the validity of a run ends before another run may begin, and its signal aborts", async () => {
     const name = newResource("nightly");
-    let aborted = false;
-    let begun = false;
-    const long = once(first.redlock, name, { every: 1_200 }, async ({ signal }) => {
-      begun = true;
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      aborted = true;
+    const every = paced(1_200);
+    const begun = gate<OnceContext>();
+    const long = once(first.redlock, name, { every }, async (turn) => {
+      begun.open(turn);
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     });
-    await until(() => begun, "the first run");
+    const { remaining } = await begun.passed;
     let next: unknown;
     await until(async () => {
-      const outcome = await once(second.redlock, name, { every: 1_200 }, () => aborted);
+      // Both replicas share a process: after a pause of it, the signal's timer may come after the other run.
+      const outcome = await once(second.redlock, name, { every }, () => remaining() <= 0);
       next = outcome;
       return outcome.ran;
     });
@@ -172,17 +175,18 @@ describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => 
 
   test("a claim whose process dies before its run keeps others out for its ttl only", async () => {
     const name = newResource("nightly");
-    const dying = visitor(store, { timeout: 300 });
+    const dying = visitor(store, { timeout: paced(300) });
+    const ttl = paced(900);
     let acquires = 0;
     for (const link of dying.links) {
       link.fate = (command) => (command.includes("acquire") && ++acquires > 0 ? "delivered" : "lost");
     }
-    const died = rejection(once(dying.redlock, name, { every: 60_000, ttl: 900 }, unreachable));
+    const died = rejection(once(dying.redlock, name, { every: 60_000, ttl }, unreachable));
     await until(
       () => acquires >= count && dying.links.every(({ sent }) => sent.length > 1),
       "a confirmation",
     );
-    expect(Math.max(...((await onEach(store, "PTTL", keyFor(name))) as number[]))).toBeLessThanOrEqual(900);
+    expect(Math.max(...((await onEach(store, "PTTL", keyFor(name))) as number[]))).toBeLessThanOrEqual(ttl);
     const next = await once(second.redlock, name, { every: 60_000, wait: 20_000 }, () => "taken over");
     expect(next).toEqual({ ran: true, value: "taken over" });
     expect((await died) as Error).toHaveProperty("code", expect.stringMatching(/NO_QUORUM|LOCK_LOST/));

@@ -5,6 +5,7 @@ import { type Hold, ReadWriteLock, type SyncOptions } from "../../../src/sync/in
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
@@ -184,7 +185,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     const name = newResource("read-write");
     const [mine, theirs] = [make(first, name), make(second, name)];
     const key = keyOf("redlock", "read-write", name);
-    const dead = await mine.acquireRead({ ttl: 120 });
+    const dead = await mine.acquireRead({ ttl: paced(120) });
     const alive = await mine.acquireRead();
     await allArrived(first.links);
     await until(() => dead.signal.aborted, "its end");
@@ -197,7 +198,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
     expect(await theirs.tryAcquireWrite()).toBeNull();
     expect(await alive.extend()).toBeGreaterThan(0);
     await alive.release();
-    const deadWriter = await theirs.acquireWrite({ ttl: 120, wait: 60_000 });
+    const deadWriter = await theirs.acquireWrite({ ttl: paced(120), wait: 60_000 });
     const next = await mine.acquireRead({ wait: 60_000 });
     expect(deadWriter.remaining()).toBeLessThanOrEqual(0);
     expect([await deadWriter.release(), await next.verify()]).toEqual([false, true]);
@@ -381,7 +382,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, cou
   test("`await using` releases it, and autoExtend keeps it until then", async () => {
     const name = newResource("read-write");
     const auto = visitor(store);
-    const lock = make(auto, name, { ttl: 500, autoExtend: true });
+    const lock = make(auto, name, { ttl: paced(500), autoExtend: true });
     {
       await using hold = await lock.acquireRead();
       await until(() => auto.events.some(({ type }) => type === "extended"), "an extension");

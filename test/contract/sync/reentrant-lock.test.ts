@@ -5,6 +5,7 @@ import { type Hold, ReentrantLock, type ReentrantLockOptions } from "../../../sr
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
@@ -73,7 +74,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
   test("each hold has its own ttl, and extending one does not extend the other", async () => {
     const name = newResource("reentrant");
     const mine = make(first, name);
-    const dying = await mine.acquire({ ttl: 150 });
+    const dying = await mine.acquire({ ttl: paced(150) });
     const kept = await mine.acquire({ ttl: 15_000 });
     expect(await kept.extend(30_000)).toBeGreaterThan(15_000);
     await until(() => dying.signal.aborted, "its end");
@@ -91,7 +92,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
   test("a dead owner's holds expire after their ttl", async () => {
     const name = newResource("reentrant");
     const mine = make(first, name);
-    const dead = [await mine.acquire({ ttl: 120 }), await mine.acquire({ ttl: 150 })];
+    const dead = [await mine.acquire({ ttl: paced(120) }), await mine.acquire({ ttl: paced(150) })];
     const next = await make(second, name).acquire({ wait: 60_000 });
     for (const hold of dead) {
       expect(hold.remaining()).toBeLessThanOrEqual(0);
@@ -277,7 +278,7 @@ describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, cou
   test("`await using` releases it, and autoExtend keeps it until then", async () => {
     const name = newResource("reentrant");
     const auto = visitor(store);
-    const lock = make(auto, name, { ttl: 500, autoExtend: true });
+    const lock = make(auto, name, { ttl: paced(500), autoExtend: true });
     {
       await using hold = await lock.acquire();
       await until(() => auto.events.some(({ type }) => type === "extended"), "an extension");

@@ -1,4 +1,6 @@
+import process from "node:process";
 import { setImmediate } from "node:timers/promises";
+import { expect } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   type Command,
@@ -133,4 +135,29 @@ export function schedule(seed: number, count: number, { haste = 0.01 } = {}): Sc
       }
     },
   };
+}
+
+/**
+ * Runs `check` for consecutive seeds, from a random one or from `SEED`. `SCHEDULES` overrides how many.
+ *
+ * `hasSeenAll` returns whether everything has occurred that these schedules are about. As long as it has not, up to
+ * twenty times as many seeds follow, because a test must not fail for what it happens to draw. Fewer `SCHEDULES` than
+ * `count` run without it, to repeat a seed.
+ */
+export async function eachSeed(
+  count: number,
+  check: (seed: number) => Promise<void>,
+  hasSeenAll: () => boolean = () => true,
+): Promise<void> {
+  const first = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const wanted = Number(process.env.SCHEDULES ?? count);
+  const isWhole = wanted >= count;
+  console.info(`SEED=${first}`);
+  let done = 0;
+  for (; done < wanted || (isWhole && !hasSeenAll() && done < 20 * count); done += 1) {
+    await check(first + done).catch((error: Error) => {
+      throw new Error(`again with SEED=${first + done} SCHEDULES=1: ${error.message}`, { cause: error });
+    });
+  }
+  if (isWhole) expect(hasSeenAll(), `all has occurred in ${done} schedules`).toBe(true);
 }

@@ -7,6 +7,7 @@ import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/in
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
+import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
@@ -77,7 +78,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
 
   test("a dead holder's permit is free after its ttl", async () => {
     const name = newResource("semaphore");
-    const dead = await new Semaphore(first.redlock, name, { limit: 1 }).acquire({ ttl: 300 });
+    const dead = await new Semaphore(first.redlock, name, { limit: 1 }).acquire({ ttl: paced(300) });
     const next = await new Semaphore(second.redlock, name, { limit: 1 }).acquire({ wait: 60_000 });
     expect(dead.remaining()).toBeLessThanOrEqual(0);
     expect(dead.signal.reason).toBeInstanceOf(LockLostError);
@@ -208,7 +209,7 @@ describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, coun
   test("`await using` releases the permit, and autoExtend keeps it until then", async () => {
     const name = newResource("semaphore");
     const auto = visitor(store);
-    const semaphore = new Semaphore(auto.redlock, name, { limit: 1, ttl: 400, autoExtend: true });
+    const semaphore = new Semaphore(auto.redlock, name, { limit: 1, ttl: paced(400), autoExtend: true });
     {
       await using permit = await semaphore.acquire();
       await until(() => auto.events.filter(({ type }) => type === "extended").length >= 3, "extensions");

@@ -9,6 +9,7 @@ import {
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Link, link } from "../../support/link.ts";
 import { ampleTimeout, sdkClient } from "../../support/local-endpoints.ts";
+import { atLength } from "../../support/sets.ts";
 import { type OpenStore, type Store, storesOf } from "../../support/stores.ts";
 
 /** One client of a store, with links of its own. */
@@ -37,14 +38,16 @@ export function stores(
   counts: readonly number[],
   real: readonly number[],
 ): Pick<Store, "title" | "open" | "count">[] {
+  const sdk = atLength<[number, Dialect]>(
+    [[3, "upstash"]],
+    [
+      [1, "redis"],
+      [3, "upstash"],
+    ],
+  );
   return [
     ...storesOf(counts, real),
-    ...(
-      [
-        [1, "redis"],
-        [3, "upstash"],
-      ] as const
-    ).map(([count, dialect]) => ({
+    ...sdk.map(([count, dialect]) => ({
       title: `@upstash/redis, ${count} × ${dialect}`,
       count,
       open: () => openSdk(count, dialect),

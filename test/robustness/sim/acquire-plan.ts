@@ -59,9 +59,8 @@ export async function runAcquirePlan<Handle>(
     return handle === null ? { invoked, options, error: null } : { invoked, options, handle };
   }
   const late = world.now - abortedAt;
-  if (outcome.error === abort?.signal.reason && late > 0) {
-    world.violate("calls end", `${process.name} went on for ${late.toFixed()} ms after it was aborted`);
-  }
+  const detail = () => `${process.name} went on for ${late.toFixed()} ms after it was aborted`;
+  if (abort && outcome.error === abort.signal.reason) world.check("calls end", late <= 0, detail);
   return { invoked, options, error: outcome.error };
 }
 

@@ -4,6 +4,7 @@ import { sleep, type WaitUntil } from "../../../src/runtime.ts";
 import type { Calls } from "./calls.ts";
 import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";
+import { createHttpLink } from "./http-link.ts";
 import type { Ledger } from "./ledger.ts";
 import { createLink } from "./network.ts";
 import type { Process } from "./process.ts";
@@ -40,7 +41,9 @@ export type SharedContext = Pick<
 export function createActor(shared: SharedContext, process: Process): Actor {
   const { world, scenario, wire } = shared;
   const endpoints = world.servers.map((server, index) =>
-    createLink({ world, wire, process, server, exactReplies: scenario.exactReplies[index] === true }),
+    scenario.http
+      ? createHttpLink({ world, wire, process, server })
+      : createLink({ world, wire, process, server, exactReplies: scenario.exactReplies[index] === true }),
   );
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
   const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);
@@ -59,11 +62,18 @@ function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   if (event.type !== "acquired") return;
   // At most four requests to an endpoint: the script's hash and its text, for the acquire and for the fence.
   const most = event.attempts * world.servers.length * 4;
-  if (event.requests <= most) return;
-  world.violate(
+  world.check(
     "requests are bounded",
-    `${process.name} sent ${event.requests} requests in ${event.attempts} attempts`,
+    event.requests <= most,
+    () => `${process.name} sent ${event.requests} requests in ${event.attempts} attempts`,
   );
+}
+
+/** The virtual time of a deadline by a process's wall clock, as it is now; Infinity: there is none. */
+export function timeOf({ world, process }: Actor, deadline: number | undefined): number {
+  return deadline === undefined
+    ? Number.POSITIVE_INFINITY
+    : world.now + (deadline - process.now()) / process.rate;
 }
 
 /** Draws the options of an acquire. */

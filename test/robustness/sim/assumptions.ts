@@ -43,13 +43,19 @@ export const invariants = {
   "no lost update": ["kept memory"],
   /** A lock is returned with validity left, and its signal reports the end of its validity without any answer. */
   "validity is honest": [],
-  /** A grant has the votes of a quorum; a release that returns true freed a quorum. */
+  /**
+   * A grant has the votes of a quorum. A release that returns true removed the value from a quorum, one that returns
+   * false did not, by what stood there and not only by the replies.
+   */
   "a quorum decides": [],
   /** Contention is reported where endpoints refused, an outage where they failed. */
   "refusals are true": [],
   /** A call has at least tried to roll back whatever it left on an endpoint. */
   "nothing is abandoned": ["single execution"],
-  /** With a tombstone, a request that is executed after its rollback or release stores nothing. */
+  /**
+   * With a tombstone, a request that is executed after its rollback or release stores nothing. A release leaves one only
+   * where a request is unanswered: for a request that is executed once more, this needs single execution as well.
+   */
   "rolled back stays rolled back": ["kept memory", "bounded delay", "bounded drift"],
   /** Every key has a ttl. */
   "every key expires": [],
@@ -69,6 +75,13 @@ export const invariants = {
   "replays agree": ["kept memory"],
   /** A hold lasts until it is released or its validity ends. */
   "holds survive": ["bounded drift", "kept memory", "a clock that goes on", "single execution"],
+  /**
+   * Wherever a holder has validity left, a quorum of endpoints has its value for at least as long. Of what was extended
+   * by less and then by more, a repeated request may cut the longer extension: that needs single execution as well.
+   */
+  "what is held stands": ["bounded drift", "kept memory", "a clock that goes on"],
+  /** When `verify` returns true, a quorum had the value while it asked, and validity is left. */
+  "verify is true": [],
   /** No other reader or writer holds beside a writer. For extended holds, as for a lock. */
   "a writer is alone": exclusive,
   /** A writer's announcement expires a pause and two timeouts after its last request, by the endpoint's clock. */
@@ -97,6 +110,16 @@ export const invariants = {
   "one run per tick": [...exclusive, "kept memory"],
   /** A debounced call does not run when a quorum had a later one before its second round. */
   "a later call replaces it": exclusive,
+  /** Of a counted key no more handlers begin than may, unless one fails; then the count begins again. */
+  "attempts are bounded": ["kept memory"],
+  /** `forget` never removes a run that is under way. */
+  "a run is not forgotten": [],
+  /** When `forget` returns, no endpoint has a result or a count, and the key runs again. */
+  "what is forgotten is gone": [],
+  /** `inspect` returns what the endpoints have; what is held all the time is shown as held. */
+  "inspections are true": [],
+  /** `forceRelease` returns whether there was anything to free, and when it returns, a quorum has nothing. */
+  "an operator frees it": [],
   /** Histories of locks, permits and fenced registers are linearizable. */
   linearizable: [...exclusive, "kept memory"],
 } as const satisfies Record<string, readonly Assumption[]>;

@@ -56,9 +56,8 @@ export class Calls {
       outcome = { error };
       world.trace(() => `${process.name} ${what}: ${String(error)}`);
       const code = isRedlockError(error) ? error.code : undefined;
-      if (!(code && codes.includes(code)) && !isExpected(error)) {
-        world.violate("calls end", `${process.name}: ${what} rejected with ${String(error)}`);
-      }
+      const isAllowed = (code !== undefined && codes.includes(code)) || isExpected(error);
+      world.check("calls end", isAllowed, () => `${process.name}: ${what} rejected with ${String(error)}`);
     }
     this.#pending.delete(pending);
     this.#checkDuration(pending);
@@ -75,10 +74,10 @@ export class Calls {
 
   #checkDuration({ process, what, invoked, pausedBefore, bound }: Pending): void {
     const took = this.#world.now - invoked - (process.pausedFor - pausedBefore);
-    if (took <= bound) return;
-    this.#world.violate(
+    this.#world.check(
       "calls end",
-      `${process.name}: ${what} took ${took.toFixed()} ms, bound ${bound.toFixed()}`,
+      took <= bound,
+      () => `${process.name}: ${what} took ${took.toFixed()} ms, bound ${bound.toFixed()}`,
     );
   }
 }

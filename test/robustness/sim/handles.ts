@@ -21,8 +21,10 @@ export interface HeldHandle {
 /** A handle that the library has just returned, and what it is for. */
 interface AcquiredHandle
   extends Pick<Hold, "resources" | "nonce" | "invoked">,
-    Partial<Pick<Hold, "holder" | "fence" | "group">> {
+    Partial<Pick<Hold, "holder" | "fence" | "group" | "limit">> {
   readonly handle: CommonHandle;
+  /** The keys at which it stands. Default: those of its first request. */
+  readonly keys?: readonly string[];
   readonly holds: Holds;
   /** Whether the holder watches the handle's signal. */
   readonly listens: boolean;
@@ -31,19 +33,23 @@ interface AcquiredHandle
 /** Records a hold from now on, and checks that a quorum granted it with validity left. */
 export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { world, process, wire, scenario } = actor;
-  const { handle, holds, listens, ...grant } = acquired;
+  const { handle, holds, listens, keys, ...grant } = acquired;
   const { resources, nonce } = grant;
-  if (handle.remaining() <= 0 && process.running) {
-    world.violate("validity is honest", `${process.name} got ${resources} with nothing left`);
+  if (process.running) {
+    const what = () => `${process.name} got ${resources} with nothing left`;
+    world.check("validity is honest", handle.remaining() > 0, what);
   }
   const { granted } = wire.acquireVotes(nonce);
-  if (granted < quorumOf(scenario.endpoints)) {
-    world.violate("a quorum decides", `${process.name} got ${resources} from ${granted} endpoints`);
-  }
+  world.check(
+    "a quorum decides",
+    granted >= quorumOf(scenario.endpoints),
+    () => `${process.name} got ${resources} from ${granted} endpoints`,
+  );
   const { signal } = listens ? handle : { signal: undefined };
   const remaining = () => handle.remaining();
   const lossReported = signal && (() => signal.aborted);
-  const hold = newHold({ ...grant, process, remaining, lossReported, acquired: world.now });
+  const standing = () => wire.standing(nonce, keys);
+  const hold = newHold({ ...grant, process, remaining, lossReported, acquired: world.now, standing });
   holds.add(hold);
   return { handle, hold, holds };
 }
@@ -54,7 +60,7 @@ export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
  * @returns how often the hold was extended by hand
  */
 export async function useHandle(actor: Actor, held: HeldHandle, timeout: number): Promise<number> {
-  const { world, draw, process, calls, scenario } = actor;
+  const { draw, scenario } = actor;
   const { handle } = held;
   if (scenario.lingering && draw.chance(0.5)) return shortenThenExtend(actor, held, timeout);
   let extensions = 0;
@@ -75,17 +81,33 @@ export async function useHandle(actor: Actor, held: HeldHandle, timeout: number)
       if (draw.chance(0.3)) concurrent = extension;
       else await extension;
     } else if (step < 0.7) {
-      const outcome = await calls.make(process, {
-        what: "verify",
-        bound: timeout,
-        codes: ["NO_QUORUM"],
-        run: () => handle.verify(),
-      });
-      if ("value" in outcome) world.count(outcome.value ? "verified" : "verified lost");
+      await verify(actor, held, timeout);
     }
   }
   await concurrent;
   return extensions;
+}
+
+/** Asks whether it is still held, and checks the answer by what the endpoints had. */
+export async function verify(actor: Actor, { handle, hold }: HeldHandle, timeout: number): Promise<void> {
+  const { world, process, calls, wire } = actor;
+  const asked = world.now;
+  const outcome = await calls.make(process, {
+    what: "verify",
+    bound: timeout,
+    codes: ["NO_QUORUM"],
+    run: () => handle.verify(),
+  });
+  if ("error" in outcome) return;
+  world.count(outcome.value ? "verified" : "verified lost");
+  if (!outcome.value) return;
+  const stood = wire.stoodSince(hold.nonce, asked);
+  const remaining = handle.remaining();
+  world.check(
+    "verify is true",
+    stood >= quorumOf(world.servers.length) && (remaining > 0 || !process.running),
+    () => `${process.name}: ${hold.resources} stood at ${stood}, with ${remaining.toFixed(1)} ms left`,
+  );
 }
 
 /** Shortens the hold, then lengthens it, and relies on the longer validity to the end. Two extensions. */
@@ -106,8 +128,6 @@ interface SentExtension {
   readonly invoked: number;
   /** ms of validity before. */
   readonly remainingBefore: number;
-  /** No other extension of the handle was under way. */
-  readonly alone: boolean;
   /** Requests sent and executed in the whole world before. */
   readonly trafficBefore: string;
 }
@@ -121,9 +141,7 @@ export async function extend(actor: Actor, held: HeldHandle, ttl: number, timeou
     remainingBefore: handle.remaining(),
     invoked: world.now,
     trafficBefore: trafficOf(actor),
-    alone: extensions.underWay === 0,
   };
-  extensions.underWay += 1;
   extensions.regrown ||= extensions.least < ttl;
   extensions.least = Math.min(extensions.least, ttl);
   // A shorter extension ends the validity earlier as soon as it is sent.
@@ -135,7 +153,6 @@ export async function extend(actor: Actor, held: HeldHandle, ttl: number, timeou
     codes: ["LOCK_LOST", "NO_QUORUM"],
     run: () => handle.extend(ttl),
   });
-  extensions.underWay -= 1;
   holds.recheck(process);
   if ("error" in outcome) checkFailedExtension(actor, held, sent, outcome.error);
   else checkExtension(actor, held);
@@ -150,17 +167,16 @@ function checkExtension({ world, process }: Actor, { hold, holds }: HeldHandle):
   world.count("extended");
   // Another handle of the same owner may have released the hold, and a third one acquired it again.
   // And an end that a wrong clock has shown is taken back when that clock is set back while the other stands still.
-  const isOver = hold.ended !== undefined && world.keeps("a clock that goes on");
-  if (isOver && !holds.isReleasedBeside(hold)) {
-    world.violate("validity is honest", `${process.name} extended ${hold.resources} after its end`);
-  }
+  if (!world.keeps("a clock that goes on") || holds.isReleasedBeside(hold)) return;
+  const what = () => `${process.name} extended ${hold.resources} after its end`;
+  world.check("validity is honest", hold.ended === undefined, what);
 }
 
 /** An extension fails as lost only where the endpoints said so, and no hold is lost within its validity. */
 function checkFailedExtension(
   actor: Actor,
   { hold, holds }: HeldHandle,
-  { invoked, remainingBefore, alone, trafficBefore }: SentExtension,
+  { invoked, remainingBefore, trafficBefore }: SentExtension,
   error: unknown,
 ): void {
   const { world, process } = actor;
@@ -168,19 +184,20 @@ function checkFailedExtension(
   world.count(lost ? "extend: lost" : "extend: unavailable");
   const gone = lost && String(error).includes("gone from a quorum");
   // Another handle of the same owner may have released the hold.
-  const isAlone = hold.releaseInvoked === undefined && !holds.isReleasedBeside(hold);
-  if (gone && remainingBefore > 0 && isAlone) {
-    world.violate(
+  const isAlone = !holds.isReleasedBeside(hold) && !world.freed.has(hold.nonce);
+  if (remainingBefore > 0 && isAlone) {
+    world.check(
       "holds survive",
-      `${process.name} lost ${hold.resources} with ${remainingBefore.toFixed()} ms left`,
+      !gone,
+      () => `${process.name} lost ${hold.resources} with ${remainingBefore.toFixed()} ms left`,
     );
   }
   const sentNothing = world.now === invoked && trafficOf(actor) === trafficBefore;
-  // An extension that waits for another one may fail because of that one's answers.
-  if (lost && alone && sentNothing && remainingBefore > 0 && hold.releaseInvoked === undefined) {
-    world.violate(
+  if (lost && remainingBefore > 0) {
+    world.check(
       "refusals are true",
-      `${process.name} may not extend, with ${remainingBefore.toFixed()} ms left`,
+      !sentNothing,
+      () => `${process.name} may not extend, with ${remainingBefore.toFixed()} ms left`,
     );
   }
 }
@@ -202,31 +219,43 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
   returned();
   const said = "value" in outcome ? outcome.value : undefined;
   world.count(said === undefined ? "release: unavailable" : said ? "released" : "release: gone");
+  if (said === undefined) return;
+  checkRelease(actor, hold.nonce, said, again);
   if (again) return;
   hold.releaseReturned = world.now;
   hold.released = said;
-  checkRelease(actor, hold.nonce, said);
 }
 
-/** @param said the result of the release; undefined: it failed */
+/**
+ * Checks the result of a release by what it removed at the endpoints, and by their replies.
+ *
+ * @param again whether an earlier release may have freed it
+ */
 function checkRelease(
   { world, process, wire, scenario }: Actor,
   nonce: string,
-  said: boolean | undefined,
+  said: boolean,
+  again: boolean,
 ): void {
   const quorum = quorumOf(scenario.endpoints);
-  if (said === false && wire.membersFreed(nonce) >= quorum) {
-    const remembered = ["kept memory", "bounded drift"] as const;
-    const what = `${process.name}: release freed a quorum, and said that it was gone`;
-    world.violate("a quorum decides", what, remembered);
-  }
-  const { freed, gone } = wire.releaseVotes(nonce);
-  const shown = said === true ? freed >= quorum : said === false ? gone > scenario.endpoints - quorum : true;
-  if (!shown) {
-    world.violate(
-      "a quorum decides",
-      `${process.name}: release said ${said} with ${freed} freed and ${gone} gone`,
-    );
+  const veto = scenario.endpoints - quorum + 1;
+  const done = wire.releasesExecuted(nonce);
+  const replied = wire.releaseVotes(nonce);
+  const what = () =>
+    `${process.name}: release said ${said}; ${done.freed} freed it and ${done.gone} did not find it; ` +
+    `${replied.freed} replied that they freed it, ${replied.gone} that it was gone`;
+  if (said) {
+    world.check("a quorum decides", done.freed >= quorum && replied.freed >= quorum, what);
+  } else if (!again) {
+    world.check("a quorum decides", done.gone >= veto && replied.gone >= veto, what);
+    // Endpoints remember what they freed, of members and of owners' locks. Of a plain value they do not, and a second
+    // execution finds it gone.
+    const remembers = wire.isMember(nonce) ? [] : (["single execution"] as const);
+    world.check("a quorum decides", done.freed < quorum, what, [
+      "kept memory",
+      "bounded drift",
+      ...remembers,
+    ]);
   }
 }
 
@@ -240,16 +269,15 @@ export function checkRefusal({ world, process, wire, scenario }: Actor, key: str
   const held = error === null || error instanceof LockHeldError;
   if (!held && !(error instanceof QuorumError)) return;
   const nonce = wire.lastRound(process, key);
-  if (nonce === undefined) {
-    world.violate("refusals are true", `${process.name} sent no acquire`);
-    return;
-  }
+  world.check("refusals are true", nonce !== undefined, () => `${process.name} sent no acquire`);
+  if (nonce === undefined) return;
   const { refused } = wire.acquireVotes(nonce);
   const veto = scenario.endpoints - quorumOf(scenario.endpoints) + 1;
-  if (held === refused >= veto) return;
-  world.violate(
+  world.check(
     "refusals are true",
-    `${process.name}: ${held ? "held" : "unavailable"} with ${refused} refusals of ${scenario.endpoints}`,
+    held === refused >= veto,
+    () =>
+      `${process.name}: ${held ? "held" : "unavailable"} with ${refused} refusals of ${scenario.endpoints}`,
   );
 }
 
@@ -267,8 +295,8 @@ export function checkExtensionRate(
 ): void {
   const sent = wire.extensionsSent(hold.nonce);
   const held = (hold.ended ?? world.now) - hold.acquired;
-  // Twice for a script that the endpoint does not know yet, and twice for a client in between that repeats requests.
-  const most = 4 * (byHand + 3) + (3 * held) / pause;
-  if (sent <= most) return;
-  world.violate("requests are bounded", `${process.name} sent ${sent} extensions in ${held.toFixed()} ms`);
+  // Twice for a script that the endpoint does not know yet.
+  const most = 2 * (byHand + 3) + (2 * held) / pause;
+  const what = () => `${process.name} sent ${sent} extensions in ${held.toFixed()} ms`;
+  if (sent > 0) world.check("requests are bounded", sent <= most, what);
 }

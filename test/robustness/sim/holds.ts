@@ -1,4 +1,5 @@
-import { type Invariant, invariants } from "./assumptions.ts";
+import { quorumOf } from "../../../src/quorum/tally.ts";
+import { type Assumption, type Invariant, invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
@@ -19,6 +20,10 @@ export interface Hold {
   readonly fence: number | undefined;
   /** Holds of one group may overlap. */
   readonly group: string | undefined;
+  /** By server: for how many ms of true time it stands there. */
+  readonly standing: (() => readonly number[]) | undefined;
+  /** The latest virtual time at which it may be relied on, whatever the endpoints say. */
+  readonly limit: number;
   /** A handle of the same owner was being released during the acquire: that may have ended this hold, or not. */
   endUnknown: boolean;
   readonly extensions: Extensions;
@@ -32,7 +37,6 @@ export interface Hold {
 
 /** What checks need to know of a hold's extensions. */
 export interface Extensions {
-  underWay: number;
   /** The shortest ttl, in ms, that an extension asked for, and whether a later one asked for more. */
   least: number;
   regrown: boolean;
@@ -44,15 +48,17 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<Pick<Hold, "holder" | "fence" | "group">>,
+    Partial<Pick<Hold, "holder" | "fence" | "group" | "standing" | "limit">>,
 ): Hold {
   return {
     holder: grant.nonce,
     fence: undefined,
     group: undefined,
+    standing: undefined,
+    limit: Number.POSITIVE_INFINITY,
     ...grant,
     endUnknown: false,
-    extensions: { underWay: 0, least: Number.POSITIVE_INFINITY, regrown: false },
+    extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
     ended: undefined,
     releaseInvoked: undefined,
     releaseReturned: undefined,
@@ -69,8 +75,8 @@ interface Release {
 
 // How many ms after the end of its validity the holder must be informed. A timer may be late. Where a clock was set or
 // stood still, the timer may depend on the wrong clock; then the library checks once a second.
-const tolerance = 10;
-const toleranceAfterDisturbance = 1_010;
+const tolerance = 4;
+const toleranceAfterDisturbance = 1_004;
 
 /** All holds of one kind. Checks that they do not overlap, and that holders are informed of the end in time. */
 export class Holds {
@@ -90,24 +96,36 @@ export class Holds {
 
   /** A holder has just been granted a hold. */
   add(hold: Hold): void {
-    const { resources, holder, process } = hold;
-    this.all.push(hold);
-    hold.endUnknown = holder !== hold.nonce && this.isReleasedBeside(hold);
-    for (const resource of resources) {
-      const current = this.#on(resource);
-      for (const other of current) {
-        if (hold.endUnknown || other.holder === holder || other.remaining() <= 0) continue;
-        if (hold.group !== undefined && hold.group === other.group) continue;
-        this.#world.violate(
-          this.#invariant,
-          `${resource} granted to ${process.name} while ${other.process.name} has ${other.remaining().toFixed(1)} ms`,
-          // A repeated execution of a shorter extension cuts a longer one.
-          other.extensions.regrown ? [...invariants[this.#invariant], "single execution"] : undefined,
-        );
-      }
-      if (!hold.endUnknown) current.add(hold);
+    hold.endUnknown = hold.holder !== hold.nonce && this.isReleasedBeside(hold);
+    for (const resource of hold.resources) {
+      if (hold.endUnknown) continue;
+      const excluded = this.all.filter(
+        (other) => other.resources.includes(resource) && excludes(hold, other),
+      );
+      if (excluded.length > 0) this.#world.checked(this.#invariant);
+      for (const other of excluded) this.#checkOver(other, hold, resource);
+      this.#on(resource).add(hold);
     }
+    this.all.push(hold);
     this.#probe(hold);
+  }
+
+  /** Nobody relies on a hold any more when another one begins that it excludes. */
+  #checkOver(other: Hold, { process, nonce }: Hold, resource: string): void {
+    const { freed } = this.#world;
+    if (other.ended !== undefined || other.endUnknown || freed.has(other.nonce) || freed.has(nonce)) return;
+    const remaining = other.remaining();
+    if (remaining <= 0) return;
+    this.#world.violate(
+      this.#invariant,
+      `${resource} granted to ${process.name} while ${other.process.name} has ${remaining.toFixed(1)} ms`,
+      this.#needs(other, invariants[this.#invariant]),
+    );
+  }
+
+  /** A repeated execution of a shorter extension cuts a longer one. */
+  #needs({ extensions }: Hold, needs: readonly Assumption[]): readonly Assumption[] {
+    return extensions.regrown ? [...needs, "single execution"] : needs;
   }
 
   /** Checks all holds of a process again, because its clock has been set. */
@@ -155,7 +173,10 @@ export class Holds {
     if (hold.ended !== undefined) return;
     const remaining = hold.remaining();
     if (remaining > 0) {
-      const next = this.#world.now + remaining / hold.process.rate + 0.01;
+      this.#checkStands(hold, remaining);
+      const left = remaining / hold.process.rate;
+      // Once more shortly before the end, when most of what could go wrong has.
+      const next = this.#world.now + (left > 2 ? left - 1 : left + 0.01);
       this.#world.scheduler.at(next, () => this.#probe(hold));
       return;
     }
@@ -163,22 +184,39 @@ export class Holds {
     this.#expectLossReported(hold);
   }
 
+  /** A quorum has the value for as long as its holder relies on it, and that ends at the limit. */
+  #checkStands(hold: Hold, remaining: number): void {
+    const { process, resources, standing, limit } = hold;
+    const world = this.#world;
+    const end = world.now + remaining / process.rate;
+    if (limit < Number.POSITIVE_INFINITY) {
+      const what = () =>
+        `${process.name} relies on ${resources} until ${end.toFixed(1)}, not ${limit.toFixed(1)}`;
+      world.check("validity is honest", end <= limit + 0.2, what, ["a clock that goes on"]);
+    }
+    // What is being released falls, and a process that has died relies on nothing.
+    if (world.freed.has(hold.nonce)) return;
+    if (!standing || !process.alive || this.isReleasedBeside(hold)) return;
+    const stands = standing().filter((ms) => world.now + ms > end);
+    world.check(
+      "what is held stands",
+      stands.length >= quorumOf(world.servers.length),
+      () => `${process.name} has ${remaining.toFixed(1)} ms of ${resources}, and ${stands.length} endpoints`,
+      this.#needs(hold, invariants["what is held stands"]),
+    );
+  }
+
   /** Checks that a holder that listens is informed of the end in time. */
   #expectLossReported(hold: Hold): void {
     const { process, lossReported } = hold;
     if (!lossReported || !process.running) return;
-    const { pausedFor, disturbances } = process;
-    const allowed = (disturbances > 0 ? toleranceAfterDisturbance : tolerance) / process.rate;
+    const { pausedFor } = process;
+    const allowed = (process.disturbances > 0 ? toleranceAfterDisturbance : tolerance) / process.rate;
     this.#world.scheduler.at(this.#world.now + allowed, () => {
       const hasRun = process.running && process.pausedFor === pausedFor;
-      // A clock that was set forward and back again has shown a false end.
-      if (!hasRun || lossReported() || hold.releaseInvoked !== undefined || hold.remaining() > 0) return;
-      // Another clock change a moment ago may have caused the end: wait again.
-      if (process.disturbances > disturbances) return this.#expectLossReported(hold);
-      this.#world.violate(
-        "validity is honest",
-        `${process.name} was not informed that ${hold.resources} is over`,
-      );
+      if (!hasRun || hold.releaseInvoked !== undefined) return;
+      const what = () => `${process.name} was not informed that ${hold.resources} is over`;
+      this.#world.check("validity is honest", lossReported(), what);
     });
   }
 
@@ -190,4 +228,9 @@ export class Holds {
     }
     return current;
   }
+}
+
+/** Whether one of two holds of a resource must end before the other begins. */
+function excludes(one: Hold, other: Hold): boolean {
+  return one.holder !== other.holder && (one.group === undefined || one.group !== other.group);
 }

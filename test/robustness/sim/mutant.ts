@@ -32,8 +32,12 @@ export const twoHolders: readonly Invariant[] = [
 export function concerns({ patches }: Mutant, theme: Theme): boolean {
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
   if (areIn("sync/debounce.ts")) return theme === "debounce";
-  return !areIn("sync/") || (theme !== "locks" && theme !== "debounce");
+  if (areIn("sync/")) return !["locks", "operators", "debounce"].includes(theme);
+  return theme === "operators" || !operated.some(areIn);
 }
+
+/** What only operators, counted runs and HTTP endpoints use. */
+const operated = ["lock/inspect.ts", "idempotency/forget.ts", "idempotency/attempts.ts", "endpoints/http.ts"];
 
 /** Two holders, or two runs, at once. */
 export const twoAtOnce: readonly Invariant[] = [...twoHolders, "one handler at a time"];

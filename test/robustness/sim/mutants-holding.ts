@@ -115,8 +115,8 @@ export const holdingMutants: readonly Mutant[] = [
       },
       {
         file: "lock/extend.ts",
-        find: "  onResult?.(round);\n  if (validity.loss) throw validity.loss;\n",
-        replace: "  onResult?.(round);\n",
+        find: "  const result = await round.result;\n  if (validity.loss) throw validity.loss;\n",
+        replace: "  const result = await round.result;\n",
       },
     ],
     noticedBy: ["validity is honest", ...twoAtOnce],
@@ -151,7 +151,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock.ts",
-        find: "if ((this.#unanswered.get(name) ?? ttl) < ttl) {",
+        find: "if (this.#openExtensions.lowest(name) < ttl) {",
         replace: "if (ttl < 0) {",
       },
     ],

@@ -2,6 +2,7 @@ import type { Mutant } from "./mutant.ts";
 import { holdingMutants } from "./mutants-holding.ts";
 import { idempotencyMutants } from "./mutants-idempotency.ts";
 import { keepingMutants } from "./mutants-keeping.ts";
+import { operatorMutants } from "./mutants-operators.ts";
 import { roundMutants } from "./mutants-rounds.ts";
 import { syncMutants } from "./mutants-sync.ts";
 
@@ -11,6 +12,7 @@ export const mutants: readonly Mutant[] = [
   ...holdingMutants,
   ...keepingMutants,
   ...idempotencyMutants,
+  ...operatorMutants,
   ...syncMutants,
 ];
 
@@ -41,10 +43,6 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
     defect:
       "a handoff forgets an unanswered acquire request, and the receiver's release leaves no tombstone for it",
     seenBy: "test/contract/locks/handoff.test.ts: its release leaves a tombstone",
-  },
-  {
-    defect: "inspecting an unreachable Redis reports a free lock (redlock-universal: isLocked)",
-    seenBy: "test/contract: inspect with too few endpoints rejects with a QuorumError",
   },
   {
     defect: "two results of a key, each on a half of four endpoints, both count as decided",

@@ -4,6 +4,7 @@ import { type Reply, ReplyError } from "../../../src/testing/index.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
+import { snapshotFor, standsFor } from "./standing.ts";
 import { isGranted, type Wire } from "./wire.ts";
 import type { NetworkConditions, World } from "./world.ts";
 
@@ -13,10 +14,13 @@ type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
 /** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
 const longestWord = 20_000;
 
+/** What a link reports to. */
+export type Observer = Pick<Wire, "sent" | "executed" | "answered" | "refusedForSize" | "isRestored">;
+
 /** Between which process and which server a link is. */
-interface LinkOptions {
+export interface LinkOptions {
   readonly world: World;
-  readonly wire: Wire;
+  readonly wire: Observer;
   readonly process: Process;
   readonly server: Server;
   /** false: through a client in between that repeats failed requests, as the Upstash SDK does. */
@@ -49,7 +53,7 @@ interface Message {
 
 class Link {
   readonly #world: World;
-  readonly #wire: Wire;
+  readonly #wire: Observer;
   readonly #process: Process;
   readonly #server: Server;
   readonly #exactReplies: boolean;
@@ -202,16 +206,18 @@ class Link {
     }
     const acquires = request.operation === "acquire" || request.operation === "restore";
     const stood = acquires ? this.#remaining(request) : 0;
+    const judged = request.operation === "extend" || request.operation === "release";
+    const stoodBefore = judged && standsFor(server, request) > 0;
+    const found = snapshotFor(server, request);
     try {
       const reply = server.execute(command);
-      if (stood > 0 && this.#remaining(request) < stood) {
-        world.violate(
-          "validity is honest",
-          `${server.name} shortened ${request.keys} for an acquire of ${process.name}`,
-        );
+      if (stood > 0) {
+        const what = () => `${server.name} shortened ${request.keys} for an acquire of ${process.name}`;
+        world.check("validity is honest", this.#remaining(request) >= stood, what);
       }
       const granted = isGranted(request, command, reply);
-      this.#wire.executed(process, server, request, { granted, copy });
+      const stands = stoodBefore && standsFor(server, request) > 0;
+      this.#wire.executed(process, server, request, { granted, copy, stood: stoodBefore, stands, found });
       if (request.operation === "acquire" && !granted && request.from === 1) {
         this.#checkRefusal(request, command);
       }
@@ -230,14 +236,11 @@ class Link {
       ? this.#remaining(request) > 0
       : keys.every((key) => server.execute(["GET", key]) === value);
     // A value that was put back is a held lock: its release frees it everywhere, whatever the late acquire gets back.
-    if (!stands || this.#wire.isRestored(nonceOf(value), server)) return;
+    if (this.#wire.isRestored(nonceOf(value), server)) return;
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
     const needs = command[0] === "SET" && this.#exactReplies ? (["single execution"] as const) : [];
-    this.#world.violate(
-      "refusals are true",
-      `${server.name} refused ${keys} to ${this.#process.name} because of itself`,
-      needs,
-    );
+    const what = () => `${server.name} refused ${keys} to ${this.#process.name} because of itself`;
+    this.#world.check("refusals are true", !stands, what, needs);
   }
 
   /** ms until the first of a request's keys expires, or its member in them; 0 when one is absent. */

@@ -1,7 +1,10 @@
 import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
 import { faultKinds } from "./scenario.ts";
+import { checkedName } from "./world.ts";
 
-/** Events that must occur at least once in a few hundred seeds: else they are not tested. */
+const everyInvariant = Object.keys(invariants) as Invariant[];
+
+/** Events that must occur in enough seeds, and every invariant must be checked there: else they are not tested. */
 export const mustOccur: readonly string[] = [
   ...faultKinds,
   // faults that only some worlds have
@@ -25,13 +28,16 @@ export const mustOccur: readonly string[] = [
   // outcomes of calls
   "aborted",
   "barrier passed",
+  "barrier: aborted",
   "barrier: ARRIVALS_MISSING",
   "barrier: NO_QUORUM",
   "debounce ran",
   "debounce threw",
   "debounce: replaced",
+  "debounce: lost",
   "debounce: unavailable",
   "died in the queue",
+  "enter: aborted",
   "enter: unavailable",
   "enter: refused",
   "entered",
@@ -40,9 +46,11 @@ export const mustOccur: readonly string[] = [
   "extend: unavailable",
   "extended",
   "granted",
+  "handed off",
   "held",
   "latch closed",
   "latch open",
+  "latch: aborted",
   "latch: ARRIVALS_MISSING",
   "latch: NO_QUORUM",
   "ledger accepted",
@@ -55,10 +63,13 @@ export const mustOccur: readonly string[] = [
   "once: unavailable",
   "permit granted",
   "permit: another limit",
+  "permit: aborted",
   "permit: unavailable",
   "permit: refused",
+  "queue: aborted",
   "queue: unavailable",
   "queue: refused",
+  "read: aborted",
   "read: unavailable",
   "read: refused",
   "reading",
@@ -70,8 +81,6 @@ export const mustOccur: readonly string[] = [
   "run mismatch",
   "run replayed",
   "run: result unavailable",
-  "run: unstored, too-large",
-  "run: unstored, unserializable",
   "run threw",
   "run unavailable",
   "run: busy",
@@ -87,18 +96,35 @@ export const mustOccur: readonly string[] = [
   "using threw",
   "verified",
   "verified lost",
+  "write: aborted",
   "write: unavailable",
   "write: refused",
   "writing",
+  ...everyInvariant.map(checkedName),
 ];
 
-/** In so many seeds each of them must occur. */
-export const enoughSeeds = 500;
+/** An event that is expected in so many seeds of a run must occur in it. One run in e^20 lacks it by chance. */
+const expected = 20;
+
+/**
+ * The events that should have occurred in a run of the default themes, and did not.
+ *
+ * @param seeds the number of seeds
+ * @param occurred the events that did occur
+ * @param shares the share of seeds in which an event occurs, by its name: `shares.json`
+ */
+export function missing(
+  seeds: number,
+  occurred: { has(event: string): boolean },
+  shares: Readonly<Record<string, number>>,
+): string[] {
+  return mustOccur.filter((event) => !occurred.has(event) && seeds * (shares[event] ?? 0) >= expected);
+}
 
 /** Each assumption with the invariants that may break without it. Linearizability is only checked with all of them. */
 export const allowed: readonly { readonly assumption: Assumption; readonly invariant: Invariant }[] =
   assumptions.flatMap((assumption) =>
-    (Object.keys(invariants) as Invariant[])
+    everyInvariant
       .filter((invariant) => invariant !== "linearizable")
       .filter((invariant) => (invariants[invariant] as readonly Assumption[]).includes(assumption))
       .map((invariant) => ({ assumption, invariant })),

@@ -24,6 +24,11 @@ export interface Request {
   readonly isMember?: boolean;
   /** The key and name under which a waiting writer is announced, if this announces one. */
   readonly announces?: { readonly key: string; readonly id: string } | undefined;
+  /** The value is a count of runs. `written`: the one that replaces it. */
+  readonly isCount?: boolean;
+  readonly written?: string;
+  /** The counter that is read beside the first key. */
+  readonly counter?: string | undefined;
   /** A further key that the request depends on. */
   readonly about?: string;
 }
@@ -37,11 +42,21 @@ export function readRequest(command: Command): Request {
     // An acquire carries its value; an extension compares with the value that it replaces.
     const value = operation === "acquire" ? words[2]! : words[words.indexOf("IFEQ") + 1]!;
     const ttl = Number(words[words.indexOf("PX") + 1]);
-    return { operation, keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false, ttl };
+    const request = {
+      operation,
+      keys: [words[1]!],
+      value,
+      from: 1,
+      tombstone: undefined,
+      raises: false,
+      ttl,
+    };
+    return countOf(request as Request, words[2]!);
   }
   if (name === "DELEX") {
     const value = words[words.indexOf("IFEQ") + 1]!;
-    return { operation: "release", keys: [words[1]!], value, from: 1, tombstone: undefined, raises: false };
+    const keys = [words[1]!];
+    return countOf({ operation: "release", keys, value, from: 1, tombstone: undefined, raises: false });
   }
   if (name !== "EVALSHA" && name !== "EVAL") throw new Error(`the library sent an unknown command: ${name}`);
   const count = Number(words[2]);
@@ -53,8 +68,8 @@ export function readRequest(command: Command): Request {
   if (isScript(words[1]!, queueScript)) return readTicket(names, args);
   if (isScript(words[1]!, intervalScript)) return readInterval(names, args);
   if (isScript(words[1]!, announceScript)) return readAnnouncement(names, args);
-  const [operation, value = "", from, keyCount, ttl] = args;
-  return {
+  const [operation, value = "", from, keyCount, ttl, next] = args;
+  const request: Request = {
     operation: operation as Request["operation"],
     keys: names.slice(0, Number(keyCount)),
     value,
@@ -62,7 +77,15 @@ export function readRequest(command: Command): Request {
     tombstone: names[Number(keyCount)],
     raises: operation === "extend" && ttl === "0" && count > Number(keyCount),
     ttl: Number(ttl),
+    ...(operation === "look" && { counter: names[2] }),
   };
+  return countOf(request, next);
+}
+
+/** The same request, marked where it is about a count of runs. */
+function countOf(request: Request, written?: string): Request {
+  if (!request.value.startsWith("A1 ")) return request;
+  return written === undefined ? { ...request, isCount: true } : { ...request, isCount: true, written };
 }
 
 /** Whether a command's hash or text is that of a script. */

@@ -55,19 +55,26 @@ export interface Scenario {
   readonly badNetwork: NetworkConditions;
   /** Whether an endpoint is silent during the probes after the faults. */
   readonly silentMinority: boolean;
+  /** Whether clients use the library's HTTP endpoint. */
+  readonly http: boolean;
 }
 
-export type Work = "lock" | "using" | "idempotency" | Synchronizer;
+/** `operate`: inspects and frees resources; `forget`: the same of keys; `attempts`: runs that are counted. */
+export type Work = "lock" | "using" | "idempotency" | "operate" | "forget" | "attempts" | Synchronizer;
 
-/** What a simulation is about: locks and idempotent runs, synchronizers, or one synchronizer only. */
-export type Theme = "locks" | "sync" | Synchronizer;
+/**
+ * What a simulation is about: locks and idempotent runs, the same with operators, dying handlers and garbled answers,
+ * synchronizers, or one synchronizer only.
+ */
+export type Theme = "locks" | "operators" | "sync" | Synchronizer;
 
-export const themes: readonly Theme[] = ["locks", "sync", ...synchronizers];
+export const themes: readonly Theme[] = ["locks", "operators", "sync", ...synchronizers];
 
 /** The default theme of a seed. */
 export function themeOf(seed: number): Theme {
   // `debounce` has worlds of its own, so that the other seeds still draw what they drew before it was added.
   if (seed % 30 === 17) return "debounce";
+  if (seed % 30 === 0 || seed % 30 === 24) return "operators";
   return seed % 3 === 2 ? "sync" : "locks";
 }
 
@@ -164,11 +171,36 @@ function drawUsual(draw: Draw): Scenario {
     faultInterval: draw.pick([0.3, 1, 3]) * ttl,
     badNetwork: draw.chance(0.15) && !late ? goodNetwork : badNetwork,
     silentMinority,
+    http: false,
   };
 }
 
+/** The same scenario with operators: they inspect and free what others hold, and forget what others have stored. */
+export function withOperators(scenario: Scenario, draw: Draw): Scenario {
+  const work = draw.pick([
+    ["lock", "lock", "operate"],
+    ["lock", "using", "operate"],
+    ["idempotency", "idempotency", "forget"],
+    ["attempts", "attempts", "forget"],
+    ["attempts"],
+    ["lock", "idempotency"],
+  ] as const);
+  const http = draw.chance(0.5);
+  const garbled = http ? draw.pick([0, 0.02, 0.1]) : 0;
+  const badNetwork = { ...scenario.badNetwork, garbled };
+  // An HTTP endpoint is known not to repeat anything.
+  const exactReplies = scenario.exactReplies.map((exact) => exact || http);
+  const handingOff = draw.chance(0.3);
+  const plainly = { owned: 0, retention: undefined, lingering: false };
+  return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff };
+}
+
 /** The same scenario, with one or two synchronizers in place of locks. */
-export function withSynchronizers(scenario: Scenario, draw: Draw, theme: Exclude<Theme, "locks">): Scenario {
+export function withSynchronizers(
+  scenario: Scenario,
+  draw: Draw,
+  theme: Exclude<Theme, "locks" | "operators">,
+): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
   return { ...scenario, work: [...new Set(chosen)], retention: undefined };
 }

@@ -1,46 +1,15 @@
 import type { Command } from "../../../src/endpoints/endpoint.ts";
 import { Announcements } from "./announcements.ts";
+import { invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
+import { type Snapshot, type Stored, standsFor } from "./standing.ts";
+import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
 import type { World } from "./world.ts";
 
 /** How often a result may be sent to a server that refuses it for its size. */
-const mostUploads = 8;
-
-/** All requests of one nonce from one client to one endpoint. */
-interface RequestTrail {
-  readonly process: Process;
-  readonly server: Server;
-  /** Requests sent. */
-  acquires: number;
-  fenceRaises: number;
-  extensions: number;
-  releases: number;
-  /** A release was executed. Its order matters only in relation to acquires. */
-  releaseExecuted: boolean;
-  /** An acquire was executed and left the value there. */
-  acquireExecuted: boolean;
-  /** The same, and no release was executed since. */
-  standing: boolean;
-  /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
-  releaseDue: boolean;
-  /** Until when the client waits for the answer to its acquire; undefined: it has sent none. */
-  answerAwaitedUntil: number | undefined;
-  /** The last answer to an acquire; undefined: the client got none. */
-  acquireGranted: boolean | undefined;
-  /** A release was answered with "freed", and with "gone". */
-  answeredFreed: boolean;
-  answeredGone: boolean;
-  /** A release removed a standing member. Always false for plain values, of which no endpoint remembers that. */
-  memberFreed: boolean;
-  /** When the endpoint executed an extension for the first time. */
-  firstExtended: number | undefined;
-  /** The holder put the value back where it was lost. */
-  restored: boolean;
-  /** A completed record replaced the pending one, or was sent to do so. */
-  completed: boolean;
-}
+const mostUploads = 4;
 
 /**
  * Observes every request and answer between clients and endpoints. Its records go by nonce, because the library draws
@@ -50,7 +19,6 @@ export class Wire {
   readonly #world: World;
   /** By nonce, then by server. */
   readonly #trails = new Map<string, Map<Server, RequestTrail>>();
-  readonly #rounds = new Set<string>();
   /** The nonce of the last round, by process and key. */
   readonly #last = new Map<string, string>();
   /** When a key was last extended on any server. */
@@ -59,8 +27,15 @@ export class Wire {
   readonly #writers = new Map<string, { readonly process: Process; readonly at: number }>();
   /** How many uploads of a run's result a server refused for their size, by the run's token and server. */
   readonly #uploads = new Map<string, number>();
+  /** What the first acquire of a nonce was to store. */
+  readonly #stored = new Map<string, Stored>();
   /** The longest ttl, in ms, that a run's claim was sent with, by the run's token. */
   readonly #claims = new Map<string, number>();
+  readonly #looks: Look[] = [];
+  /** By key: when a stored result or a count of runs was last removed on any server. */
+  readonly #removals = new Map<string, number>();
+  /** By key: the runs that were counted. */
+  readonly #counted = new Map<string, Set<string>>();
   /** The announcements of debounced calls. */
   readonly announcements: Announcements;
 
@@ -75,7 +50,10 @@ export class Wire {
       this.announcements.sent(process, request);
       return;
     }
+    if (request.isCount) return;
     const trail = this.#trail(process, server, request);
+    if (request.operation === "free")
+      this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
     const completes = command.some(isCompletedRecord);
     if (!completes) this.#noteClaim(request);
     if (request.operation === "acquire" && completes) trail.completed = true;
@@ -100,12 +78,12 @@ export class Wire {
     trail.acquires += 1;
     // The client does not wait for an answer that comes when the ttl is over.
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
-    // A good deal less than the timeout: timers fire early, and clocks may be fast.
-    trail.answerAwaitedUntil ??= this.#world.now + 0.8 * timeout - 5;
+    // Timers fire early.
+    trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
     const nonce = nonceOf(request.value);
     // A script's text may be sent long after its hash, when another round has begun.
-    if (this.#rounds.has(nonce)) return;
-    this.#rounds.add(nonce);
+    if (this.#stored.has(nonce)) return;
+    this.#stored.set(nonce, request);
     for (const key of [...request.keys, ...(request.about ? [request.about] : [])]) {
       this.#last.set(`${process.name} ${key}`, nonce);
     }
@@ -114,50 +92,95 @@ export class Wire {
   /**
    * An endpoint executed a request.
    *
-   * @param execution which execution of the same request it is, and whether the endpoint granted it; the first is 0
+   * @param execution see {@link Execution}
    */
-  executed(
-    process: Process,
-    server: Server,
-    request: Request,
-    { granted, copy }: { readonly granted: boolean; readonly copy: number },
-  ): void {
+  executed(process: Process, server: Server, request: Request, execution: Execution): void {
+    const { granted } = execution;
     const { operation } = request;
     if (operation === "announce") {
       this.announcements.executed(server, request, granted);
       return;
     }
+    if (operation === "release" && execution.stood && !execution.stands) this.#removed(request);
+    if (request.isCount) {
+      if (granted && operation !== "release") this.#counts(request);
+      return;
+    }
     if (operation === "release" && granted) this.announcements.removed(server, request);
     const trail = this.#trail(process, server, request);
+    if (operation === "look" && execution.found) {
+      const { now } = this.#world;
+      this.#looks.push({ process, server, key: request.keys[0]!, at: now, ...execution.found });
+    }
+    if (operation === "free" && execution.found) this.#freed(trail, execution.found);
+    if (operation === "release" && request.value.startsWith("P1 ")) {
+      const what = () => `${process.name} removes a run of ${trail.process.name} that is under way`;
+      this.#world.check("a run is not forgotten", trail.process === process, what);
+    }
     if (request.announces) {
       const { key, id } = request.announces;
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
     }
     if (operation === "release") {
-      trail.releaseExecuted = true;
-      trail.standing = false;
-      if (request.isMember && granted) trail.memberFreed = true;
+      this.#released(trail, execution);
+      return;
     }
+    this.#checkRolledBackStays(trail, request, execution);
+    if (operation === "extend" && execution.stood) trail.stoodAt = this.#world.now;
     if (!granted) return;
     if (operation === "extend") this.#extensionGranted(trail, request);
     // A restore acquires what was lost.
-    if (operation === "acquire" || operation === "restore") this.#acquireGranted(trail, request, copy);
+    if (operation === "acquire" || operation === "restore") {
+      this.#acquireGranted(trail, request, execution.copy);
+    }
+  }
+
+  /** An operator freed what was there, whoever held it. */
+  #freed(trail: RequestTrail, { text }: Snapshot): void {
+    trail.freed ||= text !== undefined;
+    trail.foundGone ||= text === undefined;
+    if (text !== undefined) this.#world.freed.add(nonceOf(text));
+  }
+
+  #removed({ keys, value }: Request): void {
+    if (/^[CNA]1 /.test(value)) this.#removals.set(keys[0]!, this.#world.now);
+  }
+
+  #counts({ keys, value, written }: Request): void {
+    const [, token = ""] = (written ?? value).split(" ");
+    const counted = this.#counted.get(keys[0]!) ?? new Set();
+    this.#counted.set(keys[0]!, counted.add(token));
+  }
+
+  #released(trail: RequestTrail, { stood, stands }: Execution): void {
+    trail.releaseExecuted = true;
+    trail.standing = false;
+    trail.freed ||= stood && !stands;
+    trail.foundGone ||= !stood;
+  }
+
+  /** A request that is executed after its rollback is not granted, where a tombstone or the value's absence shows it. */
+  #checkRolledBackStays(trail: RequestTrail, request: Request, { granted, copy }: Execution): void {
+    const { process, server } = trail;
+    const { operation, from, keys, tombstone } = request;
+    if (!trail.releaseExecuted || from !== 1) return;
+    const isShown = operation === "extend" ? !trail.standing : tombstone !== undefined;
+    if (!isShown) return;
+    const needs = invariants["rolled back stays rolled back"];
+    this.#world.check(
+      "rolled back stays rolled back",
+      !granted,
+      () => `${server.name} granted ${operation} ${keys} to ${process.name} after the rollback`,
+      copy > 0 ? [...needs, "single execution"] : needs,
+    );
   }
 
   #extensionGranted(trail: RequestTrail, request: Request): void {
-    const { process, server } = trail;
-    if (request.from === 1 && trail.releaseExecuted && !trail.standing) {
-      this.#world.violate(
-        "rolled back stays rolled back",
-        `${server.name} extended ${request.keys} for ${process.name} after the rollback`,
-      );
-    }
     trail.firstExtended ??= this.#world.now;
     for (const key of request.keys) this.#extensions.set(key, this.#world.now);
   }
 
   #acquireGranted(trail: RequestTrail, request: Request, copy: number): void {
-    const { process, server } = trail;
     // Granted because the owner holds it already: then this value is nowhere.
     if (request.from > 1) return;
     trail.acquireExecuted = true;
@@ -166,12 +189,6 @@ export class Wire {
     // Also where nobody waits for the answer: the request ends by an answer or its timeout, and a release follows.
     const awaited = this.#world.now < (trail.answerAwaitedUntil ?? Number.NEGATIVE_INFINITY);
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
-    if (trail.releaseExecuted && request.tombstone !== undefined && copy === 0) {
-      this.#world.violate(
-        "rolled back stays rolled back",
-        `${server.name} granted ${request.keys} to ${process.name} after the rollback`,
-      );
-    }
   }
 
   /** A client got an answer. */
@@ -180,6 +197,7 @@ export class Wire {
       this.announcements.answered(server, request, granted);
       return;
     }
+    if (request.isCount) return;
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
@@ -212,9 +230,45 @@ export class Wire {
     return this.#trails.get(nonce)?.get(server)?.restored ?? false;
   }
 
-  /** On how many endpoints a release has removed a standing member. */
-  membersFreed(nonce: string): number {
-    return this.#trailsOf(nonce).filter(({ memberFreed }) => memberFreed).length;
+  /** On how many endpoints a release has removed the value, and on how many one did not find it. */
+  releasesExecuted(nonce: string): { freed: number; gone: number } {
+    const trails = this.#trailsOf(nonce);
+    return {
+      freed: trails.filter(({ freed }) => freed).length,
+      gone: trails.filter(({ foundGone }) => foundGone).length,
+    };
+  }
+
+  /** On how many endpoints a request to extend or verify has found the value since `time`. */
+  stoodSince(nonce: string, time: number): number {
+    return this.#trailsOf(nonce).filter(({ stoodAt = Number.NEGATIVE_INFINITY }) => stoodAt >= time).length;
+  }
+
+  /** By server: for how many ms of true time the value of a nonce yet stands there, at these keys if they are given. */
+  standing(nonce: string, keys?: readonly string[]): number[] {
+    const stored = this.#stored.get(nonce);
+    if (!stored) return [];
+    return this.#world.servers.map((server) => standsFor(server, keys ? { ...stored, keys } : stored));
+  }
+
+  /** What a process's requests to inspect a key met since `time`. */
+  looksSince(process: Process, key: string, time: number): Look[] {
+    return this.#looks.filter((look) => look.process === process && look.key === key && look.at >= time);
+  }
+
+  /** When a result or a count of a key was last removed on any server; -Infinity: never. */
+  lastRemoval(key: string): number {
+    return this.#removals.get(key) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many runs of a key were counted on any server. */
+  runsCounted(key: string): number {
+    return this.#counted.get(key)?.size ?? 0;
+  }
+
+  /** Whether the value of a nonce is a member of a set. */
+  isMember(nonce: string): boolean {
+    return this.#stored.get(nonce)?.isMember === true;
   }
 
   /** The last announcement of a waiting writer on a server; undefined: there was none. */
@@ -233,9 +287,9 @@ export class Wire {
     const upload = `${nonceOf(record)} ${server.name}`;
     const times = (this.#uploads.get(upload) ?? 0) + 1;
     this.#uploads.set(upload, times);
-    if (times !== mostUploads + 1) return;
-    const detail = `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
-    this.#world.violate("requests are bounded", detail);
+    const detail = () =>
+      `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
+    this.#world.check("requests are bounded", times <= mostUploads, detail);
   }
 
   /** The longest ttl, in ms, that a run's claim was sent with. */
@@ -275,10 +329,11 @@ export class Wire {
 
   #checkRequests({ process, server, acquires, fenceRaises }: RequestTrail): void {
     // EVALSHA, then EVAL; or a native command, and the script where that command is unknown.
-    if (acquires <= 3 && fenceRaises <= 2) return;
-    this.#world.violate(
+    this.#world.check(
       "requests are bounded",
-      `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
+      acquires <= 2 && fenceRaises <= 2,
+      () =>
+        `${process.name} sent ${acquires} acquires and ${fenceRaises} fence raises of one round to ${server.name}`,
     );
   }
 
@@ -286,10 +341,10 @@ export class Wire {
     const { process, server } = trail;
     if (!process.alive || !trail.acquireExecuted || trail.completed) return;
     // An acquire that its rollback has overtaken is rolled back once more, when its answer or its timeout comes.
-    if (trail.releases > 0 && !(trail.releaseDue && trail.standing)) return;
-    this.#world.violate(
+    this.#world.check(
       "nothing is abandoned",
-      `${process.name} left something on ${server.name} and never rolled it back (${nonce})`,
+      trail.releases > 0 && !(trail.releaseDue && trail.standing),
+      () => `${process.name} left something on ${server.name} and never rolled it back (${nonce})`,
       // Where nobody repeats requests, a refusal proves that the endpoint has stored nothing.
       trail.acquireGranted === false ? undefined : [],
     );
@@ -313,29 +368,6 @@ export class Wire {
     }
     return trail;
   }
-}
-
-function newTrail(process: Process, server: Server): RequestTrail {
-  return {
-    process,
-    server,
-    acquires: 0,
-    fenceRaises: 0,
-    extensions: 0,
-    releases: 0,
-    releaseExecuted: false,
-    acquireExecuted: false,
-    standing: false,
-    releaseDue: false,
-    answerAwaitedUntil: undefined,
-    acquireGranted: undefined,
-    answeredFreed: false,
-    answeredGone: false,
-    memberFreed: false,
-    firstExtended: undefined,
-    restored: false,
-    completed: false,
-  };
 }
 
 /** Whether a word is the record of an idempotent run that has ended. Called for every word of every request. */

@@ -95,19 +95,23 @@ export class BarrierWorkload implements Workload {
     party.passed += 1;
     world.count("barrier passed");
     const here = [...parties.values()].filter(({ begun }) => begun >= party.passed);
-    if (here.length < count) {
-      world.violate(
+    if (count > 1) {
+      world.check(
         "a barrier waits for all",
-        `${by} passes for the ${party.passed}. time, ${here.length} of ${count} have arrived as often`,
+        here.length >= count,
+        () => `${by} passes for the ${party.passed}. time, ${here.length} of ${count} have arrived as often`,
       );
     }
-    if (party.generation !== undefined && generation !== party.generation + 1) {
-      world.violate("generations follow", `${by} passed ${generation} after ${party.generation}`);
+    const before = party.generation ?? generation - 1;
+    if (party.generation !== undefined) {
+      const what = () => `${by} passed ${generation} after ${before}`;
+      world.check("generations follow", generation === before + 1, what);
     }
     party.generation = generation;
     for (const other of parties.values()) {
-      if (other.passed !== party.passed || other.generation === generation) continue;
-      world.violate("generations follow", `${by} passed ${generation}, another ${other.generation}`);
+      if (other === party || other.passed !== party.passed) continue;
+      const what = () => `${by} passed ${generation}, another ${other.generation}`;
+      world.check("generations follow", other.generation === generation, what);
     }
   }
 }

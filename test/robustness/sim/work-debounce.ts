@@ -12,7 +12,7 @@ const name = "reindex";
 const key = keyOf("redlock", "debounce", name);
 
 /** How many ms before the end of its window a call may send its second round: timers fire early. */
-const early = 2;
+const early = 1;
 
 /** One call. */
 interface DebouncedCall {
@@ -122,14 +122,16 @@ export class DebounceWorkload implements Workload {
     const world = this.#world;
     const probes = this.#probes;
     if (probes.some(({ ran }) => ran === undefined)) return;
-    if (!probes.some(({ ran }) => ran)) world.violate("waiters are served", `a burst of ${name} had no run`);
+    const hasRun = probes.some(({ ran }) => ran);
+    world.check("waiters are served", hasRun, () => `a burst of ${name} had no run`);
     const last = probes.at(-1);
     const others = probes.slice(0, -1);
     const isLater = others.every(
       ({ announcement }) => this.#announcements.quorumSince(announcement!) < (last?.invoked ?? 0),
     );
-    if (!last || last.ran || !isLater) return;
-    world.violate("waiters are served", `the last call of a burst of ${name} did not run`);
+    if (!last || !isLater) return;
+    const what = () => `the last call of a burst of ${name} did not run`;
+    world.check("waiters are served", last.ran === true, what);
   }
 
   /** When a process may have sent its second round, and how many endpoints granted and refused that. */
@@ -147,21 +149,20 @@ export class DebounceWorkload implements Workload {
     const world = this.#world;
     const own = this.#announcements.last(process, key)!;
     const { asked, granted } = this.#secondRound(own, call);
-    if (granted < this.#quorum) {
-      world.violate(
-        "a quorum decides",
-        `${process.name} runs ${name}, and ${granted} endpoints confirmed that it is the last`,
-      );
-    }
+    world.check(
+      "a quorum decides",
+      granted >= this.#quorum,
+      () => `${process.name} runs ${name}, and ${granted} endpoints confirmed that it is the last`,
+    );
     // A call that never sent its second round may run no later than now.
     const least = Math.min(asked, world.now);
     for (const later of this.#announcements.after(own)) {
       const since = this.#announcements.quorumSince(later);
-      if (since >= least) continue;
-      world.violate(
+      world.check(
         "a later call replaces it",
-        `${process.name} runs ${name}; a quorum has had the later call of ${later.process.name} since ` +
-          since.toFixed(),
+        since >= least,
+        () =>
+          `${process.name} runs ${name}; a quorum has had the later call of ${later.process.name} since ${since.toFixed()}`,
       );
     }
   }
@@ -169,26 +170,23 @@ export class DebounceWorkload implements Workload {
   /** A call that does not run was refused by enough endpoints. */
   #checkSkip({ process }: Actor, call: DebouncedCall): void {
     const { refused } = this.#secondRound(this.#announcements.last(process, key)!, call);
-    if (refused >= this.#veto) return;
-    this.#world.violate("refusals are true", `${process.name} does not run ${name} with ${refused} refusals`);
+    const what = () => `${process.name} does not run ${name} with ${refused} refusals`;
+    this.#world.check("refusals are true", refused >= this.#veto, what);
   }
 
   #checkOutcome({ process }: Actor, outcome: DebounceOutcome<unknown>, ran: boolean, result: unknown): void {
     this.#world.count(outcome.ran ? "debounce ran" : "debounce: replaced");
-    if (outcome.ran === ran && (!outcome.ran || outcome.value === result)) return;
-    this.#world.violate(
+    this.#world.check(
       "the routine's outcome wins",
-      `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`,
+      outcome.ran === ran && (!outcome.ran || outcome.value === result),
+      () => `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`,
     );
   }
 
   #checkError({ process }: Actor, error: unknown, ran: boolean, failure: Error | undefined): void {
     this.#world.count(kindOf(error, ran));
-    if (!ran || error === failure) return;
-    this.#world.violate(
-      "the routine's outcome wins",
-      `${process.name}: ${String(error)} of a routine that ran`,
-    );
+    const what = () => `${process.name}: ${String(error)} of a routine that ran`;
+    this.#world.check("the routine's outcome wins", !ran || error === failure, what);
   }
 }
 

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import {
+  DeadKeyError,
   FingerprintMismatchError,
   Idempotency,
   InProgressError,
@@ -12,7 +12,7 @@ import { QuorumError, type RedlockErrorCode } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { type Actor, drawOptions } from "./actor.ts";
 import { type Hold, newHold } from "./holds.ts";
-import type { RunHistories } from "./run-histories.ts";
+import { countKeyOf, type RunHistories, recordKeyOf } from "./run-histories.ts";
 import type { World } from "./world.ts";
 
 /** A run's value in the histories when its result could not be stored. */
@@ -29,6 +29,8 @@ interface RunPlan {
   readonly bound?: number;
   /** Codes of the errors that the call may reject with. Default: all but those of misuse. */
   readonly codes?: readonly RedlockErrorCode[];
+  /** How many runs may begin and not end. Default: runs are not counted. */
+  readonly maxAttempts?: number;
 }
 
 interface RunOptions {
@@ -61,6 +63,28 @@ export async function performIdempotency(actor: Actor, histories: RunHistories):
   };
   const length = draw.between(0, draw.chance(0.3) ? 3 : 0.8) * drawn.ttl;
   await new Run(actor, histories, { key, options, length, throws: draw.chance(0.15) }).make();
+}
+
+/** How many runs of a counted key may begin and neither complete nor fail. */
+const maxAttempts = 2;
+
+/** Runs a handler under a key whose runs are counted. Many handlers hang, and their runs never end. */
+export async function performAttempts(actor: Actor, histories: RunHistories): Promise<void> {
+  const { draw, scenario, world } = actor;
+  const key = draw.pick(["d1", "d2", `d${3 + Math.floor(world.now / (20 * scenario.ttl))}`]);
+  const { ttl: lease, wait, timeout, backoff, deadline } = drawOptions(actor);
+  const hangs = draw.chance(0.6);
+  const options: RunOptions = { lease, wait, timeout, backoff, deadline, maxHold: hangs ? lease : 4 * lease };
+  const length = (hangs ? draw.between(1.5, 3) : draw.between(0, 0.5)) * lease;
+  const codes: RedlockErrorCode[] = [
+    "IN_PROGRESS",
+    "LEASE_LOST",
+    "NO_QUORUM",
+    "RESULT_UNAVAILABLE",
+    "DEAD_KEY",
+  ];
+  const plan = { key, options, length, throws: draw.chance(hangs ? 0 : 0.4), codes, maxAttempts };
+  await new Run(actor, histories, plan).make();
 }
 
 /** After the faults: runs a key, or gets its result. It must be served within `bound` ms. */
@@ -107,17 +131,21 @@ class Run {
       // Far beyond the end of the simulation.
       retention: 86_400_000,
       maxResult,
+      maxAttempts: plan.maxAttempts,
       onEvent: ({ type, reason }) => this.#observe(type, reason),
     });
   }
 
   async make(): Promise<void> {
     const { process, calls } = this.#actor;
-    const { key, options, length, bound, codes } = this.#plan;
+    const { key, options, length, bound, codes, maxAttempts: most } = this.#plan;
     const { timeout = 1_000, wait } = options;
+    // Counting takes two more rounds, and taking the count back one.
+    const counting = most === undefined ? 0 : 5 * timeout;
     const outcome = await calls.make(process, {
       what: `run ${key} ${JSON.stringify(options)}`,
-      bound: bound ?? Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout,
+      bound:
+        bound ?? Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout + counting,
       codes: codes ?? [
         "IN_PROGRESS",
         "FINGERPRINT_MISMATCH",
@@ -138,33 +166,40 @@ class Run {
     this.#world.count(`run: ${type}${reason ? `, ${reason}` : ""}`);
     if (type !== "executed" && (type !== "unstored" || reason === "no-quorum")) return;
     this.#stored = true;
-    this.#histories.stored(this.#plan.key, this.#recorded);
+    this.#histories.stored(this.#plan.key, this.#recorded, this.#invoked);
   }
 
   /** The handler. */
   async #handle(context: RunContext): Promise<unknown> {
     const { process, claims, sleep } = this.#actor;
-    const { key, length, throws } = this.#plan;
+    const { key, length, throws, maxAttempts: most } = this.#plan;
     this.#histories.begins(key, process.name);
+    if (most !== undefined) this.#histories.counts(key, process.name, most);
     const hold = this.#claim(context);
     this.#hold = hold;
     await sleep(length);
     hold.releaseInvoked = this.#world.now;
     claims.end(hold);
-    if (throws) throw this.#failure;
+    if (throws) {
+      this.#histories.failed(key);
+      throw this.#failure;
+    }
     this.#histories.returned(key, this.#recorded);
     return this.#result;
   }
 
   #claim({ signal, remaining, token: nonce }: RunContext): Hold {
-    const { process, claims } = this.#actor;
+    const { process, claims, wire } = this.#actor;
     const { key } = this.#plan;
-    if (remaining() <= 0 && process.running) {
-      this.#world.violate("validity is honest", `${process.name} runs ${key} with nothing left of its lease`);
+    const standing = () => wire.standing(nonce);
+    if (process.running) {
+      const what = () => `${process.name} runs ${key} with nothing left of its lease`;
+      this.#world.check("validity is honest", remaining() > 0, what);
     }
     const lossReported = () => signal.aborted;
     const [invoked, acquired] = [this.#invoked, this.#world.now];
-    const hold = newHold({ resources: [key], nonce, process, remaining, lossReported, invoked, acquired });
+    const grant = { resources: [key], nonce, process, remaining, lossReported, standing };
+    const hold = newHold({ ...grant, invoked, acquired });
     claims.add(hold);
     return hold;
   }
@@ -174,15 +209,16 @@ class Run {
     const { process, wire } = this.#actor;
     const { key, options } = this.#plan;
     const claimed = wire.longestClaim(nonce);
-    if (claimed > Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 2) {
-      const detail = `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;
-      this.#world.violate("nothing is abandoned", detail, []);
+    if (this.#budget < Infinity) {
+      const isBounded = claimed <= Math.max(0, this.#budget) + (options.timeout ?? 1_000) + 1;
+      const detail = () =>
+        `${process.name} claims ${key} for ${claimed} ms, ${this.#budget.toFixed()} before its end`;
+      this.#world.check("nothing is abandoned", isBounded, detail, []);
     }
     const extensions = wire.extensionsSent(nonce);
-    const most = 12 + (3 * (this.#world.now - this.#invoked)) / (options.backoff.min ?? 25);
-    if (extensions > most) {
-      this.#world.violate("requests are bounded", `${process.name} sent ${extensions} extensions of ${key}`);
-    }
+    const most = 6 + (2 * (this.#world.now - this.#invoked)) / (options.backoff.min ?? 25);
+    const what = () => `${process.name} sent ${extensions} extensions of ${key}`;
+    if (extensions > 0) this.#world.check("requests are bounded", extensions <= most, what);
   }
 
   #checkOutcome({ status, value, unstored }: RunOutcome<unknown>): void {
@@ -190,16 +226,15 @@ class Run {
     const { process } = this.#actor;
     const { key, bound } = this.#plan;
     // After the faults nothing may keep a result, or the record that replaces it, from its quorum.
-    if (unstored === "no-quorum" && bound !== undefined) {
-      world.violate("waiters are served", `${process.name}: the result of ${key} is not stored`);
+    if (bound !== undefined) {
+      const what = () => `${process.name}: the result of ${key} is not stored`;
+      world.check("waiters are served", unstored !== "no-quorum", what);
     }
     world.count(`run ${status}`);
     if (status === "replayed") this.#histories.replayed(key, String(value), this.#invoked);
-    else if (value !== this.#result) {
-      world.violate(
-        "the routine's outcome wins",
-        `${process.name}: ${String(value)} instead of ${this.#value}`,
-      );
+    else {
+      const what = () => `${process.name}: ${String(value)} instead of ${this.#value}`;
+      world.check("the routine's outcome wins", value === this.#result, what);
     }
     if (status === "executed" && !this.#stored) world.count("executed, not stored");
   }
@@ -212,7 +247,18 @@ class Run {
     else if (error instanceof LeaseLostError) this.#world.count("run lost");
     else if (error instanceof FingerprintMismatchError) this.#world.count("run mismatch");
     else if (error instanceof QuorumError) this.#world.count("run unavailable");
+    else if (error instanceof DeadKeyError) this.#checkDead(error);
     else if (error instanceof InProgressError) this.#checkInProgress();
+  }
+
+  /** A key is dead only if so many runs were counted as are allowed. */
+  #checkDead({ attempts }: DeadKeyError): void {
+    const { wire, process } = this.#actor;
+    const { key, maxAttempts: most = Infinity } = this.#plan;
+    this.#world.count("run: dead key");
+    const counted = wire.runsCounted(countKeyOf(key));
+    const what = () => `${process.name}: ${key} is dead after ${attempts} runs, and ${counted} were counted`;
+    this.#world.check("refusals are true", attempts >= most && counted >= attempts, what);
   }
 
   /** A key is in progress only if an endpoint said so. */
@@ -221,11 +267,8 @@ class Run {
     const { key } = this.#plan;
     const nonce = wire.lastRound(process, recordKeyOf(key));
     const refused = nonce === undefined ? 0 : wire.acquireVotes(nonce).refused;
-    if (refused > 0) return;
-    this.#world.violate(
-      "refusals are true",
-      `${process.name}: ${key} is in progress, but no endpoint said so`,
-    );
+    const what = () => `${process.name}: ${key} is in progress, but no endpoint said so`;
+    this.#world.check("refusals are true", refused > 0, what);
   }
 }
 
@@ -251,9 +294,4 @@ function isUndecidable({ servers }: World, key: string): boolean {
   const results = records.filter((record) => /^[CN]1 /.test(record));
   const most = Math.max(0, ...results.map((result) => results.filter((other) => other === result).length));
   return results.length > 0 && most + records.length - results.length < quorumOf(servers.length);
-}
-
-function recordKeyOf(key: string): string {
-  const hash = createHash("sha256").update(JSON.stringify(["sim", key]));
-  return `redlock:idem:{${hash.digest("hex")}}`;
 }

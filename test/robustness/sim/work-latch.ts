@@ -116,27 +116,22 @@ export class LatchWorkload implements Workload {
     const world = this.#world;
     const history = this.#historyOf(name);
     world.count(state.open ? "latch open" : "latch closed");
+    const { open = Infinity, complete = Infinity } = history;
+    if (open < invoked) {
+      const what = () => `${by}: ${name} is closed, it was open at ${open.toFixed()}`;
+      world.check("an open latch stays open", state.open, what);
+    }
+    if (complete < invoked) {
+      const what = () => `${by}: ${name} is closed, all had arrived at ${complete.toFixed()}`;
+      world.check("arrivals count", state.open, what);
+    }
     if (state.open) {
-      if (history.begun.size < count) {
-        world.violate(
-          "a latch opens with the last",
-          `${by}: ${name} is open with ${[...history.begun]} of ${count}`,
-        );
-      }
+      world.check(
+        "a latch opens with the last",
+        history.begun.size >= count,
+        () => `${by}: ${name} is open with ${[...history.begun]} of ${count}`,
+      );
       history.open ??= world.now;
-      return;
-    }
-    if (history.open !== undefined && history.open < invoked) {
-      world.violate(
-        "an open latch stays open",
-        `${by}: ${name} is closed, it was open at ${history.open.toFixed()}`,
-      );
-    }
-    if (history.complete !== undefined && history.complete < invoked) {
-      world.violate(
-        "arrivals count",
-        `${by}: ${name} is closed, all had arrived at ${history.complete.toFixed()}`,
-      );
     }
   }
 
@@ -146,11 +141,8 @@ export class LatchWorkload implements Workload {
     history.arrived.add(id);
     if (history.arrived.size < count) return;
     history.complete ??= this.#world.now;
-    if (history.open !== undefined) return;
-    this.#world.violate(
-      "arrivals count",
-      `all have arrived at ${name}, and no call returned that it is open`,
-    );
+    const what = () => `all have arrived at ${name}, and no call returned that it is open`;
+    this.#world.check("arrivals count", history.open !== undefined, what);
   }
 }
 

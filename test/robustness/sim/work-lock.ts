@@ -1,7 +1,7 @@
 import { handoff, LockHeldError, LockLostError, QuorumError, resume } from "../../../src/index.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
-import { type Actor, drawOptions } from "./actor.ts";
+import { type Actor, drawOptions, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
 import {
   checkExtensionRate,
@@ -11,6 +11,7 @@ import {
   recordHold,
   release,
   shortenThenExtend,
+  verify,
 } from "./handles.ts";
 import type { Hold } from "./holds.ts";
 import { nonceOf } from "./request.ts";
@@ -25,9 +26,9 @@ interface HeldLock extends HeldHandle {
 /** Acquires a lock, uses it, and releases it, hands it off, or forgets it. */
 export async function performLock(actor: Actor): Promise<void> {
   const { draw, kept, scenario } = actor;
-  const { lock, invoked, autoExtend, timeout, pause } = await acquireLock(actor);
+  const { lock, autoExtend, timeout, pause, ...times } = await acquireLock(actor);
   if (!lock) return;
-  const held = { ...recordLock(actor, lock, invoked, draw.chance(0.5) || autoExtend), lock, timeout };
+  const held = { ...recordLock(actor, lock, times, draw.chance(0.5) || autoExtend), lock, timeout };
   const { hold } = held;
   const fate = draw.fraction();
   const forgets = fate < 0.08;
@@ -44,11 +45,13 @@ export async function performLock(actor: Actor): Promise<void> {
   checkExtensionRate(actor, hold, extensions, pause);
 }
 
+/** When an acquire was called, and until when its lock may be held at most. */
+type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit">>;
+
 /** What came of an acquire. */
-interface Acquisition {
+interface Acquisition extends Times {
   /** undefined: it failed. */
   readonly lock: Lock | undefined;
-  readonly invoked: number;
   readonly autoExtend: boolean;
   readonly timeout: number;
   /** The least backoff, in ms. */
@@ -71,6 +74,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   }
   const once = draw.chance(0.2);
   const invoked = world.now;
+  const limit = timeOf(actor, options.deadline);
   const maxHold = draw.pick([options.ttl, 3 * options.ttl]);
   const given = { ...options, autoExtend, token, maxHold, signal: abort?.signal };
   const outcome = await calls.make(process, {
@@ -81,12 +85,12 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
     isExpected: (error) => abort?.signal.reason === error,
   });
   const late = world.now - abortedAt;
-  if ("error" in outcome && outcome.error === abort?.signal.reason && late > 0) {
-    world.violate("calls end", `${process.name} went on for ${late.toFixed()} ms after it was aborted`);
-  }
+  const detail = () => `${process.name} went on for ${late.toFixed()} ms after it was aborted`;
+  const isAborted = abort && "error" in outcome && outcome.error === abort.signal.reason;
+  if (isAborted) world.check("calls end", late <= 0, detail);
   const lock = ("value" in outcome ? outcome.value : undefined) ?? undefined;
   if (!lock) checkFailure(actor, resources, "value" in outcome ? null : outcome.error);
-  return { lock, invoked, autoExtend, timeout: options.timeout, pause: options.backoff.min };
+  return { lock, invoked, limit, autoExtend, timeout: options.timeout, pause: options.backoff.min };
 }
 
 /** Hands a lock off to another process, which extends, uses and releases it. */
@@ -121,7 +125,7 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   world.count("handed off");
   if (resumed.remaining() <= 0) return;
   // Invoked when the giver's acquire was: a release since then may have ended it.
-  const received = recordLock(receiver, resumed, hold.invoked, true);
+  const received = recordLock(receiver, resumed, { invoked: hold.invoked }, true);
   // The giver's extensions may be executed again after the receiver's.
   received.hold.extensions.least = hold.extensions.least;
   if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
@@ -154,6 +158,7 @@ export async function performUsing(actor: Actor): Promise<void> {
   const failure = draw.chance(0.2) ? new Error("the routine failed") : undefined;
   const run: UsingRun = { length, failure, result: {}, hold: undefined, lost: false, returned: false };
   const invoked = world.now;
+  const limit = timeOf(actor, options.deadline);
   const acquiring = options.wait + 3 * Math.min(options.timeout, options.ttl);
   const outcome = await calls.make(process, {
     what: `using ${resources} ${JSON.stringify(options)}`,
@@ -161,7 +166,7 @@ export async function performUsing(actor: Actor): Promise<void> {
     codes: ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
     run: () =>
       redlock.using(resources, { ...options, maxHold }, async (lock) => {
-        const { hold } = recordLock(actor, lock, invoked, true);
+        const { hold } = recordLock(actor, lock, { invoked, limit }, true);
         run.hold = hold;
         await actor.sleep(length);
         await update(actor, lock);
@@ -193,12 +198,11 @@ function checkUsing(
   if (failure) right = "error" in outcome && outcome.error === failure;
   else if (lost) right = "error" in outcome && outcome.error instanceof LockLostError;
   else right = "value" in outcome && outcome.value === result;
-  if (!right) {
-    world.violate(
-      "the routine's outcome wins",
-      `${process.name}: ${what}, but using said ${JSON.stringify(outcome)}`,
-    );
-  }
+  world.check(
+    "the routine's outcome wins",
+    right,
+    () => `${process.name}: ${what}, but using said ${JSON.stringify(outcome)}`,
+  );
   world.count(`using ${what}`);
 }
 
@@ -214,7 +218,7 @@ export async function probeLock(actor: Actor, bound: number): Promise<void> {
     run: () => redlock.acquire(resource!, { ttl: 5_000, wait: 10 * bound, fencing: scenario.fencing }),
   });
   if ("error" in outcome) return;
-  const held = recordLock(actor, outcome.value, invoked, false);
+  const held = recordLock(actor, outcome.value, { invoked }, false);
   await actor.sleep(draw.between(1, 30));
   await release(actor, held, 1_000);
 }
@@ -225,12 +229,12 @@ function drawResources({ draw, scenario }: Actor): string[] {
   return [draw.pick(resources)];
 }
 
-function recordLock(actor: Actor, lock: Lock, invoked: number, listens: boolean): HeldHandle {
+function recordLock(actor: Actor, lock: Lock, times: Times, listens: boolean): HeldHandle {
   const { resources, token: holder, fence } = lock;
   const nonce = nonceOf(lock.value);
   actor.world.count("granted");
   const holds = actor.locks;
-  return recordHold(actor, { handle: lock, holds, resources, holder, nonce, invoked, fence, listens });
+  return recordHold(actor, { handle: lock, holds, resources, holder, nonce, fence, listens, ...times });
 }
 
 /** An acquire failed: checks the reason. */
@@ -242,7 +246,7 @@ function checkFailure(actor: Actor, [resource]: readonly string[], error: unknow
 
 /** @returns how often the lock was extended by hand */
 async function useLock(actor: Actor, held: HeldLock): Promise<number> {
-  const { world, draw, process, calls, scenario } = actor;
+  const { draw, scenario } = actor;
   const { lock, timeout } = held;
   if (scenario.lingering && draw.chance(0.5)) return shortenThenExtend(actor, held, timeout);
   let extensions = 0;
@@ -262,13 +266,7 @@ async function useLock(actor: Actor, held: HeldLock): Promise<number> {
         else await extension;
       }
     } else if (step < 0.6) {
-      const outcome = await calls.make(process, {
-        what: "verify",
-        bound: timeout,
-        codes: ["NO_QUORUM"],
-        run: () => lock.verify(),
-      });
-      if ("value" in outcome) world.count(outcome.value ? "verified" : "verified lost");
+      await verify(actor, held, timeout);
     } else if (step < 0.9) await update(actor, lock);
   }
   await concurrent;

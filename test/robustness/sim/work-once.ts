@@ -17,7 +17,7 @@ const key = keyOf("redlock", "once", name);
 
 // A key may stand for less than its ttl in true time: the fastest clock, and ms that Redis rounds off.
 const fastest = 0.995;
-const rounding = 2;
+const rounding = 1;
 
 /** What remaining times that endpoints return depend on. */
 const byClocks = ["bounded drift"] as const;
@@ -85,7 +85,7 @@ export class OnceWorkload implements Workload {
     const call: OnceCall = {
       invoked: this.#world.now,
       every,
-      transit: () => 1.1 * Math.min(timeout, ttl) + process.pausedFor - pausedFor + 20,
+      transit: () => Math.min(timeout, ttl) / process.rate + process.pausedFor - pausedFor + 4,
     };
     // A deadline that is over by now would be refused.
     const deadline = options.deadline && Math.max(options.deadline, process.now() + 1);
@@ -174,17 +174,11 @@ export class OnceWorkload implements Workload {
     const options = { every: 5_000, ttl: 1_000 };
     const { every } = options;
     const call: OnceCall = { invoked: this.#world.now, every, transit: () => Number.POSITIVE_INFINITY };
-    try {
-      const outcome = await once(actor.redlock, name, options, (context) => {
-        this.#begins(actor, context, call)();
-        this.#served = true;
-      });
-      return outcome.ran ? 0 : outcome.retryAfter;
-    } catch (error) {
-      // Contenders may divide the endpoints that answer between them.
-      if (error instanceof QuorumError && this.#shared.scenario.silentMinority) return 10;
-      throw error;
-    }
+    const outcome = await once(actor.redlock, name, options, (context) => {
+      this.#begins(actor, context, call)();
+      this.#served = true;
+    });
+    return outcome.ran ? 0 : outcome.retryAfter;
   }
 
   /**
@@ -198,15 +192,15 @@ export class OnceWorkload implements Workload {
     const { wire, scenario, kept } = this.#shared;
     const nonce = wire.lastRound(process, key)!;
     const { first, endpoints } = wire.extensionsExecuted(nonce);
-    if (endpoints < quorumOf(scenario.endpoints)) {
-      world.violate(
-        "a quorum decides",
-        `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
-      );
-    }
+    world.check(
+      "a quorum decides",
+      endpoints >= quorumOf(scenario.endpoints),
+      () => `${process.name} runs ${name}, and ${endpoints} endpoints know of it`,
+    );
     const budget = context.remaining();
-    if (budget <= 0 && process.running) {
-      world.violate("validity is honest", `${process.name} runs ${name} with nothing left of the interval`);
+    if (process.running) {
+      const what = () => `${process.name} runs ${name} with nothing left of the interval`;
+      world.check("validity is honest", budget > 0, what);
     }
     this.#checkIntervals(process, call);
     this.#runs.push({ by: process.name, began: first, until: first + call.every * fastest - rounding });
@@ -235,18 +229,20 @@ export class OnceWorkload implements Workload {
   #checkIntervals(process: Process, { invoked, transit }: OnceCall): void {
     const world = this.#world;
     for (const { by, began, until } of this.#runs) {
-      if (world.now < until) {
-        world.violate(
-          "one run per interval",
+      world.check(
+        "one run per interval",
+        world.now >= until,
+        () =>
           `${process.name} runs ${name}; the interval of ${by} began at ${began.toFixed()} and lasts until ${until.toFixed()}`,
-        );
-      } else if (invoked + transit() < until) {
-        // It asked an endpoint within that interval, and asked again when it was over.
-        world.violate(
-          "one run per tick",
+      );
+      if (world.now < until) continue;
+      // Otherwise it asked an endpoint within that interval, and asked again when it was over.
+      world.check(
+        "one run per tick",
+        invoked + transit() >= until,
+        () =>
           `${process.name} called for ${name} at ${invoked.toFixed()}; the interval of ${by} lasted until ${until.toFixed()}`,
-        );
-      }
+      );
     }
   }
 
@@ -254,39 +250,37 @@ export class OnceWorkload implements Workload {
     const world = this.#world;
     const { process } = actor;
     world.count(outcome.ran ? "once ran" : "once: elsewhere");
-    if (outcome.ran !== ran || (outcome.ran && outcome.value !== result)) {
-      world.violate("the routine's outcome wins", `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`);
-    }
+    world.check(
+      "the routine's outcome wins",
+      outcome.ran === ran && (!outcome.ran || outcome.value === result),
+      () => `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`,
+    );
     if (outcome.ran) return;
     const { retryAfter } = outcome;
-    if (!(retryAfter > 0) || retryAfter > this.#every + rounding) {
-      world.violate(
-        "refusals are true",
-        `${process.name}: ${name} is to be tried again in ${retryAfter} ms`,
-        byClocks,
-      );
-    }
+    world.check(
+      "refusals are true",
+      retryAfter > 0 && retryAfter <= this.#every + rounding,
+      () => `${process.name}: ${name} is to be tried again in ${retryAfter} ms`,
+      byClocks,
+    );
     checkRefusal(actor, key, null);
   }
 
   /** Only an interval is a reason not to wait: nobody knows yet whether a claim becomes a run. */
   #checkSkip({ process }: Actor, { invoked }: OnceCall): void {
     const extended = this.#shared.wire.lastExtension(key);
-    if (extended + this.#every / fastest + rounding >= invoked) return;
-    this.#world.violate(
+    this.#world.check(
       "refusals are true",
-      `${process.name} does not run ${name}, and no interval has begun`,
+      extended + this.#every / fastest + rounding >= invoked,
+      () => `${process.name} does not run ${name}, and no interval has begun`,
       byClocks,
     );
   }
 
   #checkError({ process }: Actor, error: unknown, ran: boolean, failure: Error | undefined): void {
     this.#world.count(kindOf(error, ran));
-    if (!ran || error === failure) return;
-    this.#world.violate(
-      "the routine's outcome wins",
-      `${process.name}: ${String(error)} of a routine that ran`,
-    );
+    const what = () => `${process.name}: ${String(error)} of a routine that ran`;
+    this.#world.check("the routine's outcome wins", !ran || error === failure, what);
   }
 }
 

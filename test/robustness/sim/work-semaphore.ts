@@ -76,17 +76,7 @@ export class SemaphoreWorkload implements Workload {
       what: "probe: acquire a permit",
       bound,
       codes: [],
-      run: async () => {
-        for (;;) {
-          try {
-            return await semaphore.acquire({ ttl: 5_000, wait: 10 * bound });
-          } catch (error) {
-            // The limit of an earlier permit stands for as long as that permit may.
-            if (!(error instanceof LimitMismatchError)) throw error;
-            await actor.sleep(100);
-          }
-        }
-      },
+      run: () => semaphore.acquire({ ttl: 5_000, wait: 10 * bound }),
     });
     if ("error" in outcome) return;
     const held = this.#record(actor, { permit: outcome.value, limit, invoked, listens: false });
@@ -109,22 +99,23 @@ export class SemaphoreWorkload implements Workload {
   #record(actor: Actor, { permit, limit, invoked, listens }: Acquired): HeldHandle {
     const world = this.#world;
     const { slot } = permit;
-    const nonce = actor.wire.lastRound(actor.process, keyOf("redlock", `slot:${slot}`, name))!;
+    const key = keyOf("redlock", `slot:${slot}`, name);
+    const nonce = actor.wire.lastRound(actor.process, key)!;
     const resources = [`${name}#${slot}`];
     const holds = this.#slots;
-    const held = recordHold(actor, { handle: permit, holds, resources, nonce, invoked, listens });
+    const grant = { handle: permit, keys: [key], resources, nonce, invoked, listens };
+    const held = recordHold(actor, { ...grant, holds });
     world.count("permit granted");
     const beside = this.#issued.filter(({ hold }) => hold.ended === undefined && hold.remaining() > 0);
     this.#issued.push({ hold: held.hold, limit });
     const least = Math.min(limit, ...beside.map((other) => other.limit));
-    if (slot >= limit || beside.length + 1 > least || beside.some((other) => other.limit !== limit)) {
-      const regrown = beside.some(({ hold }) => hold.extensions.regrown);
-      world.violate(
-        "permits within the limit",
-        `${actor.process.name} has slot ${slot} of ${limit} beside ${beside.length} of ${least}`,
-        regrown ? [...invariants["permits within the limit"], "single execution"] : undefined,
-      );
-    }
+    const regrown = beside.some(({ hold }) => hold.extensions.regrown);
+    world.check(
+      "permits within the limit",
+      slot < limit && beside.length + 1 <= least && beside.every((other) => other.limit === limit),
+      () => `${actor.process.name} has slot ${slot} of ${limit} beside ${beside.length} of ${least}`,
+      regrown ? [...invariants["permits within the limit"], "single execution"] : undefined,
+    );
     return held;
   }
 
@@ -135,9 +126,8 @@ export class SemaphoreWorkload implements Workload {
       return;
     }
     this.#world.count("permit: another limit");
-    if (this.#mismatches === 0 || error.inUse === error.limit) {
-      this.#world.violate("refusals are true", `${actor.process.name}: ${error.message}`);
-    }
+    const isTrue = this.#mismatches > 0 && error.inUse !== error.limit;
+    this.#world.check("refusals are true", isTrue, () => `${actor.process.name}: ${error.message}`);
     checkRefusal(actor, limitKey, null);
   }
 }

@@ -26,6 +26,8 @@ export interface NetworkConditions {
   readonly duplicate: number;
   readonly reset: number;
   readonly httpError: number;
+  /** The probability that an HTTP answer is garbled. Default 0. */
+  readonly garbled?: number;
 }
 
 export const goodNetwork: NetworkConditions = {
@@ -47,6 +49,8 @@ export class World {
   readonly processes: Process[] = [];
   readonly servers: Server[] = [];
   network: NetworkConditions = goodNetwork;
+  /** Nonces of what an operator has freed on any server, whoever held it. */
+  readonly freed = new Set<string>();
   /** Links that are cut, by `process>server`. */
   readonly cuts = new Map<string, "silent" | "refused">();
   /** How often each event occurred, by name. */
@@ -84,6 +88,27 @@ export class World {
   }
 
   /**
+   * Checks an invariant at a place where it could fail, and counts that, unless a violation would be excused: an
+   * invariant that is never checked proves nothing.
+   *
+   * @param needs the assumptions for this case. Default: those of the invariant
+   */
+  check(
+    invariant: Invariant,
+    holds: boolean,
+    detail: () => string,
+    needs: readonly Assumption[] = invariants[invariant],
+  ): void {
+    this.checked(invariant, needs);
+    if (!holds) this.violate(invariant, detail(), needs);
+  }
+
+  /** Counts that an invariant was checked where it could have failed, and holds. */
+  checked(invariant: Invariant, needs: readonly Assumption[] = invariants[invariant]): void {
+    if (needs.every((assumption) => this.keeps(assumption))) this.count(checkedName(invariant));
+  }
+
+  /**
    * Records that an invariant does not hold. It is excused when an assumption that it needs was dropped.
    *
    * @param needs the assumptions for this case. Default: those of the invariant
@@ -95,6 +120,11 @@ export class World {
     (excused ? this.excused : this.violations).push(violation);
     this.trace(() => `${excused ? "excused" : "VIOLATED"} ${invariant}: ${detail}`);
   }
+}
+
+/** The name under which the checks of an invariant are counted. */
+export function checkedName(invariant: Invariant): string {
+  return `checked: ${invariant}`;
 }
 
 /** Draws the assumptions that a world drops. Most worlds drop none. */

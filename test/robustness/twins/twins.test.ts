@@ -100,7 +100,7 @@ test("a changed script runs as Lua", () => {
 
 describe("random states", () => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
-  const runs = Number(process.env.RUNS ?? 30);
+  const runs = 30 * Number(process.env.RUNS ?? 1);
   console.info(`SEED=${seed}`);
 
   test.each(randomScripts)("the twin of $name does what its Lua does", { timeout: 120_000 }, (random) => {

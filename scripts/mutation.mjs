@@ -1,0 +1,57 @@
+// `npm run mutation`: mutants of src by StrykerJS, then what became of them, by folder.
+//
+// npm run mutation -- --mutate src/lock/lock.ts     one file; the others keep what earlier runs have found
+// npm run mutation -- --scores                      only prints the table
+
+import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { project } from "./load.mjs";
+
+const report = new URL("../reports/mutation/mutation.json", import.meta.url);
+const states = ["Killed", "Timeout", "Survived", "NoCoverage"];
+
+/** Runs Stryker with these arguments. Resolves with its exit code. */
+function stryker(args) {
+  const cli = fileURLToPath(new URL("../node_modules/.bin/stryker", import.meta.url));
+  const child = spawn(cli, ["run", ...args], { cwd: project, stdio: "inherit" });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", resolve);
+  });
+}
+
+/** How many mutants of each state a folder has, by folder. */
+async function countsByFolder() {
+  const { files } = JSON.parse(await readFile(report, "utf8"));
+  const folders = new Map();
+  for (const [path, { mutants }] of Object.entries(files)) {
+    const [, folder, file] = path.split("/");
+    const name = file ? folder : "shared files";
+    const counts = folders.get(name) ?? new Map();
+    folders.set(name, counts);
+    for (const { status } of mutants) counts.set(status, (counts.get(status) ?? 0) + 1);
+  }
+  return [...folders].sort(([a], [b]) => a.localeCompare(b));
+}
+
+function rowOf(folder, counts) {
+  const [killed, timeout, survived, uncovered] = states.map((state) => counts.get(state) ?? 0);
+  const noticed = killed + timeout;
+  const score = `${((100 * noticed) / (noticed + survived + uncovered)).toFixed(1)} %`;
+  return `| ${folder} | ${killed} | ${timeout} | ${survived} | ${uncovered} | ${score} |`;
+}
+
+async function printScores() {
+  const rows = await countsByFolder();
+  const all = new Map();
+  for (const [, counts] of rows) for (const [state, n] of counts) all.set(state, (all.get(state) ?? 0) + n);
+  console.log("| folder | killed | timeout | survived | not covered | score |");
+  console.log("| --- | --- | --- | --- | --- | --- |");
+  for (const [folder, counts] of [...rows, ["all", all]]) console.log(rowOf(folder, counts));
+}
+
+const args = process.argv.slice(2);
+if (!args.includes("--scores")) process.exitCode = await stryker(args);
+await printScores();

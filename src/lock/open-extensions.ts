@@ -1,0 +1,38 @@
+/** The extensions of a lock that may still be executed, by endpoint: each may shorten a later, longer one there. */
+export class OpenExtensions {
+  /** The lowest ttl of those that have failed: nobody will learn whether they are executed. */
+  readonly #failed: Map<string, number>;
+  readonly #pending = new Map<string, number[]>();
+
+  /** @param failed by endpoint: the lowest ttl of those that another process has sent */
+  constructor(failed: Readonly<Record<string, number>> = {}) {
+    this.#failed = new Map(Object.entries(failed));
+  }
+
+  /** The lowest ttl at an endpoint; Infinity: there is none. */
+  lowest(name: string): number {
+    return Math.min(this.#failed.get(name) ?? Infinity, ...(this.#pending.get(name) ?? []));
+  }
+
+  /** Sends one to an endpoint. It is remembered until an answer proves that it has been executed. */
+  async send<Reply>(name: string, ttl: number, request: () => Promise<Reply>): Promise<Reply> {
+    const pending = this.#pending.get(name) ?? [];
+    this.#pending.set(name, pending);
+    pending.push(ttl);
+    try {
+      return await request();
+    } catch (error) {
+      this.#failed.set(name, Math.min(this.#failed.get(name) ?? ttl, ttl));
+      throw error;
+    } finally {
+      pending.splice(pending.indexOf(ttl), 1);
+    }
+  }
+
+  /** The lowest ttl by endpoint, where there is one. */
+  toRecord(): Record<string, number> {
+    const names = [...new Set([...this.#failed.keys(), ...this.#pending.keys()])];
+    const all = names.map((name) => [name, this.lowest(name)] as const);
+    return Object.fromEntries(all.filter(([, ttl]) => ttl < Infinity));
+  }
+}

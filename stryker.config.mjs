@@ -1,0 +1,25 @@
+// Mutants by StrykerJS: `npm run mutation`, for one file `npm run mutation -- --mutate src/lock/lock.ts`.
+
+/** @type {import("@stryker-mutator/api/core").PartialStrykerOptions} */
+export default {
+  mutate: ["src/**/*.ts", "!src/{testing,dev}/**", "!src/**/*.d.ts"],
+  testRunner: "vitest",
+  vitest: { configFile: "vitest.mutation.config.ts", related: false },
+  plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutation/messages.mjs"],
+  ignorers: ["messages"],
+  coverageAnalysis: "perTest",
+  ignoreStatic: true,
+  concurrency: 1,
+  incremental: true,
+  incrementalFile: "reports/mutation/incremental.json",
+  reporters: ["progress-append-only", "clear-text", "html", "json"],
+  clearTextReporter: { allowColor: false, logTests: false, reportTests: false, reportScoreTable: false },
+  htmlReporter: { fileName: "reports/mutation/mutation.html" },
+  jsonReporter: { fileName: "reports/mutation/mutation.json" },
+  tempDirName: ".stryker-tmp",
+  // Stryker would rewrite it with the API of TypeScript 6. Nothing in the sandbox needs it.
+  tsconfigFile: "none",
+  ignorePatterns: ["/reports", "/dist", "/docs", "/bench", "/worker", "/examples", ".wrangler"],
+  // For endless loops; where a test only waits, its own timeout comes first.
+  timeoutMS: 12_000,
+};

@@ -1,0 +1,181 @@
+import { describe, expect, test } from "vitest";
+import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// The rounds of an acquire in virtual time: which one is the last, what the call waits for, and what limits the lock.
+
+describe("the deadline of an acquire", () => {
+  test("limits the validity, counted from the call, however long the acquire has waited", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2], "somebody-else", 400);
+    const deadline = runtime.now() + 1_000;
+    const acquiring = client().redlock.acquire("r", { ttl: 30_000, deadline });
+    await runtime.advance(450);
+    const lock = await acquiring;
+    expect(lock.remaining()).toBe(deadline - runtime.now());
+    await lock.extend(60_000);
+    expect(lock.remaining()).toBe(deadline - runtime.now());
+    await runtime.advance(549);
+    expect(lock.remaining()).toBe(1);
+    await runtime.advance(1);
+    expect(lock.signal.aborted).toBe(true);
+  });
+
+  test("ends the waiting", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2]);
+    const deadline = runtime.now() + 200;
+    const call = watch(client().redlock.acquire("r", { wait: 5_000, deadline }));
+    await runtime.advance(199);
+    expect(call.settled).toBe(false);
+    await runtime.advance(11);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+  });
+
+  test("is refused without a request when it has passed", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    expect(await rejection(redlock.acquire("r", { deadline: runtime.now() }))).toBeInstanceOf(RangeError);
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+});
+
+describe("a failed acquire", () => {
+  /** The first two endpoints are held; the third grants, and its rollback is answered after 70 ms. */
+  function split() {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    world.put("r", [0, 1]);
+    const background: Promise<unknown>[] = [];
+    const { redlock, links } = world.client({ wait: 0 });
+    links[2]!.fate = ([name]) => (name === "SET" ? "delivered" : slow(70));
+    return { ...world, redlock, background };
+  }
+
+  test("waits for its rollbacks, because nothing else keeps them alive", async () => {
+    const { runtime, redlock } = split();
+    const call = watch(redlock.acquire("r"));
+    await runtime.advance(69);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+  });
+
+  test("does not wait for them where the platform keeps them alive", async () => {
+    const { runtime, redlock, background } = split();
+    const call = watch(redlock.acquire("r", { waitUntil: (work) => background.push(work) }));
+    await runtime.advance(0);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    const work = watch(Promise.all(background));
+    expect(background).toHaveLength(1);
+    await runtime.advance(69);
+    expect(work.settled).toBe(false);
+    await runtime.advance(1);
+    expect(work.settled).toBe(true);
+  });
+
+  test("waits for the rollbacks of its earlier rounds, too", async () => {
+    const { runtime, put, values, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    put("r", [0, 1]);
+    const { redlock, links } = client({ timeout: 1_000, wait: 30 });
+    let rollbacks = 0;
+    links[2]!.fate = ([name]) => {
+      if (name === "SET") return "delivered";
+      rollbacks += 1;
+      return rollbacks === 1 ? slow(400) : "delivered";
+    };
+    const call = watch(redlock.acquire("r"));
+    await runtime.advance(399);
+    expect(rollbacks).toBeGreaterThan(1);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    expect(values("r")[2]).toBe(null);
+  });
+
+  test("does not wait for them after an abort, and rolls back all the same", async () => {
+    const { runtime, redlock, values } = split();
+    const caller = new AbortController();
+    const call = watch(redlock.acquire("r", { wait: 5_000, signal: caller.signal }));
+    await runtime.advance(5);
+    caller.abort(new Error("given up"));
+    await runtime.advance(0);
+    expect(call.error).toBe(caller.signal.reason);
+    await runtime.advance(200);
+    expect(values("r")[2]).toBe(null);
+  });
+});
+
+describe("the last round of an acquire", () => {
+  /** One endpoint grants, one refuses, and the third refuses after 80 ms: more than a round waits that is cut short. */
+  function undecided() {
+    const world = virtualWorld();
+    const { late } = delays(world.runtime);
+    world.put("r", [1, 2]);
+    const client = world.client();
+    client.links[2]!.fate = () => late(80);
+    return { ...world, ...client };
+  }
+
+  test("waits for every endpoint, so that contention is not reported as an outage", async () => {
+    const { runtime, redlock } = undecided();
+    const call = watch(redlock.acquire("r", { wait: 0 }));
+    await runtime.advance(79);
+    expect(call.settled).toBe(false);
+    await runtime.advance(100);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+  });
+
+  test("is the one after which no time is left for another: within a timeout of the end of the waiting", async () => {
+    for (const [wait, rounds] of [
+      [100, 1],
+      [101, 2],
+    ] as const) {
+      const { runtime, redlock, links } = undecided();
+      const call = watch(redlock.acquire("r", { wait }));
+      await runtime.advance(75);
+      expect(links[0]!.sent.filter(([name]) => name === "SET")).toHaveLength(rounds);
+      await runtime.advance(1_000);
+      expect(call.error).toBeInstanceOf(LockHeldError);
+    }
+  });
+
+  test("comes also where the deadline ends the waiting", async () => {
+    const { runtime, redlock, links } = undecided();
+    const call = watch(redlock.acquire("r", { wait: 5_000, deadline: runtime.now() + 100 }));
+    await runtime.advance(75);
+    expect(links[0]!.sent.filter(([name]) => name === "SET")).toHaveLength(1);
+    await runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+  });
+});
+
+describe("answers that come too late", () => {
+  test("a lock whose answers took longer than its ttl is no lock: it is rolled back", async () => {
+    const { runtime, client, values } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client({ ttl: 50, wait: 0, timeout: 1_000 });
+    for (const each of links) each.fate = ([name]) => (name === "SET" ? slow(49) : "delivered");
+    const call = watch(redlock.acquire("r"));
+    await runtime.advance(49);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toContain("granted");
+    expect((call.error as QuorumError).message).toContain("too late");
+    expect(values("r")).toEqual([null, null, null]);
+  });
+
+  test("no request waits for longer than the ttl", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links, events } = client({ ttl: 50, wait: 0, timeout: 1_000 });
+    for (const each of links) each.fate = () => "lost";
+    const call = watch(redlock.acquire("r"));
+    await runtime.advance(49);
+    expect(events).toEqual([]);
+    await runtime.advance(1);
+    expect(events.map(({ type }) => type)).toEqual(["endpointError", "endpointError", "endpointError"]);
+    await runtime.advance(5_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+  });
+});

@@ -1,0 +1,233 @@
+import { describe, expect, test } from "vitest";
+import { type Lock, LockLostError, QuorumError } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// Extensions and verifications whose answers are late or missing, in virtual time. The validity of a ttl is the ttl less
+// 1 % and 2 ms.
+
+const validityOf = (ttl: number) => ttl - ttl / 100 - 2;
+
+describe("an extension", () => {
+  test("counts from before its requests, not from their answers", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    for (const each of links) each.fate = () => slow(80);
+    const extending = lock.extend(2_000);
+    await runtime.advance(80);
+    expect(await extending).toBe(validityOf(2_000) - 80);
+    expect(lock.ttl).toBe(2_000);
+  });
+
+  test("that no quorum grants in time leaves the earlier validity", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    for (const each of links.slice(1)) each.fate = () => "lost";
+    const call = watch(lock.extend(5_000));
+    await runtime.advance(99);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 100);
+  });
+
+  test("waits no longer than the validity lasts", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client({ timeout: 1_000 });
+    const lock = await redlock.acquire("r", { ttl: 300 });
+    for (const each of links) each.fate = () => "lost";
+    const call = watch(lock.extend(5_000));
+    await runtime.advance(validityOf(300) - 1);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(LockLostError);
+  });
+
+  test("that is granted after the validity has ended is a loss", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client({ timeout: 1_000 });
+    const lock = await redlock.acquire("r", { ttl: 300 });
+    for (const each of links) each.fate = () => slow(200);
+    const call = watch(lock.extend(5_000));
+    // The process freezes: its timers stand still, and the wall clock goes on.
+    runtime.wallOffset += 250;
+    await runtime.advance(200);
+    expect(call.error).toBeInstanceOf(LockLostError);
+    expect(lock.remaining()).toBe(0);
+    expect(lock.signal.reason).toBe(call.error);
+  });
+
+  test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    for (const each of links) each.fate = () => "lost";
+    const longer = watch(lock.extend(9_000));
+    await runtime.advance(50);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 50);
+    await runtime.advance(50);
+    expect(longer.error).toBeInstanceOf(QuorumError);
+    const shorter = watch(lock.extend(200));
+    await runtime.advance(40);
+    expect(lock.remaining()).toBe(validityOf(200) - 40);
+    await runtime.advance(60);
+    expect(shorter.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("follows the one before: two are never under way at the same time", async () => {
+    const { runtime, client } = virtualWorld({ count: 1 });
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    links[0]!.fate = () => slow(50);
+    const before = links[0]!.sent.length;
+    const [first, second] = [watch(lock.extend(3_000)), watch(lock.extend(2_000))];
+    await runtime.advance(49);
+    expect(links[0]!.sent.length - before).toBe(1);
+    await runtime.advance(51);
+    expect([first.settled, second.settled]).toEqual([true, true]);
+    expect(lock.remaining()).toBe(validityOf(2_000) - 50);
+  });
+
+  test("is tried although the one before has failed", async () => {
+    const { runtime, client } = virtualWorld({ count: 1 });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    links[0]!.fate = () => "refused";
+    const first = watch(lock.extend(3_000));
+    const second = watch(lock.extend(3_000));
+    await runtime.advance(0);
+    expect([first.error, second.error].map((error) => error instanceof QuorumError)).toEqual([true, true]);
+    links[0]!.fate = () => "delivered";
+    expect(await lock.extend(3_000)).toBe(validityOf(3_000));
+  });
+});
+
+describe("an unanswered extension", () => {
+  /** A lock of 10 s on one endpoint, whose extension to 1 s is executed only after `ms`. */
+  async function withLateExtension(ms: number, { deaf = false } = {}) {
+    const world = virtualWorld({ count: 1 });
+    const { late } = delays(world.runtime);
+    const { redlock, links } = world.client({}, { deaf });
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    const link = links[0]!;
+    link.fate = () => late(ms);
+    const shorter = rejection(lock.extend(1_000));
+    await world.runtime.advance(100);
+    expect(await shorter).toBeInstanceOf(QuorumError);
+    link.fate = () => "delivered";
+    return { ...world, link, lock, late };
+  }
+
+  const outcomeOf = (extending: Promise<number>) =>
+    extending.then(
+      () => "granted",
+      (error: { code: string }) => error.code,
+    );
+
+  test("keeps a longer one from relying on that endpoint: nothing is sent there", async () => {
+    const { lock, link } = await withLateExtension(500);
+    const before = link.sent.length;
+    expect(await outcomeOf(lock.extend(1_001))).toBe("NO_QUORUM");
+    expect(await outcomeOf(lock.extend(5_000))).toBe("NO_QUORUM");
+    expect(link.sent.length).toBe(before);
+  });
+
+  test("does not matter for one that is as short", async () => {
+    const { lock } = await withLateExtension(60_000);
+    expect(await outcomeOf(lock.extend(1_000))).toBe("granted");
+    expect(await outcomeOf(lock.extend(500))).toBe("granted");
+    expect(await outcomeOf(lock.extend(1_001))).toBe("NO_QUORUM");
+  });
+
+  test("matters no longer once it is answered, where the endpoint answers after the timeout", async () => {
+    const { runtime, lock, expiries } = await withLateExtension(500, { deaf: true });
+    await runtime.advance(399);
+    expect(await outcomeOf(lock.extend(800))).toBe("granted");
+    await runtime.advance(1);
+    expect(expiries("r")).toEqual([1_000]);
+    expect(await outcomeOf(lock.extend(5_000))).toBe("granted");
+  });
+
+  test("of which there are two counts as the shorter, also when the first is answered", async () => {
+    const { runtime, lock, link, late } = await withLateExtension(250, { deaf: true });
+    link.fate = () => late(60_000);
+    const second = rejection(lock.extend(800));
+    await runtime.advance(100);
+    expect(await second).toBeInstanceOf(QuorumError);
+    link.fate = () => "delivered";
+    expect(await outcomeOf(lock.extend(900))).toBe("NO_QUORUM");
+    await runtime.advance(50);
+    expect(await outcomeOf(lock.extend(900))).toBe("NO_QUORUM");
+    expect(await outcomeOf(lock.extend(800))).toBe("granted");
+  });
+});
+
+describe("verify", () => {
+  /** A lock on three endpoints whose answers are given after 90 ms from now on. */
+  async function slowVerify(ttl: number) {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { redlock, links, events } = world.client();
+    const lock: Lock = await redlock.acquire("r", { ttl });
+    const sent = () => links.flatMap((each) => each.sent).length;
+    const before = sent();
+    for (const each of links) each.fate = () => slow(90);
+    return { ...world, lock, links, events, requests: () => sent() - before };
+  }
+
+  test("is false where the validity ends while it asks, although a quorum still has the lock", async () => {
+    const { runtime, lock, expiries } = await slowVerify(95);
+    const call = watch(lock.verify());
+    runtime.wallOffset += 10;
+    await runtime.advance(90);
+    expect(Math.min(...expiries("r"))).toBeGreaterThan(-3);
+    expect(call.value).toBe(false);
+    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+  });
+
+  test("is true where a quorum has the lock, and changes nothing", async () => {
+    const { runtime, lock, expiries } = await slowVerify(1_000);
+    const call = watch(lock.verify());
+    await runtime.advance(90);
+    expect(call.value).toBe(true);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 90);
+    expect(expiries("r")).toEqual([910, 910, 910]);
+  });
+
+  test("loses the lock where a quorum no longer has it", async () => {
+    const { runtime, lock, put, events } = await slowVerify(1_000);
+    put("r", [0, 2]);
+    const { signal } = lock;
+    const call = watch(lock.verify());
+    await runtime.advance(90);
+    expect(call.value).toBe(false);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
+  });
+
+  test("rejects without a quorum, and keeps the lock", async () => {
+    const { runtime, lock, links } = await slowVerify(1_000);
+    for (const each of links.slice(1)) each.fate = () => "lost";
+    const call = watch(lock.verify());
+    await runtime.advance(100);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 100);
+  });
+
+  test("sends nothing after a loss or a release", async () => {
+    for (const end of ["loss", "release"]) {
+      const { runtime, lock, links, requests } = await slowVerify(1_000);
+      for (const each of links) each.fate = () => "delivered";
+      if (end === "release") await lock.release();
+      else await runtime.advance(1_000);
+      const before = requests();
+      expect(await lock.verify()).toBe(false);
+      expect(requests()).toBe(before);
+    }
+  });
+});

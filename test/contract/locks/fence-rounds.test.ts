@@ -1,0 +1,228 @@
+import { describe, expect, test } from "vitest";
+import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// Fences, and what else a script returns, in virtual time.
+
+const counterKey = "redlock:fence:{r}";
+const hour = 3_600_000;
+
+function setCounter({ endpoints }: VirtualWorld, index: number, value: number): void {
+  endpoints[index]!.engine.execute(["SET", counterKey, value, "PX", hour]);
+}
+
+const counters = ({ endpoints }: VirtualWorld) =>
+  endpoints.map(({ engine }) => Number(engine.execute(["GET", counterKey])));
+
+const counterTtls = ({ endpoints }: VirtualWorld) =>
+  endpoints.map(({ engine }) => engine.execute(["PTTL", counterKey]));
+
+describe("a fence", () => {
+  test("is the time in ms, and one more than the largest counter where that is larger; one round is enough", async () => {
+    const world = virtualWorld();
+    const { redlock, links } = world.client({ fencing: true });
+    const now = world.runtime.now();
+    for (const fence of [now, now + 1, now + 2]) {
+      const before = links.flatMap(({ sent }) => sent).length;
+      const lock = await redlock.acquire("r");
+      expect(lock.fence).toBe(fence);
+      expect(links.flatMap(({ sent }) => sent).length - before).toBe(3);
+      await lock.release();
+    }
+    expect(counters(world)).toEqual([now + 2, now + 2, now + 2]);
+  });
+
+  test("that only a part of the quorum has drawn is raised on a quorum, in a second round", async () => {
+    const world = virtualWorld();
+    const ahead = world.runtime.now() + 50 * hour;
+    setCounter(world, 0, ahead);
+    const { redlock, links, events } = world.client({ fencing: true });
+    links[2]!.fate = () => "refused";
+    const lock = await redlock.acquire("r");
+    expect(lock.fence).toBe(ahead + 1);
+    expect(counters(world).slice(0, 2)).toEqual([ahead + 1, ahead + 1]);
+    expect(events.find(({ type }) => type === "acquired")).toMatchObject({ requests: 6, fence: ahead + 1 });
+    expect(world.expiries("r")[0]).toBe(10_000);
+  });
+
+  test("that a quorum has drawn is not raised where others are lower", async () => {
+    const world = virtualWorld({ count: 5 });
+    const ahead = world.runtime.now() + hour;
+    for (const index of [0, 1, 2]) setCounter(world, index, ahead);
+    const { redlock, links } = world.client({ fencing: true });
+    const lock = await redlock.acquire("r");
+    expect(lock.fence).toBe(ahead + 1);
+    expect(links.flatMap(({ sent }) => sent)).toHaveLength(5);
+  });
+
+  test("of a lock that is lost before it is raised is not returned: that is no contention", async () => {
+    const world = virtualWorld();
+    setCounter(world, 0, world.runtime.now() + hour);
+    const { redlock, links } = world.client({ fencing: true, wait: 0 });
+    links[2]!.fate = () => "refused";
+    for (const each of links.slice(0, 2)) {
+      const before = () => world.put("r", [0, 1]);
+      each.fate = (command) => (command.includes("extend") ? { before } : "delivered");
+    }
+    const error = await rejection(redlock.acquire("r"));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["lost", "lost", "error"]);
+  });
+
+  test("that cannot be raised is not returned, and the lock is rolled back", async () => {
+    const world = virtualWorld();
+    setCounter(world, 0, world.runtime.now() + hour);
+    const { redlock, links } = world.client({ fencing: true, wait: 0 });
+    links[2]!.fate = () => "refused";
+    links[1]!.fate = (command) => (command.includes("extend") ? "reply lost" : "delivered");
+    expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(QuorumError);
+    expect(world.values("r")).toEqual([null, null, null]);
+  });
+
+  test("leaves no lock where its caller aborts while it is raised", async () => {
+    const world = virtualWorld();
+    setCounter(world, 0, world.runtime.now() + hour);
+    const { redlock, links } = world.client({ fencing: true });
+    const caller = new AbortController();
+    links[2]!.fate = () => "refused";
+    const before = () => caller.abort(new Error("given up"));
+    for (const each of links.slice(0, 2)) {
+      each.fate = (command) => (command.includes("extend") ? { before } : "delivered");
+    }
+    expect(await rejection(redlock.acquire("r", { signal: caller.signal }))).toBe(caller.signal.reason);
+    await world.runtime.advance(200);
+    expect(world.values("r")).toEqual([null, null, null]);
+  });
+
+  test.each([2 ** 52, -(2 ** 52), Number.NaN, Infinity])(
+    "is not drawn from a clock that says %d",
+    async (now) => {
+      const { runtime, client } = virtualWorld();
+      const { redlock, links } = client({ fencing: true });
+      runtime.wallOffset = now - runtime.now();
+      expect(await rejection(redlock.acquire("r"))).toBeInstanceOf(RangeError);
+      expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+    },
+  );
+
+  test("is drawn from every clock that may be one", async () => {
+    for (const now of [2 ** 52 - 1, 1]) {
+      const { runtime, client } = virtualWorld();
+      runtime.wallOffset = now - runtime.now();
+      expect((await client({ fencing: true }).redlock.acquire("r")).fence).toBe(now);
+    }
+  });
+});
+
+describe("the counters of a fence", () => {
+  test("outlive the lock by the retention, and twice that, so that extensions need not renew them", async () => {
+    for (const [ttl, fenceRetention, kept] of [
+      [10_000, 20_000, 40_000],
+      [10_000, 10_000, 20_000],
+    ] as const) {
+      const world = virtualWorld();
+      await world.client({ fencing: true, ttl, fenceRetention }).redlock.acquire("r");
+      expect(counterTtls(world)).toEqual([kept, kept, kept]);
+    }
+  });
+
+  test("are renewed by the first extension after which they could end too early", async () => {
+    const world = virtualWorld();
+    const { redlock } = world.client({ fencing: true, ttl: 10_000, fenceRetention: 20_000 });
+    const lock = await redlock.acquire("r");
+    await world.runtime.advance(9_000);
+    await lock.extend();
+    expect(counterTtls(world)).toEqual([31_000, 31_000, 31_000]);
+    await world.runtime.advance(1_000);
+    await lock.extend();
+    expect(counterTtls(world)).toEqual([30_000, 30_000, 30_000]);
+    await world.runtime.advance(1);
+    await lock.extend();
+    expect(counterTtls(world)).toEqual([40_000, 40_000, 40_000]);
+    expect(world.expiries("r")).toEqual([10_000, 10_000, 10_000]);
+    await world.runtime.advance(9_000);
+    await lock.extend(5_000);
+    expect(counterTtls(world)).toEqual([31_000, 31_000, 31_000]);
+    await world.runtime.advance(4_000);
+    await lock.extend(15_000);
+    expect(counterTtls(world)).toEqual([40_000, 40_000, 40_000]);
+  });
+
+  test("are restored with the lock where an endpoint has lost both", async () => {
+    const world = virtualWorld();
+    const { redlock } = world.client({ fencing: true });
+    const lock = await redlock.acquire("r");
+    world.endpoints[1]!.engine.execute(["FLUSHALL"]);
+    await lock.extend();
+    await world.runtime.advance(0);
+    expect(counters(world)).toEqual([lock.fence, lock.fence, lock.fence]);
+    expect(new Set(world.values("r"))).toEqual(new Set([lock.token]));
+  });
+
+  test("do not exist without fencing", async () => {
+    const world = virtualWorld();
+    const lock = await world.client().redlock.acquire(["r", "s"]);
+    await lock.extend();
+    expect(lock.fence).toBe(undefined);
+    expect(counters(world)).toEqual([0, 0, 0]);
+  });
+});
+
+describe("the time until a held lock may be free", () => {
+  const after = async (ttls: readonly number[], { silent = 0 } = {}) => {
+    const world = virtualWorld({ count: ttls.length + silent });
+    for (const [index, ttl] of ttls.entries()) if (ttl > 0) world.put("r", [index], "somebody-else", ttl);
+    const { redlock, links } = world.client({ fencing: true, wait: 0 });
+    for (const each of links.slice(ttls.length)) each.fate = () => "refused";
+    const error = await rejection(redlock.acquire("r"));
+    expect(error).toBeInstanceOf(LockHeldError);
+    return (error as LockHeldError).retryAfter;
+  };
+
+  test.each([
+    [[1_000, 2_000, 3_000], 2_000],
+    [[3_000, 1_000, 2_000], 2_000],
+    [[3_000, 1_000, 0], 1_000],
+    [[1_000, 2_000, 3_000, 4_000], 3_000],
+    [[4_000, 2_000, 1_000, 3_000, 5_000], 3_000],
+    [[500], 500],
+  ])("is the time until a quorum is: %j", async (ttls, expected) => {
+    expect(await after(ttls)).toBe(expected);
+  });
+
+  test("is not known where no endpoint returns it", async () => {
+    const world = virtualWorld();
+    world.put("r", [0, 1, 2]);
+    const error = await rejection(world.client({ wait: 0 }).redlock.acquire("r"));
+    expect((error as LockHeldError).retryAfter).toBe(undefined);
+  });
+
+  test("ends the pause before the next round", async () => {
+    const world = virtualWorld();
+    world.put("r", [0, 1, 2], "somebody-else", 300);
+    const backoff = { min: 2_000, max: 2_000 };
+    const { redlock, events } = world.client({ fencing: true, wait: 5_000, backoff });
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(299);
+    expect(events).toMatchObject([{ type: "contended", retryIn: 300, attempts: 1, requests: 3 }]);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.value?.remaining()).toBeGreaterThan(0);
+    expect(events.at(-1)).toMatchObject({ type: "acquired", attempts: 2, requests: 6, elapsed: 300 });
+  });
+
+  test("does not lengthen the waiting", async () => {
+    const world = virtualWorld();
+    world.put("r", [0, 1, 2], "somebody-else", 9_000);
+    const backoff = { min: 2_000, max: 2_000 };
+    const { redlock, events } = world.client({ fencing: true, wait: 700, backoff });
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(699);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.error).toMatchObject({ waited: 700, retryAfter: 9_000 - 700 });
+    const held = events.flatMap((event) => (event.type === "contended" ? [event.retryIn] : []));
+    expect(held).toEqual([700, undefined]);
+  });
+});

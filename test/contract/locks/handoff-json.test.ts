@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import { handoff, type LockJSON, LockLostError, resume } from "../../../src/index.ts";
+import { delays, virtualWorld } from "../../support/virtual-client.ts";
+
+// What `handoff` writes and `resume` accepts, in virtual time.
+
+/** A world, and the JSON of a lock in it. */
+async function handedOff(options: object = {}) {
+  const world = virtualWorld();
+  const lock = await world.client().redlock.acquire(["a", "b"], { ttl: 10_000, ...options });
+  return { ...world, lock, json: await handoff(lock) };
+}
+
+describe("handoff", () => {
+  test("writes all that the receiver needs", async () => {
+    const { runtime, json, lock } = await handedOff();
+    expect(json).toEqual({
+      resources: ["a", "b"],
+      prefix: "redlock",
+      nonce: lock.token,
+      owner: "",
+      ttl: 10_000,
+      validUntil: runtime.now() + 10_000 - 100 - 2,
+      endpoints: ["e1", "e2", "e3"],
+      unsettled: [],
+      unanswered: {},
+    });
+  });
+
+  test("writes the owner and the fence, where there are any", async () => {
+    const { json, lock } = await handedOff({ token: "the-owner", fencing: true });
+    expect(json).toMatchObject({ owner: "the-owner", fence: lock.fence });
+    expect(json.nonce).not.toBe("the-owner");
+  });
+
+  test("names the endpoints whose answers are missing, and their extensions", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    links[2]!.fate = () => slow(90);
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    await lock.extend(8_000);
+    const json = await handoff(lock);
+    expect(json.unsettled).toEqual(["e3"]);
+    expect(json.unanswered).toEqual({ e3: 8_000 });
+  });
+
+  test("names none whose late answer has arrived", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    links[2]!.fate = () => slow(90);
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    await lock.extend(8_000);
+    await runtime.advance(90);
+    expect(await handoff(lock)).toMatchObject({ unsettled: [], unanswered: {} });
+  });
+
+  test("of a lock that is released, lost or handed over already is refused", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock } = client();
+    const released = await redlock.acquire("released");
+    await released.release();
+    const given = await redlock.acquire("given");
+    await handoff(given);
+    const lost = await redlock.acquire("lost", { ttl: 100 });
+    await runtime.advance(100);
+    for (const lock of [released, given, lost]) {
+      await expect(handoff(lock)).rejects.toBeInstanceOf(LockLostError);
+    }
+  });
+});
+
+describe("resume", () => {
+  test.each<[what: string, change: object, error: typeof TypeError | typeof RangeError]>([
+    ["no resources", { resources: [] }, RangeError],
+    ["a resource that is no text", { resources: [1] }, TypeError],
+    ["a nonce of another length", { nonce: "t123" }, TypeError],
+    ["a nonce that is no text", { nonce: new Array(33).fill("t") }, TypeError],
+    ["no nonce", { nonce: undefined }, TypeError],
+    ["an owner that is no text", { owner: 7 }, TypeError],
+    ["no owner", { owner: undefined }, TypeError],
+    ["an owner that is too long", { owner: "o".repeat(256) }, RangeError],
+    ["an owner with half of a surrogate pair", { owner: "\ud800" }, RangeError],
+    ["a prefix that is no text", { prefix: 7 }, TypeError],
+    ["no prefix", { prefix: undefined }, TypeError],
+    ["a ttl that is too short", { ttl: 9 }, RangeError],
+    ["a ttl that is no integer", { ttl: 100.5 }, RangeError],
+    ["a ttl that no timer supports", { ttl: 2_147_483_648 }, RangeError],
+    ["an end that is no number", { validUntil: "soon" }, TypeError],
+    ["an end beyond all clocks", { validUntil: Infinity }, RangeError],
+    ["a fence of 0", { fence: 0 }, RangeError],
+    ["a fence that is no integer", { fence: 1.5 }, RangeError],
+    ["too few endpoints", { endpoints: ["e1", "e2"] }, RangeError],
+    ["other endpoints", { endpoints: ["e1", "e2", "e4"] }, RangeError],
+    ["no endpoints", { endpoints: undefined }, RangeError],
+    ["an unknown endpoint that is unsettled", { unsettled: ["e1", "e4"] }, TypeError],
+    ["no list of unsettled endpoints", { unsettled: undefined }, TypeError],
+    ["an unknown endpoint that is unanswered", { unanswered: { e4: 100 } }, RangeError],
+    ["an unanswered ttl that is too short", { unanswered: { e1: 9 } }, RangeError],
+    ["an unanswered ttl that no timer supports", { unanswered: { e1: 2_147_483_648 } }, RangeError],
+    ["no record of unanswered extensions", { unanswered: undefined }, TypeError],
+  ])("refuses %s", async (_what, change, error) => {
+    const { client, json } = await handedOff();
+    expect(() => resume(client().redlock, { ...json, ...change } as LockJSON)).toThrow(error);
+  });
+
+  test("accepts the bounds of every number, and the endpoints in any order", async () => {
+    const { client, json } = await handedOff();
+    for (const change of [
+      { ttl: 10 },
+      { ttl: 2_147_483_647 },
+      { fence: 1 },
+      { fence: Number.MAX_SAFE_INTEGER },
+      { validUntil: -1 },
+      { owner: "o".repeat(255) },
+      { endpoints: ["e3", "e1", "e2"] },
+      { unsettled: ["e2"], unanswered: { e1: 10, e2: 2_147_483_647 } },
+    ]) {
+      expect(resume(client().redlock, { ...json, ...change }).resources).toEqual(["a", "b"]);
+    }
+  });
+
+  test("goes on with the validity that remains by the wall clock, and no longer than the ttl's", async () => {
+    const { runtime, client, json } = await handedOff();
+    await runtime.advance(4_000);
+    const { redlock } = client();
+    expect(resume(redlock, json).remaining()).toBe(10_000 - 100 - 2 - 4_000);
+    expect(resume(redlock, { ...json, validUntil: runtime.now() + 60_000 }).remaining()).toBe(9_898);
+  });
+
+  test("uses the options of the client and of the call, and the prefix of the lock", async () => {
+    const { client, json } = await handedOff({ prefix: "other" });
+    const { redlock, events } = client({ prefix: "mine" });
+    const lock = resume(redlock, json, { driftFactor: 0.5 });
+    expect(await lock.verify()).toBe(true);
+    expect(await lock.extend(1_000)).toBe(498);
+    expect(events.map(({ type }) => type)).toContain("extended");
+  });
+
+  test("extends only where it is asked to", async () => {
+    for (const [autoExtend, extended] of [
+      [true, 2],
+      [false, 0],
+    ] as const) {
+      const { runtime, client, json } = await handedOff();
+      const { redlock, events } = client();
+      resume(redlock, json, { autoExtend });
+      await runtime.advance(10_500);
+      expect(events.filter(({ type }) => type === "extended")).toHaveLength(extended);
+    }
+  });
+
+  test("renews the counters of a fence at its first extension: when they were renewed is not known", async () => {
+    const { client, json, endpoints } = await handedOff({ fencing: true, fenceRetention: 20_000 });
+    const ttls = () => endpoints.map(({ engine }) => engine.execute(["PTTL", "redlock:fence:{a}"]));
+    const lock = resume(client().redlock, json, { fenceRetention: 80_000 });
+    await lock.extend(10_000);
+    for (const ttl of ttls()) expect(ttl).toBeGreaterThanOrEqual(80_000 + 80_000);
+  });
+
+  test("releases with a tombstone where an acquire may still be executed, and without elsewhere", async () => {
+    const { client, json, endpoints } = await handedOff();
+    const lock = resume(client().redlock, { ...json, unsettled: ["e2"] });
+    expect(await lock.release()).toBe(true);
+    const tombstone = `redlock:void:{a}:${json.nonce}`;
+    expect(endpoints.map(({ engine }) => engine.execute(["GET", tombstone]))).toEqual([null, "f", null]);
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import { forceRelease, inspect, QuorumError, Redlock } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// What operators see and do while endpoints are silent, slow or divided, in virtual time.
+
+describe("inspect", () => {
+  type Answer = "free" | "silent" | { readonly holder: string; readonly ttl?: number };
+  const [x, y] = [{ holder: "holder-x" }, { holder: "holder-y" }];
+
+  /** Inspects a resource that each endpoint reports as given. */
+  async function inspecting(answers: readonly Answer[]) {
+    const { runtime, put, client } = virtualWorld({ count: answers.length });
+    const { redlock, links } = client();
+    for (const [index, answer] of answers.entries()) {
+      if (answer === "silent") links[index]!.fate = () => "lost";
+      else if (answer !== "free") put("r", [index], answer.holder, answer.ttl);
+    }
+    const call = watch(inspect(redlock, "r"));
+    await runtime.advance(100);
+    expect(call.settled).toBe(true);
+    return call;
+  }
+
+  test.each<[held: boolean, answers: Answer[]]>([
+    [true, [x, x, x]],
+    [true, [x, x, "free"]],
+    [true, [x, x, y]],
+    [true, [x, x, "silent"]],
+    [false, [x, "free", "free"]],
+    [false, [x, y, "free"]],
+    [false, ["free", "free", "silent"]],
+    [true, [x, x, x, "free"]],
+    [false, [x, x, "free", "free"]],
+    [false, [x, x, y, y]],
+    [false, [x, "free", "free", "silent"]],
+    [true, [y, x, x, x, y]],
+  ])("finds that a quorum has one holder (%s): %j", async (held, answers) => {
+    expect((await inspecting(answers)).value).toMatchObject({ held });
+  });
+
+  test.each<[answers: Answer[]]>([
+    [[x, "free", "silent"]],
+    [["free", "silent", "silent"]],
+    [[x, y, "silent"]],
+    [[x, x, "free", "silent"]],
+    [["silent"]],
+  ])("rejects where the silent endpoints could make a quorum: %j", async (answers) => {
+    const { error } = await inspecting(answers);
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.filter(({ outcome }) => outcome === "error")).toHaveLength(
+      answers.filter((answer) => answer === "silent").length,
+    );
+  });
+
+  test("says when fewer than a quorum will have it, whatever the order of the endpoints", async () => {
+    for (const ttls of [
+      [10_000, 30_000, 20_000],
+      [20_000, 10_000, 30_000],
+      [30_000, 20_000, 10_000],
+    ]) {
+      const { value } = await inspecting(ttls.map((ttl) => ({ holder: "holder-x", ttl })));
+      expect(value?.remaining).toBe(20_000);
+      expect(value?.votes.map(({ remaining }) => remaining)).toEqual(ttls);
+    }
+  });
+
+  test("returns no remaining time where it is not held, and reports each endpoint's answer", async () => {
+    const { value } = await inspecting(["free", x, "free"]);
+    expect(value).toMatchObject({ held: false, remaining: 0, fence: undefined });
+    expect(value?.votes).toEqual([
+      { endpoint: "e1", outcome: "free", remaining: 0 },
+      { endpoint: "e2", outcome: "held", remaining: 60_000 },
+      { endpoint: "e3", outcome: "free", remaining: 0 },
+    ]);
+  });
+
+  test("recognises an owner by the token, whichever handle wrote the value", async () => {
+    const [one, two] = ["1", "2"].map((digit) => `t${digit.repeat(32)}`);
+    const { value } = await inspecting([
+      { holder: `${one}the-owner` },
+      { holder: `${two}the-owner` },
+      "free",
+    ]);
+    expect(value).toMatchObject({ held: true });
+    const others = await inspecting([{ holder: `${one}an-owner` }, { holder: `${one}the-owner` }, "free"]);
+    expect(others.value).toMatchObject({ held: false });
+  });
+
+  test("returns the largest fence that any endpoint has drawn", async () => {
+    const { endpoints, client } = virtualWorld();
+    for (const [index, fence] of [7, 9, 8].entries()) {
+      endpoints[index]!.engine.execute(["SET", "redlock:fence:{r}", fence]);
+    }
+    const { fence, votes } = await inspect(client().redlock, "r");
+    expect([fence, ...votes.map((vote) => vote.fence)]).toEqual([9, 7, 9, 8]);
+  });
+});
+
+describe("forceRelease", () => {
+  test("waits for every endpoint: a slow one may be the one that has it", async () => {
+    const { runtime, put, values, client } = virtualWorld();
+    const { late } = delays(runtime);
+    put("r", [2]);
+    const { redlock, links } = client();
+    links[2]!.fate = () => late(90);
+    const call = watch(forceRelease(redlock, "r"));
+    await runtime.advance(89);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.value).toBe(true);
+    expect(values("r")).toEqual([null, null, null]);
+  });
+
+  test("needs the answers of a quorum, not of all", async () => {
+    for (const [silent, freed] of [
+      [1, true],
+      [2, undefined],
+    ] as const) {
+      const { runtime, put, client } = virtualWorld();
+      put("r", [0, 1, 2]);
+      const { redlock, links } = client();
+      for (const each of links.slice(0, silent)) each.fate = () => "lost";
+      const call = watch(forceRelease(redlock, "r"));
+      await runtime.advance(100);
+      expect(call.value).toBe(freed);
+      if (freed === undefined) expect(call.error).toBeInstanceOf(QuorumError);
+    }
+  });
+
+  test("returns false where there was nothing to free", async () => {
+    const { put, client } = virtualWorld();
+    put("another", [0, 1, 2]);
+    expect(await forceRelease(client().redlock, "r")).toBe(false);
+  });
+
+  test("rejects replies that no script can have given", async () => {
+    for (const reply of [null, 1, "OK", 0, [], [1], [null], [0, 0], ["someone-else"]]) {
+      const redlock = new Redlock({ endpoints: [{ name: "e", dialect: "redis", send: async () => reply }] });
+      expect(await rejection(forceRelease(redlock, "r"))).toBeInstanceOf(QuorumError);
+    }
+  });
+});

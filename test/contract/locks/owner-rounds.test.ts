@@ -1,0 +1,181 @@
+import { describe, expect, test } from "vitest";
+import type { Lock } from "../../../src/index.ts";
+import type { Link } from "../../support/link.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// Handles that share an owner's lock, and locks that are restored, in virtual time.
+
+const own = { token: "the-owner" };
+
+describe("an owner's lock", () => {
+  const releases = (links: readonly Link[]) =>
+    links.map(({ sent }) => sent.filter((command) => command.includes("release")).length);
+
+  test("ends for all handles with the release of one, in one request where nobody has joined", async () => {
+    const { client, values } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", own);
+    expect(lock.token).toBe("the-owner");
+    expect(await lock.release()).toBe(true);
+    expect(releases(links)).toEqual([1, 1, 1]);
+    expect(values("r")).toEqual([null, null, null]);
+  });
+
+  test("where another handle has joined, is released by a second request that names the mark found", async () => {
+    const { client, values } = virtualWorld();
+    const { redlock, links } = client();
+    const first = await redlock.acquire("r", own);
+    const second = await redlock.acquire("r", own);
+    expect(await first.release()).toBe(true);
+    expect(releases(links)).toEqual([2, 2, 2]);
+    expect(values("r")).toEqual([null, null, null]);
+    expect(await second.release()).toBe(false);
+  });
+
+  test("needs one request where the handle has learnt the mark: from its acquire or its extension", async () => {
+    const { client } = virtualWorld();
+    const { redlock, links } = client();
+    const first = await redlock.acquire("r", own);
+    const second = await redlock.acquire("r", own);
+    await first.extend();
+    expect(await first.release()).toBe(true);
+    expect(releases(links)).toEqual([1, 1, 1]);
+    const third = await redlock.acquire("r", own);
+    const fourth = await redlock.acquire("r", own);
+    expect(await fourth.release()).toBe(true);
+    expect(releases(links)).toEqual([2, 2, 2]);
+    expect([await second.release(), await third.release()]).toEqual([false, false]);
+  });
+
+  test("stays where the owner acquires it again before each of four requests", async () => {
+    const { client, values } = virtualWorld({ count: 1 });
+    const { redlock, links } = client();
+    const other = client().redlock;
+    const lock = await redlock.acquire("r", own);
+    const before = () => other.acquire("r", own);
+    links[0]!.fate = (command) => (command.includes("release") ? { before } : "delivered");
+    expect(await lock.release()).toBe(false);
+    expect(releases(links)).toEqual([4]);
+    expect(values("r")[0]).toMatch(/^s.*the-owner$/);
+  });
+
+  test("gets no request after its release has returned, also where another mark is found", async () => {
+    const { runtime, client, values } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client({ waitUntil: () => undefined });
+    const lock = await redlock.acquire("r", own);
+    await client().redlock.acquire("r", own);
+    links[2]!.fate = () => slow(50);
+    expect(await lock.release()).toBe(true);
+    await runtime.advance(100);
+    expect(releases(links)).toEqual([2, 2, 1]);
+    expect(values("r").map((value) => value !== null)).toEqual([false, false, true]);
+  });
+
+  test("refreshed by a shorter ttl keeps the longer one", async () => {
+    const { client, expiries } = virtualWorld();
+    const { redlock } = client();
+    await redlock.acquire("r", { ...own, ttl: 40_000 });
+    await redlock.acquire("r", { ...own, ttl: 1_000 });
+    expect(expiries("r")).toEqual([40_000, 40_000, 40_000]);
+  });
+});
+
+describe("a restored lock", () => {
+  const lose = ({ endpoints }: VirtualWorld, index: number) =>
+    endpoints[index]!.engine.execute(["DEL", "redlock:lock:{r}"]);
+
+  async function lostAt(index: number, options: object = {}) {
+    const world = virtualWorld();
+    const { redlock, links } = world.client();
+    const lock: Lock = await redlock.acquire("r", { ttl: 10_000, ...options });
+    lose(world, index);
+    return { ...world, redlock, links, lock };
+  }
+
+  test("has the new ttl where it was lost, as elsewhere", async () => {
+    const { lock, expiries, values, runtime } = await lostAt(1);
+    await lock.extend(30_000);
+    await runtime.advance(0);
+    expect(expiries("r")).toEqual([30_000, 30_000, 30_000]);
+    expect(new Set(values("r"))).toEqual(new Set([lock.token]));
+  });
+
+  test("replaces nobody's value", async () => {
+    const { lock, put, values, runtime } = await lostAt(1);
+    put("r", [1]);
+    await lock.extend(30_000);
+    await runtime.advance(0);
+    expect(values("r")[1]).toBe("somebody-else");
+  });
+
+  test("is not restored where the answer arrives after the release or the loss", async () => {
+    for (const end of ["release", "loss"]) {
+      const { lock, links, values, runtime } = await lostAt(2);
+      const { slow } = delays(runtime);
+      links[2]!.fate = (command) => (command.includes("extend") ? slow(60) : "delivered");
+      await lock.extend(end === "loss" ? 50 : 30_000);
+      if (end === "release") await lock.release();
+      await runtime.advance(60);
+      expect(links[2]!.sent.some((command) => command.includes("restore"))).toBe(false);
+      expect(values("r")[2]).toBe(null);
+    }
+  });
+
+  test("is kept alive by the platform while it is restored", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const background: Promise<unknown>[] = [];
+    const { redlock, links } = world.client({ waitUntil: (work) => background.push(work) });
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    lose(world, 2);
+    links[2]!.fate = (command) => (command.includes("restore") ? slow(60) : "delivered");
+    await lock.extend();
+    const work = watch(Promise.all(background));
+    await world.runtime.advance(59);
+    expect(work.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(work.settled).toBe(true);
+  });
+});
+
+describe("a lock that is extended automatically", () => {
+  test("is extended from its acquire until its release, and by the ttl set by hand", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, events } = client({ ttl: 1_000, autoExtend: true });
+    const lock = await redlock.acquire("r");
+    await runtime.advance(1_200);
+    const extended = () => events.flatMap((event) => (event.type === "extended" ? [event.ttl] : []));
+    expect(extended()).toEqual([1_000, 1_000]);
+    await lock.extend(4_000);
+    await runtime.advance(2_100);
+    expect(extended()).toEqual([1_000, 1_000, 4_000, 4_000]);
+    await lock.release();
+    await runtime.advance(20_000);
+    expect(extended()).toHaveLength(4);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("is held for `maxHold` at most", async () => {
+    const { runtime, client, expiries } = virtualWorld();
+    const { redlock } = client({ ttl: 1_000, maxHold: 1_700, autoExtend: true });
+    const { signal } = await redlock.acquire("r");
+    await runtime.advance(1_600);
+    expect(signal.aborted).toBe(false);
+    await runtime.advance(100);
+    expect(signal.aborted).toBe(true);
+    expect(expiries("r")).toEqual([-2, -2, -2]);
+  });
+
+  test("is tried again after a failure, with a pause", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links, events } = client({ ttl: 1_000, autoExtend: true });
+    await redlock.acquire("r");
+    for (const each of links) each.fate = () => "refused";
+    await runtime.advance(494 + 5);
+    expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(3);
+    for (const each of links) each.fate = () => "delivered";
+    await runtime.advance(5);
+    expect(events.at(-1)).toMatchObject({ type: "extended" });
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import { LockLostError, QuorumError } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// Releases whose requests are repeated, late or unanswered, in virtual time.
+
+describe("a release", () => {
+  test("waits for every answer, because nothing else keeps its requests alive", async () => {
+    const { runtime, client } = virtualWorld();
+    const { late } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r");
+    links[2]!.fate = () => late(90);
+    const call = watch(lock.release());
+    await runtime.advance(89);
+    expect(call.settled).toBe(false);
+    expect(lock.remaining()).toBe(0);
+    await runtime.advance(1);
+    expect(call.value).toBe(true);
+  });
+
+  test("waits for a quorum only where the platform keeps its requests alive", async () => {
+    const { runtime, client, values } = virtualWorld();
+    const { late } = delays(runtime);
+    const background: Promise<unknown>[] = [];
+    const { redlock, links } = client({ waitUntil: (work) => background.push(work) });
+    const lock = await redlock.acquire("r");
+    links[2]!.fate = () => late(90);
+    expect(await lock.release()).toBe(true);
+    expect(values("r")[2]).not.toBe(null);
+    const work = watch(Promise.all(background));
+    await runtime.advance(89);
+    expect(work.settled).toBe(false);
+    await runtime.advance(1);
+    expect(work.settled).toBe(true);
+    expect(values("r")[2]).toBe(null);
+  });
+
+  test("without a quorum of answers rejects, and may be tried again", async () => {
+    const { runtime, client, values } = virtualWorld();
+    const { redlock, links, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const each of links.slice(1)) each.fate = () => "lost";
+    const call = watch(lock.release());
+    await runtime.advance(100);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(2);
+    for (const each of links) each.fate = () => "delivered";
+    // One endpoint has been released by the first.
+    expect(await lock.release()).toBe(true);
+    expect(values("r")).toEqual([null, null, null]);
+    expect(await lock.release()).toBe(false);
+    expect(events.filter(({ type }) => type === "released")).toHaveLength(1);
+  });
+
+  test("of a lock that a quorum has lost returns false, and says so", async () => {
+    const { client, endpoints } = virtualWorld();
+    const { redlock, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const { engine } of endpoints.slice(1)) engine.execute(["FLUSHALL"]);
+    expect(await lock.release()).toBe(false);
+    expect(events.at(-1)).toMatchObject({ type: "released", freed: false, resources: ["r"], requests: 3 });
+    expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
+  });
+
+  test("at the end of `await using` is left to the ttl where it fails", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r");
+    for (const each of links) each.fate = () => "refused";
+    const disposed = watch(lock[Symbol.asyncDispose]());
+    await runtime.advance(0);
+    expect(disposed).toEqual({ settled: true, value: undefined });
+  });
+});
+
+describe("a release that is executed twice", () => {
+  const own = { token: "the-owner" };
+
+  test("with an owner's token reports that it has freed the lock: its tombstone says so", async () => {
+    const { client, values } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", own);
+    for (const each of links) each.fate = () => "twice";
+    expect(await lock.release()).toBe(true);
+    expect(values("r")).toEqual([null, null, null]);
+  });
+
+  test("reports that one of its resources was gone, both times", async () => {
+    const { client, values, endpoints } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire(["a", "b"], own);
+    for (const { engine } of endpoints) engine.execute(["DEL", "redlock:lock:{b}"]);
+    for (const each of links) each.fate = () => "twice";
+    expect(await lock.release()).toBe(false);
+    expect([...values("a"), ...values("b")]).toEqual(new Array(6).fill(null));
+  });
+
+  test("leaves alone what the owner acquires in between", async () => {
+    const { client, values } = virtualWorld({ count: 1 });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", own);
+    expect(await lock.release()).toBe(true);
+    const releasing = links[0]!.sent.at(-1)!;
+    const next = await redlock.acquire("r", own);
+    await links[0]!.send(releasing, new AbortController().signal);
+    expect(values("r")).not.toEqual([null]);
+    expect(await next.verify()).toBe(true);
+  });
+});
+
+describe("the tombstone of a release", () => {
+  const tombstones = ({ endpoints }: ReturnType<typeof virtualWorld>) =>
+    endpoints.map(({ engine }) => {
+      const [key] = engine.execute(["KEYS", "redlock:void:*"]) as string[];
+      return key === undefined ? "none" : engine.execute(["PTTL", key]);
+    });
+
+  test("is left for a minute where an acquire may still be executed, and only there", async () => {
+    const world = virtualWorld();
+    const { late } = delays(world.runtime);
+    const { redlock, links } = world.client({ timeout: 1_000, waitUntil: () => undefined });
+    links[1]!.fate = ([, , , ...rest]) => (rest.includes("acquire") ? late(500) : "delivered");
+    const lock = await redlock.acquire("r", { fencing: true });
+    expect(await lock.release()).toBe(true);
+    await world.runtime.advance(250);
+    expect(tombstones(world)).toEqual(["none", 60_000, "none"]);
+    await world.runtime.advance(400);
+    expect(world.values("r")).toEqual([null, null, null]);
+  });
+
+  test("is not needed once that acquire is answered", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { redlock, links } = world.client();
+    links[1]!.fate = () => slow(80);
+    const lock = await redlock.acquire("r", { fencing: true });
+    links[1]!.fate = () => "delivered";
+    await world.runtime.advance(80);
+    expect(await lock.release()).toBe(true);
+    expect(tombstones(world)).toEqual(["none", "none", "none"]);
+  });
+
+  test("is left everywhere for an owner's lock, whose release may be executed a second time", async () => {
+    const world = virtualWorld();
+    const lock = await world.client().redlock.acquire("r", { token: "the-owner" });
+    expect(await lock.release()).toBe(true);
+    expect(tombstones(world)).toEqual([60_000, 60_000, 60_000]);
+  });
+
+  test("is left by a plain lock, too, where it was restored and the answer is missing", async () => {
+    const world = virtualWorld();
+    const { redlock, links } = world.client({ waitUntil: () => undefined });
+    const lock = await redlock.acquire("r");
+    world.endpoints[2]!.engine.execute(["DEL", "redlock:lock:{r}"]);
+    links[2]!.fate = (command) => (command.includes("restore") ? "reply lost" : "delivered");
+    await lock.extend();
+    await world.runtime.advance(0);
+    expect(world.values("r")[2]).toBe(lock.token);
+    expect(await lock.release()).toBe(true);
+    await world.runtime.advance(0);
+    expect(tombstones(world)).toEqual(["none", "none", 60_000]);
+    expect(world.values("r")).toEqual([null, null, null]);
+  });
+});

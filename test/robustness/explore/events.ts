@@ -1,0 +1,45 @@
+import type { Event } from "./options.ts";
+
+// Rare events, each of which costs one deviation and may occur at any step, once.
+
+/** The call of a client is aborted. */
+export function abort(client: number): Event {
+  return {
+    name: `abort:p${client}`,
+    isPossible: ({ clients }) =>
+      clients[client]!.abortable?.signal.aborted === false && !clients[client]!.frozen,
+    run({ clients }) {
+      const { abortable } = clients[client]!;
+      clients[client]!.receive("abort");
+      abortable?.abort(new Error("given up"));
+    },
+  };
+}
+
+/** A client stands still, with its monotonic clock, until the schedule lets it go on. */
+export function freeze(client: number): Event {
+  return { name: `freeze:p${client}`, run: ({ clients }) => clients[client]!.freeze() };
+}
+
+/** The wall clock of a client is set by so many ms. */
+export function setClock(client: number, ms: number): Event {
+  return {
+    name: `clock:p${client}`,
+    isPossible: ({ clients }) => !clients[client]!.frozen,
+    run: ({ clients }) => clients[client]!.setClock(ms),
+  };
+}
+
+/**
+ * An endpoint loses its memory, and stays away for so many ms: for longer than all that it had granted is valid, which is
+ * the assumption "absence after memory loss".
+ */
+export function forget(server: number, ms: number): Event {
+  return {
+    name: `forget:r${server}`,
+    run({ servers, store, time }) {
+      servers[server]!.contents = store.empty;
+      servers[server]!.awayUntil = time + ms;
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import type { Invariant } from "../sim/assumptions.ts";
+import { RunHistories } from "../sim/run-histories.ts";
+import { Actor, type Stage } from "./actor.ts";
+import { Holds } from "./holds.ts";
+import type { Scenario } from "./scenario.ts";
+import { Store } from "./store.ts";
+import { type Report, Trails } from "./trails.ts";
+import { World } from "./world.ts";
+
+/** An invariant that did not hold. */
+export interface Violation {
+  readonly invariant: Invariant;
+  readonly detail: string;
+  /** Virtual ms. */
+  readonly at: number;
+}
+
+/** One execution of a scenario, from its beginning. */
+export interface Play {
+  readonly world: World;
+  readonly violations: readonly Violation[];
+  readonly report: Report;
+  /** Follows the consequences of the last step. */
+  settle(): Promise<void>;
+  /** Checks what can be checked at any time. */
+  check(): void;
+  /** Checks what can be checked only when nothing is left to happen. */
+  checkAtEnd(): void;
+}
+
+const stores = new Map<string, Store>();
+
+/** How many different commands have been executed on different contents. */
+export function executions(): number {
+  return [...stores.values()].reduce((sum, store) => sum + store.executions, 0);
+}
+
+/** Begins a scenario: all clients start at once. */
+export function begin(scenario: Scenario, traced = false): Play {
+  const {
+    endpoints: servers,
+    dialect = "upstash",
+    clients,
+    rate = 1.008,
+    exactReplies = true,
+    clocks,
+  } = scenario;
+  const store = stores.get(dialect) ?? new Store(dialect);
+  stores.set(dialect, store);
+  const world = new World({
+    store,
+    servers,
+    clocks: clients.map((_, index) => clocks?.[index] ?? 0),
+    rate,
+    traced,
+  });
+  const violations: Violation[] = [];
+  const report = (invariant: Invariant, detail: string) => {
+    world.trace(() => `VIOLATED ${invariant}: ${detail}`);
+    violations.push({ invariant, detail, at: world.time });
+  };
+  const stage: Stage = {
+    world,
+    trails: new Trails(report, exactReplies, () => world.time),
+    holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
+    runs: new RunHistories({
+      violate: report,
+      check(invariant, holds, detail) {
+        if (!holds) report(invariant, detail());
+      },
+      get now() {
+        return world.time;
+      },
+    }),
+    report,
+    calls: new Set(),
+    kept: new Set(),
+    actors: [],
+  };
+  world.watcher = stage.trails;
+  // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
+  const link = exactReplies ? { dialect, exactReplies: true } : { dialect };
+  for (const client of world.clients) stage.actors.push(new Actor(stage, client, link));
+  clients.forEach((program, index) => {
+    void program(stage.actors[index]!).catch((error) => report("calls end", `a client failed: ${error}`));
+  });
+  return {
+    world,
+    violations,
+    report,
+    settle: settled,
+    check: () => stage.holds.check(),
+    checkAtEnd() {
+      for (const call of stage.calls) report("calls end", `${call} has not ended`);
+      stage.trails.checkAtEnd(stage.kept);
+    },
+  };
+}
+
+/** Resolves when all promises wait for a message or a timer: `nextTick` runs after the last microtask. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)));
+}

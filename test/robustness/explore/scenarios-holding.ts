@@ -1,0 +1,222 @@
+import { handoff, type LockJSON, resume } from "../../../src/index.ts";
+import { nonceOf } from "../sim/request.ts";
+import { forget, freeze, setClock } from "./events.ts";
+import type { Program, Scenario } from "./scenario.ts";
+
+// Holding: validity, extensions, restores, hand-over. A lock of 1 000 ms is valid for 988, and the endpoints' clocks,
+// which are fast, end it at 992.
+
+const ttl = 1_000;
+const once = { ttl, timeout: 100, wait: 0 };
+
+/** Tries at each of these times, and holds what it gets for a while. */
+function tries(times: readonly number[], length = 0): Program {
+  return async (actor) => {
+    for (const time of times) {
+      await actor.until(time);
+      const held = await actor.acquire("a", once);
+      if (!held) continue;
+      if (length > 0) await actor.sleep(length);
+      await actor.release(held);
+    }
+  };
+}
+
+/** Only lets time pass: what is late arrives after one of these times. */
+function ticks(...times: readonly number[]): Program {
+  return async (actor) => {
+    for (const time of times) await actor.until(time);
+  };
+}
+
+export const holdingScenarios: readonly Scenario[] = [
+  {
+    name: "expiry",
+    about:
+      "a lock is not released, and another client tries at its end; clocks are set, and the holder stands still",
+    endpoints: 1,
+    events: [freeze(0), setClock(0, -5_000)],
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", { ...once, timeout: ttl });
+        if (held) actor.leave(held);
+        await actor.until(3_000);
+      },
+      async (actor) => {
+        await ticks(300, 990)(actor);
+        await tries([994, 1_020])(actor);
+        await ticks(2_500)(actor);
+      },
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "extend against expiry",
+    about: "an extension is late, and another client tries at the old end and at the new one",
+    endpoints: 1,
+    dialect: "redis",
+    repeats: true,
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", { ...once, timeout: ttl });
+        await actor.until(500);
+        if (held) await actor.extend(held, ttl);
+        await actor.until(1_300);
+        if (held) await actor.release(held);
+      },
+      async (actor) => {
+        await ticks(700)(actor);
+        await tries([995], 200)(actor);
+        await tries([1_250])(actor);
+      },
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "extend, and expire",
+    about: "the same, but nothing is released; the holder acquires again after the end",
+    endpoints: 1,
+    dialect: "redis",
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", { ...once, timeout: 300 });
+        await actor.until(500);
+        if (held) await actor.extend(held, ttl);
+        await actor.until(900);
+        if (held) void actor.extend(held, ttl);
+        await actor.until(2_000);
+        if (held) await actor.release(held);
+        const again = await actor.acquire("a", once);
+        await actor.until(2_500);
+        if (again) await actor.release(again);
+      },
+      async (actor) => {
+        await ticks(700)(actor);
+        await tries([1_493])(actor);
+        await ticks(1_100)(actor);
+        await actor.until(1_900);
+        const held = await actor.acquire("a", once);
+        await actor.until(2_300);
+        if (held) await actor.release(held);
+      },
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "extend by less",
+    about:
+      "a shorter extension is late or unanswered, then a longer one follows, and another client relies on neither",
+    endpoints: 1,
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", once);
+        if (!held) return;
+        actor.leave(held);
+        await actor.until(100);
+        await actor.extend(held, 300);
+        await actor.until(250);
+        await actor.extend(held, ttl);
+        await actor.until(1_300);
+      },
+      tries([450, 600, 900]),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "two extensions at once",
+    about: "a shorter and a longer one: the shorter must not be executed last",
+    endpoints: 1,
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", once);
+        if (!held) return;
+        actor.leave(held);
+        const first = actor.extend(held, 300);
+        await Promise.all([first, actor.extend(held, ttl)]);
+        await actor.until(900);
+      },
+      tries([350, 500]),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "late acquire",
+    about: "a fenced acquire is executed again after an extension",
+    endpoints: 1,
+    repeats: true,
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", { ...once, fencing: true });
+        if (held) await actor.extend(held, 2 * ttl);
+        await actor.until(1_500);
+        if (held) await actor.release(held);
+      },
+      tries([1_200]),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "using",
+    about: "a lock extends itself while a routine runs, which may be frozen; another client tries",
+    endpoints: 1,
+    events: [freeze(0)],
+    clients: [
+      (actor) => actor.using("a", 700, { ...once, ttl: 400, backoff: () => 30 }),
+      tries([395, 690, 710, 1_200]),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "restore",
+    about: "an endpoint loses its memory; the lock is restored there, and released",
+    endpoints: 3,
+    events: [forget(0, 1_100)],
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", once);
+        for (const time of [600, 1_200]) {
+          await actor.until(time);
+          if (held) await actor.extend(held, ttl);
+        }
+        await actor.until(1_250);
+        if (held) await actor.release(held);
+        await actor.until(1_400);
+      },
+      tries([1_190, 1_300], 50),
+    ],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "hand-over",
+    about:
+      "a lock that extends itself is handed over, and its receiver extends it by more; a third client tries",
+    endpoints: 1,
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", { ...once, ttl: 400, autoExtend: true });
+        await actor.until(50);
+        if (!held) return actor.post(1, "");
+        const json = await handoff(held.handle);
+        held.hold.isOver = true;
+        // Where the receiver is too late, nobody releases it.
+        actor.leave(held);
+        actor.post(1, JSON.stringify(json));
+      },
+      async (actor) => {
+        const text = await actor.receive();
+        if (text === "") return;
+        const json = JSON.parse(text) as LockJSON;
+        const lock = resume(actor.redlock, json);
+        // The letter may have taken longer than the lock was valid.
+        if (lock.remaining() <= 0) return;
+        const nonce = nonceOf(json.nonce);
+        const held = actor.hold(lock, json.resources, { holder: nonce, nonce, isResumed: true });
+        await actor.extend(held, 2_000);
+        await actor.until(1_000);
+        await actor.release(held);
+      },
+      tries([420, 700]),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+];

@@ -1,0 +1,213 @@
+import { abort, forget } from "./events.ts";
+import type { Program, Scenario } from "./scenario.ts";
+
+// Locks: acquire and release, abort, own tokens, fences. Times are ms; a lock of 1 000 is valid for 988, and the
+// endpoints' clocks, which are fast, end it at 992.
+
+const ttl = 1_000;
+const timeout = 100;
+/** The same before every round. */
+const backoff = (): number => 60;
+const once = { ttl, timeout, wait: 0 };
+const patient = { ttl, timeout, wait: 150, backoff };
+
+/** Acquires, holds for a while, and releases. */
+function turn(options: object, length = 40): Program {
+  return async (actor) => {
+    const held = await actor.acquire("a", { ...once, ...options });
+    await actor.sleep(length);
+    if (held) await actor.release(held);
+  };
+}
+
+function inOrder(...programs: readonly Program[]): Program {
+  return async (actor) => {
+    for (const program of programs) await program(actor);
+  };
+}
+
+export const lockScenarios: readonly Scenario[] = [
+  {
+    name: "acquire, release",
+    about: "two clients acquire a lock in turn; a failed round is rolled back, and the next one follows",
+    endpoints: 3,
+    clients: [turn({}), turn(patient)],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "one endpoint",
+    about: "the same, twice each; a request may be executed again later",
+    endpoints: 1,
+    repeats: true,
+    clients: [inOrder(turn({}), turn(patient)), inOrder(turn(patient), turn({}))],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "two endpoints",
+    about: "two clients, of which each may get one of two endpoints",
+    endpoints: 2,
+    dialect: "redis",
+    clients: [turn({}), turn(patient)],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "a client in between that retries",
+    about: "its second reply is the one that is heard",
+    endpoints: 1,
+    exactReplies: false,
+    retries: true,
+    clients: [turn({}), turn(patient)],
+    bounds: { test: 2, long: 3 },
+  },
+  {
+    name: "several resources",
+    about: "two resources together, and one of them alone",
+    endpoints: 1,
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire(["a", "b"], once);
+        await actor.sleep(40);
+        if (held) await actor.release(held);
+      },
+      async (actor) => {
+        const held = await actor.acquire("b", patient);
+        await actor.sleep(40);
+        if (held) await actor.release(held);
+      },
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "abort",
+    about: "an acquire is aborted while another client comes and goes",
+    endpoints: 1,
+    events: [abort(0)],
+    clients: [
+      async (actor) => {
+        const signal = actor.abortable();
+        const held = await actor.acquire("a", { ...patient, signal });
+        await actor.sleep(40);
+        if (held) await actor.release(held);
+      },
+      inOrder((actor) => actor.sleep(10), turn(patient)),
+    ],
+    bounds: { test: 2, long: 4 },
+  },
+  {
+    name: "abort on three endpoints",
+    about: "the same",
+    endpoints: 3,
+    events: [abort(0)],
+    clients: [
+      async (actor) => {
+        const signal = actor.abortable();
+        const held = await actor.acquire("a", { ...patient, signal });
+        if (held) await actor.release(held);
+      },
+      turn({}, 10),
+    ],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "own tokens",
+    about:
+      "an owner acquires again what it holds, releases, and acquires once more; another client tries in between",
+    endpoints: 1,
+    repeats: true,
+    clients: [
+      async (actor) => {
+        const owner = { ...once, token: "owner" };
+        const first = await actor.acquire("a", owner);
+        const second = await actor.acquire("a", owner);
+        await actor.until(150);
+        if (first ?? second) await actor.release((first ?? second)!);
+        const third = await actor.acquire("a", owner);
+        await actor.until(500);
+        if (third) await actor.release(third);
+      },
+      async (actor) => {
+        for (const time of [140, 300, 450]) {
+          await actor.until(time);
+          const held = await actor.acquire("a", once);
+          if (held) await actor.release(held);
+        }
+      },
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "fences",
+    about: "two clients, the first of which has a clock that is an hour ahead, draw fences in turn",
+    endpoints: 3,
+    clocks: [3_600_000, 0],
+    clients: [turn({ fencing: true }), turn({ ...patient, fencing: true })],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "fences and lost messages",
+    about: "three grants, each of which may miss an endpoint; messages are lost, not late",
+    endpoints: 3,
+    loses: true,
+    clocks: [3_600_000, 0],
+    clients: [
+      inOrder(turn({ fencing: true }, 10), (actor) => actor.until(300), turn({ fencing: true }, 10)),
+      inOrder((actor) => actor.until(150), turn({ fencing: true }, 10)),
+    ],
+    bounds: { test: 1, long: 4 },
+  },
+  {
+    name: "fences on one endpoint",
+    about: "fenced requests may be executed late, or again: what is rolled back stays rolled back",
+    endpoints: 1,
+    repeats: true,
+    clocks: [3_600_000, 0],
+    clients: [
+      inOrder(turn({ fencing: true }), turn({ ...patient, fencing: true })),
+      turn({ ...patient, fencing: true }),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "idle counters",
+    about: "fences are kept for a second: locks are held, and pauses last, for longer",
+    retention: ttl,
+    endpoints: 1,
+    clocks: [0, -3_600_000],
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", { ...once, fencing: true, fenceRetention: ttl });
+        for (const time of [600, 1_200, 1_800, 2_400, 3_000]) {
+          await actor.until(time);
+          if (held) await actor.extend(held, ttl);
+        }
+        if (held) await actor.release(held);
+      },
+      async (actor) => {
+        for (const time of [3_100, 4_000]) {
+          await actor.until(time);
+          await turn({ fencing: true, fenceRetention: ttl })(actor);
+        }
+      },
+    ],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "counters of the future",
+    about: "a client whose clock is ahead draws a fence, which the next client must not fall behind",
+    endpoints: 1,
+    clocks: [10_000, 0],
+    clients: [
+      turn({ fencing: true, fenceRetention: ttl }),
+      inOrder((actor) => actor.until(3_000), turn({ fencing: true, fenceRetention: ttl })),
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
+    name: "fences and lost memory",
+    about: "clocks agree, and the endpoint forgets its counter",
+    endpoints: 1,
+    events: [forget(0, 2_000)],
+    clients: [turn({ fencing: true }), inOrder((actor) => actor.until(2_500), turn({ fencing: true }))],
+    bounds: { test: 1, long: 3 },
+  },
+];

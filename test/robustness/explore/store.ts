@@ -1,0 +1,124 @@
+import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import { registerScript } from "../../../src/redis/register-script.ts";
+import { upstashFlag } from "../../../src/redis/script.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { Engine, type Reply, ReplyError } from "../../../src/testing/index.ts";
+import { intern } from "./intern.ts";
+
+/** A key with its value. */
+interface Entry {
+  readonly key: string;
+  readonly value: string;
+  /** When it expires, in ms by the endpoint's clock; undefined: never. */
+  readonly deadline: number | undefined;
+}
+
+/** All keys of one endpoint. Two contents with the same id are the same. */
+export interface Contents {
+  readonly id: number;
+  readonly entries: ReadonlyMap<string, Entry>;
+}
+
+/** What an endpoint answers. */
+export type Answer = { readonly reply: Reply } | { readonly refused: string };
+
+/** What the execution of one command leads to. */
+export interface Transition {
+  readonly answer: Answer;
+  /** The answer's number: see {@link intern}. */
+  readonly answerId: number;
+  readonly contents: Contents;
+}
+
+/**
+ * Executes commands on the embedded engine. What a command does depends only on the endpoint's contents, on its clock
+ * and on the command, so each such combination is executed once, and its result is remembered: schedules differ in a
+ * few steps, and repeat all others.
+ */
+export class Store {
+  /** No keys. */
+  readonly empty: Contents;
+  readonly #dialect: Dialect;
+  readonly #engine: Engine;
+  readonly #contents = new Map<number, Contents>();
+  readonly #transitions = new Map<string, Transition>();
+  #now = 0;
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+    this.#engine = new Engine({ dialect, now: () => this.#now });
+    this.empty = this.#remember([]);
+  }
+
+  /** How many different commands on different contents have been executed. */
+  get executions(): number {
+    return this.#transitions.size;
+  }
+
+  /** Without the keys that have expired at `now`. */
+  at(contents: Contents, now: number): Contents {
+    let isOver = false;
+    for (const { deadline } of contents.entries.values())
+      isOver ||= deadline !== undefined && deadline <= now;
+    if (!isOver) return contents;
+    return this.#remember(
+      [...contents.entries.values()].filter(({ deadline }) => deadline === undefined || deadline > now),
+    );
+  }
+
+  /** Executes a command. `now` is an integer, in ms since 1970. `commandId`: the command's number. */
+  execute(before: Contents, now: number, command: Command, commandId: number): Transition {
+    const name = `${before.id} ${now} ${commandId}`;
+    let transition = this.#transitions.get(name);
+    if (!transition) {
+      transition = this.#execute(before, now, command);
+      this.#transitions.set(name, transition);
+    }
+    return transition;
+  }
+
+  #execute(before: Contents, now: number, command: Command): Transition {
+    const engine = this.#engine;
+    this.#now = now;
+    engine.execute(["FLUSHALL"]);
+    for (const { key, value, deadline } of before.entries.values()) {
+      engine.execute(deadline === undefined ? ["SET", key, value] : ["SET", key, value, "PXAT", deadline]);
+    }
+    const answer = this.#answer(this.#withSource(command));
+    const keys = engine.execute(["KEYS", "*"]) as string[];
+    const entries = keys.sort().map((key) => {
+      const remaining = Number(engine.execute(["PTTL", key]));
+      const deadline = remaining < 0 ? undefined : now + remaining;
+      return { key, value: String(engine.execute(["GET", key])), deadline };
+    });
+    return { answer, answerId: intern(JSON.stringify(answer)), contents: this.#remember(entries) };
+  }
+
+  #answer(command: Command): Answer {
+    try {
+      return { reply: this.#engine.execute(command) };
+    } catch (error) {
+      // Any other error is a defect of the engine.
+      if (!(error instanceof ReplyError)) throw error;
+      return { refused: error.message };
+    }
+  }
+
+  /** Endpoints know all scripts, by the hashes that the library names: else every round would take twice the messages. */
+  #withSource([name, sha, ...rest]: Command): Command {
+    if (name !== "EVALSHA") return [name!, sha!, ...rest];
+    const script = [registerScript, slotScript].find((known) => known.sha[this.#dialect] === sha);
+    if (!script) throw new Error(`no endpoint knows the script ${sha}`);
+    return ["EVAL", (this.#dialect === "upstash" ? upstashFlag : "") + script.source, ...rest];
+  }
+
+  #remember(entries: readonly Entry[]): Contents {
+    const id = intern(`contents ${JSON.stringify(entries)}`);
+    let contents = this.#contents.get(id);
+    if (!contents) {
+      contents = { id, entries: new Map(entries.map((entry) => [entry.key, entry])) };
+      this.#contents.set(id, contents);
+    }
+    return contents;
+  }
+}

@@ -1,0 +1,196 @@
+import { EndpointError } from "../../../src/errors.ts";
+import { type Command, type Endpoint, httpEndpoint } from "../../../src/index.ts";
+import type { Draw } from "./draw.ts";
+import { createLink, type LinkOptions, type Observer } from "./network.ts";
+
+// A link that goes through the library's own HTTP endpoint: its `fetch` answers with statuses and JSON texts, some of
+// them wrong, truncated, in pieces, or never complete.
+
+/** What may be wrong with an answer. */
+const flaws = [
+  "truncated",
+  "a page of HTML",
+  "with a wrong status",
+  "without a result",
+  "with result and error",
+  "an error with status 200",
+  "cut off in the body",
+  "never complete",
+] as const;
+
+type Flaw = (typeof flaws)[number];
+
+/** The names under which garbled answers are counted. */
+export const garbledReplies: readonly string[] = flaws.map((flaw) => `reply ${flaw}`);
+
+type HttpLinkOptions = Omit<LinkOptions, "exactReplies">;
+
+type Respond = (init: RequestInit) => Promise<Response>;
+
+/** By address: who answers there. Only one simulation runs at a time. */
+const addresses = new Map<string, Respond>();
+
+/** Answers every `fetch` from the simulation. @returns undoes it */
+export function interceptFetch(): () => void {
+  const own = globalThis.fetch;
+  globalThis.fetch = (address, init) => {
+    const respond = addresses.get(String(address));
+    if (!respond || !init) throw new Error(`the library fetched an unknown address: ${String(address)}`);
+    return respond(init);
+  };
+  return () => {
+    globalThis.fetch = own;
+    addresses.clear();
+  };
+}
+
+/** The HTTP endpoint through which a process reaches a server. */
+export function createHttpLink(options: HttpLinkOptions): Endpoint {
+  const { process, server } = options;
+  const { name, dialect } = server;
+  const url = `https://${process.name}.${name}.example/`;
+  const link = new HttpLink(options);
+  addresses.set(url, (init) => link.respond(init));
+  return httpEndpoint({ url, token: "token", name, dialect });
+}
+
+class HttpLink {
+  readonly #options: HttpLinkOptions;
+  readonly #link: Endpoint;
+  readonly #draw: Draw;
+  /** Notes the last answer: what the client does with it is only known when it has read the whole body. */
+  #note: () => void = () => undefined;
+
+  constructor(options: HttpLinkOptions) {
+    this.#options = options;
+    this.#draw = options.world.draw.fork();
+    const { wire } = options;
+    const observer: Observer = {
+      sent: (...sent) => wire.sent(...sent),
+      executed: (...executed) => wire.executed(...executed),
+      answered: (...answered) => {
+        this.#note = () => wire.answered(...answered);
+      },
+      refusedForSize: (...refused) => wire.refusedForSize(...refused),
+      isRestored: (nonce, server) => wire.isRestored(nonce, server),
+    };
+    this.#link = createLink({ ...options, wire: observer, exactReplies: true });
+  }
+
+  async respond({ body, signal }: RequestInit): Promise<Response> {
+    const command = JSON.parse(String(body)) as Command;
+    const until = signal ?? new AbortController().signal;
+    const answer = await this.#answer(command, until);
+    const { status, text, note } = answer;
+    const { world } = this.#options;
+    const draw = this.#draw;
+    const flaw = draw.chance(world.network.garbled ?? 0) ? draw.pick(flaws) : undefined;
+    if (flaw) world.count(`reply ${flaw}`);
+    return this.#response(flaw ? spoil(flaw, { status, text }, draw) : { status, text, note }, until);
+  }
+
+  /** The answer of the network, as HTTP. */
+  async #answer(command: Command, signal: AbortSignal): Promise<HttpAnswer> {
+    try {
+      const result = await this.#link.send(command, signal);
+      return { status: 200, text: JSON.stringify({ result }), note: this.#note };
+    } catch (error) {
+      if (!(error instanceof EndpointError)) throw error;
+      if (signal.aborted) throw signal.reason;
+      if (error.kind === "http") return { status: 503, text: "<h1>Service Unavailable</h1>" };
+      if (error.kind === "redis") return { status: 400, text: JSON.stringify({ error: error.message }) };
+      throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+    }
+  }
+
+  /** A response whose body comes at once, or in pieces. */
+  #response(answer: HttpAnswer, signal: AbortSignal): Response {
+    const { status, text, note, ends = "whole" } = answer;
+    const bytes = new TextEncoder().encode(text);
+    const draw = this.#draw;
+    if (ends === "whole" && draw.chance(0.7)) {
+      note?.();
+      const headers = new Headers({ "content-length": String(bytes.length) });
+      return asResponse({ status, headers, body: null, text: () => Promise.resolve(text) });
+    }
+    const at = draw.integer(0, bytes.length);
+    const pieces = [bytes.slice(0, at), bytes.slice(at)].filter(({ length }) => length > 0);
+    const read = this.#reader(pieces, { ends, note, signal });
+    const body = { getReader: () => ({ read, cancel: () => Promise.resolve() }) };
+    return asResponse({ status, headers: new Headers(), body, text: () => Promise.resolve(text) });
+  }
+
+  /** Reads one piece after another. The last one may be followed by an error, or by nothing. */
+  #reader(
+    pieces: Uint8Array[],
+    { ends, note, signal }: { ends: Ending; note: (() => void) | undefined; signal: AbortSignal },
+  ): () => Promise<{ readonly value?: Uint8Array }> {
+    const { world, process } = this.#options;
+    const draw = this.#draw;
+    return () =>
+      new Promise((resolve, reject) => {
+        const abandon = () => reject(signal.reason);
+        if (signal.aborted) return abandon();
+        signal.addEventListener("abort", abandon);
+        const value = pieces.shift();
+        const deliver = () => {
+          signal.removeEventListener("abort", abandon);
+          if (signal.aborted) return;
+          if (value && pieces.length === 0 && ends === "whole") note?.();
+          if (value || ends === "whole") resolve(value ? { value } : {});
+          else reject(new TypeError("terminated"));
+        };
+        if (!value && ends === "whole") deliver();
+        else if (value || ends === "broken") {
+          world.scheduler.at(world.now + draw.between(0, 5), () => process.deliver(deliver));
+        }
+      });
+  }
+}
+
+/** How a body ends: complete, with an error, or not at all. */
+type Ending = "whole" | "broken" | "silent";
+
+interface HttpAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly ends?: Ending;
+  /** Called when the client has got the whole answer. */
+  readonly note?: (() => void) | undefined;
+}
+
+/** An answer that proves nothing any more: of which the library must not believe what is left. */
+function spoil(flaw: Flaw, { status, text }: HttpAnswer, draw: Draw): HttpAnswer {
+  const part = text.slice(0, draw.integer(0, text.length - 1));
+  switch (flaw) {
+    case "truncated":
+      return { status, text: part };
+    case "a page of HTML":
+      return { status: 200, text: "<!doctype html><title>Sign in</title>" };
+    case "with a wrong status":
+      return { status: draw.pick([201, 204, 302, 401, 404, 429, 500, 502]), text };
+    case "without a result":
+      return { status: 200, text: draw.pick(["{}", "[]", "null", '"OK"', "1", '[{"result":"OK"}]', ""]) };
+    case "with result and error":
+      return { status: 200, text: `${text.slice(0, -1)},"error":"ERR it failed","result":"OK"}` };
+    case "an error with status 200":
+      return { status: 200, text: '{"error":"ERR it failed"}' };
+    case "cut off in the body":
+      return { status, text: part, ends: "broken" };
+    case "never complete":
+      return { status, text: part, ends: "silent" };
+  }
+}
+
+/** What the library reads of a response. */
+interface ResponseParts {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: null | { getReader(): { read(): Promise<{ value?: Uint8Array }>; cancel(): Promise<void> } };
+  text(): Promise<string>;
+}
+
+/** Not a real Response: reading its body would take turns of the event loop, in real time. */
+function asResponse(parts: ResponseParts): Response {
+  return parts as unknown as Response;
+}

@@ -1,0 +1,86 @@
+import type { Process } from "./process.ts";
+import type { Server } from "./server.ts";
+import type { Snapshot } from "./standing.ts";
+
+/** One execution of a request. */
+export interface Execution {
+  readonly granted: boolean;
+  /** Which execution of the same message it is; the first is 0. */
+  readonly copy: number;
+  /** Whether the value stood there before, and stands there now, of requests that extend or release it. */
+  readonly stood: boolean;
+  readonly stands: boolean;
+  /** What a request to inspect or free met. */
+  readonly found: Snapshot | undefined;
+}
+
+/** What one execution of a request to inspect met. */
+export interface Look extends Snapshot {
+  readonly process: Process;
+  readonly server: Server;
+  readonly key: string;
+  readonly at: number;
+}
+
+/** All requests of one nonce from one client to one endpoint. */
+export interface RequestTrail {
+  readonly process: Process;
+  readonly server: Server;
+  /** Requests sent. */
+  acquires: number;
+  fenceRaises: number;
+  extensions: number;
+  releases: number;
+  /** A release was executed. Its order matters only in relation to acquires. */
+  releaseExecuted: boolean;
+  /** An acquire was executed and left the value there. */
+  acquireExecuted: boolean;
+  /** The same, and no release was executed since. */
+  standing: boolean;
+  /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
+  releaseDue: boolean;
+  /** Until when the client waits for the answer to its acquire; undefined: it has sent none. */
+  answerAwaitedUntil: number | undefined;
+  /** The last answer to an acquire; undefined: the client got none. */
+  acquireGranted: boolean | undefined;
+  /** A release was answered with "freed", and with "gone". */
+  answeredFreed: boolean;
+  answeredGone: boolean;
+  /** A release removed the value, and a release did not find it, whatever was replied. */
+  freed: boolean;
+  foundGone: boolean;
+  /** When a request to extend or verify last found the value; undefined: never. */
+  stoodAt: number | undefined;
+  /** When the endpoint executed an extension for the first time. */
+  firstExtended: number | undefined;
+  /** The holder put the value back where it was lost. */
+  restored: boolean;
+  /** A completed record replaced the pending one, or was sent to do so. */
+  completed: boolean;
+}
+
+/** A trail without any request. */
+export function newTrail(process: Process, server: Server): RequestTrail {
+  return {
+    process,
+    server,
+    acquires: 0,
+    fenceRaises: 0,
+    extensions: 0,
+    releases: 0,
+    releaseExecuted: false,
+    acquireExecuted: false,
+    standing: false,
+    releaseDue: false,
+    answerAwaitedUntil: undefined,
+    acquireGranted: undefined,
+    answeredFreed: false,
+    answeredGone: false,
+    freed: false,
+    foundGone: false,
+    stoodAt: undefined,
+    firstExtended: undefined,
+    restored: false,
+    completed: false,
+  };
+}

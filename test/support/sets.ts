@@ -1,0 +1,50 @@
+import process from "node:process";
+import type { Dialect } from "../../src/endpoints/endpoint.ts";
+import { redisServer } from "./redis-servers.ts";
+
+/** What a contract test runs on. */
+export interface Setting {
+  readonly engine: "redis" | "embedded";
+  readonly count: number;
+  readonly dialect: Dialect;
+}
+
+/** The first list; with `SETS=all` (`npm run test:long`) the second, with `SETS=few` (`npm run mutation`) nothing. */
+export function atLength<Value>(short: readonly Value[], long: readonly Value[]): readonly Value[] {
+  if (process.env.SETS === "few") return [];
+  return process.env.SETS === "all" ? long : short;
+}
+
+/**
+ * The settings of a contract test with so many endpoints. All combinations with `SETS=all`. Otherwise each engine,
+ * count and dialect occurs, but not each combination of them: counts that real servers have run on the embedded engine
+ * only if they are the smallest one, and the dialects take turns. With `SETS=few` only one endpoint, three, or the last
+ * count, embedded.
+ *
+ * @param real counts for real servers; without a redis-server on this machine they are left out
+ */
+export function setsOf(counts: readonly number[], real: readonly number[]): Setting[] {
+  const dialects = ["upstash", "redis"] as const;
+  const onServers = redisServer ? real : [];
+  if (process.env.SETS === "few") {
+    const few = counts.filter((count) => count === 1 || count === 3);
+    return (few.length > 0 ? few : counts.slice(-1)).map((count) => {
+      return { engine: "embedded", count, dialect: count === 1 ? "upstash" : "redis" };
+    });
+  }
+  if (process.env.SETS === "all") {
+    return dialects.flatMap((dialect) => [
+      ...counts.map((count) => ({ engine: "embedded", count, dialect }) as const),
+      ...onServers.map((count) => ({ engine: "redis", count, dialect }) as const),
+    ]);
+  }
+  const embedded = counts.filter((count, index) => index === 0 || !onServers.includes(count));
+  return [
+    ...embedded.map(
+      (count, index) => ({ engine: "embedded", count, dialect: dialects[index % 2]! }) as const,
+    ),
+    ...onServers.map(
+      (count, index) => ({ engine: "redis", count, dialect: dialects[(index + 1) % 2]! }) as const,
+    ),
+  ];
+}

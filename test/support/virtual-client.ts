@@ -1,0 +1,94 @@
+import { type Command, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import { registerScript } from "../../src/redis/register-script.ts";
+import { upstashFlag } from "../../src/redis/script.ts";
+import { type MemoryEndpoint, memoryEndpoint } from "../../src/testing/index.ts";
+import { type Fate, type Link, link } from "./link.ts";
+import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
+
+/** Endpoints in virtual time, and clients of them: nothing waits for a real clock. */
+export interface VirtualWorld {
+  readonly runtime: SteppingRuntime;
+  readonly endpoints: readonly MemoryEndpoint[];
+  /**
+   * A client with links of its own. Its `timeout` is 100 ms, its pauses are 10 ms. `deaf`: its requests go on after their
+   * timeout, as those of an SDK do, and their answers arrive.
+   */
+  client(
+    options?: Omit<RedlockOptions, "endpoints" | "runtime">,
+    how?: { readonly deaf?: boolean },
+  ): VirtualClient;
+  /** Sets the resource's key as another client would, at the endpoints of these indices. */
+  put(resource: string, indices: readonly number[], value?: string, ttl?: number): void;
+  /** The value of the resource's key by endpoint; null where it does not exist. */
+  values(resource: string): (string | null)[];
+  /** ms until the resource's key expires, by endpoint; −2 where it does not exist. */
+  expiries(resource: string): number[];
+}
+
+/** A client, its links, and what it has reported. */
+export interface VirtualClient {
+  readonly redlock: Redlock;
+  readonly links: readonly Link[];
+  readonly events: RedlockEvent[];
+}
+
+/** Three endpoints of dialect `redis`, unless told otherwise, which know the library's script. */
+export function virtualWorld({ count = 3, dialect = "redis" as "redis" | "upstash" } = {}): VirtualWorld {
+  const runtime = steppingRuntime();
+  const endpoints = Array.from({ length: count }, (_, index) =>
+    memoryEndpoint({ name: `e${index + 1}`, dialect, runtime }),
+  );
+  const source = (dialect === "upstash" ? upstashFlag : "") + registerScript.source;
+  for (const { engine } of endpoints) engine.execute(["SCRIPT", "LOAD", source]);
+  const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
+  return {
+    runtime,
+    endpoints,
+    client(options = {}, { deaf = false } = {}) {
+      const links = endpoints.map(link);
+      const never = new AbortController().signal;
+      const used = deaf
+        ? links.map((each) => ({ ...each, send: (command: Command) => each.send(command, never) }))
+        : links;
+      const events: RedlockEvent[] = [];
+      const onEvent = (event: RedlockEvent) => events.push(event);
+      const backoff = { min: 10, max: 10 };
+      const redlock = new Redlock({ timeout: 100, backoff, onEvent, ...options, endpoints: used, runtime });
+      return { redlock, links, events };
+    },
+    put(resource, indices, value = "somebody-else", ttl = 60_000) {
+      for (const index of indices) {
+        endpoints[index]!.engine.execute(["SET", keyFor(resource), value, "PX", ttl]);
+      }
+    },
+    values: (resource) =>
+      endpoints.map(({ engine }) => engine.execute(["GET", keyFor(resource)]) as string | null),
+    expiries: (resource) =>
+      endpoints.map(({ engine }) => engine.execute(["PTTL", keyFor(resource)]) as number),
+  };
+}
+
+/** Fates of a link with a delay in virtual time. */
+export function delays(runtime: SteppingRuntime): {
+  /** Executed after `ms`. */
+  readonly late: (ms: number) => Fate;
+  /** Executed at once, and answered after `ms`. */
+  readonly slow: (ms: number) => Fate;
+} {
+  const pause = (ms: number) => new Promise<void>((resolve) => void runtime.timer(ms, resolve));
+  return {
+    late: (ms) => ({ before: () => pause(ms) }),
+    slow: (ms) => ({ after: () => pause(ms) }),
+  };
+}
+
+/** What has become of a promise so far. */
+export function watch<Value>(promise: Promise<Value>): { value?: Value; error?: unknown; settled: boolean } {
+  const watched: { value?: Value; error?: unknown; settled: boolean } = { settled: false };
+  promise.then(
+    (value) => Object.assign(watched, { value, settled: true }),
+    (error: unknown) => Object.assign(watched, { error, settled: true }),
+  );
+  return watched;
+}

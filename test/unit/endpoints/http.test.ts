@@ -1,0 +1,256 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { asEndpoint, type HttpEndpointOptions, httpEndpoint } from "../../../src/endpoints/http.ts";
+import type { EndpointError } from "../../../src/errors.ts";
+import { rejection } from "../../support/outcomes.ts";
+
+// Requests to the global fetch, without a server; test/contract/endpoints has real ones.
+
+const [url, token] = ["https://redis.example:8443/base", "a-secret-token"];
+const most = 4 * 1024 * 1024;
+
+/** Sends one command, which `fetch` answers. */
+async function sendWith(answer: () => Response | Promise<Response>, signal = new AbortController().signal) {
+  const fetching = vi.fn<typeof fetch>(async () => answer());
+  vi.stubGlobal("fetch", fetching);
+  const endpoint = httpEndpoint({ url, token });
+  const sending = endpoint.send(["SET", "key", 'va"lue', 1], signal);
+  const outcome = await sending.then(
+    (reply) => ({ reply, error: undefined }),
+    (error: EndpointError) => ({ reply: undefined, error }),
+  );
+  return { ...outcome, fetching };
+}
+
+const answering = async (body: BodyInit | null, init: ResponseInit = {}) =>
+  sendWith(() => new Response(body, init));
+
+/** A body of so many bytes in pieces, without a length; `cancel` is called when its reader gives up. */
+function streamed(pieces: readonly string[], cancel = vi.fn()) {
+  const left = pieces.map((piece) => new TextEncoder().encode(piece));
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const piece = left.shift();
+        if (piece) controller.enqueue(piece);
+        else controller.close();
+      },
+      cancel,
+    },
+    { highWaterMark: 0 },
+  );
+  return { stream, cancel };
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe("a request", () => {
+  test("is one POST of the command as JSON, with the token, which follows no redirect", async () => {
+    const { signal } = new AbortController();
+    const { reply, fetching } = await sendWith(() => Response.json({ result: "OK" }), signal);
+    expect(reply).toBe("OK");
+    expect(fetching).toHaveBeenCalledExactlyOnceWith(url, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: '["SET","key","va\\"lue",1]',
+      redirect: "manual",
+      signal,
+    });
+  });
+
+  test("without an answer rejects with the reason that the platform gives", async () => {
+    const refused = Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
+    const failing = await sendWith(() => Promise.reject(refused));
+    expect(failing.error).toMatchObject({ kind: "network", cause: refused, endpoint: "redis.example:8443" });
+    expect(failing.error?.message).toContain("(ECONNREFUSED)");
+    const other = await sendWith(() => Promise.reject(new TypeError("no network")));
+    expect(other.error?.message).toContain("(no network)");
+  });
+
+  test("has no cause that quotes the bytes of a reply", async () => {
+    const parser = Object.assign(new Error("parse"), { data: Buffer.from("a secret") });
+    const { error } = await sendWith(() => Promise.reject(new TypeError("fetch failed", { cause: parser })));
+    expect(error?.kind).toBe("network");
+    expect(error?.cause).toBe(undefined);
+  });
+
+  test("that its signal ends is a timeout", async () => {
+    const controller = new AbortController();
+    const { error } = await sendWith(() => {
+      controller.abort();
+      return Promise.reject(controller.signal.reason);
+    }, controller.signal);
+    expect(error).toMatchObject({ kind: "timeout" });
+  });
+});
+
+describe("a reply", () => {
+  test.each<[reply: unknown, body: string]>([
+    ["OK", '{"result":"OK"}'],
+    [null, '{"result":null}'],
+    [[1, "a"], '{"result":[1,"a"]}'],
+  ])("is %j", async (reply, body) => {
+    expect(await answering(body)).toMatchObject({ reply, error: undefined });
+  });
+
+  test.each<[kind: string, status: number, body: string | null]>([
+    ["redis", 400, '{"error":"ERR syntax error"}'],
+    ["redis", 200, '{"error":"ERR syntax error"}'],
+    ["redis", 200, '{"error":"ERR syntax error","result":"OK"}'],
+    ["malformed", 200, '{"error":"","result":"OK"}'],
+    ["malformed", 200, '{"error":null,"result":"OK"}'],
+    ["malformed", 400, '{"result":"OK"}'],
+    ["malformed", 200, "{}"],
+    ["malformed", 200, "null"],
+    ["malformed", 200, '"OK"'],
+    ["malformed", 200, "OK"],
+    ["malformed", 200, ""],
+    ["malformed", 200, '{"__proto__":{"result":"OK"}}'],
+    ["http", 201, '{"result":"OK"}'],
+    ["http", 302, '{"result":"OK"}'],
+    ["http", 401, '{"error":"WRONGPASS"}'],
+    ["http", 500, '{"result":"OK"}'],
+    ["http", 503, null],
+  ])("is an error (%s): status %i with %s", async (kind, status, body) => {
+    const { error } = await answering(body, { status });
+    expect(error).toMatchObject({ kind, status });
+  });
+
+  test("of an error is repeated without the token and the command", async () => {
+    const said = "ERR near long-value-of-the-command, a-secret-token";
+    vi.stubGlobal("fetch", async () => Response.json({ error: said }, { status: 400 }));
+    const sending = httpEndpoint({ url, token }).send(
+      ["SET", "k", "long-value-of-the-command"],
+      new AbortController().signal,
+    );
+    expect(((await rejection(sending)) as Error).message).toBe("redis.example:8443: HTTP 400, ERR near …, …");
+    const { error } = await answering("", { status: 502 });
+    expect(error?.message).toBe("redis.example:8443: HTTP 502, no usable reply");
+  });
+});
+
+describe("the size of a reply", () => {
+  const ofLength = (length: number) => `{"result":"${"x".repeat(length - 13)}"}`;
+
+  test("may be 4 MiB, with its length or without", async () => {
+    for (const headers of [{}, { "content-length": `${most}` }] as const) {
+      const { reply } = await answering(ofLength(most), { headers });
+      expect(reply).toHaveLength(most - 13);
+    }
+  });
+
+  test.each([
+    ["without its length", {}],
+    ["with its length", { "content-length": `${most + 1}` }],
+    ["with a length that is none", { "content-length": "x" }],
+    // The length is that of the compressed body; a few bytes may become gigabytes.
+    ["compressed", { "content-length": "100", "content-encoding": "gzip" }],
+  ])("may not be more: %s", async (_what, headers) => {
+    const { stream, cancel } = streamed([ofLength(most), " "]);
+    const { error } = await answering(stream, { headers: headers as Record<string, string> });
+    expect(error).toMatchObject({ kind: "malformed", cause: expect.any(RangeError) });
+    expect(cancel).toHaveBeenCalledOnce();
+  });
+
+  test("is not counted piece by piece where the platform knows it", async () => {
+    const response = Response.json({ result: "OK" }, { headers: { "content-length": "15" } });
+    const text = vi.spyOn(response, "text");
+    expect(await sendWith(() => response)).toMatchObject({ reply: "OK" });
+    expect(text).toHaveBeenCalledOnce();
+  });
+
+  test("does not matter for what it says: it may arrive in pieces that divide a character", async () => {
+    const bytes = new TextEncoder().encode('{"result":"ü€"}');
+    const pieces = Array.from(bytes, (byte) => Uint8Array.of(byte));
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const piece of pieces) controller.enqueue(piece);
+        controller.close();
+      },
+    });
+    expect(await answering(stream)).toMatchObject({ reply: "ü€" });
+    // The last character is incomplete.
+    const cut = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('{"result":"ü"}').slice(0, 12));
+        controller.close();
+      },
+    });
+    expect((await answering(cut)).error).toMatchObject({ kind: "malformed" });
+  });
+});
+
+describe("httpEndpoint", () => {
+  test("is named after its host, and has the dialect of its host, unless told otherwise", () => {
+    const upstash = httpEndpoint({ url: "https://eu1.upstash.io", token });
+    expect(upstash).toMatchObject({ name: "eu1.upstash.io", dialect: "upstash", exactReplies: true });
+    expect(httpEndpoint({ url, token })).toMatchObject({ name: "redis.example:8443", dialect: "redis" });
+    const named = httpEndpoint({ url: "https://eu1.upstash.io", token, name: "eu", dialect: "redis" });
+    expect(named).toMatchObject({ name: "eu", dialect: "redis" });
+  });
+
+  test.each([
+    "",
+    "redis.example",
+    "ftp://redis.example",
+    "xhttps://redis.example",
+    "redis://redis.example",
+    "https://user@redis.example",
+    "https://:password@redis.example",
+  ])("refuses the url %s", (wrong) => {
+    expect(() => httpEndpoint({ url: wrong, token })).toThrow(TypeError);
+  });
+
+  test("does not repeat a text that is no URL: it may be the token", () => {
+    expect(() => httpEndpoint({ url: token, token })).toThrow(/^the url of endpoint must be/);
+    expect(() => httpEndpoint({ url: "ftp://host.example", token })).toThrow(
+      /^the url of endpoint host.example/,
+    );
+  });
+
+  test.each(["", "with space", "line\nbreak", "ü", undefined, 7, "\u007f", "a\u0000"])(
+    "refuses the token %j, and does not repeat it",
+    (wrong) => {
+      const make = () => httpEndpoint({ url, token: wrong as string });
+      expect(make).toThrow("the token of endpoint redis.example:8443 must be printable ASCII without spaces");
+      expect(make).toThrow(TypeError);
+    },
+  );
+
+  test("accepts http:, and every printable character in a token", () => {
+    expect(httpEndpoint({ url: "http://localhost:1", token: "!~" }).name).toBe("localhost:1");
+  });
+
+  test("refuses a name that is no text, and an unknown dialect", () => {
+    expect(() => httpEndpoint({ url, token, name: 1 as unknown as string })).toThrow(TypeError);
+    expect(() => httpEndpoint({ url, token, dialect: "valkey" as "redis" })).toThrow(TypeError);
+  });
+});
+
+describe("asEndpoint", () => {
+  const send = async () => "OK";
+
+  test("returns an endpoint as it is, and makes one of an address", () => {
+    const endpoint = { name: "e", dialect: "redis", send } as const;
+    expect(asEndpoint(endpoint)).toBe(endpoint);
+    expect(asEndpoint({ url, token }).name).toBe("redis.example:8443");
+  });
+
+  test.each([
+    ["nothing", undefined],
+    ["null", null],
+    ["a text", "https://redis.example"],
+    ["an endpoint without a name", { dialect: "redis", send }],
+    ["an endpoint without a dialect", { name: "e", send }],
+    ["an endpoint of an unknown dialect", { name: "e", dialect: "valkey", send }],
+    ["a client of an SDK", { evalsha: send, eval: send, createScript: send }],
+  ])("refuses %s", (_what, given) => {
+    expect(() => asEndpoint(given as unknown as HttpEndpointOptions)).toThrow(TypeError);
+  });
+
+  test("says how to use a client of an SDK", () => {
+    const client = { evalsha: send } as unknown as HttpEndpointOptions;
+    expect(() => asEndpoint(client)).toThrow("upstashEndpoint(client)");
+  });
+});
