@@ -61,6 +61,47 @@ describe("an extension", () => {
     expect(lock.signal.reason).toBe(call.error);
   });
 
+  test("that a quorum refuses is a loss, and restores nothing", async () => {
+    const { runtime, client, values, endpoints } = virtualWorld();
+    const { redlock, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const { engine } of endpoints.slice(1)) engine.execute(["DEL", "redlock:lock:{r}"]);
+    const { signal } = lock;
+    const error = await rejection(lock.extend());
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(signal.reason).toBe(error);
+    await runtime.advance(0);
+    expect(values("r")).toEqual([lock.token, null, null]);
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
+  });
+
+  test("after the release or the loss sends nothing", async () => {
+    for (const end of ["release", "loss"]) {
+      const { runtime, client } = virtualWorld();
+      const { redlock, links } = client({ ttl: 1_000 });
+      const lock = await redlock.acquire("r");
+      if (end === "release") await lock.release();
+      else await runtime.advance(1_000);
+      const before = links.flatMap(({ sent }) => sent).length;
+      expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
+      expect(links.flatMap(({ sent }) => sent).length).toBe(before);
+    }
+  });
+
+  test("reports what it cost", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const each of links) each.fate = () => slow(7);
+    const extending = lock.extend(20_000);
+    await runtime.advance(7);
+    await extending;
+    // Three scripts, and what the first two, which decided, have read and written.
+    const cost = { requests: 3, commands: 3 + 2 * 2, elapsed: 7 };
+    expect(events.at(-1)).toEqual({ type: "extended", resources: ["r"], ttl: 20_000, ...cost });
+  });
+
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
     const { runtime, client } = virtualWorld();
     const { redlock, links } = client();
