@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { handoff, type LockJSON, LockLostError, resume } from "../../../src/index.ts";
+import { handoff, type LockJSON, LockLostError, QuorumError, resume } from "../../../src/index.ts";
 import { delays, virtualWorld } from "../../support/virtual-client.ts";
 
 // What `handoff` writes and `resume` accepts, in virtual time.
@@ -157,6 +157,18 @@ describe("resume", () => {
     const lock = resume(client().redlock, json, { fenceRetention: 80_000 });
     await lock.extend(10_000);
     for (const ttl of ttls()) expect(ttl).toBeGreaterThanOrEqual(80_000 + 80_000);
+  });
+
+  test("does not rely on an endpoint where a shorter extension of the other process may be executed", async () => {
+    const { client, json } = await handedOff();
+    const { redlock, links } = client();
+    const lock = resume(redlock, { ...json, unanswered: { e1: 1_000, e2: 3_000 } });
+    expect(await lock.extend(1_000)).toBe(1_000 - 10 - 2);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
+    expect(await lock.extend(3_000)).toBe(3_000 - 30 - 2);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 2, 2]);
+    await expect(lock.extend(3_001)).rejects.toBeInstanceOf(QuorumError);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 2, 3]);
   });
 
   test("releases with a tombstone where an acquire may still be executed, and without elsewhere", async () => {
