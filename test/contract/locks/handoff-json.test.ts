@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { handoff, type LockJSON, LockLostError, QuorumError, resume } from "../../../src/index.ts";
+import { handoff, type LockJSON, LockLostError, QuorumError, Redlock, resume } from "../../../src/index.ts";
 import { delays, virtualWorld } from "../../support/virtual-client.ts";
 
 // What `handoff` writes and `resume` accepts, in virtual time.
@@ -14,7 +14,7 @@ async function handedOff(options: object = {}) {
 describe("handoff", () => {
   test("writes all that the receiver needs", async () => {
     const { runtime, json, lock } = await handedOff();
-    expect(json).toEqual({
+    expect(json).toStrictEqual({
       resources: ["a", "b"],
       prefix: "redlock",
       nonce: lock.token,
@@ -84,6 +84,7 @@ describe("resume", () => {
     ["an owner with half of a surrogate pair", { owner: "\ud800" }, RangeError],
     ["a prefix that is no text", { prefix: 7 }, TypeError],
     ["no prefix", { prefix: undefined }, TypeError],
+    ["a prefix with braces", { prefix: "a{b}" }, RangeError],
     ["a ttl that is too short", { ttl: 9 }, RangeError],
     ["a ttl that is no integer", { ttl: 100.5 }, RangeError],
     ["a ttl that no timer supports", { ttl: 2_147_483_648 }, RangeError],
@@ -102,7 +103,16 @@ describe("resume", () => {
     ["no record of unanswered extensions", { unanswered: undefined }, TypeError],
   ])("refuses %s", async (_what, change, error) => {
     const { client, json } = await handedOff();
-    expect(() => resume(client().redlock, { ...json, ...change } as LockJSON)).toThrow(error);
+    const resuming = () => resume(client().redlock, { ...json, ...change } as LockJSON);
+    expect(resuming).toThrow(error);
+    const [name = ""] = Object.keys(change);
+    if (!/^(nonce|owner|endpoints|resources)$/.test(name)) expect(resuming).toThrow(new RegExp(`^${name} `));
+  });
+
+  test("accepts a client that has the same endpoints in another order", async () => {
+    const { runtime, client, json } = await handedOff();
+    const redlock = new Redlock({ endpoints: [...client().links].reverse(), runtime });
+    expect(await resume(redlock, json).verify()).toBe(true);
   });
 
   test("accepts the bounds of every number, and the endpoints in any order", async () => {
