@@ -102,6 +102,23 @@ describe("an extension", () => {
     expect(events.at(-1)).toEqual({ type: "extended", resources: ["r"], ttl: 20_000, ...cost });
   });
 
+  test("of a plain lock is one native command where the endpoint has it", async () => {
+    const { client } = virtualWorld({ dialect: "upstash" });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r");
+    await lock.extend();
+    for (const { sent } of links) expect(sent.map(([name]) => name)).toEqual(["SET", "SET"]);
+  });
+
+  test.each([9, 10.5, 2_147_483_648])("by a wrong ttl is refused at once: %d", async (ttl) => {
+    const { redlock, links } = virtualWorld().client();
+    const lock = await redlock.acquire("r");
+    const error = await rejection(lock.extend(ttl));
+    expect(error).toBeInstanceOf(RangeError);
+    expect((error as Error).message).toMatch(/^ttl /);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
+  });
+
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
     const { runtime, client } = virtualWorld();
     const { redlock, links } = client();
@@ -258,6 +275,17 @@ describe("verify", () => {
     await runtime.advance(100);
     expect(call.error).toBeInstanceOf(QuorumError);
     expect(lock.remaining()).toBe(validityOf(1_000) - 100);
+  });
+
+  test("is false where the lock is released while it asks", async () => {
+    const { runtime, lock, links } = await slowVerify(1_000);
+    const { late } = delays(runtime);
+    for (const each of links) each.fate = () => late(50);
+    const call = watch(lock.verify());
+    for (const each of links) each.fate = () => "delivered";
+    await lock.release();
+    await runtime.advance(50);
+    expect(call.value).toBe(false);
   });
 
   test("sends nothing after a loss or a release", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { handoff, type LockJSON, LockLostError, QuorumError, Redlock, resume } from "../../../src/index.ts";
-import { delays, virtualWorld } from "../../support/virtual-client.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What `handoff` writes and `resume` accepts, in virtual time.
 
@@ -54,6 +54,37 @@ describe("handoff", () => {
     await lock.extend(8_000);
     await runtime.advance(90);
     expect(await handoff(lock)).toMatchObject({ unsettled: [], unanswered: {} });
+  });
+
+  test("waits for all extensions under way, also for one that begins meanwhile", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    for (const each of links) each.fate = () => slow(50);
+    const extending = [lock.extend(8_000)];
+    const call = watch(handoff(lock));
+    await runtime.advance(20);
+    extending.push(lock.extend(6_000));
+    await runtime.advance(79);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    await Promise.all(extending);
+    expect(call.value).toMatchObject({ ttl: 6_000, validUntil: runtime.now() - 50 + 6_000 - 60 - 2 });
+  });
+
+  test("ends the handle, as a release does, without a request", async () => {
+    const { client, values } = virtualWorld();
+    const { redlock, links, events } = client();
+    const lock = await redlock.acquire("r");
+    const { signal } = lock;
+    await handoff(lock);
+    expect([await lock.release(), await lock.verify(), lock.remaining()]).toEqual([false, false, 0]);
+    await expect(lock.extend()).rejects.toBeInstanceOf(LockLostError);
+    expect(signal.aborted).toBe(false);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
+    expect(values("r")).toEqual([lock.token, lock.token, lock.token]);
+    expect(events.map(({ type }) => type)).toEqual(["acquired"]);
   });
 
   test("of a lock that is released, lost or handed over already is refused", async () => {
