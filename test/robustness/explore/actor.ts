@@ -197,6 +197,7 @@ export class Actor {
         }
       },
     });
+    this.#stage.holds.check();
     if (extended && handle.signal.aborted) {
       report("validity is honest", `${client.name} extended ${hold.resources.join()} after its end`);
     }

@@ -54,6 +54,8 @@ export class Holds {
     }
     this.#checkFence(hold);
     this.all.push(hold);
+    // At once: it may be released before the step ends.
+    this.check();
   }
 
   /** Ends all holds of a holder. */
@@ -61,7 +63,7 @@ export class Holds {
     for (const hold of this.all) if (hold.holder === holder) hold.isOver = true;
   }
 
-  /** Checks that those that may be relied on now do not exclude each other. Called after every step. */
+  /** Checks that those that may be relied on now do not exclude each other. Called after every step, and with every grant. */
   check(): void {
     for (const hold of this.all) {
       if (hold.ended === undefined && (hold.isOver || hold.remaining() <= 0)) hold.ended = this.#time();

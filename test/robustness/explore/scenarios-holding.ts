@@ -51,8 +51,27 @@ export const holdingScenarios: readonly Scenario[] = [
     bounds: { test: 1, long: 3 },
   },
   {
+    name: "a frozen holder",
+    about: "the holder of a longer lock stands still for most of it; its timers stand still with it",
+    endpoints: 1,
+    events: [freeze(0)],
+    clients: [
+      async (actor) => {
+        const held = await actor.acquire("a", { ...once, ttl: 3_000 });
+        if (held) actor.leave(held);
+        await actor.until(6_000);
+      },
+      async (actor) => {
+        await ticks(2_500)(actor);
+        await tries([2_980])(actor);
+        await ticks(4_500)(actor);
+      },
+    ],
+    bounds: { test: 1, long: 3 },
+  },
+  {
     name: "extend against expiry",
-    about: "an extension is late, and another client tries at the old end and at the new one",
+    about: "an extension or a release is late, and another client tries at the old end and at the new one",
     endpoints: 1,
     dialect: "redis",
     repeats: true,
@@ -63,11 +82,11 @@ export const holdingScenarios: readonly Scenario[] = [
         if (held) await actor.extend(held, ttl);
         await actor.until(1_300);
         if (held) await actor.release(held);
+        await tries([1_550])(actor);
       },
       async (actor) => {
         await ticks(700)(actor);
-        await tries([995], 200)(actor);
-        await tries([1_250])(actor);
+        await tries([995, 1_250, 1_495], 200)(actor);
       },
     ],
     bounds: { test: 1, long: 3 },
@@ -157,9 +176,10 @@ export const holdingScenarios: readonly Scenario[] = [
   },
   {
     name: "using",
-    about: "a lock extends itself while a routine runs, which may be frozen; another client tries",
+    about:
+      "a lock extends itself while a routine runs, which may stand still; the endpoint may go away; another client tries",
     endpoints: 1,
-    events: [freeze(0)],
+    events: [freeze(0), forget(0, 1_000)],
     clients: [
       (actor) => actor.using("a", 700, { ...once, ttl: 400, backoff: () => 30 }),
       tries([395, 690, 710, 1_200]),

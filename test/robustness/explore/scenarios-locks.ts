@@ -38,6 +38,7 @@ export const lockScenarios: readonly Scenario[] = [
     name: "one endpoint",
     about: "the same, twice each; a request may be executed again later",
     endpoints: 1,
+    dialect: "redis",
     repeats: true,
     clients: [inOrder(turn({}), turn(patient)), inOrder(turn(patient), turn({}))],
     bounds: { test: 1, long: 3 },

@@ -12,6 +12,7 @@ interface Trail {
   readonly client: string;
   /** Requests sent. */
   acquires: number;
+  extensions: number;
   releases: number;
   /** An acquire was executed and left the value there; and no release was executed since. */
   acquired: boolean;
@@ -30,6 +31,9 @@ interface Trail {
   freed: boolean;
   gone: boolean;
 }
+
+/** In the longest scenario, with a pause after each: the shortest pause is 30 ms. */
+const mostExtensions = 50;
 
 /** Everything that clients sent, endpoints executed and clients were told, by nonce: every round has its own. */
 export class Trails implements Watcher {
@@ -55,7 +59,12 @@ export class Trails implements Watcher {
       trail.releases += 1;
       trail.releaseDue = false;
     } else if (completes) trail.completed = true;
-    else if (request.operation === "acquire") {
+    else if (request.operation === "extend") {
+      trail.extensions += 1;
+      if (trail.extensions === mostExtensions) {
+        this.#report("requests are bounded", `${client.name} sent ${mostExtensions} extensions of one hold`);
+      }
+    } else if (request.operation === "acquire") {
       trail.acquires += 1;
       trail.awaitedUntil = this.#time() + client.timeout;
       this.#last.set(client.name, nonceOf(request.value));
@@ -181,6 +190,7 @@ export class Trails implements Watcher {
       trail = {
         client: client.name,
         acquires: 0,
+        extensions: 0,
         releases: 0,
         acquired: false,
         standing: false,
