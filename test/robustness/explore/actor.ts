@@ -154,6 +154,7 @@ export class Actor {
       resources,
       invariant: known.permits ? "one holder per slot" : "mutual exclusion",
       client,
+      acquired: world.time,
       fence,
       remaining: () => handle.remaining(),
       isLossReported: () => signal.aborted,
@@ -287,6 +288,7 @@ export class Actor {
           const resources = [key];
           const hold: Hold = {
             ...{ resources, invariant, holder: token, nonce: token, client, remaining, isLossReported },
+            acquired: world.time,
             isOver: false,
           };
           this.#stage.holds.add(hold);
@@ -305,7 +307,7 @@ export class Actor {
   /** Makes a call of the library. Undefined: it rejected as it may. */
   async call<Value>({ what, bound, codes, run, isExpected }: Call<Value>): Promise<Value | undefined> {
     const { client } = this;
-    const { world, calls, report } = this.#stage;
+    const { world, calls, trails, report } = this.#stage;
     const [invoked, frozenBefore] = [world.time, client.frozenFor];
     const name = `${client.name} ${what} at ${invoked}`;
     calls.add(name);
@@ -319,6 +321,10 @@ export class Actor {
       const isTyped = isRedlockError(error) && codes.includes(error.code);
       if (!isTyped && !isExpected?.(error)) report("calls end", `${name} rejected with ${String(error)}`);
       if (what.startsWith("acquire")) this.#checkRefusal(error);
+      const nonce = trails.lastRound(client.name) ?? "";
+      if (isTyped && error.code === "LEASE_LOST" && !trails.isContended(nonce)) {
+        report("refusals are true", `${client.name}: ${String(error)}, but there is no other run`);
+      }
       return undefined;
     } finally {
       calls.delete(name);

@@ -17,7 +17,7 @@ const found: Record<string, { scenario: string; bound: number; schedule: string 
 /** Gives the orders to one process, one after another. */
 async function obey(orders: readonly Order[], mutant?: (typeof mutants)[number]): Promise<Report[]> {
   const { file, remove } = await bundleSimulator(mutant ? { entry, mutant } : { entry });
-  const explorer = startSimulator(file);
+  const explorer = startSimulator<Report>(file);
   const reports: Report[] = [];
   try {
     for (const order of orders) reports.push(await explorer.simulate(order));

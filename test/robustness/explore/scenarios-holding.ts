@@ -48,7 +48,7 @@ export const holdingScenarios: readonly Scenario[] = [
         await ticks(2_500)(actor);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "a frozen holder",
@@ -89,7 +89,7 @@ export const holdingScenarios: readonly Scenario[] = [
         await tries([995, 1_250, 1_495], 200)(actor);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "extend, and expire",
@@ -119,7 +119,7 @@ export const holdingScenarios: readonly Scenario[] = [
         if (held) await actor.release(held);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "extend by less",
@@ -184,7 +184,7 @@ export const holdingScenarios: readonly Scenario[] = [
       (actor) => actor.using("a", 700, { ...once, ttl: 400, backoff: () => 30 }),
       tries([395, 690, 710, 1_200]),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "restore",
@@ -204,7 +204,7 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       tries([1_190, 1_300], 50),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: { test: 0, long: 1 },
   },
   {
     name: "hand-over",
@@ -213,7 +213,7 @@ export const holdingScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, ttl: 400, autoExtend: true });
+        const held = await actor.acquire("a", { ...once, ttl: 400, autoExtend: true, maxHold: 300 });
         await actor.until(50);
         if (!held) return actor.post(1, "");
         const json = await handoff(held.handle);

@@ -30,7 +30,7 @@ export const syncScenarios: readonly Scenario[] = [
         await actor.run("k", 40, run);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "runs that fail",
@@ -48,7 +48,7 @@ export const syncScenarios: readonly Scenario[] = [
         await actor.run("k", 40, run);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "runs on three endpoints",
@@ -62,7 +62,7 @@ export const syncScenarios: readonly Scenario[] = [
         await actor.run("k", 40, run);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: { test: 1, long: 1 },
   },
   {
     name: "runs and lost messages",
@@ -79,21 +79,21 @@ export const syncScenarios: readonly Scenario[] = [
         await actor.run("k", 40, run);
       },
     ],
-    bounds: { test: 1, long: 4 },
+    bounds: { test: 1, long: 3 },
   },
   {
     name: "a semaphore of 1",
     about: "two clients and one permit",
     endpoints: 3,
     clients: [permits(1), permits(1)],
-    bounds: { test: 1, long: 2 },
+    bounds: { test: 0, long: 1 },
   },
   {
     name: "a semaphore of 2",
     about: "three clients and two permits",
     endpoints: 3,
     clients: [permits(2), permits(2), permits(2)],
-    bounds: { test: 1, long: 2 },
+    bounds: { test: 0, long: 1 },
   },
   {
     name: "a semaphore on one endpoint",
@@ -111,6 +111,6 @@ export const syncScenarios: readonly Scenario[] = [
       permits(2, 100),
       permits(1, 1_200),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
 ];

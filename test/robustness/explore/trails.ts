@@ -92,7 +92,9 @@ export class Trails implements Watcher {
     if (operation === "acquire" && !granted && request.from === 1) this.#checkRefusal(message, before, trail);
     const acquires = (operation === "acquire" || operation === "restore") && request.from === 1;
     if (!granted || !acquires || command.some((word) => /^[CN]1 /.test(String(word)))) return;
-    if (trail.releaseExecuted && tombstone !== undefined && !isCopy) {
+    // "Kept memory", and "single execution".
+    const isExcused = server!.isForgetful || isCopy;
+    if (trail.releaseExecuted && tombstone !== undefined && !isExcused) {
       this.#report("rolled back stays rolled back", `${where} after its rollback`);
     }
     trail.acquired = true;
@@ -127,6 +129,13 @@ export class Trails implements Watcher {
       granted: trails.filter(({ grantedAcquire }) => grantedAcquire === true).length,
       refused: trails.filter(({ grantedAcquire }) => grantedAcquire === false).length,
     };
+  }
+
+  /** Whether another round than that of a nonce has acquired anything anywhere. */
+  isContended(nonce: string): boolean {
+    return [...this.#trails].some(
+      ([other, trails]) => other !== nonce && [...trails.values()].some(({ acquired }) => acquired),
+    );
   }
 
   /** How many endpoints answered a release with "freed", and with "gone". */

@@ -10,8 +10,10 @@ export interface Server {
   contents: Contents;
   /** Everything that has been executed there, by the nonce that it was about: see {@link intern}. */
   readonly executed: Map<string, number>;
-  /** It lost its memory, and is away until then, in ms. */
+  /** It is away until then, in ms. */
   awayUntil: number;
+  /** It lost its memory. */
+  isForgetful: boolean;
 }
 
 /** Something under way to an endpoint or to a client. */
@@ -96,6 +98,7 @@ export class World {
       contents: store.empty,
       executed: new Map(),
       awayUntil: 0,
+      isForgetful: false,
     }));
     this.clients = clocks.map((ahead, index) => new Client(index, () => this.time, ahead));
   }
