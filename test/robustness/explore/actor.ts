@@ -11,7 +11,7 @@ import {
 import type { AcquireOptions } from "../../../src/lock/options.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { sleep } from "../../../src/runtime.ts";
-import { Semaphore } from "../../../src/sync/index.ts";
+import { LimitMismatchError, Semaphore } from "../../../src/sync/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import type { RunHistories } from "../sim/run-histories.ts";
 import type { Client } from "./client.ts";
@@ -336,7 +336,7 @@ export class Actor {
   /** Contention is reported where enough endpoints refused, an outage where they failed. */
   #checkRefusal(error: unknown): void {
     const { trails, world, report } = this.#stage;
-    const isHeld = error instanceof LockHeldError;
+    const isHeld = error instanceof LockHeldError || error instanceof LimitMismatchError;
     const nonce = trails.lastRound(this.client.name);
     if ((!isHeld && !(error instanceof QuorumError)) || !nonce) return;
     const { refused } = trails.acquireVotes(nonce);

@@ -29,6 +29,16 @@ function ticks(...times: readonly number[]): Program {
   };
 }
 
+/** Extends its lock twice, which restores it where it is missing. */
+const restoring: Program = async (actor) => {
+  const held = await actor.acquire("a", once);
+  for (const time of [300, 600]) {
+    await actor.until(time);
+    if (held) await actor.extend(held, ttl);
+  }
+  if (held) await actor.release(held);
+};
+
 export const holdingScenarios: readonly Scenario[] = [
   {
     name: "expiry",
@@ -188,21 +198,35 @@ export const holdingScenarios: readonly Scenario[] = [
   },
   {
     name: "restore",
-    about: "an endpoint loses its memory; the lock is restored there, and released",
+    about: "an endpoint has not got the lock; it is restored there, and released",
     endpoints: 3,
-    events: [forget(0, 1_100)],
+    given: "0:late:p0.1",
+    events: [forget(1, 1_100)],
+    clients: [restoring, tries([650, 900], 50)],
+    bounds: { test: 0, long: 1 },
+  },
+  {
+    name: "a late restore",
+    about:
+      "the same, where the request that restores the lock is late, and the lock expires; another client is next",
+    endpoints: 3,
+    given: "0:late:p0.1,13:late:p0.7",
     clients: [
       async (actor) => {
         const held = await actor.acquire("a", once);
-        for (const time of [600, 1_200]) {
-          await actor.until(time);
-          if (held) await actor.extend(held, ttl);
-        }
-        await actor.until(1_250);
-        if (held) await actor.release(held);
-        await actor.until(1_400);
+        await actor.until(300);
+        if (!held) return;
+        actor.leave(held);
+        await actor.extend(held, ttl);
       },
-      tries([1_190, 1_300], 50),
+      async (actor) => {
+        await actor.until(1_300);
+        const held = await actor.acquire("a", once);
+        if (!held) return;
+        await actor.until(1_400);
+        await actor.extend(held, ttl);
+        await actor.release(held);
+      },
     ],
     bounds: { test: 0, long: 1 },
   },
@@ -213,7 +237,7 @@ export const holdingScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, ttl: 400, autoExtend: true, maxHold: 300 });
+        const held = await actor.acquire("a", { ...once, ttl: 400, autoExtend: true, maxHold: 450 });
         await actor.until(50);
         if (!held) return actor.post(1, "");
         const json = await handoff(held.handle);

@@ -35,6 +35,15 @@ export const lockScenarios: readonly Scenario[] = [
     bounds: { test: 1, long: 2 },
   },
   {
+    name: "a split vote",
+    about:
+      "the same, where the first client's first request is late: the second client may get that endpoint",
+    endpoints: 3,
+    given: "0:late:p0.1",
+    clients: [turn({}), turn(patient)],
+    bounds: { test: 0, long: 1 },
+  },
+  {
     name: "one endpoint",
     about: "the same, twice each; a request may be executed again later",
     endpoints: 1,

@@ -84,7 +84,9 @@ export class World {
   readonly events = new Set<string>();
   effect: Effect = {};
   watcher: Watcher | undefined;
-  /** One line per step, if traced. */
+  /** The number of the step, for the trace. */
+  step = 0;
+  /** One line for each thing that happens, with the step and the time, if traced. */
   readonly lines: string[] | undefined;
   readonly store: Store;
   readonly #rate: number;
@@ -104,7 +106,7 @@ export class World {
   }
 
   trace(line: () => string): void {
-    this.lines?.push(`${this.time.toFixed(1).padStart(8)}  ${line()}`);
+    this.lines?.push(`${String(this.step).padStart(4)} ${this.time.toFixed(1).padStart(8)}  ${line()}`);
   }
 
   /** Remembers something that later checks depend on. */
