@@ -115,7 +115,8 @@ describe("random states", () => {
 });
 
 test("simulations are the same with twins as in Lua, byte for byte", { timeout: 120_000 }, async () => {
-  const seeds = [1, 2, 3, 4, 5, 8, 11, 14, 17, 20, 23, 47];
+  // Locks and runs, every synchronizer, and operators (24, 30).
+  const seeds = [1, 2, 3, 5, 11, 14, 17, 20, 23, 24, 30, 47];
   const scripts = { twin: 0, lua: 0 };
   for (const seed of seeds) {
     const [twin, lua] = [
