@@ -118,13 +118,11 @@ class Completion {
     const round = this.#runRound();
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
-    if (!runInBackground(settings, round.done)) await round.done;
-    settings.endpoints.forEach((endpoint, index) => {
-      const answer = round.answers[index];
-      if (answer?.outcome === "error" && isSizeError(answer.cause)) {
-        this.#sizeRefusals.set(endpoint, answer.cause);
-      }
-    });
+    const goesOn = runInBackground(settings, round.done);
+    this.#noteSizeRefusals(round);
+    // Where some refuse the result for its size, those that answer after the decision may do so as well.
+    if (!goesOn || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await round.done;
+    this.#noteSizeRefusals(round);
     const { length: count } = settings.endpoints;
     const isTooLarge = this.#sizeRefusals.size > count - quorumOf(count);
     if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };
@@ -132,6 +130,15 @@ class Completion {
     this.#former = text;
     this.#record = recordOfResult(this.#head, { unstored: "too-large" }, maxResult);
     return this.#store();
+  }
+
+  #noteSizeRefusals({ answers }: Round<Answer>): void {
+    for (const [index, endpoint] of this.#request.settings.endpoints.entries()) {
+      const answer = answers[index];
+      if (answer?.outcome === "error" && isSizeError(answer.cause)) {
+        this.#sizeRefusals.set(endpoint, answer.cause);
+      }
+    }
   }
 
   #runRound(): Round<Answer> {

@@ -17,6 +17,7 @@ const regressions = new Map([
   [1_324_700_631, "a clock jump during a shortened round made contention look like an outage"],
   [2_000_890, "two results of a key, each on a half of four endpoints, were both returned"],
   [2_001_509, "the same, again"],
+  [10_002_052, "a result was uploaded again and again to endpoints that refuse it for its size"],
 ]);
 
 /** Seeds of synchronizers that once showed a defect, of the library or of a check. */
