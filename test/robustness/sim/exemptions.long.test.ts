@@ -10,7 +10,9 @@ test.concurrent.each(exemptions.map((exemption) => [exemption.name, exemption] a
   "needed: %s",
   { timeout: 120_000 },
   async (name, { without: patches, seed, work, invariant, dropped, because: breaks }) => {
-    const { file, remove } = await bundleSimulator({ mutant: { name, breaks, patches, noticedBy: [invariant] } });
+    const { file, remove } = await bundleSimulator({
+      mutant: { name, breaks, patches, noticedBy: [invariant] },
+    });
     const simulator = startSimulator(file);
     try {
       const { violations }: Report = await simulator.simulate({ seed, work, without: dropped });

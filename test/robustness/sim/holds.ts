@@ -192,7 +192,8 @@ export class Holds {
     if (limit < Number.POSITIVE_INFINITY) {
       const what = () =>
         `${process.name} relies on ${resources} until ${end.toFixed(1)}, not ${limit.toFixed(1)}`;
-      world.check("validity is honest", end <= limit + 0.2, what, ["a clock that goes on"]);
+      // Clocks show whole ms.
+      world.check("validity is honest", end <= limit + 1.1, what, ["a clock that goes on"]);
     }
     // What is being released falls, and a process that has died relies on nothing.
     if (world.freed.has(hold.nonce)) return;
