@@ -104,7 +104,7 @@ function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   // When a hold was over before its release, a repeated acquire, or a failed one of another handle of the owner, may
   // have left a value again: what the release then freed proves nothing.
   const repeats = owner !== undefined || !world.keeps("single execution");
-  const over = hold.endUnknown || (releaseInvoked !== undefined && ended < releaseInvoked && repeats);
+  const over = releaseInvoked !== undefined && ended < releaseInvoked && repeats;
   const released = over ? undefined : hold.released;
   const until = {
     validUntil: hold.endUnknown ? acquired : Math.max(ended, acquired),
