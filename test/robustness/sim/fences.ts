@@ -29,6 +29,8 @@ function compare(world: World, earlier: Hold, later: Hold): void {
   // Two handles that an owner acquires at once are one holder, and may draw the same fence.
   const atOnce = later.invoked <= earlier.acquired;
   if (atOnce && later.holder === earlier.holder) return;
+  // An owner's hold that one of its releases has ended before its acquire returned.
+  if (atOnce && later.endUnknown) return;
   // An operator may free a lock before its holder has its answer, and the next holder may have its own sooner.
   if (atOnce && world.freed.has(later.nonce)) return;
   const rises = second > first;
