@@ -31,7 +31,7 @@ export function checkHistories(
   const duplicates = !world.keeps("single execution");
   const outcomes = [
     linearizableEach(lockModel, grantHistory(grants, { duplicates })),
-    linearizableEach(fencedRegisterModel(0), fencedHistory(drawnOnce(grants), accesses)),
+    linearizableEach(fencedRegisterModel(0), fencedHistory(grants, accesses)),
   ];
   for (const { results } of outcomes) report(world, results);
   world.count("operations in histories", grants.length + accesses.length);
@@ -82,19 +82,6 @@ function wholeHolds(holds: readonly Hold[]): Hold[] {
     );
   }
   return [...whole.values()];
-}
-
-/** Each fence of an owner once: two handles that it acquires at the same time may draw the same fence. */
-function drawnOnce(grants: readonly GrantRecord[]): GrantRecord[] {
-  const seen = new Set<string>();
-  return grants.filter(({ owner, resource, fence }) => {
-    const name = JSON.stringify([owner, resource, fence]);
-    if (owner === undefined || !seen.has(name)) {
-      seen.add(name);
-      return true;
-    }
-    return false;
-  });
 }
 
 function recordOf(world: World, hold: Hold, resource: string): GrantRecord {

@@ -162,10 +162,8 @@ export class Holds {
   /** Whether a handle of the same holder was being released at any time since this hold's acquire was called. */
   isReleasedBeside({ holder, invoked }: Hold): boolean {
     const releases = this.#releases.get(holder) ?? [];
-    // A release whose process has died does not go on.
-    return releases.some(({ process, returned }) =>
-      returned === undefined ? process.alive : returned >= invoked,
-    );
+    // A release whose process has died sends nothing more, but what it has sent may still be executed.
+    return releases.some(({ process, returned = process.diedAt ?? Infinity }) => returned >= invoked);
   }
 
   /** Ends a hold when its validity ends, however often it was extended. */

@@ -139,9 +139,8 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
     return;
   }
   await release(receiver, received, timeout);
-  // A receiver that dies keeps the lock until its ttl. And a late plain acquire finds no tombstone: its answer reaches
-  // the giver, which cannot know whether the lock is still held.
-  if (json.unsettled.length === 0) kept.delete(hold.nonce);
+  // A receiver that dies keeps the lock until its ttl.
+  kept.delete(hold.nonce);
 }
 
 /** The giver's handle has ended: it relies on nothing, and sends nothing. */
