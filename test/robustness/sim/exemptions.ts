@@ -204,7 +204,7 @@ export const exemptions: readonly Exemption[] = [
         "0",
       ),
     ],
-    seed: 0,
+    seed: 28,
     work: "once",
     invariant: "one run per tick",
   },
