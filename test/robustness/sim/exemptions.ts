@@ -217,14 +217,6 @@ export const exemptions: readonly Exemption[] = [
     invariant: "served in order",
   },
   {
-    name: "waiters pass each other while an endpoint is silent",
-    because: "a ticket does not reach every queue at once",
-    without: [inCheck("work-fair.ts", "    if (this.#scenario.silentMinority) return;\n", "")],
-    seed: 0,
-    work: "fair",
-    invariant: "served in order",
-  },
-  {
     name: "another call than the last of a burst runs",
     because: "calls that overlap reach the endpoints in different orders",
     without: [inCheck("work-debounce.ts", "if (!last || !isLater) return;", "if (!last) return;")],
