@@ -135,7 +135,7 @@ export class Wire {
     }
   }
 
-  /** An operator freed what was there, whoever held it. */
+  /** An operator freed what was there, no matter who held it. */
   #freed(trail: RequestTrail, { text }: Snapshot): void {
     trail.freed ||= text !== undefined;
     trail.foundGone ||= text === undefined;
