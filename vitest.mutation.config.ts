@@ -1,19 +1,26 @@
 import { defineConfig } from "vitest/config";
 
-/** The tests that run for every mutant of `npm run mutation`: those that are fast and deterministic. */
+/** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic (docs/mutation.md). */
 export default defineConfig({
   test: {
     include: ["test/{unit,contract,http}/**/*.test.ts"],
     exclude: [
-      // About the local endpoints and the embedded engine, which are not mutated.
+      // About the local endpoints and the embedded engine, which are not mutated, and about this project's files.
       "test/unit/{dev,testing}/**",
       "test/unit/layout.test.ts",
-      "test/contract/endpoints/rest-protocol*.test.ts",
-      "test/contract/endpoints/cluster.test.ts",
+      "test/contract/endpoints/{rest-protocol*,cluster}.test.ts",
+      // Over HTTP, or with real waiting. What they show of one client, tests in virtual time show as well.
+      "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
+      "test/contract/locks/{abort,budget,extend,fencing,handoff,late,late-acquires,lifetime}.test.ts",
+      "test/contract/locks/{quorum,resources,restore,using}.test.ts",
+      "test/contract/idempotency/{deadline,lease}.test.ts",
+      "test/http/workerd.test.ts",
+      // Thousands of random schedules each.
+      "test/contract/sync/*-{model,schedules}.test.ts",
     ],
     env: { SETS: "few" },
     isolate: false,
-    // A mutant that makes a test hang is killed by this. What passes takes less than a second on an idle machine.
-    testTimeout: 6_000,
+    // A mutant that makes a test hang is killed by this.
+    testTimeout: 10_000,
   },
 });

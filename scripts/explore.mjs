@@ -115,8 +115,8 @@ async function find(mutant, before) {
         const { violations } = await explorer.simulate(order);
         const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
         if (!violation) continue;
-        const { invariant, schedule } = violation;
-        return { scenario: name, bound, invariant, schedule };
+        const { invariant, schedule, spent } = violation;
+        return { scenario: name, bound: spent, invariant, schedule };
       }
     }
     return before ? await find(mutant, undefined) : undefined;

@@ -36,7 +36,9 @@ const violations = [];
 const excused = new Map();
 
 if (seed === undefined) console.log(`from seed ${from}\n`);
-await simulateAll(orders(), record, { jobs: seed === undefined ? jobs : 1 });
+// A simulation takes less than a second, but this may be a machine with other work.
+const timeLimit = 300_000;
+await simulateAll(orders(), record, { jobs: seed === undefined ? jobs : 1, timeLimit });
 if (write) await writeShares();
 report();
 

@@ -74,13 +74,14 @@ function mutation({ name, patches }) {
 /**
  * A process that simulates one seed after another. It is replaced by a new one when a simulation hangs or crashes.
  *
+ * @template [Answer=import("../test/robustness/sim/main.ts").Report]
  * @param {string} file the bundle
  * @param {number} [timeLimit] ms of real time after which a simulation counts as hanging, default 60 000
  */
 export function startSimulator(file, timeLimit = 60_000) {
   let child;
 
-  /** @returns {Promise<import("../test/robustness/sim/main.ts").Report>} */
+  /** @returns {Promise<Answer>} */
   function simulate(order) {
     child ??= fork(file, { execArgv: [], stdio: ["ignore", "inherit", "inherit", "ipc"] });
     const worker = child;

@@ -5,13 +5,16 @@ import { declareValuePlugin, PluginKind } from "@stryker-mutator/api/plugin";
 
 const why = "the text of an error";
 
-/** Whether a node is an argument of `new SomeError(…)`, or part of one. */
+/** Whether a node is an argument of `new SomeError(…)` or of `validity.lose(…)`, which makes one; or part of one. */
 function isInError(path) {
   for (let at = path; at.parentPath; at = at.parentPath) {
     const { parentPath: parent } = at;
-    if (parent.isNewExpression()) {
+    if (parent.isNewExpression() || parent.isCallExpression()) {
       const { callee } = parent.node;
-      return callee.type === "Identifier" && callee.name.endsWith("Error") && at.listKey === "arguments";
+      const { name = "" } = callee.type === "MemberExpression" ? callee.property : callee;
+      return (
+        at.listKey === "arguments" && (parent.isNewExpression() ? name.endsWith("Error") : name === "lose")
+      );
     }
     if (!parent.isTemplateLiteral() && !parent.isBinaryExpression() && !parent.isConditionalExpression())
       return false;

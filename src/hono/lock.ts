@@ -91,7 +91,7 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
     client.acquire(await valueFor(resource, c), {
       ...given,
       autoExtend: given.autoExtend ?? client.options.autoExtend ?? true,
-      waitUntil: given.waitUntil ?? waitUntilOf(c) ?? client.options.waitUntil,
+      waitUntil: given.waitUntil ?? waitUntilOf(c),
       deadline: await valueFor(deadline, c),
       signal: c.req.raw.signal,
     });

@@ -52,7 +52,7 @@ export async function inspect(
   resource: string,
   options: LockOptions = {},
 ): Promise<Inspection> {
-  const [name = ""] = checkResources(resource);
+  const name = checkResources(resource)[0]!;
   const settings = resolveSettings(redlock.settings, redlock.options, options);
   const { endpoints, prefix } = settings;
   const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, name));
@@ -113,7 +113,7 @@ export async function forceRelease(
   resource: string,
   options: LockOptions = {},
 ): Promise<boolean> {
-  const [name = ""] = checkResources(resource);
+  const name = checkResources(resource)[0]!;
   const settings = resolveSettings(redlock.settings, redlock.options, options);
   const { endpoints, runtime, prefix } = settings;
   const key = keyOf(prefix, "lock", name);
@@ -123,8 +123,6 @@ export async function forceRelease(
     const reply = await runScript(call, registerScript, [key], ["free", echo, 1, 1, 0]);
     const [replied] = Array.isArray(reply) && reply.length === 1 ? reply : [];
     if (replied !== echo && replied !== 0) throw unexpectedReply();
-    // Billed beside the script itself.
-    call.cost.commands += 1;
     return { outcome: replied === echo ? "granted" : "lost" };
   });
   await round.done;

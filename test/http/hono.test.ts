@@ -171,6 +171,39 @@ describe("middleware further out", () => {
     expect(await problemIn(response)).toEqual({ status: 409, code: "LEASE_LOST" });
   });
 
+  test.each(["refused", "replayed"])(
+    "what it says of the origin is on the answer that replaces the handler's: %s",
+    async (kind) => {
+      const key = freshKey();
+      const app = new Hono().use(cors({ origin: ["https://a.example", "https://b.example"] }));
+      app.use(async (c, next) => {
+        c.header("vary", "x-tenant");
+        await next();
+      });
+      let runs = 0;
+      const headers = { origin: "https://a.example" };
+      app.post("/payments", once(), async (c) => {
+        runs += 1;
+        if (runs === 2) return c.text("theirs");
+        await allArrived(client.links);
+        // Another run has taken over.
+        const taken = pendingText({ token: "tother", startedAt: Date.now(), fingerprint: "-" });
+        const record = await recordName(key, [], "http");
+        if (kind === "refused") await store.execute(0, ["SET", record, taken]);
+        else {
+          await store.execute(0, ["DEL", record]);
+          expect((await app.fetch(post(key, { headers }))).status).toBe(200);
+        }
+        return c.text("mine");
+      });
+      const response = await app.fetch(post(key, { headers }));
+      expect(response.headers.get("access-control-allow-origin")).toBe("https://a.example");
+      expect(response.headers.get("vary")).toContain("x-tenant");
+      if (kind === "refused") expect(await problemIn(response)).toEqual({ status: 409, code: "LEASE_LOST" });
+      else expect(await response.text()).toBe("theirs");
+    },
+  );
+
   test("compression belongs there: inside, only the status could be stored", async () => {
     const text = "text ".repeat(1_000);
     const decoded = async (response: Response) => {

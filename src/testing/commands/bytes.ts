@@ -44,7 +44,8 @@ export function compareBytes(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
+const beyondAscii = /[\u0080-\uffff]/;
+
 function isAscii(text: string): boolean {
-  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 127) return false;
-  return true;
+  return !beyondAscii.test(text);
 }

@@ -251,7 +251,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine,
       return 1n;
     });
     expect(outcome).toEqual({ status: "executed", value: 1n, unstored: "no-quorum" });
-    const reader = clientOf(store);
+    const reader = clientOf(store, { timeout: paced(500) });
     // A bare quorum, with the endpoint that has the reason: without its answer a reader would not know of it.
     for (const link of reader.links.slice(Math.floor(count / 2) + 1)) link.fate = () => "lost";
     const later = await outcomeOf(reader.idempotency.run(key, { wait: 10_000 }, never));

@@ -61,6 +61,64 @@ describe("an extension", () => {
     expect(lock.signal.reason).toBe(call.error);
   });
 
+  test("that a quorum refuses is a loss, and restores nothing", async () => {
+    const { runtime, client, values, endpoints } = virtualWorld();
+    const { redlock, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const { engine } of endpoints.slice(1)) engine.execute(["DEL", "redlock:lock:{r}"]);
+    const { signal } = lock;
+    const error = await rejection(lock.extend());
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(signal.reason).toBe(error);
+    await runtime.advance(0);
+    expect(values("r")).toEqual([lock.token, null, null]);
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
+  });
+
+  test("after the release or the loss sends nothing", async () => {
+    for (const end of ["release", "loss"]) {
+      const { runtime, client } = virtualWorld();
+      const { redlock, links } = client({ ttl: 1_000 });
+      const lock = await redlock.acquire("r");
+      if (end === "release") await lock.release();
+      else await runtime.advance(1_000);
+      const before = links.flatMap(({ sent }) => sent).length;
+      expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
+      expect(links.flatMap(({ sent }) => sent).length).toBe(before);
+    }
+  });
+
+  test("reports what it cost", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const each of links) each.fate = () => slow(7);
+    const extending = lock.extend(20_000);
+    await runtime.advance(7);
+    await extending;
+    // Three scripts, and what the first two, which decided, have read and written.
+    const cost = { requests: 3, commands: 3 + 2 * 2, elapsed: 7 };
+    expect(events.at(-1)).toEqual({ type: "extended", resources: ["r"], ttl: 20_000, ...cost });
+  });
+
+  test("of a plain lock is one native command where the endpoint has it", async () => {
+    const { client } = virtualWorld({ dialect: "upstash" });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r");
+    await lock.extend();
+    for (const { sent } of links) expect(sent.map(([name]) => name)).toEqual(["SET", "SET"]);
+  });
+
+  test.each([9, 10.5, 2_147_483_648])("by a wrong ttl is refused at once: %d", async (ttl) => {
+    const { redlock, links } = virtualWorld().client();
+    const lock = await redlock.acquire("r");
+    const error = await rejection(lock.extend(ttl));
+    expect(error).toBeInstanceOf(RangeError);
+    expect((error as Error).message).toMatch(/^ttl /);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
+  });
+
   test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
     const { runtime, client } = virtualWorld();
     const { redlock, links } = client();
@@ -217,6 +275,17 @@ describe("verify", () => {
     await runtime.advance(100);
     expect(call.error).toBeInstanceOf(QuorumError);
     expect(lock.remaining()).toBe(validityOf(1_000) - 100);
+  });
+
+  test("is false where the lock is released while it asks", async () => {
+    const { runtime, lock, links } = await slowVerify(1_000);
+    const { late } = delays(runtime);
+    for (const each of links) each.fate = () => late(50);
+    const call = watch(lock.verify());
+    for (const each of links) each.fate = () => "delivered";
+    await lock.release();
+    await runtime.advance(50);
+    expect(call.value).toBe(false);
   });
 
   test("sends nothing after a loss or a release", async () => {

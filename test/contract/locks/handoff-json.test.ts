@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { handoff, type LockJSON, LockLostError, resume } from "../../../src/index.ts";
-import { delays, virtualWorld } from "../../support/virtual-client.ts";
+import { handoff, type LockJSON, LockLostError, QuorumError, Redlock, resume } from "../../../src/index.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What `handoff` writes and `resume` accepts, in virtual time.
 
@@ -14,7 +14,7 @@ async function handedOff(options: object = {}) {
 describe("handoff", () => {
   test("writes all that the receiver needs", async () => {
     const { runtime, json, lock } = await handedOff();
-    expect(json).toEqual({
+    expect(json).toStrictEqual({
       resources: ["a", "b"],
       prefix: "redlock",
       nonce: lock.token,
@@ -56,6 +56,37 @@ describe("handoff", () => {
     expect(await handoff(lock)).toMatchObject({ unsettled: [], unanswered: {} });
   });
 
+  test("waits for all extensions under way, also for one that begins meanwhile", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    for (const each of links) each.fate = () => slow(50);
+    const extending = [lock.extend(8_000)];
+    const call = watch(handoff(lock));
+    await runtime.advance(20);
+    extending.push(lock.extend(6_000));
+    await runtime.advance(79);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    await Promise.all(extending);
+    expect(call.value).toMatchObject({ ttl: 6_000, validUntil: runtime.now() - 50 + 6_000 - 60 - 2 });
+  });
+
+  test("ends the handle, as a release does, without a request", async () => {
+    const { client, values } = virtualWorld();
+    const { redlock, links, events } = client();
+    const lock = await redlock.acquire("r");
+    const { signal } = lock;
+    await handoff(lock);
+    expect([await lock.release(), await lock.verify(), lock.remaining()]).toEqual([false, false, 0]);
+    await expect(lock.extend()).rejects.toBeInstanceOf(LockLostError);
+    expect(signal.aborted).toBe(false);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
+    expect(values("r")).toEqual([lock.token, lock.token, lock.token]);
+    expect(events.map(({ type }) => type)).toEqual(["acquired"]);
+  });
+
   test("of a lock that is released, lost or handed over already is refused", async () => {
     const { runtime, client } = virtualWorld();
     const { redlock } = client();
@@ -84,6 +115,7 @@ describe("resume", () => {
     ["an owner with half of a surrogate pair", { owner: "\ud800" }, RangeError],
     ["a prefix that is no text", { prefix: 7 }, TypeError],
     ["no prefix", { prefix: undefined }, TypeError],
+    ["a prefix with braces", { prefix: "a{b}" }, RangeError],
     ["a ttl that is too short", { ttl: 9 }, RangeError],
     ["a ttl that is no integer", { ttl: 100.5 }, RangeError],
     ["a ttl that no timer supports", { ttl: 2_147_483_648 }, RangeError],
@@ -102,7 +134,16 @@ describe("resume", () => {
     ["no record of unanswered extensions", { unanswered: undefined }, TypeError],
   ])("refuses %s", async (_what, change, error) => {
     const { client, json } = await handedOff();
-    expect(() => resume(client().redlock, { ...json, ...change } as LockJSON)).toThrow(error);
+    const resuming = () => resume(client().redlock, { ...json, ...change } as LockJSON);
+    expect(resuming).toThrow(error);
+    const [name = ""] = Object.keys(change);
+    if (!/^(nonce|owner|endpoints|resources)$/.test(name)) expect(resuming).toThrow(new RegExp(`^${name} `));
+  });
+
+  test("accepts a client that has the same endpoints in another order", async () => {
+    const { runtime, client, json } = await handedOff();
+    const redlock = new Redlock({ endpoints: [...client().links].reverse(), runtime });
+    expect(await resume(redlock, json).verify()).toBe(true);
   });
 
   test("accepts the bounds of every number, and the endpoints in any order", async () => {
@@ -157,6 +198,18 @@ describe("resume", () => {
     const lock = resume(client().redlock, json, { fenceRetention: 80_000 });
     await lock.extend(10_000);
     for (const ttl of ttls()) expect(ttl).toBeGreaterThanOrEqual(80_000 + 80_000);
+  });
+
+  test("does not rely on an endpoint where a shorter extension of the other process may be executed", async () => {
+    const { client, json } = await handedOff();
+    const { redlock, links } = client();
+    const lock = resume(redlock, { ...json, unanswered: { e1: 1_000, e2: 3_000 } });
+    expect(await lock.extend(1_000)).toBe(1_000 - 10 - 2);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
+    expect(await lock.extend(3_000)).toBe(3_000 - 30 - 2);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 2, 2]);
+    await expect(lock.extend(3_001)).rejects.toBeInstanceOf(QuorumError);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 2, 3]);
   });
 
   test("releases with a tombstone where an acquire may still be executed, and without elsewhere", async () => {

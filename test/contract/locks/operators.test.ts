@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { forceRelease, inspect, QuorumError, Redlock } from "../../../src/index.ts";
+import { EndpointError, forceRelease, inspect, QuorumError, Redlock } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -47,11 +47,37 @@ describe("inspect", () => {
     [[x, x, "free", "silent"]],
     [["silent"]],
   ])("rejects where the silent endpoints could make a quorum: %j", async (answers) => {
-    const { error } = await inspecting(answers);
+    const error = (await inspecting(answers)).error as QuorumError;
     expect(error).toBeInstanceOf(QuorumError);
-    expect((error as QuorumError).votes.filter(({ outcome }) => outcome === "error")).toHaveLength(
-      answers.filter((answer) => answer === "silent").length,
+    expect(error.message).toContain('"r"');
+    const outcomes = { free: "granted", silent: "error" };
+    expect(error.votes.map(({ outcome }) => outcome)).toEqual(
+      answers.map((answer) => (typeof answer === "string" ? outcomes[answer] : "held")),
     );
+  });
+
+  test("reports why an endpoint did not answer, where the others are enough", async () => {
+    const { value } = await inspecting([x, x, "silent"]);
+    expect(value?.votes[2]).toEqual({ endpoint: "e3", outcome: "error", cause: expect.any(EndpointError) });
+  });
+
+  test.each([
+    [null],
+    ["free"],
+    [[]],
+    [["", -2]],
+    [["", -2, "", ""]],
+    [["", "-2", ""]],
+    [[null, -2, ""]],
+    [["", -2, "0"]],
+    [["", -2, "x"]],
+    [["", -2, null]],
+  ])("rejects a reply that no script can have given: %j", async (reply) => {
+    const redlock = new Redlock({
+      endpoints: [{ name: "e", dialect: "redis", exactReplies: true, send: async () => reply }],
+    });
+    const error = (await rejection(inspect(redlock, "r"))) as QuorumError;
+    expect(error.votes).toMatchObject([{ outcome: "error", cause: { kind: "malformed" } }]);
   });
 
   test("says when fewer than a quorum will have it, whatever the order of the endpoints", async () => {
@@ -125,14 +151,26 @@ describe("forceRelease", () => {
       const call = watch(forceRelease(redlock, "r"));
       await runtime.advance(100);
       expect(call.value).toBe(freed);
-      if (freed === undefined) expect(call.error).toBeInstanceOf(QuorumError);
+      if (freed) continue;
+      const { votes, message } = call.error as QuorumError;
+      expect(votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "granted"]);
+      expect(message).toContain('"r"');
     }
   });
 
   test("returns false where there was nothing to free", async () => {
-    const { put, client } = virtualWorld();
+    const { runtime, put, client } = virtualWorld();
     put("another", [0, 1, 2]);
-    expect(await forceRelease(client().redlock, "r")).toBe(false);
+    const { redlock, links } = client();
+    expect(await forceRelease(redlock, "r")).toBe(false);
+    for (const each of links.slice(1)) each.fate = () => "refused";
+    const call = watch(forceRelease(redlock, "r"));
+    await runtime.advance(0);
+    expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual([
+      "lost",
+      "error",
+      "error",
+    ]);
   });
 
   test("rejects replies that no script can have given", async () => {

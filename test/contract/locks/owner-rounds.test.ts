@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Lock } from "../../../src/index.ts";
+import type { Lock, QuorumError } from "../../../src/index.ts";
 import type { Link } from "../../support/link.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Handles that share an owner's lock, and locks that are restored, in virtual time.
@@ -57,6 +58,19 @@ describe("an owner's lock", () => {
     expect(await lock.release()).toBe(false);
     expect(releases(links)).toEqual([4]);
     expect(values("r")[0]).toMatch(/^s.*the-owner$/);
+  });
+
+  test("that stays at one endpoint while the others are down is reported as held there", async () => {
+    const { client } = virtualWorld();
+    const { redlock, links } = client();
+    const other = client().redlock;
+    const lock = await redlock.acquire("r", own);
+    const before = () => other.acquire("r", own);
+    for (const [index, each] of links.entries()) {
+      each.fate = (command) => (command.includes("release") && index === 0 ? { before } : "refused");
+    }
+    const { votes } = (await rejection(lock.release())) as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "error"]);
   });
 
   test("gets no request after its release has returned, also where another mark is found", async () => {

@@ -64,6 +64,15 @@ describe("a release", () => {
     expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
   });
 
+  test("comes at the end of `await using`", async () => {
+    const { client, values } = virtualWorld();
+    {
+      await using lock = await client().redlock.acquire("r");
+      expect(values("r")).toEqual([lock.token, lock.token, lock.token]);
+    }
+    expect(values("r")).toEqual([null, null, null]);
+  });
+
   test("at the end of `await using` is left to the ttl where it fails", async () => {
     const { runtime, client } = virtualWorld();
     const { redlock, links } = client();
@@ -140,6 +149,15 @@ describe("the tombstone of a release", () => {
     await world.runtime.advance(80);
     expect(await lock.release()).toBe(true);
     expect(tombstones(world)).toEqual(["none", "none", "none"]);
+  });
+
+  test("is not needed where the acquire was refused", async () => {
+    const world = virtualWorld();
+    world.put("r", [1]);
+    const lock = await world.client().redlock.acquire("r", { fencing: true });
+    expect(await lock.release()).toBe(true);
+    expect(tombstones(world)).toEqual(["none", "none", "none"]);
+    expect(world.values("r")).toEqual([null, "somebody-else", null]);
   });
 
   test("is left everywhere for an owner's lock, whose release may be executed a second time", async () => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ArrivalsMissingError, CountDownLatch, LimitMismatchError } from "../../../src/sync/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { seeded } from "../../support/seeded.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
 // A latch against a plain model of it: a set that is forgotten at some time. One call at a time.
@@ -118,6 +118,6 @@ test.each([1, 2, 3, 5])("a latch on %i endpoints behaves like its model", async 
         await fc.asyncModelRun(() => ({ model, real }), commands);
       },
     ),
-    seeded(40),
+    seeded(15),
   );
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CyclicBarrier } from "../../../src/sync/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 import { schedule } from "./schedule.ts";
 
 // The model: a generation is complete when the last of its parties has arrived, and each party passes with its next
@@ -48,6 +48,6 @@ test.each([1, 2, 3, 5])("a barrier on %i endpoints behaves like its model", asyn
         }
       },
     ),
-    seeded(30),
+    seeded(10),
   );
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { debounce } from "../../../src/sync/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 import { schedule } from "./schedule.ts";
 
 // The model: a call runs if no other came within its window. Calls come alone, or several at the same moment, of which
@@ -46,6 +46,6 @@ test.each([1, 2, 3, 5])("debounce on %i endpoints behaves like its model", async
         });
       },
     ),
-    seeded(40),
+    seeded(15),
   );
 });

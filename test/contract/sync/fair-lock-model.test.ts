@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Redlock } from "../../../src/index.ts";
 import { FairLock, type Hold } from "../../../src/sync/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
 // A fair lock against a model: a list of the contenders in order of arrival, of which the first holds the lock. After
@@ -160,6 +160,6 @@ test.each([1, 2, 3, 5])("a fair lock on %i endpoints behaves like its model", as
         await fc.asyncModelRun(() => ({ model: { line: [] }, real }), commands);
       },
     ),
-    seeded(20),
+    seeded(8),
   );
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LockHeldError } from "../../../src/index.ts";
 import { type Hold, ReadWriteLock, ReentrantLock } from "../../../src/sync/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
 // A reentrant lock and a read-write lock against one model of both: a list of holds with their ends, all of one group.
@@ -170,7 +170,7 @@ async function compare(
         await fc.asyncModelRun(() => ({ model: { held: [] }, real }), commands);
       },
     ),
-    seeded(30),
+    seeded(12),
   );
 }
 

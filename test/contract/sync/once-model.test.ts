@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { once } from "../../../src/sync/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 import { schedule } from "./schedule.ts";
 
 // The model: when the last run began. Replicas call alone, or several at the same moment.
@@ -55,7 +55,7 @@ test.each([1, 2, 3, 5])("once on %i endpoints behaves like its model", async (co
         }
       },
     ),
-    seeded(40),
+    seeded(15),
   );
 });
 

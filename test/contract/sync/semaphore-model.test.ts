@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
 import { rejection } from "../../support/outcomes.ts";
+import { seeded } from "../../support/seeded.ts";
 import { type Schedule, schedule } from "./schedule.ts";
 
 // A semaphore against a model: a list of the permits held and their ends. One call at a time, so that each result is
@@ -158,6 +158,6 @@ test.each([1, 2, 3, 5])("a semaphore on %i endpoints behaves like its model", as
         await fc.asyncModelRun(() => ({ model, real }), commands);
       },
     ),
-    seeded(40),
+    seeded(20),
   );
 });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { seeded } from "../../support/seeded.ts";
 import { groups, inspection } from "./command-arbitrary.ts";
-import { expectSameAnswers, seeded } from "./compare.ts";
+import { expectSameAnswers } from "./compare.ts";
 import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
 
 describe.runIf(redisServerIsThere("commands of the embedded engine"))(
@@ -18,7 +19,7 @@ describe.runIf(redisServerIsThere("commands of the embedded engine"))(
         const sequences = fc.array(command, { minLength: 1, maxLength: 40, size: "max" });
         await fc.assert(
           fc.asyncProperty(sequences, (commands) => expectSameAnswers(redis, [...commands, ...inspection])),
-          seeded(200),
+          seeded(80),
         );
       });
     }

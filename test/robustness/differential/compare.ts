@@ -98,10 +98,3 @@ function normal(reply: unknown): unknown {
   // C prints the sign of NaN, which JavaScript does not show.
   return typeof reply === "string" ? reply.replaceAll("-nan", "nan") : reply;
 }
-
-/** Parameters for fast-check: a seed, which is printed and can be set by `SEED=…`, and `runs`, or as many as `RUNS=…`. */
-export function seeded(runs: number): { readonly seed: number; readonly numRuns: number } {
-  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
-  console.info(`SEED=${seed}`);
-  return { seed, numRuns: Number(process.env.RUNS ?? runs) };
-}

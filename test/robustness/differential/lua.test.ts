@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { Engine } from "../../../src/testing/engine.ts";
-import { expectSameAnswers, seeded } from "./compare.ts";
+import { seeded } from "../../support/seeded.ts";
+import { expectSameAnswers } from "./compare.ts";
 import { program } from "./lua-arbitrary.ts";
 import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
 
@@ -20,7 +21,7 @@ describe.runIf(redisServerIsThere("Lua of the embedded engine"))("Lua, engine an
         engine.flush();
         await expectSameAnswers(redis, [...programs, ...finalState, ["GET", "k"], ["GET", "l"]], engine);
       }),
-      seeded(1000),
+      seeded(400),
     );
   });
 });

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { Engine } from "../../../src/testing/engine.ts";
-import { expectSameAnswers, seeded } from "./compare.ts";
+import { seeded } from "../../support/seeded.ts";
+import { expectSameAnswers } from "./compare.ts";
 import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
 
 // A nonce (33 characters in the library, 3 here) and an owner, which begins at character 4.
@@ -78,7 +79,7 @@ describe.runIf(redisServerIsThere("the library's scripts"))("registerScript, eng
         await redis.execute(["SCRIPT", "LOAD", registerScript.source]);
         await expectSameAnswers(redis, [...commands, ...finalState], engine);
       }),
-      seeded(300),
+      seeded(100),
     );
   });
 });

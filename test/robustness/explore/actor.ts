@@ -11,7 +11,7 @@ import {
 import type { AcquireOptions } from "../../../src/lock/options.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { sleep } from "../../../src/runtime.ts";
-import { Semaphore } from "../../../src/sync/index.ts";
+import { LimitMismatchError, Semaphore } from "../../../src/sync/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import type { RunHistories } from "../sim/run-histories.ts";
 import type { Client } from "./client.ts";
@@ -154,6 +154,7 @@ export class Actor {
       resources,
       invariant: known.permits ? "one holder per slot" : "mutual exclusion",
       client,
+      acquired: world.time,
       fence,
       remaining: () => handle.remaining(),
       isLossReported: () => signal.aborted,
@@ -197,6 +198,7 @@ export class Actor {
         }
       },
     });
+    this.#stage.holds.check();
     if (extended && handle.signal.aborted) {
       report("validity is honest", `${client.name} extended ${hold.resources.join()} after its end`);
     }
@@ -286,6 +288,7 @@ export class Actor {
           const resources = [key];
           const hold: Hold = {
             ...{ resources, invariant, holder: token, nonce: token, client, remaining, isLossReported },
+            acquired: world.time,
             isOver: false,
           };
           this.#stage.holds.add(hold);
@@ -304,7 +307,7 @@ export class Actor {
   /** Makes a call of the library. Undefined: it rejected as it may. */
   async call<Value>({ what, bound, codes, run, isExpected }: Call<Value>): Promise<Value | undefined> {
     const { client } = this;
-    const { world, calls, report } = this.#stage;
+    const { world, calls, trails, report } = this.#stage;
     const [invoked, frozenBefore] = [world.time, client.frozenFor];
     const name = `${client.name} ${what} at ${invoked}`;
     calls.add(name);
@@ -318,6 +321,10 @@ export class Actor {
       const isTyped = isRedlockError(error) && codes.includes(error.code);
       if (!isTyped && !isExpected?.(error)) report("calls end", `${name} rejected with ${String(error)}`);
       if (what.startsWith("acquire")) this.#checkRefusal(error);
+      const nonce = trails.lastRound(client.name) ?? "";
+      if (isTyped && error.code === "LEASE_LOST" && !trails.isContended(nonce)) {
+        report("refusals are true", `${client.name}: ${String(error)}, but there is no other run`);
+      }
       return undefined;
     } finally {
       calls.delete(name);
@@ -329,7 +336,7 @@ export class Actor {
   /** Contention is reported where enough endpoints refused, an outage where they failed. */
   #checkRefusal(error: unknown): void {
     const { trails, world, report } = this.#stage;
-    const isHeld = error instanceof LockHeldError;
+    const isHeld = error instanceof LockHeldError || error instanceof LimitMismatchError;
     const nonce = trails.lastRound(this.client.name);
     if ((!isHeld && !(error instanceof QuorumError)) || !nonce) return;
     const { refused } = trails.acquireVotes(nonce);

@@ -4,6 +4,7 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
     why: "progress or speed, not safety: a schedule is a finite prefix, and has no fair share of anything",
     mutants: [
       "contenders wait for a silent endpoint",
+      "stolen lock is extended without a pause",
       "held for longer than maxHold",
       "one expiry for lease and result",
     ],

@@ -38,8 +38,7 @@ export function forget(server: number, ms: number): Event {
   return {
     name: `forget:r${server}`,
     run({ servers, store, time }) {
-      servers[server]!.contents = store.empty;
-      servers[server]!.awayUntil = time + ms;
+      Object.assign(servers[server]!, { contents: store.empty, awayUntil: time + ms, isForgetful: true });
     },
   };
 }

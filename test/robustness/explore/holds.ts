@@ -12,6 +12,8 @@ export interface Hold {
   readonly holder: string;
   readonly nonce: string;
   readonly client: Client;
+  /** When it was granted, in ms. */
+  readonly acquired: number;
   /** ms for which it may be relied on. */
   readonly remaining: () => number;
   /** Whether the holder has been told of the end; undefined: it does not listen. */
@@ -29,6 +31,9 @@ export interface Hold {
 // clock was set or stood still, the library checks once a second.
 const tolerance = 2;
 const toleranceAfterDisturbance = 1_010;
+
+/** How many ms clients' clocks may differ where they agree, and a little more. */
+const disagreement = 60;
 
 /** All holds of a world. */
 export class Holds {
@@ -54,6 +59,8 @@ export class Holds {
     }
     this.#checkFence(hold);
     this.all.push(hold);
+    // At once: it may be released before the step ends.
+    this.check();
   }
 
   /** Ends all holds of a holder. */
@@ -61,7 +68,7 @@ export class Holds {
     for (const hold of this.all) if (hold.holder === holder) hold.isOver = true;
   }
 
-  /** Checks that those that may be relied on now do not exclude each other. Called after every step. */
+  /** Checks that those that may be relied on now do not exclude each other. Called after every step, and with every grant. */
   check(): void {
     for (const hold of this.all) {
       if (hold.ended === undefined && (hold.isOver || hold.remaining() <= 0)) hold.ended = this.#time();
@@ -98,17 +105,17 @@ export class Holds {
   }
 
   /** Each grant is returned with validity left, so fences are drawn in the order in which grants are returned. */
-  #checkFence({ fence, resources, client, holder }: Hold): void {
+  #checkFence(hold: Hold): void {
+    const { fence, resources, client, holder } = hold;
     if (fence === undefined) return;
     const rememberedSince = this.#time() - 0.9 * this.#retention;
     for (const other of this.all) {
       if (other.fence === undefined || other.holder === holder) continue;
       if ((other.ended ?? this.#time()) < rememberedSince) continue;
       if (!other.resources.some((resource) => resources.includes(resource)) || fence > other.fence) continue;
-      this.#report(
-        "fences increase",
-        `${client.name} drew ${fence} after ${other.client.name} ${other.fence}`,
-      );
+      const detail = `${client.name} drew ${fence} after ${other.client.name} ${other.fence}`;
+      this.#report("fences increase", detail);
+      if (hold.acquired > other.acquired + disagreement) this.#report("fences outlive memory", detail);
     }
   }
 }

@@ -65,7 +65,7 @@ async function obey(order: Order): Promise<Report> {
   }
   // Node reports unhandled rejections only when it returns to its event loop, which no search lets it do.
   await new Promise((resolve) => setImmediate(resolve));
-  const unhandled = rejections.map((reason) => callsEnd(`unhandled rejection: ${reason}`));
+  const unhandled = rejections.map((reason) => callsEnd(`unhandled rejection: ${reason}`, bound));
   const { user, system } = process.cpuUsage(before);
   return {
     ...report,
@@ -75,6 +75,7 @@ async function obey(order: Order): Promise<Report> {
   };
 }
 
-function callsEnd(detail: string): Found {
-  return { invariant: "calls end", detail, at: 0, schedule: "", spent: 0 };
+/** It is not known in which schedule. */
+function callsEnd(detail: string, bound: number): Found {
+  return { invariant: "calls end", detail, at: 0, schedule: "", spent: bound };
 }

@@ -21,6 +21,8 @@ export interface Scenario extends Faults {
   readonly clients: readonly Program[];
   /** By client: by how many ms its wall clock is ahead. Default 0. */
   readonly clocks?: readonly number[];
+  /** A schedule that every one begins with, at no cost. Default: none. */
+  readonly given?: string;
   /** The bound of `npm test`, and that of the long run. */
   readonly bounds: { readonly test: number; readonly long: number };
 }

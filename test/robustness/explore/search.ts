@@ -85,7 +85,7 @@ class Searching {
     this.#scenario = scenario;
     this.#options = options;
     this.open = Array.from({ length: options.bound + 1 }, () => []);
-    this.open[0]!.push(undefined);
+    this.open[0]!.push(givenOf(scenario));
   }
 
   /** Executes a schedule, and puts those that branch off from it on the list. */
@@ -148,14 +148,11 @@ export interface Replay {
 export async function replay(scenario: Scenario, schedule: string): Promise<Replay> {
   const play = begin(scenario, true);
   const { world, violations } = play;
-  const steps = new Map<number, string>();
-  for (const choice of schedule.split(",").filter(Boolean)) {
-    const [step = "", ...name] = choice.split(":");
-    steps.set(Number(step), name.join(":"));
-  }
+  const steps = new Map(choicesOf(schedule));
   for (let step = 0; step < mostSteps; step += 1) {
     await play.settle();
     play.check();
+    world.step = step;
     const chosen = steps.get(step);
     if (chosen !== undefined) {
       choose(world, scenario, chosen);
@@ -174,6 +171,24 @@ function choose(world: World, scenario: Scenario, name: string): void {
   const option = deviations(world, scenario).find((other) => other.name === name);
   if (!option) throw new RangeError(`${name} is not possible at this step`);
   option.run();
+}
+
+/** The steps of a schedule that are not straight, and the names of the choices there. */
+function choicesOf(schedule: string): [step: number, name: string][] {
+  return schedule
+    .split(",")
+    .filter(Boolean)
+    .map((choice) => {
+      const [step = "", ...name] = choice.split(":");
+      return [Number(step), name.join(":")];
+    });
+}
+
+/** What all schedules of a scenario begin with. */
+function givenOf({ given = "" }: Scenario): Deviation | undefined {
+  let last: Deviation | undefined;
+  for (const [step, name] of choicesOf(given)) last = { step, name, spent: 0, before: last };
+  return last;
 }
 
 function stepsOf(last: Deviation | undefined): Map<number, string> {

@@ -12,6 +12,7 @@ interface Trail {
   readonly client: string;
   /** Requests sent. */
   acquires: number;
+  extensions: number;
   releases: number;
   /** An acquire was executed and left the value there; and no release was executed since. */
   acquired: boolean;
@@ -30,6 +31,9 @@ interface Trail {
   freed: boolean;
   gone: boolean;
 }
+
+/** In the longest scenario, with a pause after each: the shortest pause is 30 ms. */
+const mostExtensions = 50;
 
 /** Everything that clients sent, endpoints executed and clients were told, by nonce: every round has its own. */
 export class Trails implements Watcher {
@@ -55,7 +59,12 @@ export class Trails implements Watcher {
       trail.releases += 1;
       trail.releaseDue = false;
     } else if (completes) trail.completed = true;
-    else if (request.operation === "acquire") {
+    else if (request.operation === "extend") {
+      trail.extensions += 1;
+      if (trail.extensions === mostExtensions) {
+        this.#report("requests are bounded", `${client.name} sent ${mostExtensions} extensions of one hold`);
+      }
+    } else if (request.operation === "acquire") {
       trail.acquires += 1;
       trail.awaitedUntil = this.#time() + client.timeout;
       this.#last.set(client.name, nonceOf(request.value));
@@ -83,7 +92,9 @@ export class Trails implements Watcher {
     if (operation === "acquire" && !granted && request.from === 1) this.#checkRefusal(message, before, trail);
     const acquires = (operation === "acquire" || operation === "restore") && request.from === 1;
     if (!granted || !acquires || command.some((word) => /^[CN]1 /.test(String(word)))) return;
-    if (trail.releaseExecuted && tombstone !== undefined && !isCopy) {
+    // "Kept memory", and "single execution".
+    const isExcused = server!.isForgetful || isCopy;
+    if (trail.releaseExecuted && tombstone !== undefined && !isExcused) {
       this.#report("rolled back stays rolled back", `${where} after its rollback`);
     }
     trail.acquired = true;
@@ -118,6 +129,13 @@ export class Trails implements Watcher {
       granted: trails.filter(({ grantedAcquire }) => grantedAcquire === true).length,
       refused: trails.filter(({ grantedAcquire }) => grantedAcquire === false).length,
     };
+  }
+
+  /** Whether another round than that of a nonce has acquired anything anywhere. */
+  isContended(nonce: string): boolean {
+    return [...this.#trails].some(
+      ([other, trails]) => other !== nonce && [...trails.values()].some(({ acquired }) => acquired),
+    );
   }
 
   /** How many endpoints answered a release with "freed", and with "gone". */
@@ -181,6 +199,7 @@ export class Trails implements Watcher {
       trail = {
         client: client.name,
         acquires: 0,
+        extensions: 0,
         releases: 0,
         acquired: false,
         standing: false,

@@ -10,8 +10,10 @@ export interface Server {
   contents: Contents;
   /** Everything that has been executed there, by the nonce that it was about: see {@link intern}. */
   readonly executed: Map<string, number>;
-  /** It lost its memory, and is away until then, in ms. */
+  /** It is away until then, in ms. */
   awayUntil: number;
+  /** It lost its memory. */
+  isForgetful: boolean;
 }
 
 /** Something under way to an endpoint or to a client. */
@@ -82,7 +84,9 @@ export class World {
   readonly events = new Set<string>();
   effect: Effect = {};
   watcher: Watcher | undefined;
-  /** One line per step, if traced. */
+  /** The number of the step, for the trace. */
+  step = 0;
+  /** One line for each thing that happens, with the step and the time, if traced. */
   readonly lines: string[] | undefined;
   readonly store: Store;
   readonly #rate: number;
@@ -96,12 +100,13 @@ export class World {
       contents: store.empty,
       executed: new Map(),
       awayUntil: 0,
+      isForgetful: false,
     }));
     this.clients = clocks.map((ahead, index) => new Client(index, () => this.time, ahead));
   }
 
   trace(line: () => string): void {
-    this.lines?.push(`${this.time.toFixed(1).padStart(8)}  ${line()}`);
+    this.lines?.push(`${String(this.step).padStart(4)} ${this.time.toFixed(1).padStart(8)}  ${line()}`);
   }
 
   /** Remembers something that later checks depend on. */

@@ -10,10 +10,10 @@ import {
   type RedlockOptions,
   resume,
 } from "../../../src/index.ts";
+import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { expectMisuse, expectTyped } from "./messages.ts";
 import { type Network, openNetwork } from "./network.ts";
-import { seeded } from "./seeded.ts";
 import { anything, dated } from "./values.ts";
 
 const native = globalThis.fetch;

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Redlock } from "../../../src/index.ts";
 import { Engine } from "../../../src/testing/engine.ts";
+import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { claimOf, parseCommand } from "./claims.ts";
 import { type Distortion, distortion, filled } from "./garbage.ts";
 import { everythingOf, expectNoSecret, expectTyped } from "./messages.ts";
 import { execute } from "./network.ts";
 import { startOddServer } from "./odd-server.ts";
-import { seeded } from "./seeded.ts";
 
 const token = "rest-token-5ecret5ecret5ecret";
 

@@ -7,10 +7,10 @@ import {
   type RunOptions,
 } from "../../../src/idempotency/index.ts";
 import { isRedlockError, Redlock } from "../../../src/index.ts";
+import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { expectTyped } from "./messages.ts";
 import { type Network, openNetwork } from "./network.ts";
-import { seeded } from "./seeded.ts";
 import { anything } from "./values.ts";
 
 const native = globalThis.fetch;

@@ -7,11 +7,11 @@ import { completeText, noFingerprint, parseRecord, pendingText } from "../../../
 import { Redlock, type RedlockError } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
+import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { answers } from "./garbage.ts";
 import { expectNoSecret, expectTyped } from "./messages.ts";
 import { type Exchange, type Network, type NetworkOptions, openNetwork } from "./network.ts";
-import { seeded } from "./seeded.ts";
 import type { Outcome } from "./virtual-runtime.ts";
 
 const native = globalThis.fetch;

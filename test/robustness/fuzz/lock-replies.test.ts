@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forceRelease, handoff, inspect, type Lock, Redlock, resume } from "../../../src/index.ts";
+import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { answers, type Distortion } from "./garbage.ts";
 import { type CheckedCall, LockOperations } from "./lock-replies.ts";
 import { expectNoSecret, expectTyped } from "./messages.ts";
 import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
-import { seeded } from "./seeded.ts";
 import type { Outcome } from "./virtual-runtime.ts";
 
 const owner = "0wner-5ecret-5ecret";
@@ -166,7 +166,7 @@ describe("a lock of endpoints that answer anything", () => {
   test("is never granted, extended or freed unless a quorum said so, and fails with typed errors only", async () => {
     await fc.assert(
       fc.asyncProperty(scenario, (given) => new Play(given).run()),
-      seeded(100, [...regressions]),
+      seeded(50, [...regressions]),
     );
     // Otherwise the property would have tried nothing.
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);

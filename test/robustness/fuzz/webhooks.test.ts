@@ -12,9 +12,9 @@ import {
   type WebhookProvider,
   WebhookVerificationError,
 } from "../../../src/webhooks/index.ts";
+import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { everythingOf, expectMisuse } from "./messages.ts";
-import { seeded } from "./seeded.ts";
 import { anything } from "./values.ts";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { seeded } from "../differential/compare.ts";
+import { seeded } from "../../support/seeded.ts";
 import { explains, linearizableByDefinition } from "./brute-force.ts";
 import { linearizable, type Model, type Operation } from "./checker.ts";
 import {
@@ -80,7 +80,7 @@ function compare<State, Input, Output>(
   inputs: fc.Arbitrary<Outcome<Input, Output>>,
 ): void {
   const outcomes = { yes: 0, no: 0, undecided: 0 };
-  const parameters = seeded(600);
+  const parameters = seeded(300);
   fc.assert(
     fc.property(histories(inputs, 6), (history) => {
       const result = linearizable(model, history);

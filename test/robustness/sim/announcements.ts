@@ -13,6 +13,8 @@ export interface Announcement {
   readonly sent: number[];
   /** Since when a server has it, or a later one that replaced it. */
   readonly standing: Map<Server, number>;
+  /** When a server last stored it. */
+  readonly stored: Map<Server, number>;
   /** The answers of the servers. */
   readonly answers: { readonly server: Server; readonly at: number; readonly granted: boolean }[];
 }
@@ -32,16 +34,23 @@ export class Announcements {
     const key = keys[0]!;
     let announcement = this.#byText.get(text);
     if (!announcement) {
-      announcement = { process, key, text, sent: [], standing: new Map(), answers: [] };
+      announcement = { process, key, text, sent: [], standing: new Map(), stored: new Map(), answers: [] };
       this.#byText.set(text, announcement);
       this.#last.set(`${process.name} ${key}`, announcement);
     }
     announcement.sent.push(this.#world.now);
   }
 
-  executed(server: Server, { value }: Request, granted: boolean): void {
-    const { standing } = this.#byText.get(value)!;
-    if (granted && !standing.has(server)) standing.set(server, this.#world.now);
+  executed(server: Server, { value, ttl = 0 }: Request, granted: boolean): void {
+    if (!granted) return;
+    const announcement = this.#byText.get(value)!;
+    const { standing, stored, answers } = announcement;
+    // One that its client does not know of, and that has expired since, counts from when it is made again: calls that
+    // came and went in between were earlier ones. Clocks of servers may be fast by half a percent.
+    const isExpired = this.#world.now - stored.get(server)! > 0.99 * ttl;
+    const isKnown = new Set(answers.map((answer) => answer.server)).size >= this.#quorum;
+    if (!standing.has(server) || (isExpired && !isKnown)) standing.set(server, this.#world.now);
+    stored.set(server, this.#world.now);
   }
 
   answered(server: Server, { value }: Request, granted: boolean): void {
@@ -71,6 +80,10 @@ export class Announcements {
   /** Since when a quorum has an announcement; Infinity when none has. */
   quorumSince({ standing }: Announcement): number {
     const times = [...standing.values()].sort((one, two) => one - two);
-    return times[quorumOf(this.#world.servers.length) - 1] ?? Number.POSITIVE_INFINITY;
+    return times[this.#quorum - 1] ?? Number.POSITIVE_INFINITY;
+  }
+
+  get #quorum(): number {
+    return quorumOf(this.#world.servers.length);
   }
 }

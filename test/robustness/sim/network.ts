@@ -120,7 +120,9 @@ class Link {
   #transmit(sent: Pick<Message, "command" | "request" | "isOpen" | "answer">): void {
     const { network, draw } = this.#world;
     this.#sent += 1;
-    const message: Message = { ...sent, serial: this.#sent, network };
+    const { command, request, isOpen, answer } = sent;
+    // No spread: it alone took a fortieth of the time of a simulation.
+    const message: Message = { command, request, isOpen, answer, serial: this.#sent, network };
     if (this.#isCut()) {
       this.#world.count("request into a cut link");
       if (this.#world.cuts.get(this.#way) === "refused") this.#fail(message, "connection refused");

@@ -18,7 +18,7 @@ export interface Request {
   readonly tombstone: string | undefined;
   /** Only raises the fence counters; the value is left as it is. */
   readonly raises: boolean;
-  /** ms for which the value is to stand; of registers only. */
+  /** ms for which the value is to stand; of registers and announcements only. */
   readonly ttl?: number;
   /** The value is a member of a set. */
   readonly isMember?: boolean;
@@ -137,8 +137,16 @@ function readArrival(keys: string[], [value = ""]: string[]): Request {
 }
 
 /** Nothing is acquired: an announcement stands only until a later one replaces it. */
-function readAnnouncement(keys: string[], [value = ""]: string[]): Request {
-  return { operation: "announce", keys, value, from: 1, tombstone: undefined, raises: false };
+function readAnnouncement(keys: string[], [value = "", ttl]: string[]): Request {
+  return {
+    operation: "announce",
+    keys,
+    value,
+    from: 1,
+    tombstone: undefined,
+    raises: false,
+    ttl: Number(ttl),
+  };
 }
 
 /** The part of a value that differs in every round: a lock's nonce, or a run's token. */

@@ -20,9 +20,14 @@ const regressions = new Map([
   [2_001_509, "the same, again"],
 ]);
 
-/** Seeds of synchronizers that once showed a defect. */
+/** Seeds of synchronizers that once showed a defect, of the library or of a check. */
 const syncRegressions = new Map([
   [7_005_437, "a writer that had removed its announcement was refused because of its own hold"],
+]);
+
+/** Seeds of `debounce` that once showed a defect, of the library or of a check. */
+const debounceRegressions = new Map([
+  [10_000_547, "an announcement that nobody answered expired, and was made again after a later call had run"],
 ]);
 
 const last = 80;
@@ -47,9 +52,10 @@ test("seeds that once showed a defect pass", { timeout: 60_000 }, async () => {
   const all = [
     ...(await reportsOf(regressions.keys(), "locks")),
     ...(await reportsOf(syncRegressions.keys(), "sync")),
+    ...(await reportsOf(debounceRegressions.keys(), "debounce")),
   ];
   expect(all.flatMap(describeViolations)).toEqual([]);
-  expect(all).toHaveLength(regressions.size + syncRegressions.size);
+  expect(all).toHaveLength(regressions.size + syncRegressions.size + debounceRegressions.size);
 });
 
 test("the same seed gives the same simulation, byte for byte", { timeout: 60_000 }, async () => {

@@ -54,7 +54,7 @@ export class Wire {
     const trail = this.#trail(process, server, request);
     if (request.operation === "free")
       this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
-    const completes = command.some((word) => /^[CN]1 /.test(String(word)));
+    const completes = command.some(isCompletedRecord);
     if (!completes) this.#noteClaim(request);
     if (request.operation === "acquire" && completes) trail.completed = true;
     else if (request.operation === "acquire") this.#acquireSent(trail, request);
@@ -135,7 +135,7 @@ export class Wire {
     }
   }
 
-  /** An operator freed what was there, no matter who held it. */
+  /** An operator freed what was there, of any holder. */
   #freed(trail: RequestTrail, { text }: Snapshot): void {
     trail.freed ||= text !== undefined;
     trail.foundGone ||= text === undefined;
@@ -373,6 +373,11 @@ export class Wire {
     }
     return trail;
   }
+}
+
+/** Whether a word is the record of an idempotent run that has ended. Called for every word of every request. */
+function isCompletedRecord(word: string | number): boolean {
+  return typeof word === "string" && (word.startsWith("C1 ") || word.startsWith("N1 "));
 }
 
 /** Whether a reply says that the request was done. */

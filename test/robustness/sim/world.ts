@@ -49,7 +49,7 @@ export class World {
   readonly processes: Process[] = [];
   readonly servers: Server[] = [];
   network: NetworkConditions = goodNetwork;
-  /** Nonces of what an operator has freed on any server, no matter who held it. */
+  /** Nonces of what an operator has freed on any server, of any holder. */
   readonly freed = new Set<string>();
   /** Links that are cut, by `process>server`. */
   readonly cuts = new Map<string, "silent" | "refused">();

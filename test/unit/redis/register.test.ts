@@ -9,7 +9,9 @@ import {
   type Register,
   type RegisterAnswer,
   raiseFence,
+  readCounter,
   release,
+  restore,
 } from "../../../src/redis/register.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { runScript, upstashFlag } from "../../../src/redis/script.ts";
@@ -182,6 +184,125 @@ describe("scripts", () => {
       await expect(acquire(call, full, 50, { least: 1, retention: 9_000 })).rejects.toThrow(/fence/);
     },
   );
+});
+
+describe("the cost of a script", () => {
+  const owned: Register = { ...full, value: "t-own", from: 3 };
+  const marks = "t-t-";
+  type Perform = (call: Call) => Promise<RegisterAnswer>;
+
+  test.each<[what: string, commands: number, perform: Perform, reply: unknown[]]>([
+    ["acquire two keys", 1 + 1 + 2, (call) => acquire(call, full, 50), ["tv", "0"]],
+    [
+      "acquire them with a fence: and the clock, and two counters",
+      1 + 1 + 2 + 3,
+      (call) => acquire(call, full, 50, { least: 1, retention: 9_000 }),
+      ["tv", "7"],
+    ],
+    ["find them held: and the time that remains", 1 + 1 + 1, (call) => acquire(call, full, 50), [0, 9, "x"]],
+    ["extend them", 1 + 1 + 2, (call) => extend(call, full, 50), ["tv", "0"]],
+    [
+      "extend an owner's: and read their ttls",
+      1 + 1 + 4,
+      (call) => extend(call, owned, 50),
+      ["t-own", "0", marks],
+    ],
+    ["acquire an owner's", 1 + 1 + 2, (call) => acquire(call, owned, 50), ["t-own", "0", marks]],
+    ["look at them", 1 + 1, (call) => extend(call, full, 0), ["tv", "0"]],
+    ["find them lost", 1 + 1, (call) => extend(call, full, 50), [0, -3, ""]],
+    [
+      "raise the counters only",
+      1 + 1 + 3,
+      (call) => raiseFence(call, full, { least: 7, retention: 9_000 }),
+      ["tv", "7"],
+    ],
+    ["restore them", 1 + 1 + 2, (call) => restore(call, full, 50), ["tv", "0"]],
+    ["release them, and leave a tombstone", 1 + 1 + 3, (call) => release(call, full, 60_000), ["tv"]],
+    ["find nothing to release", 1 + 1, (call) => release(call, full, 60_000), [0]],
+  ])("to %s is %i", async (_what, commands, perform, reply) => {
+    const { call } = rig([reply]);
+    await perform(call);
+    expect(call.cost).toEqual({ requests: 1, commands });
+  });
+});
+
+describe("the marks of an owner's register", () => {
+  const owned: Register = { keys: ["k1", "k2"], value: "t1own", from: 3 };
+
+  test("are returned where the script returns them, one for each key", async () => {
+    const { call } = rig([["t1own", "0", "t1s2"]]);
+    expect(await acquire(call, owned, 50)).toEqual({ outcome: "granted", marks: "t1s2" });
+    const fenced = rig([["t1own", "7", "t1s2"]]);
+    const fencing = { least: 1, retention: 9_000 };
+    const answer = await acquire(fenced.call, { ...owned, counters: ["f"] }, 50, fencing);
+    expect(answer).toEqual({ outcome: "granted", fence: 7, marks: "t1s2" });
+  });
+
+  test.each([undefined, "", "t1", "t1s2t", "t1 2", "T1s2", 1234])("%j is none", async (marks) => {
+    expect(await acquire(rig([["t1own", "0", marks]]).call, owned, 50)).toEqual({ outcome: "granted" });
+  });
+
+  test("do not exist where values are compared whole", async () => {
+    expect(await acquire(rig([["tv", "0", ""]]).call, full, 50)).toEqual({ outcome: "granted" });
+  });
+
+  test("that a release names are those given, or the value's own at every key", async () => {
+    const { call, sent } = rig([["t1own"], ["t1own"]]);
+    await release(call, owned);
+    await release(call, { ...owned, marks: "s1t2" }, 60_000);
+    expect(sent.map((command) => command.slice(5))).toEqual([
+      ["release", "t1own", 3, 2, 0, "t1t1", 0, 0],
+      ["release", "t1own", 3, 2, 60_000, "s1t2", 0, 0],
+    ]);
+  });
+
+  test("that differ are the reply to a release, which then has deleted nothing", async () => {
+    expect(await release(rig([[0, "s1--"]]).call, owned)).toEqual({ outcome: "lost", marks: "s1--" });
+    expect(await release(rig([[0]]).call, owned)).toEqual({ outcome: "lost" });
+    for (const reply of [[0, "s1"], [0, 5], [0, "s1--", 1], [1], [1, "s1--"], []]) {
+      await expect(release(rig([reply]).call, owned)).rejects.toThrow(/unexpected reply/);
+    }
+  });
+});
+
+describe("a refusal", () => {
+  test.each([
+    [[0, 5]],
+    [[0, 5, "x", 1]],
+    [[1, 5, "x"]],
+    [[0, "5", "x"]],
+    [[0, 5.5, "x"]],
+    [[0, 5, 7]],
+    [[0, 5, null]],
+  ])("has one form only, where replies are exact: not %j", async (reply) => {
+    await expect(acquire(rig([reply]).call, full, 50)).rejects.toThrow(/unexpected reply/);
+  });
+
+  test("may have a value that a client in between has parsed", async () => {
+    const { call } = rig([[0, 5, { parsed: true }]], { exactReplies: false });
+    expect(await acquire(call, full, 50)).toMatchObject({ outcome: "held", retryAfter: 5 });
+    const odd = rig([[0, "5", "x"]], { exactReplies: false });
+    await expect(acquire(odd.call, full, 50)).rejects.toThrow(/unexpected reply/);
+  });
+});
+
+test.each([
+  ["1", 1],
+  ["007", 7],
+  [7, 7],
+  [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+  [0, undefined],
+  [-7, undefined],
+  [1.5, undefined],
+  ["", undefined],
+  ["7x", undefined],
+  ["x7", undefined],
+  ["+7", undefined],
+  [[7], undefined],
+  [true, undefined],
+  [null, undefined],
+])("readCounter reads %j as %j", (word, counter) => {
+  expect(readCounter(word)).toBe(counter);
 });
 
 describe("runScript", () => {

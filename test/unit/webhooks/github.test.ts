@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { isRedlockError } from "../../../src/errors.ts";
 import { github, type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 
 // Required, not imported: the type of a literal of 4 MB would be inferred each time.
 const examples = createRequire(import.meta.url)("@octokit/webhooks-examples") as {

@@ -8,7 +8,7 @@ import {
   secretTag,
   WebhookVerificationError,
 } from "../../../src/webhooks/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 
 const seconds = 1_763_714_567;
 const at = seconds * 1_000;

@@ -9,7 +9,7 @@ import {
   type WebhookProvider,
   WebhookVerificationError,
 } from "../../../src/webhooks/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const vendor = new Webhook(secret);

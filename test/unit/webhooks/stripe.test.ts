@@ -3,7 +3,7 @@ import fc from "fast-check";
 import Stripe from "stripe";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { stripe, WebhookVerificationError } from "../../../src/webhooks/index.ts";
-import { seeded } from "../../robustness/fuzz/seeded.ts";
+import { seeded } from "../../support/seeded.ts";
 
 const secret = "whsec_test_secret";
 const next = "whsec_next_secret";

@@ -1,0 +1,267 @@
+import { describe, expect, test } from "vitest";
+import {
+  Idempotency,
+  type IdempotencyOptions,
+  ResultUnavailableError,
+  type RunOptions,
+} from "../../../src/idempotency/index.ts";
+import type { Link } from "../../support/link.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
+import { until } from "../../support/until.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// The rounds of idempotent runs in virtual time: how long results are kept, where they are written, and how long storing
+// goes on. The timeout of a request is 100 ms.
+
+const never = () => expect.unreachable("nothing may run");
+
+function runner(world: VirtualWorld, options: IdempotencyOptions = {}) {
+  const { redlock, links } = world.client();
+  const idempotency = new Idempotency(redlock, { retention: 60_000, ...options });
+  const sent = () => links.flatMap((each) => each.sent).length;
+  /** Waits until the requests of a call are sent: its key is hashed in real time. */
+  const started = async (since = 0) => {
+    await until(() => sent() > since, "its requests");
+    await world.runtime.advance(0);
+  };
+  return { idempotency, links, sent, started };
+}
+
+/** The record of the only key by endpoint, without its token; null where there is none. */
+function records({ endpoints }: VirtualWorld): (string | null)[] {
+  return endpoints.map(({ engine }) => {
+    const [name] = engine.execute(["KEYS", "redlock:idem:*"]) as string[];
+    if (name === undefined) return null;
+    const [kind, , , , ...rest] = String(engine.execute(["GET", name])).split(" ");
+    return [kind, ...rest].join(" ");
+  });
+}
+
+function ttls({ endpoints }: VirtualWorld): (number | null)[] {
+  return endpoints.map(({ engine }) => {
+    const [name] = engine.execute(["KEYS", "redlock:idem:*"]) as string[];
+    return name === undefined ? null : (engine.execute(["PTTL", name]) as number);
+  });
+}
+
+const silence = (links: readonly Link[]) => {
+  for (const each of links) each.fate = () => "refused";
+};
+
+describe("a result that an endpoint does not have", () => {
+  /** A key that is complete on the first two of three endpoints. */
+  async function completeOnTwo(handler: () => unknown) {
+    const world = virtualWorld();
+    const { idempotency, links } = runner(world);
+    silence(links.slice(2));
+    await idempotency.run<unknown>("key", handler);
+    return world;
+  }
+
+  test("is written there by the next call, for what is left of its retention", async () => {
+    const world = await completeOnTwo(() => "done");
+    expect(ttls(world)).toEqual([60_000, 60_000, null]);
+    await world.runtime.advance(20_000);
+    expect(await runner(world).idempotency.run("key", never)).toEqual({ status: "replayed", value: "done" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+    expect(ttls(world)).toEqual([40_000, 40_000, 40_000]);
+  });
+
+  test("costs its requests once: a result that every endpoint has is returned after one round", async () => {
+    const world = await completeOnTwo(() => "done");
+    const requests = async () => {
+      const { idempotency, sent } = runner(world);
+      await idempotency.run("key", never);
+      return sent();
+    };
+    // The first replaces its own claim at the third endpoint.
+    expect([await requests(), await requests()]).toEqual([4, 3]);
+  });
+
+  test("is kept for a second at least", async () => {
+    const world = await completeOnTwo(() => "done");
+    await world.runtime.advance(59_500);
+    await runner(world).idempotency.run("key", never);
+    expect(ttls(world)).toEqual([500, 500, 1_000]);
+  });
+
+  test("is written there also where it is only the reason why there is none", async () => {
+    const world = await completeOnTwo(() => 1n);
+    await world.runtime.advance(20_000);
+    const { error } = await outcomeOf(runner(world).idempotency.run("key", never));
+    expect(error).toBeInstanceOf(ResultUnavailableError);
+    expect(records(world)).toEqual(new Array(3).fill("N1 unserializable"));
+    expect(ttls(world)).toEqual([40_000, 40_000, 40_000]);
+  });
+
+  test("replaces another one that only a minority has", async () => {
+    const world = await completeOnTwo(() => "done");
+    const [name] = world.endpoints[0]!.engine.execute(["KEYS", "redlock:idem:*"]) as string[];
+    const other = `C1 tother ${world.runtime.now()} - "other"`;
+    world.endpoints[2]!.engine.execute(["SET", name!, other, "PX", 30_000]);
+    expect((await runner(world).idempotency.run("key", never)).value).toBe("done");
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+  });
+
+  test("replaces no run under way, and nothing that is no record", async () => {
+    for (const [value, shown] of [
+      ["P1 tother 1700000000000 -", "P1"],
+      ["text of others", "text"],
+    ] as const) {
+      const world = await completeOnTwo(() => "done");
+      const [name] = world.endpoints[0]!.engine.execute(["KEYS", "redlock:idem:*"]) as string[];
+      world.endpoints[2]!.engine.execute(["SET", name!, value, "PX", 30_000]);
+      expect((await runner(world).idempotency.run("key", never)).value).toBe("done");
+      expect(records(world)[2]).toBe(shown);
+    }
+  });
+});
+
+describe("a result that only a minority has", () => {
+  async function completeOnOne() {
+    const world = virtualWorld();
+    const { idempotency, links } = runner(world, { lease: 1_000, waitUntil: () => undefined });
+    await idempotency.run("key", () => {
+      silence(links.slice(1));
+      return "done";
+    });
+    await world.runtime.advance(5_000);
+    expect(records(world)).toEqual(['C1 "done"', null, null]);
+    return world;
+  }
+
+  test("is brought to a quorum before it is returned, for what is left of its retention", async () => {
+    const world = await completeOnOne();
+    await world.runtime.advance(15_000);
+    expect(await runner(world).idempotency.run("key", never)).toEqual({ status: "replayed", value: "done" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+    expect(ttls(world)).toEqual([40_000, 40_000, 40_000]);
+  });
+
+  test("is not returned where no quorum can be reached", async () => {
+    const world = await completeOnOne();
+    const { idempotency, links, started } = runner(world);
+    for (const each of links.slice(1)) {
+      // The claim is refused here, and nothing can be written.
+      each.fate = ([, , , , ...words]) => (words.includes("acquire") ? "delivered" : "refused");
+    }
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(5_000);
+    expect(call.settled).toBe(true);
+    expect(call.value).toBe(undefined);
+  });
+});
+
+describe("storing a result", () => {
+  /** A run of 10 ms whose completion no endpoint answers, and the times at which it is tried. */
+  async function unanswered(options: IdempotencyOptions & RunOptions<string>) {
+    const world = virtualWorld();
+    const { idempotency, links } = runner(world, options);
+    const times: number[] = [];
+    let isStoring = false;
+    const start = world.runtime.now();
+    for (const each of links) {
+      each.fate = () => {
+        if (!isStoring) return "delivered";
+        if (each === links[0]) times.push(world.runtime.now() - start);
+        return "refused";
+      };
+    }
+    const call = watch(
+      idempotency.run("key", () => {
+        isStoring = true;
+        return "done";
+      }),
+    );
+    await until(() => isStoring, "the handler");
+    await world.runtime.advance(0);
+    return { ...world, call, times, links, start: () => world.runtime.now() - start };
+  }
+  const unstored = { status: "executed", value: "done", unstored: "no-quorum" };
+
+  test("goes on for two timeouts before the call returns, and then until the lease ends", async () => {
+    const { runtime, call, times } = await unanswered({ lease: 2_000, backoff: { min: 50, max: 50 } });
+    await runtime.advance(199);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.value).toEqual(unstored);
+    await runtime.advance(20_000);
+    // The validity of the lease is 2 000 ms less the drift.
+    expect(times.at(-1)).toBeGreaterThanOrEqual(1_978);
+    expect(times.at(-1)).toBeLessThanOrEqual(1_978 + 50);
+    expect(times).toHaveLength(41);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("goes on for as long as the call may wait, where that is longer", async () => {
+    const { runtime, call } = await unanswered({ lease: 2_000, wait: 700 });
+    await runtime.advance(699);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.value).toEqual(unstored);
+  });
+
+  test("goes on in the background where the platform keeps it alive", async () => {
+    const background: Promise<unknown>[] = [];
+    const { runtime, call } = await unanswered({
+      lease: 1_000,
+      waitUntil: (work) => background.push(work),
+    });
+    expect(call.value).toEqual(unstored);
+    const work = watch(Promise.all(background));
+    await runtime.advance(900);
+    expect(work.settled).toBe(false);
+    await runtime.advance(1_200);
+    expect(work.settled).toBe(true);
+  });
+
+  test("ends with the first success", async () => {
+    const world = await unanswered({ lease: 2_000, backoff: { min: 50, max: 50 } });
+    for (const each of world.links) each.fate = () => "delivered";
+    await world.runtime.advance(50);
+    expect(world.call.value).toEqual({ status: "executed", value: "done" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+  });
+
+  test("ends with an error of the caller's backoff: the effect has happened", async () => {
+    const { call, times } = await unanswered({
+      lease: 2_000,
+      backoff: () => {
+        throw new Error("the backoff's own");
+      },
+    });
+    expect(call.value).toEqual(unstored);
+    expect(times).toHaveLength(1);
+  });
+});
+
+describe("a run that fails", () => {
+  test("clears the count of runs before it frees the key: the next run counts from the beginning", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { idempotency, links } = runner(world, { maxAttempts: 2 });
+    const isOf = (kind: string) => (command: readonly (string | number)[]) =>
+      command.includes("release") && command.some((word) => String(word).startsWith(`redlock:${kind}:`));
+    for (const each of links) each.fate = (command) => (isOf("tries")(command) ? slow(80) : "delivered");
+    const failure = new Error("the handler's own");
+    let hasRun = false;
+    const call = watch(
+      idempotency.run("key", () => {
+        hasRun = true;
+        return Promise.reject(failure);
+      }),
+    );
+    await until(() => hasRun, "the handler");
+    await world.runtime.advance(79);
+    for (const { sent } of links) {
+      expect(sent.some(isOf("tries"))).toBe(true);
+      expect(sent.some(isOf("idem"))).toBe(false);
+    }
+    await world.runtime.advance(1);
+    expect(call.error).toBe(failure);
+    for (const { sent } of links) expect(sent.filter(isOf("idem"))).toHaveLength(1);
+    expect(records(world)).toEqual([null, null, null]);
+    for (const { engine } of world.endpoints) expect(engine.execute(["KEYS", "*"])).toEqual([]);
+  });
+});

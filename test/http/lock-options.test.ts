@@ -1,0 +1,117 @@
+import { type ExecutionContext, Hono } from "hono";
+import { describe, expect, test } from "vitest";
+import { type LockRouteOptions, lock } from "../../src/hono/index.ts";
+import { type AcquireOptions, type LockOptions, Redlock } from "../../src/index.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
+import { post } from "./stand.ts";
+
+// What lock() passes to `acquire`, without a wait.
+
+type Kept = Promise<unknown>[];
+
+/** Serves one request, and returns the options that the lock was acquired with. */
+async function optionsOf(
+  route: Partial<LockRouteOptions> = {},
+  defaults: LockOptions = {},
+  platform?: Pick<ExecutionContext, "waitUntil">,
+): Promise<AcquireOptions & { readonly request: Request }> {
+  const redlock = new Redlock({ endpoints: [memoryEndpoint()], ...defaults });
+  const acquire = redlock.acquire.bind(redlock);
+  let given: AcquireOptions = {};
+  redlock.acquire = ((resource: string, options: AcquireOptions) => {
+    given = options;
+    return acquire(resource, options);
+  }) as typeof redlock.acquire;
+  const app = new Hono().post("/payments", lock({ redlock, resource: "r", ...route }), (c) => c.text("done"));
+  const request = post();
+  const context = platform as ExecutionContext | undefined;
+  expect(await (await app.fetch(request, {}, context)).text()).toBe("done");
+  return { ...given, request };
+}
+
+describe("autoExtend", () => {
+  test.each<[expected: boolean, route: boolean | undefined, defaults: boolean | undefined]>([
+    [true, undefined, undefined],
+    [false, undefined, false],
+    [true, undefined, true],
+    [true, true, false],
+    [false, false, true],
+    [false, false, undefined],
+  ])("is %s where the route says %s and the client %s", async (expected, route, defaults) => {
+    const { autoExtend } = await optionsOf({ autoExtend: route }, { autoExtend: defaults });
+    expect(autoExtend).toBe(expected);
+  });
+});
+
+describe("waitUntil", () => {
+  const names = ["route", "platform", "client"] as const;
+
+  test.each([
+    [["route", "platform", "client"], "route"],
+    [["platform", "client"], "platform"],
+    [["client"], "client"],
+    [[], undefined],
+  ] as const)("of %j is that of the %s", async (present, expected) => {
+    const kept = { route: [] as Kept, platform: [] as Kept, client: [] as Kept };
+    const keeping = (name: (typeof names)[number]) =>
+      (present as readonly string[]).includes(name)
+        ? (work: Promise<unknown>) => void kept[name].push(work)
+        : undefined;
+    const platform = keeping("platform");
+    await optionsOf(
+      { waitUntil: keeping("route") },
+      { waitUntil: keeping("client") },
+      platform && { waitUntil: platform },
+    );
+    for (const name of names) expect(kept[name].length > 0).toBe(name === expected);
+  });
+});
+
+describe("the call", () => {
+  test("has the request's signal", async () => {
+    const { signal, request } = await optionsOf();
+    expect(signal).toBe(request.signal);
+  });
+
+  test("has the deadline of the request, where the route has one", async () => {
+    const deadline = Date.now() + 60_000;
+    expect((await optionsOf({ deadline })).deadline).toBe(deadline);
+    expect((await optionsOf({ deadline: async () => deadline })).deadline).toBe(deadline);
+    expect((await optionsOf()).deadline).toBe(undefined);
+  });
+
+  test("has the options of the route, and none that are not options of a lock", async () => {
+    const options = await optionsOf({ ttl: 12_345, wait: 7, fencing: true, status: 409 });
+    expect(options).toMatchObject({ ttl: 12_345, wait: 7, fencing: true });
+    for (const name of ["redlock", "resource", "status"]) expect(options).not.toHaveProperty(name);
+  });
+});
+
+describe("lock() refuses at once", () => {
+  const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+  const wrong = (options: object) => () => lock({ redlock, resource: "r", ...options });
+
+  test.each([
+    ["no client", { redlock: undefined }, TypeError],
+    ["what is no client", { redlock: {} }, TypeError],
+    ["no resource", { resource: undefined }, TypeError],
+    ["a resource that is a number", { resource: 7 }, TypeError],
+    ["a resource that is null", { resource: null }, TypeError],
+    ["another status", { status: 503 }, RangeError],
+    ["an unknown option", { autoextend: true }, TypeError],
+    ["a wrong option of a lock", { ttl: 1 }, RangeError],
+  ])("%s", (_what, options, error) => {
+    expect(wrong(options)).toThrow(error);
+  });
+
+  test("what is no object", () => {
+    expect(() => lock(undefined as unknown as LockRouteOptions)).toThrow(TypeError);
+  });
+
+  test.each([[{ resource: ["a", "b"] }], [{ resource: () => "r" }], [{ status: 423 }], [{ status: 409 }]])(
+    "but not %j",
+    (options) => {
+      expect(wrong(options)).not.toThrow();
+    },
+  );
+});

@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { bundleSimulator, startSimulator } from "../../../scripts/simulator.mjs";
+import { mutants } from "../sim/mutants.ts";
+import { elsewhere } from "./elsewhere.ts";
+import type { Order, Report } from "./main.ts";
+import { scenarios } from "./scenarios.ts";
+
+// Every schedule of the small worlds with a few deviations, and some defects that these must show. `npm run explore`
+// goes further, and `npm run explore -- --mutants` tries all defects.
+
+const entry = "test/robustness/explore/main.ts";
+const found: Record<string, { scenario: string; bound: number; schedule: string }> = JSON.parse(
+  readFileSync(new URL("found.json", import.meta.url), "utf8"),
+);
+
+/** Gives the orders to one process, one after another. */
+async function obey(orders: readonly Order[], mutant?: (typeof mutants)[number]): Promise<Report[]> {
+  const { file, remove } = await bundleSimulator(mutant ? { entry, mutant } : { entry });
+  const explorer = startSimulator<Report>(file);
+  const reports: Report[] = [];
+  try {
+    for (const order of orders) reports.push(await explorer.simulate(order));
+  } finally {
+    explorer.end();
+    await remove();
+  }
+  return reports;
+}
+
+test("no schedule within the small bounds violates an invariant", { timeout: 120_000 }, async () => {
+  const reports = await obey(scenarios.map(({ name, bounds }) => ({ scenario: name, bound: bounds.test })));
+  const violations = reports.flatMap(({ scenario, violations }) =>
+    violations.map(
+      ({ invariant, detail, schedule }) =>
+        `${invariant}: ${detail}\n  npm run explore -- --scenario "${scenario}" --schedule "${schedule}"`,
+    ),
+  );
+  expect(violations).toEqual([]);
+  expect(reports.filter(({ isWhole }) => !isWhole)).toEqual([]);
+  // A search that explores next to nothing must not pass.
+  const schedules = reports.reduce((sum, report) => sum + report.schedules, 0);
+  expect(schedules).toBeGreaterThan(4_000);
+});
+
+test("the same schedule gives the same steps", { timeout: 60_000 }, async () => {
+  const [scenario] = scenarios;
+  const order = { scenario: scenario!.name, schedule: "2:late:p0.3,12:go:p0.3" };
+  const [first, second] = await obey([order, order]);
+  expect(first?.violations).toEqual([]);
+  expect(first?.lines.length).toBeGreaterThan(20);
+  expect(second?.lines).toEqual(first?.lines);
+});
+
+test("every mutant is recorded, here or elsewhere", () => {
+  const known = [...Object.keys(found), ...elsewhere.flatMap(({ mutants: names }) => names)];
+  expect(known.sort()).toEqual(mutants.map(({ name }) => name).sort());
+  const names = scenarios.map(({ name }) => name);
+  expect(Object.values(found).filter(({ scenario }) => !names.includes(scenario))).toEqual([]);
+});
+
+test.each([
+  "quorum of one",
+  "abort ends the requests",
+  "shorter extensions are forgotten",
+  "release leaves no tombstone",
+  "completes without comparing",
+])("finds: %s", { timeout: 60_000 }, async (name) => {
+  const mutant = mutants.find((other) => other.name === name);
+  const { scenario, bound } = found[name]!;
+  const wanted = mutant!.noticedBy;
+  const [report] = await obey([{ scenario, bound, wanted }], mutant);
+  expect(report?.violations.map(({ invariant }) => wanted.includes(invariant))).toContain(true);
+});

@@ -1,0 +1,18 @@
+import process from "node:process";
+import type { Parameters } from "fast-check";
+
+/**
+ * Parameters for fast-check with a fresh seed, which is printed. `SEED=…` repeats a seed, `RUNS=…` multiplies the runs,
+ * as `npm run test:long` does.
+ *
+ * @param numRuns how many runs
+ * @param examples inputs to try first
+ */
+export function seeded<Values>(
+  numRuns: number,
+  examples: Values[] = [],
+): Parameters<Values> & { readonly seed: number; readonly numRuns: number } {
+  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+  console.info(`SEED=${seed}`);
+  return { seed, numRuns: Math.ceil(numRuns * Number(process.env.RUNS ?? 1)), examples };
+}
