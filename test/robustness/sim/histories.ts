@@ -31,7 +31,7 @@ export function checkHistories(
   const duplicates = !world.keeps("single execution");
   const outcomes = [
     linearizableEach(lockModel, grantHistory(grants, { duplicates })),
-    linearizableEach(fencedRegisterModel(0), fencedHistory(drawnOnce(grants), accesses)),
+    linearizableEach(fencedRegisterModel(0), fencedHistory(grants, accesses)),
   ];
   for (const { results } of outcomes) report(world, results);
   world.count("operations in histories", grants.length + accesses.length);
@@ -84,19 +84,6 @@ function wholeHolds(holds: readonly Hold[]): Hold[] {
   return [...whole.values()];
 }
 
-/** Each fence of an owner once: two handles that it acquires at the same time may draw the same fence. */
-function drawnOnce(grants: readonly GrantRecord[]): GrantRecord[] {
-  const seen = new Set<string>();
-  return grants.filter(({ owner, resource, fence }) => {
-    const name = JSON.stringify([owner, resource, fence]);
-    if (owner === undefined || !seen.has(name)) {
-      seen.add(name);
-      return true;
-    }
-    return false;
-  });
-}
-
 function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   const { process, holder, nonce, invoked, acquired, ended = world.now, fence } = hold;
   const { releaseInvoked, releaseReturned } = hold;
@@ -104,7 +91,7 @@ function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   // When a hold was over before its release, a repeated acquire, or a failed one of another handle of the owner, may
   // have left a value again: what the release then freed proves nothing.
   const repeats = owner !== undefined || !world.keeps("single execution");
-  const over = hold.endUnknown || (releaseInvoked !== undefined && ended < releaseInvoked && repeats);
+  const over = releaseInvoked !== undefined && ended < releaseInvoked && repeats;
   const released = over ? undefined : hold.released;
   const until = {
     validUntil: hold.endUnknown ? acquired : Math.max(ended, acquired),

@@ -162,10 +162,8 @@ export class Holds {
   /** Whether a handle of the same holder was being released at any time since this hold's acquire was called. */
   isReleasedBeside({ holder, invoked }: Hold): boolean {
     const releases = this.#releases.get(holder) ?? [];
-    // A release whose process has died does not go on.
-    return releases.some(({ process, returned }) =>
-      returned === undefined ? process.alive : returned >= invoked,
-    );
+    // A release whose process has died sends nothing more, but what it has sent may still be executed.
+    return releases.some(({ process, returned = process.diedAt ?? Infinity }) => returned >= invoked);
   }
 
   /** Ends a hold when its validity ends, however often it was extended. */
@@ -192,7 +190,8 @@ export class Holds {
     if (limit < Number.POSITIVE_INFINITY) {
       const what = () =>
         `${process.name} relies on ${resources} until ${end.toFixed(1)}, not ${limit.toFixed(1)}`;
-      world.check("validity is honest", end <= limit + 0.2, what, ["a clock that goes on"]);
+      // Clocks show whole ms.
+      world.check("validity is honest", end <= limit + 1.1, what, ["a clock that goes on"]);
     }
     // What is being released falls, and a process that has died relies on nothing.
     if (world.freed.has(hold.nonce)) return;

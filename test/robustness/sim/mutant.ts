@@ -18,9 +18,10 @@ export interface Patch {
   readonly replace: string;
 }
 
-/** Two holders at once, by their clocks or by their histories. */
+/** Two holders at once, by their clocks or by their histories; or one that a quorum no longer keeps the others from. */
 export const twoHolders: readonly Invariant[] = [
   "mutual exclusion",
+  "what is held stands",
   "one holder per slot",
   "permits within the limit",
   "one run per interval",

@@ -1,4 +1,5 @@
 import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
+import { garbledReplies } from "./http-link.ts";
 import { faultKinds } from "./scenario.ts";
 import { checkedName } from "./world.ts";
 
@@ -25,6 +26,7 @@ export const mustOccur: readonly string[] = [
   "request sent again by the client in between",
   "request to a silent endpoint",
   "request too large",
+  ...garbledReplies,
   // outcomes of calls
   "aborted",
   "barrier passed",
@@ -42,11 +44,25 @@ export const mustOccur: readonly string[] = [
   "enter: refused",
   "entered",
   "entered again",
+  "forget: nothing there",
+  "forget: unavailable",
+  "forgotten",
+  "free: nothing there",
+  "free: unavailable",
+  "freed",
+  "inspect: unavailable",
+  "inspected: complete",
+  "inspected: free",
+  "inspected: held",
+  "inspected: none",
+  "inspected: pending",
+  "inspected: undecided",
   "extend: lost",
   "extend: unavailable",
   "extended",
   "granted",
   "handed off",
+  "handed on",
   "held",
   "latch closed",
   "latch open",
@@ -76,6 +92,7 @@ export const mustOccur: readonly string[] = [
   "release: gone",
   "release: unavailable",
   "released",
+  "run: dead key",
   "run executed",
   "run lost",
   "run mismatch",

@@ -12,6 +12,8 @@ export const epoch = 1_700_000_000_000;
 export class Process implements Runtime {
   readonly name: string;
   alive = true;
+  /** When it died, in virtual ms; undefined: it lives. */
+  diedAt: number | undefined;
   /** ms, by its clocks, for which its present call waits for the answer to each request, at least. */
   timeout = 0;
   /** How often one of its two clocks was set, or stood still. */
@@ -132,6 +134,7 @@ export class Process implements Runtime {
   /** Ends the process at once. Requests under way go on. */
   kill(): void {
     this.alive = false;
+    this.diedAt ??= this.#scheduler.now;
     this.#inbox = [];
   }
 }

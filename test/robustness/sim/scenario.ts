@@ -39,8 +39,9 @@ export interface Scenario {
   readonly owned: number;
   /** The kinds of calls, each with a frequency by how often it occurs here. */
   readonly work: readonly Work[];
-  /** Whether holders hand locks off to other processes. */
+  /** Whether holders hand locks off to other processes, and whether these extend them by themselves and hand them on. */
   readonly handingOff: boolean;
+  readonly handingOn: boolean;
   /** Set where fences are remembered for so short a time that a simulation outlasts it. */
   readonly retention: Retention | undefined;
   /** Whether holders shorten their hold, then lengthen it, and rely on that to the end while others wait. */
@@ -157,6 +158,7 @@ function drawUsual(draw: Draw): Scenario {
     owned: draw.pick([0, 0.05, 0.6]),
     lingering: false,
     handingOff: draw.chance(0.1),
+    handingOn: false,
     retention: undefined,
     work: draw.pick([
       ["lock"],
@@ -192,7 +194,7 @@ export function withOperators(scenario: Scenario, draw: Draw): Scenario {
   const exactReplies = scenario.exactReplies.map((exact) => exact || http);
   const handingOff = draw.chance(0.3);
   const plainly = { owned: 0, retention: undefined, lingering: false };
-  return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff };
+  return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff, handingOn: handingOff };
 }
 
 /** The same scenario, with one or two synchronizers in place of locks. */

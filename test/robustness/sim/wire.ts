@@ -308,6 +308,11 @@ export class Wire {
     return this.#extensions.get(key) ?? Number.NEGATIVE_INFINITY;
   }
 
+  /** How many releases of a nonce were sent. */
+  releasesSent(nonce: string): number {
+    return this.#trailsOf(nonce).reduce((sum, { releases }) => sum + releases, 0);
+  }
+
   /** How many extensions of a nonce were sent to the endpoint that got most. */
   extensionsSent(nonce: string): number {
     return Math.max(0, ...this.#trailsOf(nonce).map(({ extensions }) => extensions));

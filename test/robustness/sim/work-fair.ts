@@ -109,7 +109,6 @@ export class FairWorkload implements Workload {
 
   /** Waiters are served in the order in which they came, as far as their clocks and all endpoints know it. */
   #checkOrder(): void {
-    if (this.#scenario.silentMinority) return;
     for (const one of this.#served) {
       for (const other of this.#served) {
         const isLater = other.invoked > one.invoked + queuedWithin && other.ticket > one.ticket;

@@ -116,12 +116,15 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   // A lock that is lost, or that another handle has released, is released like every other.
   if ("error" in handed) return release(actor, held, timeout);
   kept.add(hold.nonce);
+  if (actor.scenario.handingOn) await checkHandedOver(actor, held);
   const receiver = draw.pick(actor.actors);
   const { json, remaining, at } = handed.value;
   // As if the two wall clocks agreed.
   const validUntil = receiver.process.now() + remaining - (world.now - at);
   if (!receiver.process.running) return;
-  const resumed = resume(receiver.redlock, { ...json, validUntil }, { timeout });
+  const autoExtend = actor.scenario.handingOn && draw.chance(0.5);
+  const maxHold = 3 * actor.scenario.ttl;
+  const resumed = resume(receiver.redlock, { ...json, validUntil }, { timeout, autoExtend, maxHold });
   world.count("handed off");
   if (resumed.remaining() <= 0) return;
   // Invoked when the giver's acquire was: a release since then may have ended it.
@@ -130,10 +133,36 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   received.hold.extensions.least = hold.extensions.least;
   if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
   await receiver.sleep(draw.between(0, 1.5) * actor.scenario.ttl);
+  if (actor.scenario.handingOn && draw.chance(0.4)) {
+    world.count("handed on");
+    await handOff(receiver, { ...received, lock: resumed, timeout });
+    return;
+  }
   await release(receiver, received, timeout);
-  // A receiver that dies keeps the lock until its ttl. And a late plain acquire finds no tombstone: its answer reaches
-  // the giver, which cannot know whether the lock is still held.
-  if (json.unsettled.length === 0) kept.delete(hold.nonce);
+  // A receiver that dies keeps the lock until its ttl.
+  kept.delete(hold.nonce);
+}
+
+/** The giver's handle has ended: it relies on nothing, and sends nothing. */
+async function checkHandedOver(actor: Actor, { lock, hold, timeout }: HeldLock): Promise<void> {
+  const { world, process, calls, wire } = actor;
+  const sent = wire.releasesSent(hold.nonce);
+  const released = await calls.make(process, {
+    what: "release what was handed over",
+    bound: timeout,
+    codes: [],
+    run: () => lock.release(),
+  });
+  const extended = await calls.make(process, {
+    what: "extend what was handed over",
+    bound: timeout,
+    codes: ["LOCK_LOST"],
+    run: () => lock.extend(),
+  });
+  const isOver = "value" in released && !released.value && "error" in extended && lock.remaining() <= 0;
+  const isSilent = wire.releasesSent(hold.nonce) === sent;
+  const what = () => `${process.name} still uses ${lock.resources}, which it has handed over`;
+  world.check("validity is honest", isOver && isSilent, what);
 }
 
 /** The random parameters of a `using`, and what its routine saw. */
