@@ -77,7 +77,7 @@ export const holdingScenarios: readonly Scenario[] = [
         await ticks(4_500)(actor);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "extend against expiry",
@@ -149,7 +149,7 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       tries([450, 600, 900]),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "two extensions at once",
@@ -166,7 +166,7 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       tries([350, 500]),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "late acquire",
@@ -182,7 +182,7 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       tries([1_200]),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "using",
@@ -261,6 +261,6 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       tries([420, 700]),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
 ];
