@@ -118,8 +118,8 @@ async function find(mutant, before) {
         const { violations } = await explorer.simulate(order);
         const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
         if (!violation) continue;
-        const { invariant, schedule, spent } = violation;
-        return { scenario: name, bound: spent, invariant, schedule };
+        const { invariant, spent } = violation;
+        return { scenario: name, bound: spent, invariant };
       }
     }
     return before ? await find(mutant, undefined) : undefined;

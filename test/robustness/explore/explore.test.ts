@@ -10,7 +10,7 @@ import { scenarios } from "./scenarios.ts";
 // goes further, and `npm run explore -- --mutants` tries all defects.
 
 const entry = "test/robustness/explore/main.ts";
-const found: Record<string, { scenario: string; bound: number; schedule: string }> = JSON.parse(
+const found: Record<string, { scenario: string; bound: number }> = JSON.parse(
   readFileSync(new URL("found.json", import.meta.url), "utf8"),
 );
 

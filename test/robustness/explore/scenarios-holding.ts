@@ -29,10 +29,10 @@ function ticks(...times: readonly number[]): Program {
   };
 }
 
-/** Extends its lock twice, which restores it where it is missing. */
+/** Extends its lock twice; the second time it is restored where it is missing. */
 const restoring: Program = async (actor) => {
   const held = await actor.acquire("a", once);
-  for (const time of [300, 600]) {
+  for (const time of [600, 1_200]) {
     await actor.until(time);
     if (held) await actor.extend(held, ttl);
   }
@@ -198,11 +198,11 @@ export const holdingScenarios: readonly Scenario[] = [
   },
   {
     name: "restore",
-    about: "an endpoint has not got the lock; it is restored there, and released",
+    about: "an endpoint has lost its memory; the lock is restored there when it is back, and released",
     endpoints: 3,
-    given: "0:late:p0.1",
-    events: [forget(1, 1_100)],
-    clients: [restoring, tries([650, 900], 50)],
+    given: "6:forget:r0",
+    events: [forget(0, 1_100)],
+    clients: [restoring, tries([650, 1_300], 50)],
     bounds: { test: 0, long: 1 },
   },
   {
