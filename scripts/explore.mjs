@@ -19,7 +19,7 @@ const foundFile = join(project, "test/robustness/explore/found.json");
 process.exitCode = 1;
 const { scenarios } = await load("test/robustness/explore/scenarios.ts");
 const { mutants } = await load("test/robustness/sim/mutants.ts");
-const { values: given, jobs, most } = readOptions();
+const { given, jobs, most } = readOptions();
 const chosen = scenarios.filter(({ name }) => matches(name, given.scenario));
 const mutated = mutants.filter(({ name }) =>
   given.mutants || given.mutant ? matches(name, given.mutant) : false,
@@ -48,21 +48,24 @@ async function replaySchedule() {
   process.exitCode = violations.length > 0 ? 1 : 0;
 }
 
-/** Explores the scenarios in several processes, the largest ones first. */
+/** Explores the scenarios, in several processes. */
 async function exploreAll() {
   const [mutant] = mutated;
   const { file, remove } = await bundleSimulator({ entry, mutant });
   const reports = [];
   console.log(heading());
+  const small = startSimulator(file, 2 ** 31 - 1);
   await inParallel(chosen, async (scenario) => {
-    const explorer = startSimulator(file, 2 ** 31 - 1);
+    // A process of its own for a large search, which takes much memory.
+    const explorer = given.test ? small : startSimulator(file, 2 ** 31 - 1);
     const bound = Number(given.bound ?? scenario.bounds[given.test ? "test" : "long"]);
     const report = await explorer.simulate({ scenario: scenario.name, bound, most });
-    explorer.end();
+    if (explorer !== small) explorer.end();
     reports.push(report);
     console.log(row(report));
     for (const violation of report.violations) console.log(describe(report, violation, mutant));
   });
+  small.end();
   await remove();
   const sum = (what) => reports.reduce((total, report) => total + report[what], 0);
   console.log(
@@ -115,8 +118,8 @@ async function find(mutant, before) {
         const { violations } = await explorer.simulate(order);
         const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));
         if (!violation) continue;
-        const { invariant, schedule, spent } = violation;
-        return { scenario: name, bound: spent, invariant, schedule };
+        const { invariant, spent } = violation;
+        return { scenario: name, bound: spent, invariant };
       }
     }
     return before ? await find(mutant, undefined) : undefined;
@@ -174,5 +177,6 @@ function readOptions() {
   const jobs = Number(values.jobs ?? 2);
   const most = values.most === undefined ? undefined : Number(values.most);
   if (!(jobs >= 1) || !(Number(values.bound ?? 0) >= 0)) throw new RangeError(`usage:\n  ${usage}`);
-  return { values, jobs, most };
+  // The small bounds are explored by one process, which takes one order at a time.
+  return { given: values, jobs: values.test ? 1 : jobs, most };
 }

@@ -38,7 +38,7 @@ export function forget(server: number, ms: number): Event {
   return {
     name: `forget:r${server}`,
     run({ servers, store, time }) {
-      Object.assign(servers[server]!, { contents: store.empty, awayUntil: time + ms, isForgetful: true });
+      Object.assign(servers[server]!, { contents: store.empty, awayUntil: time + ms, forgotAt: time });
     },
   };
 }

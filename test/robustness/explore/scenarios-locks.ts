@@ -67,7 +67,7 @@ export const lockScenarios: readonly Scenario[] = [
     exactReplies: false,
     retries: true,
     clients: [turn({}), turn(patient)],
-    bounds: { test: 2, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "several resources",
@@ -85,7 +85,7 @@ export const lockScenarios: readonly Scenario[] = [
         if (held) await actor.release(held);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "abort",
@@ -101,7 +101,7 @@ export const lockScenarios: readonly Scenario[] = [
       },
       inOrder((actor) => actor.sleep(10), turn(patient)),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "abort on three endpoints",
@@ -168,7 +168,7 @@ export const lockScenarios: readonly Scenario[] = [
         turn({ fencing: true }, 10),
       ),
     ],
-    bounds: { test: 2, long: 4 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "fences on one endpoint",
@@ -212,7 +212,7 @@ export const lockScenarios: readonly Scenario[] = [
     endpoints: 1,
     clocks: [0, -3_600_000],
     clients: [turn({ fencing: true }), inOrder((actor) => actor.until(3_000), turn({ fencing: true }))],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "counters of the future",
@@ -223,7 +223,7 @@ export const lockScenarios: readonly Scenario[] = [
       turn({ fencing: true, fenceRetention: ttl }),
       inOrder((actor) => actor.until(3_000), turn({ fencing: true, fenceRetention: ttl })),
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "fences and lost memory",
@@ -231,6 +231,6 @@ export const lockScenarios: readonly Scenario[] = [
     endpoints: 1,
     events: [forget(0, 2_000)],
     clients: [turn({ fencing: true }), inOrder((actor) => actor.until(2_500), turn({ fencing: true }))],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
 ];

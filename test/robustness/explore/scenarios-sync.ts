@@ -63,7 +63,7 @@ export const syncScenarios: readonly Scenario[] = [
         await actor.run("k", 40, run);
       },
     ],
-    bounds: { test: 1, long: 1 },
+    bounds: { test: 0, long: 1 },
   },
   {
     name: "runs and lost messages",
@@ -80,7 +80,7 @@ export const syncScenarios: readonly Scenario[] = [
         await actor.run("k", 40, run);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "a minority's result",
@@ -103,7 +103,7 @@ export const syncScenarios: readonly Scenario[] = [
         await actor.run("k", 40, run);
       },
     ],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 0, long: 2 },
   },
   {
     name: "a semaphore of 1",
@@ -126,7 +126,7 @@ export const syncScenarios: readonly Scenario[] = [
     loses: true,
     given: "2:lose:p0.3,5:lose:p1.1",
     clients: [permits(2), permits(2), permits(2)],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "a wrong limit on one endpoint",
@@ -135,7 +135,7 @@ export const syncScenarios: readonly Scenario[] = [
     loses: true,
     given: "1:lose:p0.2,2:lose:p0.3",
     clients: [permits(1), permits(2, 300)],
-    bounds: { test: 1, long: 3 },
+    bounds: { test: 1, long: 2 },
   },
   {
     name: "a semaphore on one endpoint",

@@ -18,6 +18,8 @@ interface Trail {
   acquired: boolean;
   standing: boolean;
   releaseExecuted: boolean;
+  /** When a release was last executed, in ms. */
+  releasedAt: number;
   /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
   releaseDue: boolean;
   /** Until when the client waits for the answer to its acquire, in ms. */
@@ -84,6 +86,7 @@ export class Trails implements Watcher {
     const { operation, tombstone } = request;
     if (operation === "release") {
       trail.releaseExecuted = true;
+      trail.releasedAt = this.#time();
       trail.standing = false;
     }
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
@@ -93,7 +96,7 @@ export class Trails implements Watcher {
     const acquires = (operation === "acquire" || operation === "restore") && request.from === 1;
     if (!granted || !acquires || command.some((word) => /^[CN]1 /.test(String(word)))) return;
     // "Kept memory", and "single execution".
-    const isExcused = server!.isForgetful || isCopy;
+    const isExcused = trail.releasedAt <= server!.forgotAt || isCopy;
     if (trail.releaseExecuted && tombstone !== undefined && !isExcused) {
       this.#report("rolled back stays rolled back", `${where} after its rollback`);
     }
@@ -204,6 +207,7 @@ export class Trails implements Watcher {
         acquired: false,
         standing: false,
         releaseExecuted: false,
+        releasedAt: Number.POSITIVE_INFINITY,
         releaseDue: false,
         awaitedUntil: Number.NEGATIVE_INFINITY,
         restored: false,

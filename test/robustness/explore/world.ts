@@ -12,8 +12,8 @@ export interface Server {
   readonly executed: Map<string, number>;
   /** It is away until then, in ms. */
   awayUntil: number;
-  /** It lost its memory. */
-  isForgetful: boolean;
+  /** When it lost its memory, in ms; -Infinity: never. */
+  forgotAt: number;
 }
 
 /** Something under way to an endpoint or to a client. */
@@ -100,7 +100,7 @@ export class World {
       contents: store.empty,
       executed: new Map(),
       awayUntil: 0,
-      isForgetful: false,
+      forgotAt: Number.NEGATIVE_INFINITY,
     }));
     this.clients = clocks.map((ahead, index) => new Client(index, () => this.time, ahead));
   }
