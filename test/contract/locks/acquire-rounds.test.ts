@@ -111,14 +111,13 @@ describe("a failed acquire", () => {
 
 describe("the rollback of an unanswered request", () => {
   /** Two endpoints refuse; the third executes nothing and gives no answer. */
-  function silent(wait: number) {
+  function silent(wait: number, signal?: AbortSignal) {
     const world = virtualWorld();
     world.put("r", [0, 1]);
     const { redlock, links } = world.client({ wait, backoff: { min: 400, max: 400 } });
     links[2]!.fate = ([name]) => (name === "SET" ? "lost" : "delivered");
-    const caller = new AbortController();
-    const call = watch(redlock.acquire("r", { signal: caller.signal }));
-    return { ...world, call, caller, sentThere: () => links[2]!.sent.map(([name]) => name) };
+    const call = watch(redlock.acquire("r", { signal }));
+    return { ...world, call, sentThere: () => links[2]!.sent.map(([name]) => name) };
   }
 
   test("is sent after a quarter of the timeout, where its caller waits for nothing else", async () => {
@@ -140,7 +139,8 @@ describe("the rollback of an unanswered request", () => {
   });
 
   test("is sent after a quarter of the timeout, where its caller has aborted", async () => {
-    const { runtime, caller, call, sentThere } = silent(5_000);
+    const caller = new AbortController();
+    const { runtime, call, sentThere } = silent(5_000, caller.signal);
     await runtime.advance(5);
     caller.abort(new Error("given up"));
     await runtime.advance(20);
