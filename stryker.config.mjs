@@ -22,4 +22,5 @@ export default {
   ignorePatterns: ["/reports", "/dist", "/docs", "/bench", "/worker", "/examples", ".wrangler"],
   // For endless loops; where a test only waits, its own timeout comes first.
   timeoutMS: 12_000,
+  dryRunTimeoutMinutes: 20,
 };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import type { Fate } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -108,6 +109,85 @@ describe("a failed acquire", () => {
   });
 });
 
+describe("the rollback of an unanswered request", () => {
+  /** Two endpoints refuse; the third executes nothing and gives no answer. */
+  function silent(wait: number, signal?: AbortSignal) {
+    const world = virtualWorld();
+    world.put("r", [0, 1]);
+    const { redlock, links } = world.client({ wait, backoff: { min: 400, max: 400 } });
+    links[2]!.fate = ([name]) => (name === "SET" ? "lost" : "delivered");
+    const call = watch(redlock.acquire("r", { signal }));
+    return { ...world, call, sentThere: () => links[2]!.sent.map(([name]) => name) };
+  }
+
+  test("is sent after a quarter of the timeout, where its caller waits for nothing else", async () => {
+    const { runtime, sentThere } = silent(0);
+    await runtime.advance(24);
+    expect(sentThere()).toEqual(["SET"]);
+    await runtime.advance(1);
+    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+  });
+
+  test("is sent once, after the timeout, while its caller goes on with another round", async () => {
+    const { runtime, sentThere } = silent(5_000);
+    await runtime.advance(99);
+    expect(sentThere()).toEqual(["SET"]);
+    await runtime.advance(2);
+    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+    await runtime.advance(290);
+    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+  });
+
+  test("is sent after a quarter of the timeout, where its caller has aborted", async () => {
+    const caller = new AbortController();
+    const { runtime, call, sentThere } = silent(5_000, caller.signal);
+    await runtime.advance(5);
+    caller.abort(new Error("given up"));
+    await runtime.advance(20);
+    expect(call.error).toBe(caller.signal.reason);
+    expect(sentThere()).toEqual(["SET", "EVALSHA"]);
+  });
+
+  test("an abort in the last round is no outage: the call ends with its reason", async () => {
+    const world = virtualWorld();
+    const { redlock, links } = world.client({ wait: 0 });
+    for (const each of links) each.fate = () => "lost";
+    const caller = new AbortController();
+    const call = watch(redlock.acquire("r", { signal: caller.signal }));
+    await world.runtime.advance(10);
+    caller.abort(new Error("given up"));
+    await world.runtime.advance(0);
+    expect(call.error).toBe(caller.signal.reason);
+  });
+});
+
+describe("a waiting that a clock ends after a round that was cut short", () => {
+  /** One endpoint grants, one refuses, and the third gets another fate. The clock jumps before the round is cut. */
+  async function jumping(after: number) {
+    const world = virtualWorld();
+    const { late } = delays(world.runtime);
+    const third: Fate = after < Infinity ? late(after) : "lost";
+    world.put("r", [1, 2]);
+    const { redlock, links } = world.client({ wait: 5_000 });
+    links[2]!.fate = ([name]) => (name === "SET" ? third : "delivered");
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(10);
+    world.runtime.wallOffset += 6_000;
+    await world.runtime.advance(500);
+    return call.error as Error;
+  }
+
+  test("is reported as contention where by now a quorum is impossible", async () => {
+    expect(await jumping(60)).toBeInstanceOf(LockHeldError);
+  });
+
+  test("is reported as an outage where that is not known", async () => {
+    const error = await jumping(Infinity);
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(error.message).not.toContain("too late");
+  });
+});
+
 describe("the last round of an acquire", () => {
   /** One endpoint grants, one refuses, and the third refuses after 80 ms: more than a round waits that is cut short. */
   function undecided() {
@@ -156,10 +236,11 @@ describe("answers that come too late", () => {
   test("a lock whose answers took longer than its ttl is no lock: it is rolled back", async () => {
     const { runtime, client, values } = virtualWorld();
     const { slow } = delays(runtime);
-    const { redlock, links } = client({ ttl: 50, wait: 0, timeout: 1_000 });
-    for (const each of links) each.fate = ([name]) => (name === "SET" ? slow(49) : "delivered");
+    // Of which 1 ms and 2 ms are drift: exactly nothing remains.
+    const { redlock, links } = client({ ttl: 100, wait: 0, timeout: 1_000 });
+    for (const each of links) each.fate = ([name]) => (name === "SET" ? slow(97) : "delivered");
     const call = watch(redlock.acquire("r"));
-    await runtime.advance(49);
+    await runtime.advance(97);
     expect(call.error).toBeInstanceOf(QuorumError);
     expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toContain("granted");
     expect((call.error as QuorumError).message).toContain("too late");

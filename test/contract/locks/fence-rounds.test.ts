@@ -46,6 +46,14 @@ describe("a fence", () => {
     expect(world.expiries("r")[0]).toBe(10_000);
   });
 
+  test("does not wait for an endpoint that is silent", async () => {
+    const world = virtualWorld();
+    const { redlock, links } = world.client({ fencing: true });
+    links[0]!.fate = () => "lost";
+    const lock = await redlock.acquire("r");
+    expect(lock.fence).toBe(world.runtime.now());
+  });
+
   test("that a quorum has drawn is not raised where others are lower", async () => {
     const world = virtualWorld({ count: 5 });
     const ahead = world.runtime.now() + hour;
@@ -189,6 +197,17 @@ describe("the time until a held lock may be free", () => {
     [[500], 500],
   ])("is the time until a quorum is: %j", async (ttls, expected) => {
     expect(await after(ttls)).toBe(expected);
+  });
+
+  test("counts an endpoint that is silent as free", async () => {
+    const world = virtualWorld();
+    world.put("r", [1], "somebody-else", 2_000);
+    world.put("r", [2], "somebody-else", 1_000);
+    const { redlock, links } = world.client({ fencing: true, wait: 0 });
+    links[0]!.fate = () => "lost";
+    const call = watch(redlock.acquire("r"));
+    await world.runtime.advance(1_000);
+    expect(call.error).toMatchObject({ code: "LOCK_HELD", retryAfter: 1_000 });
   });
 
   test("is not known where no endpoint returns it", async () => {

@@ -154,6 +154,15 @@ describe("a restored lock", () => {
 });
 
 describe("a lock that is extended automatically", () => {
+  test("is none unless it is asked for", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, events } = client({ ttl: 1_000 });
+    const { signal } = await redlock.acquire("r");
+    await runtime.advance(1_000);
+    expect(signal.aborted).toBe(true);
+    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
+  });
+
   test("is extended from its acquire until its release, and by the ttl set by hand", async () => {
     const { runtime, client } = virtualWorld();
     const { redlock, events } = client({ ttl: 1_000, autoExtend: true });

@@ -141,6 +141,7 @@ describe("a round", () => {
     const { cause } = round.votes()[0]!;
     expect(cause).toBeInstanceOf(EndpointError);
     expect(cause).toMatchObject({ kind, message, endpoint: "e0" });
+    expect(cause === error || cause?.cause === error).toBe(true);
     expect(onFailure).toHaveBeenCalledExactlyOnceWith(cause);
   });
 
@@ -149,6 +150,29 @@ describe("a round", () => {
     const round = runRound({ endpoints, runtime, timeout: 100 }, () => Promise.reject("text"));
     await round.done;
     expect(round.votes()[0]!.cause).toMatchObject({ kind: "malformed", message: "e0: text" });
+  });
+
+  test("without options has a count of its own, and is not cut short", async () => {
+    const { endpoints, runtime } = rig(3);
+    const late = gate<Answer>();
+    const round = runRound(
+      { endpoints, runtime, timeout: 100 },
+      async ({ endpoint, cost }): Promise<Answer> => {
+        cost.requests += 1;
+        if (endpoint.name === "e2") return late.passed;
+        return { outcome: endpoint.name === "e0" ? "granted" : "held" };
+      },
+    );
+    expect(round.answers).toStrictEqual([undefined, undefined, undefined]);
+    await runtime.advance(99);
+    late.open({ outcome: "held" });
+    expect(await round.result).toBe("refused");
+    expect(round.cost).toEqual({ requests: 3, commands: 0 });
+  });
+
+  test("of no endpoints is done at once", async () => {
+    const { runtime } = rig(0);
+    await runRound({ endpoints: [], runtime, timeout: 100 }, () => Promise.reject("unused")).done;
   });
 
   test("elapsed counts from before the first request", async () => {
@@ -343,6 +367,6 @@ describe("unlessAborted", () => {
     const removed = vi.spyOn(signal, "removeEventListener");
     answer(0, "granted");
     await unlessAborted(round, signal);
-    expect(removed).toHaveBeenCalledTimes(1);
+    expect(removed).toHaveBeenCalledExactlyOnceWith("abort", expect.any(Function));
   });
 });

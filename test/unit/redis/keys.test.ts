@@ -34,6 +34,8 @@ describe("keyOf", () => {
     ["order{tenant-7}:9", "redlock:lock:{tenant-7}:order{tenant-7}:9"],
     ["{a}", "redlock:lock:{a}:{a}"],
     ["{}a", "redlock:lock:{{%7Da}"],
+    // Redis Cluster looks at the first brace only.
+    ["{}{a}", "redlock:lock:{{%7D{a%7D}"],
     ["a}b", "redlock:lock:{a%7Db}"],
     ["100%", "redlock:lock:{100%25}"],
     ["{open", "redlock:lock:{{open}"],

@@ -145,6 +145,24 @@ describe("scripts", () => {
     }
   });
 
+  test.each<[what: string, perform: (call: Call) => Promise<RegisterAnswer>]>([
+    ["for several keys", (call) => acquire(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
+    ["for an owner's value", (call) => acquire(call, { keys: ["k"], value: "tv", from: 2 }, 50)],
+    ["for a tombstone", (call) => acquire(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
+    ["to look without a ttl", (call) => extend(call, plain, 0)],
+    ["to restore", (call) => restore(call, plain, 50)],
+  ])("are needed %s, also where there are native commands", async (_what, perform) => {
+    const { call, sent } = rig([["tv", "0"]]);
+    expect(await perform(call)).toEqual(granted);
+    expect(sent[0]![0]).toBe("EVALSHA");
+  });
+
+  test("name no counter where there is none, and say what they do", async () => {
+    const { call, sent } = rig([["tv", "7"]]);
+    await restore(call, { ...plain, tombstone: "void" }, 50, { least: 7, retention: 9_000 });
+    expect(sent).toEqual([evalsha("upstash", ["k", "void"], "restore", "tv", 1, 1, 50, "tv", 7, 9_000)]);
+  });
+
   test("name keys, tombstone and counters, in this order", async () => {
     const { call, sent } = rig([["tv", "1700"]]);
     const fencing = { least: 1_700, retention: 9_000 };
