@@ -47,4 +47,23 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
       "a call accepts any sequence",
     ],
   },
+  {
+    why: "calls and checks that no small world has yet: verify, deadlines, operators, counted attempts, HTTP answers",
+    mutants: [
+      "verify believes the validity",
+      "verify ignores the end of the validity",
+      "validity outlasts the deadline",
+      "release replies and deletes nothing",
+      "resumed lock has a whole ttl",
+      "inspection counts different holders together",
+      "inspection takes silence for a free lock",
+      "a minority frees a lock",
+      "forget removes a run under way",
+      "forget ignores silent endpoints",
+      "one attempt too many",
+      "attempts are not raised",
+      "status of an answer is ignored",
+      "result beside an error counts",
+    ],
+  },
 ];
