@@ -12,9 +12,9 @@ export default defineConfig({
       "test/contract/{idempotency,sync}/*.test.ts",
       "test/contract/locks/{lock,lifetime}.test.ts",
       "test/contract/endpoints/upstash-sdk-contract.test.ts",
-      "test/robustness/{differential,fuzz,linearizability}/*.test.ts",
+      "test/robustness/{differential,fuzz,twins}/*.test.ts",
     ],
     testTimeout: 120_000,
-    env: { SETS: "all", SCHEDULES: "300", RUNS: "4" },
+    env: { SETS: "all", SCHEDULES: "300", RUNS: "5" },
   },
 });

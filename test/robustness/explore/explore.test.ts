@@ -1,15 +1,13 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { bundleSimulator, startSimulator } from "../../../scripts/simulator.mjs";
 import { mutants } from "../sim/mutants.ts";
 import { elsewhere } from "./elsewhere.ts";
-import type { Order, Report } from "./main.ts";
+import { obey, violationsIn } from "./obey.ts";
 import { scenarios } from "./scenarios.ts";
 
 // Every schedule of the small worlds with a few deviations, and some defects that these must show. `npm run explore`
 // goes further, and `npm run explore -- --mutants` tries all defects.
 
-const entry = "test/robustness/explore/main.ts";
 const found: Record<string, { scenario: string; bound: number }> = JSON.parse(
   readFileSync(new URL("found.json", import.meta.url), "utf8"),
 );
@@ -17,29 +15,9 @@ const found: Record<string, { scenario: string; bound: number }> = JSON.parse(
 /** ms. Each takes a few seconds on an idle machine. */
 const timeout = 300_000;
 
-/** Gives the orders to one process, one after another. */
-async function obey(orders: readonly Order[], mutant?: (typeof mutants)[number]): Promise<Report[]> {
-  const { file, remove } = await bundleSimulator(mutant ? { entry, mutant } : { entry });
-  const explorer = startSimulator<Report>(file);
-  const reports: Report[] = [];
-  try {
-    for (const order of orders) reports.push(await explorer.simulate(order));
-  } finally {
-    explorer.end();
-    await remove();
-  }
-  return reports;
-}
-
 test("no schedule within the small bounds violates an invariant", { timeout }, async () => {
   const reports = await obey(scenarios.map(({ name, bounds }) => ({ scenario: name, bound: bounds.test })));
-  const violations = reports.flatMap(({ scenario, violations }) =>
-    violations.map(
-      ({ invariant, detail, schedule }) =>
-        `${invariant}: ${detail}\n  npm run explore -- --scenario "${scenario}" --schedule "${schedule}"`,
-    ),
-  );
-  expect(violations).toEqual([]);
+  expect(violationsIn(reports)).toEqual([]);
   expect(reports.filter(({ isWhole }) => !isWhole)).toEqual([]);
   // A search that explores next to nothing must not pass.
   const schedules = reports.reduce((sum, report) => sum + report.schedules, 0);

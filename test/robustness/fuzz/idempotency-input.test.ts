@@ -71,7 +71,7 @@ describe("idempotency with arguments of any type", () => {
         expect(await run(first, 3)).toEqual({ status: "replayed", value: 1 });
         expect(records()).toHaveLength(same ? 1 : 2);
       }),
-      seeded(100),
+      seeded(40),
     );
   });
 
@@ -94,7 +94,7 @@ describe("idempotency with arguments of any type", () => {
           expect(again).toEqual({ value: { status: "replayed", value: 1 } });
         else expectTyped((again as { error: unknown }).error, "FINGERPRINT_MISMATCH");
       }),
-      seeded(60),
+      seeded(30),
     );
   });
 

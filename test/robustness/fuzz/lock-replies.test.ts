@@ -166,7 +166,7 @@ describe("a lock of endpoints that answer anything", () => {
   test("is never granted, extended or freed unless a quorum said so, and fails with typed errors only", async () => {
     await fc.assert(
       fc.asyncProperty(scenario, (given) => new Play(given).run()),
-      seeded(50, [...regressions]),
+      seeded(30, [...regressions]),
     );
     // Otherwise the property would have tried nothing.
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);

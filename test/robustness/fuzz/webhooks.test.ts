@@ -226,7 +226,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
         if (!beside) expect(outcome, `${part}: ${JSON.stringify(after)}`).toBeUndefined();
         seen.refused += 1;
       }),
-      seeded(120),
+      seeded(50),
     );
     for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
   });
@@ -243,7 +243,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
         const headers = { ...delivery.headers, [part]: text.slice(0, from) + raw.toString(encoding) };
         expect(await verified(provider, { ...delivery, headers })).toBeUndefined();
       }),
-      seeded(120),
+      seeded(50),
     );
   });
 
@@ -258,7 +258,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
         if (sender.tolerance === undefined) expect(outcome).toMatchObject({ id: name, idSigned: false });
         else expect(outcome).toBeUndefined();
       }),
-      seeded(60),
+      seeded(30),
     );
   });
 
@@ -268,7 +268,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
       fc.asyncProperty(fc.dictionary(fc.constantFrom(...names), header), body, async (headers, bytes) => {
         expect(await verified(provider, { headers, body: bytes })).toBeUndefined();
       }),
-      seeded(120),
+      seeded(50),
     );
   });
 
@@ -283,7 +283,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
         );
         expectMisuse(outcome);
       }),
-      seeded(60),
+      seeded(30),
     );
   });
 });
@@ -335,7 +335,7 @@ describe("options of a verifier", () => {
             expect(await verified(provider, { headers: altered, body: new Uint8Array() })).toBeUndefined();
           }
         }),
-        seeded(120),
+        seeded(50),
       );
     },
   );
