@@ -355,4 +355,26 @@ export const exemptions: readonly Exemption[] = [
     work: "operators",
     invariant: "replays agree",
   },
+  {
+    name: "a probe of once is repeated after a QuorumError while an endpoint is silent",
+    because: "two callers may divide the endpoints that answer between them",
+    without: [
+      inCheck(
+        "work-once.ts",
+        "error instanceof QuorumError && this.#shared.scenario.silentMinority",
+        'error === "never"',
+      ),
+    ],
+    seed: 20000705,
+    work: "sync",
+    invariant: "calls end",
+  },
+  {
+    name: "a record that was forgotten is extended",
+    because: "another call has brought it back from an endpoint that kept it",
+    without: [inCheck("wire.ts", "!trail.standing && !stood", "!trail.standing")],
+    seed: 20000664,
+    work: "operators",
+    invariant: "rolled back stays rolled back",
+  },
 ];

@@ -160,11 +160,12 @@ export class Wire {
   }
 
   /** A request that is executed after its rollback is not granted, where a tombstone or the value's absence shows it. */
-  #checkRolledBackStays(trail: RequestTrail, request: Request, { granted, copy }: Execution): void {
+  #checkRolledBackStays(trail: RequestTrail, request: Request, { granted, copy, stood }: Execution): void {
     const { process, server } = trail;
     const { operation, from, keys, tombstone } = request;
     if (!trail.releaseExecuted || from !== 1) return;
-    const isShown = operation === "extend" ? !trail.standing : tombstone !== undefined;
+    // A record that was forgotten stands again where another call brings it from an endpoint that kept it.
+    const isShown = operation === "extend" ? !trail.standing && !stood : tombstone !== undefined;
     if (!isShown) return;
     const needs = invariants["rolled back stays rolled back"];
     this.#world.check(
