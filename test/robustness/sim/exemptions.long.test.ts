@@ -6,7 +6,7 @@ import type { Report } from "./main.ts";
 // Takes one exemption after another out of the checks. Each must then accuse the sound library at its seed, else it is
 // not needed, and only hides what it should show.
 
-test.concurrent.each(exemptions.map((exemption) => [exemption.name, exemption] as const))(
+test.each(exemptions.map((exemption) => [exemption.name, exemption] as const))(
   "needed: %s",
   { timeout: 120_000 },
   async (name, { without: patches, seed, work, invariant, dropped, because: breaks }) => {

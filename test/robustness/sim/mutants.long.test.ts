@@ -8,7 +8,7 @@ import { caught, seedThatNotices } from "./noticed.ts";
 /** How many other seeds are tried where the recorded one no longer notices a mutant. */
 const others = 300;
 
-test.concurrent.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
+test.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
   "noticed: %s",
   { timeout: 600_000 },
   async (name, mutant) => {

@@ -35,7 +35,7 @@ const some = [
   "repeated arrivals count again",
 ];
 
-test.concurrent.each(some)("noticed: %s", { timeout: 120_000 }, async (name) => {
+test.each(some)("noticed: %s", { timeout: 120_000 }, async (name) => {
   const mutant = mutants.find((one) => one.name === name);
   expect(await seedThatNotices(mutant!, 60), `npm run mutants -- --only "${name}"`).toBeGreaterThan(0);
 });
