@@ -15,6 +15,6 @@ export default defineConfig({
       "test/robustness/{differential,fuzz,twins}/*.test.ts",
     ],
     testTimeout: 120_000,
-    env: { SETS: "all", SCHEDULES: "300", RUNS: "5" },
+    env: { SETS: "all", SCHEDULES: "300", RUNS: "3" },
   },
 });
