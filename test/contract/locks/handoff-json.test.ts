@@ -11,6 +11,17 @@ async function handedOff(options: object = {}) {
   return { ...world, lock, json: await handoff(lock) };
 }
 
+/** A lock that the third endpoint has not yet answered, nor its extension to 8 s. It answers each after 90 ms. */
+async function unanswered() {
+  const { runtime, client } = virtualWorld();
+  const { slow } = delays(runtime);
+  const { redlock, links } = client();
+  links[2]!.fate = () => slow(90);
+  const lock = await redlock.acquire("r", { ttl: 10_000 });
+  await lock.extend(8_000);
+  return { lock, runtime };
+}
+
 describe("handoff", () => {
   test("writes all that the receiver needs", async () => {
     const { runtime, json, lock } = await handedOff();
@@ -34,24 +45,14 @@ describe("handoff", () => {
   });
 
   test("names the endpoints whose answers are missing, and their extensions", async () => {
-    const { runtime, client } = virtualWorld();
-    const { slow } = delays(runtime);
-    const { redlock, links } = client();
-    links[2]!.fate = () => slow(90);
-    const lock = await redlock.acquire("r", { ttl: 10_000 });
-    await lock.extend(8_000);
+    const { lock } = await unanswered();
     const json = await handoff(lock);
     expect(json.unsettled).toEqual(["e3"]);
     expect(json.unanswered).toEqual({ e3: 8_000 });
   });
 
   test("names none whose late answer has arrived", async () => {
-    const { runtime, client } = virtualWorld();
-    const { slow } = delays(runtime);
-    const { redlock, links } = client();
-    links[2]!.fate = () => slow(90);
-    const lock = await redlock.acquire("r", { ttl: 10_000 });
-    await lock.extend(8_000);
+    const { lock, runtime } = await unanswered();
     await runtime.advance(90);
     expect(await handoff(lock)).toMatchObject({ unsettled: [], unanswered: {} });
   });
