@@ -141,5 +141,6 @@ export function forged(delivery) {
  * const { status } = await send(worker.url, delivery);
  */
 export function send(url, { path, headers, body }, signal) {
-  return fetch(url + path, { method: "POST", headers, body, signal });
+  // A connection of its own: workerd closes one whose request's body the Worker did not read, without saying so.
+  return fetch(url + path, { method: "POST", headers: { ...headers, connection: "close" }, body, signal });
 }

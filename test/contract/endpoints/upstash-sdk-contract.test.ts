@@ -6,8 +6,13 @@ import { redisServer } from "../../support/redis-servers.ts";
 import { atLength } from "../../support/sets.ts";
 
 const sets: EndpointSet[] = [
-  { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
-  ...atLength<EndpointSet>([], [{ engine: "embedded", count: 3, dialect: "redis", via: "sdk" }]),
+  ...atLength<EndpointSet>(
+    [],
+    [
+      { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
+      { engine: "embedded", count: 3, dialect: "redis", via: "sdk" },
+    ],
+  ),
   { engine: "embedded", count: 3, dialect: "upstash", via: "sdk" },
   ...(redisServer ? [{ engine: "redis", count: 3, dialect: "redis", via: "sdk" } as const] : []),
 ];

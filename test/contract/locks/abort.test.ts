@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AcquireOptions } from "../../../src/index.ts";
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
+import { eachInTurns } from "../../support/in-turns.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
@@ -10,7 +11,7 @@ import { until } from "../../support/until.ts";
 
 const reasons = [new Error("the caller's own"), "a word", 0, undefined];
 
-describe.each(engines)("a caller's abort, on %s", (engine) => {
+eachInTurns(engines.map((engine) => ({ engine })))("a caller's abort, on $engine", ({ engine }) => {
   const at = gated(engine, 3, "redis");
 
   /** Waits until the gateways have executed all their requests, and then until `own` keys hold the resource. */

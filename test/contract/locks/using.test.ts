@@ -1,14 +1,15 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockLostError } from "../../../src/index.ts";
 import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
+import { eachInTurns } from "../../support/in-turns.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
-describe.each(engines)("using, when endpoints fail, on %s", (engine) => {
+eachInTurns(engines.map((engine) => ({ engine })))("using, when endpoints fail, on $engine", ({ engine }) => {
   const at = gated(engine, 3, "redis");
 
   test("the signal aborts while the keys still exist, even if extensions hang", async () => {

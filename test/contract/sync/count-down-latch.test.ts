@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isRedlockError, QuorumError, Redlock } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { ArrivalsMissingError, CountDownLatch, LimitMismatchError } from "../../../src/sync/index.ts";
+import { eachInTurns } from "../../support/in-turns.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
@@ -9,7 +10,7 @@ import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
-describe.each(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, count: endpoints }) => {
+eachInTurns(stores([1, 2, 3, 5], [3]))("CountDownLatch on $title", ({ open, count: endpoints }) => {
   const minority = Math.floor((endpoints - 1) / 2);
   let store: OpenStore;
   let first: Visitor;

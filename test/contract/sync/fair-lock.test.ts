@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { FairLock } from "../../../src/sync/index.ts";
+import { eachInTurns } from "../../support/in-turns.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
@@ -12,7 +13,7 @@ import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
 
 const seen = ({ events }: Visitor, type: string) => events.filter((event) => event.type === type);
 
-describe.each(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) => {
+eachInTurns(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) => {
   const quorum = Math.floor(count / 2) + 1;
   let store: OpenStore;
   let first: Visitor;

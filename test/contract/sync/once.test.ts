@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Endpoint, LockHeldError, QuorumError, Redlock, type Runtime } from "../../../src/index.ts";
 import { type OnceContext, once } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
+import { eachInTurns } from "../../support/in-turns.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -16,7 +17,7 @@ import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 const keyFor = (name: string) => `redlock:once:{${name}}`;
 const unreachable = () => expect.unreachable("it must not run");
 
-describe.each(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => {
+eachInTurns(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => {
   let store: OpenStore;
   let first: Visitor;
   let second: Visitor;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Hold, ReentrantLock, type ReentrantLockOptions } from "../../../src/sync/index.ts";
+import { eachInTurns } from "../../support/in-turns.ts";
 import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
@@ -10,7 +11,7 @@ import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
-describe.each(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count }) => {
+eachInTurns(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count }) => {
   const quorum = Math.floor(count / 2) + 1;
   let store: OpenStore;
   let first: Visitor;

@@ -5,6 +5,7 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import { LimitMismatchError, type Permit, Semaphore } from "../../../src/sync/index.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { eachInTurns } from "../../support/in-turns.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
@@ -18,7 +19,7 @@ test("slotScript has the hash of the text that each dialect sends", () => {
   expect(slotScript.sha).toEqual({ redis: sha1(source), upstash: sha1(upstashFlag + source) });
 });
 
-describe.each(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, count }) => {
+eachInTurns(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, count }) => {
   const quorum = Math.floor(count / 2) + 1;
   let store: OpenStore;
   let first: Visitor;
