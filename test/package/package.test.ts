@@ -75,15 +75,14 @@ function checkTypes(...names: string[]): void {
 }
 
 describe("the packed package", () => {
-  it("contains the build, its types, the documents, and nothing else", () => {
-    const documents = files.filter((path) => !/^dist\/.*\.(js|d\.ts)$/.test(path));
-    expect(documents).toEqual(["LICENSE", "README.md", "package.json"]);
+  it("contains the build with maps and types, the documents, and nothing else", () => {
+    const others = files.filter((path) => !/^dist\/.*\.(js|js\.map|d\.ts)$|^docs\/.*\.md$/.test(path));
+    expect(others).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
     const scripts = files
       .filter((path) => path.endsWith(".js"))
       .map((path) => path.replace(/-[A-Z0-9]{8}\.js$/, "-*.js"));
     expect([...new Set(scripts)]).toEqual([
       "dist/chunk-*.js",
-      "dist/dev/chunk-*.js",
       "dist/dev/cli.js",
       "dist/dev/index.js",
       "dist/hono/index.js",
@@ -94,6 +93,19 @@ describe("the packed package", () => {
       "dist/testing/index.js",
       "dist/webhooks/index.js",
     ]);
+  });
+
+  it("can be read and debugged: not minified, and every script has a map with its sources", () => {
+    for (const path of files.filter((name) => name.endsWith(".js"))) {
+      const text = readFileSync(join(installed, path), "utf8");
+      expect(
+        text.split("\n").every((line) => line.length < 2_000),
+        path,
+      ).toBe(true);
+      const { sources, sourcesContent } = JSON.parse(readFileSync(join(installed, `${path}.map`), "utf8"));
+      expect(sourcesContent, path).toHaveLength(sources.length);
+      expect(sourcesContent, path).not.toContain(null);
+    }
   });
 
   it("needs no other package", () => {
