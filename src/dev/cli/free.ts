@@ -1,0 +1,107 @@
+import { forceRelease } from "../../index.ts";
+import { forceRelease as freeSynchronizer, type SynchronizerKind } from "../../sync/index.ts";
+import { type Client, clientHelp, clientOptions, openClient } from "./client.ts";
+import {
+  type Command,
+  type CommandEnvironment,
+  defineCommand,
+  exitCode,
+  exitCodes,
+  onlyArgument,
+  UsageError,
+} from "./command.ts";
+import { confirm, nothingDone } from "./confirm.ts";
+import { findingLines, look } from "./target.ts";
+import { duration, jsonLine, printable } from "./text.ts";
+
+// The compiler notices when the library has a kind that is missing here.
+const kinds: Readonly<Record<SynchronizerKind, true>> = {
+  Semaphore: true,
+  ReadWriteLock: true,
+  FairLock: true,
+  ReentrantLock: true,
+  CountDownLatch: true,
+  CyclicBarrier: true,
+  once: true,
+  debounce: true,
+};
+
+/** `redlock-edge free`: ends a hold, no matter whose it is. */
+export const freeCommand: Command = defineCommand({
+  name: "free",
+  summary: "frees a lock, no matter who holds it; asks first",
+  help: `Usage: redlock-edge free <resource> [options]
+       redlock-edge free <name> --kind <kind> [options]
+
+Frees a lock, or with --kind a synchronizer, no matter who holds it. Its holder is not stopped: it learns of it at its
+next extension or check only, and relies on its lock until then. So stop the holder first; only a fence protects what it
+still writes.
+
+  npx redlock-edge free invoice:42
+  npx redlock-edge free partner-api --kind semaphore --yes
+
+  --kind <kind>        ${Object.keys(kinds).slice(0, 5).join(", ")},
+                       ${Object.keys(kinds).slice(5).join(", ")}
+  --yes                do not ask
+
+${clientHelp}
+${exitCodes}`,
+  options: { ...clientOptions, kind: { type: "string" }, yes: { type: "boolean" } },
+  async run({ values, positionals }, environment) {
+    const name = onlyArgument(positionals, "a resource");
+    const kind = values.kind === undefined ? undefined : kindOf(values.kind);
+    const client = await openClient(values, environment);
+    const { redlock } = client;
+    if (!values.yes && !(await isWanted(client, environment, { name, kind }))) {
+      environment.warn(nothingDone);
+      return exitCode.refused;
+    }
+    const { value: freed, cost } = await client.run(() =>
+      kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name),
+    );
+    const text = freed ? `${name} is freed` : `${name}: there was nothing to free`;
+    const kindField = kind === undefined ? {} : { kind };
+    environment.out(
+      values.json
+        ? jsonLine({ command: "free", resource: name, ...kindField, freed, cost })
+        : printable(text),
+    );
+    return freed ? exitCode.done : exitCode.nothing;
+  },
+});
+
+/** The kind that a word names: `Semaphore`, `semaphore`, `read-write-lock`. */
+export function kindOf(word: string): SynchronizerKind {
+  const plain = (text: string) => text.toLowerCase().replaceAll("-", "");
+  const found = Object.keys(kinds).find((kind) => plain(kind) === plain(word));
+  if (!found) throw new UsageError(`--kind is one of ${Object.keys(kinds).join(", ")}, not '${word}'`);
+  return found as SynchronizerKind;
+}
+
+/** Shows what would be freed, and asks. */
+async function isWanted(
+  client: Client,
+  environment: CommandEnvironment,
+  { name, kind }: { readonly name: string; readonly kind: SynchronizerKind | undefined },
+): Promise<boolean> {
+  const question = `Free ${name}?`;
+  if (kind !== undefined) {
+    const lines = [
+      `All holds of ${kind} ${name} end. Its holders are not stopped: they rely on them until they look again.`,
+    ];
+    return confirm(environment, lines, question);
+  }
+  // Before the look: without a terminal nothing is sent.
+  if (!environment.ask) return confirm(environment, [], question);
+  const finding = await look(client, { resource: name });
+  const { remaining } = finding.report;
+  const until = remaining > 0 ? `, for ${duration(remaining)} at most unless it extends it` : "";
+  return confirm(
+    environment,
+    [
+      ...findingLines(finding),
+      `A holder is not stopped: it relies on the lock until it extends or checks it${until}.`,
+    ],
+    question,
+  );
+}
