@@ -9,7 +9,7 @@ import {
 import { type CommandEnvironment, integer, UsageError } from "./command.ts";
 import { readVariables } from "./env-file.ts";
 import { withProgress } from "./progress.ts";
-import { counted } from "./text.ts";
+import { counted, shellWord } from "./text.ts";
 
 // What the commands that look at running endpoints have in common: their options, the client, and what it costs.
 
@@ -68,6 +68,14 @@ export interface Client {
   run<Value>(work: () => Promise<Value>): Promise<{ readonly value: Value; readonly cost: Cost }>;
 }
 
+/** The options that say which keys of which endpoints are meant, as words of a command line. */
+export function clientWords(values: ClientValues): string {
+  const names = ["read-env", "prefix", "dialect"] as const;
+  return names
+    .map((name) => (values[name] === undefined ? "" : ` --${name} ${shellWord(values[name])}`))
+    .join("");
+}
+
 /** @throws UsageError when an option is wrong, or the variables name no endpoints */
 export async function accessOf(values: ClientValues, { env }: CommandEnvironment): Promise<Access> {
   const { dialect, timeout = "5000", prefix } = values;
@@ -98,7 +106,7 @@ function endpointsOf(
   }
 }
 
-/** @throws UsageError | TypeError | RangeError when an option or an endpoint cannot be used */
+/** @throws UsageError when an option or an endpoint cannot be used */
 export async function openClient(values: ClientValues, environment: CommandEnvironment): Promise<Client> {
   const { endpoints, prefix, timeout, variables } = await accessOf(values, environment);
   let requests = 0;
@@ -115,11 +123,9 @@ export async function openClient(values: ClientValues, environment: CommandEnvir
       }
     },
   });
-  const redlock = new Redlock({
-    endpoints: endpoints.map((options) => counting(httpEndpoint(options))),
-    timeout,
-    prefix,
-  });
+  const redlock = usable(
+    () => new Redlock({ endpoints: endpoints.map((each) => counting(httpEndpoint(each))), timeout, prefix }),
+  );
   const waitingFor = () => {
     const names = [...pending].flatMap(([{ name }, count]) => (count > 0 ? [name] : []));
     return `waiting for ${counted(names.length, "endpoint")}: ${names.join(", ")}`;
@@ -134,4 +140,12 @@ export async function openClient(values: ClientValues, environment: CommandEnvir
       return { value, cost: { requests: requests - before, ms: Math.round(performance.now() - began) } };
     },
   };
+}
+
+function usable(create: () => Redlock): Redlock {
+  try {
+    return create();
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}. To see what to fix: npx redlock-edge doctor`);
+  }
 }

@@ -1,4 +1,4 @@
-import { clientHelp, clientOptions, openClient } from "./client.ts";
+import { clientHelp, clientOptions, clientWords, openClient } from "./client.ts";
 import {
   type Command,
   defineCommand,
@@ -41,7 +41,7 @@ ${exitCodes}`,
     const report = deadReport(keyReport(key, value), maxAttempts);
     if (values.json) environment.out(jsonLine({ command: "dead", ...report, cost }));
     else {
-      const forget = `npx redlock-edge forget ${shellWord(key)}${scopeWords(values)}`;
+      const forget = `npx redlock-edge forget ${shellWord(key)}${scopeWords(values)}${clientWords(values)}`;
       for (const line of deadLines(report, forget)) environment.out(line);
     }
     return codes[report.state];

@@ -1,5 +1,5 @@
 import type { KeyReport } from "./explain-key.ts";
-import { counted, duration, labelled, printable, table } from "./text.ts";
+import { counted, duration, labelled, printable, table, wrapped } from "./text.ts";
 
 // Whether a key is dead, for people and as JSON. No I/O.
 
@@ -38,11 +38,11 @@ export function deadReport(report: KeyReport, maxAttempts: number | undefined): 
 }
 
 function decide(
-  { state, why, attempts, votes }: KeyReport,
+  { state, why, attempts }: KeyReport,
   maxAttempts: number | undefined,
 ): Pick<DeadReport, "state" | "why"> {
-  const answered = votes.filter((vote) => vote.state !== "error").length;
-  if (state === "undecided" && answered * 2 <= votes.length) return { state: "unknown", why };
+  // A complete record at a few endpoints may still decide.
+  if (state === "undecided") return { state: "unknown", why };
   if (state === "complete") return { state: "alive", why: "a run of the key is complete" };
   const began = `${counted(attempts, "run")} began and neither completed nor failed`;
   if (attempts === 0) return { state: "alive", why: "no run is counted that did not end" };
@@ -57,7 +57,7 @@ function decide(
   if (state === "pending") {
     return {
       state: "last-attempt",
-      why: `${began}, and ${of}: the last of them is under way, or its process has died. Then the key is dead`,
+      why: `${began}, and ${of}: the last of them is under way, or its process has died: then the key is dead`,
     };
   }
   return { state: "dead", why: `${began}, and ${of}` };
@@ -78,7 +78,7 @@ export function deadLines(report: DeadReport, forgetCommand: string): string[] {
       ? "not known when it began: its record has expired"
       : `began ${duration(lastBegan)} ago; its lease ends in ${duration(remaining)} unless it is renewed`;
   const sections: [string, string[]][] = [
-    ["why", [why]],
+    ["why", wrapped(why)],
     ["last run", attempts > 0 && record !== "complete" && record !== "undecided" ? [since] : []],
     ["votes", table(votes.map(voteRow))],
     ["what to do", adviceFor(state, attempts, forgetCommand)],
@@ -88,6 +88,7 @@ export function deadLines(report: DeadReport, forgetCommand: string): string[] {
 
 function adviceFor(state: DeadState, attempts: number, forgetCommand: string): string[] {
   if (state === "alive" || attempts === 0) return [];
+  if (state === "last-attempt") return ["Wait until its lease has ended, and look again."];
   return [
     "1. Find out why these runs did not end: memory, a time limit of the platform, a crash.",
     "2. Find out whether the effect has happened, for example at the payment provider.",

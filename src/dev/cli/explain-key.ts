@@ -2,7 +2,7 @@ import type { KeyInspection, KeyVote } from "../../idempotency/index.ts";
 import type { QuorumError } from "../../index.ts";
 import type { Cost } from "./client.ts";
 import { costText, errorOf, silenceOf } from "./explain-lock.ts";
-import { counted, duration, labelled, printable, table } from "./text.ts";
+import { counted, duration, endpointsHave, labelled, printable, table, wrapped } from "./text.ts";
 
 // What an inspection of an idempotency key means, for people and as JSON. No I/O.
 
@@ -62,25 +62,25 @@ function reasonOf(
   { quorum, unstored }: { readonly quorum: number; readonly unstored: string | undefined },
 ): string {
   const having = (wanted: KeyReportVote["state"]) => votes.filter((vote) => vote.state === wanted).length;
-  const of = `of ${counted(votes.length, "endpoint")}`;
+  const share = (wanted: KeyReportVote["state"]) => endpointsHave(having(wanted), votes.length);
   const needed = `a quorum is ${quorum}`;
   switch (state) {
     case "pending":
-      return `${having("pending")} ${of} have the record of a run that began and did not end, ${needed}: it is under way, or its process has died`;
+      return `${share("pending")} the record of a run that began and did not end, ${needed}: it is under way, or its process has died`;
     case "complete":
-      return `${having("complete")} ${of} have the record of a complete run, ${needed}: ${
+      return `${share("complete")} the record of a complete run, ${needed}: ${
         unstored
           ? `its result is not stored (${unstored}), so duplicates get ResultUnavailableError`
           : "duplicates get its result"
       }`;
     case "corrupt":
-      return `${having("corrupt")} ${of} have a value that is no record: calls get RecordCorruptError until it is forgotten`;
+      return `${share("corrupt")} a value that is no record: calls get RecordCorruptError until it is forgotten`;
     case "none":
       return "no endpoint that answered has a record: the next call runs the handler";
     case "undecided":
       return having("answered") + having("error") === votes.length
         ? `too few endpoints answered, ${needed}`
-        : `${having("pending")} pending and ${having("complete")} complete ${of}, ${needed}: the next call decides`;
+        : `of ${counted(votes.length, "endpoint")}, ${having("pending")} have a pending and ${having("complete")} a complete record, ${needed}: the next call decides`;
   }
 }
 
@@ -90,7 +90,7 @@ export function keyLines(report: KeyReport, cost: Cost): string[] {
   const verb = state === "pending" ? "began" : "completed";
   const ends = state === "pending" ? "its lease ends, unless it is renewed" : "the record expires";
   const sections: [string, string[]][] = [
-    ["why", [why]],
+    ["why", wrapped(why)],
     ["age", age === undefined ? [] : [`${verb} ${duration(age)} ago`]],
     ["remaining", remaining > 0 ? [`${duration(remaining)}, then ${ends}`] : []],
     ["attempts", attempts > 0 ? [attemptsText(state, attempts)] : []],

@@ -1,6 +1,6 @@
-import type { EndpointError, Inspection, InspectionVote, QuorumError } from "../../index.ts";
+import { type EndpointError, type Inspection, type InspectionVote, QuorumError } from "../../index.ts";
 import type { Cost } from "./client.ts";
-import { counted, duration, labelled, printable, table } from "./text.ts";
+import { counted, duration, endpointsHave, labelled, printable, table, wrapped } from "./text.ts";
 
 // What an inspection of a lock means, for people and as JSON. No I/O.
 
@@ -71,19 +71,20 @@ export function errorOf({ kind, message, endpoint }: EndpointError): {
 }
 
 function reasonOf(state: LockReport["state"], votes: readonly LockVote[], quorum: number): string {
-  const of = `of ${counted(votes.length, "endpoint")}`;
   const holding = votes.filter((vote) => vote.state === "held");
   const holders = new Map<string, number>();
   for (const { holder } of holding) if (holder) holders.set(holder, (holders.get(holder) ?? 0) + 1);
   if (state === "held") {
-    return `${Math.max(...holders.values())} ${of} have the same holder, a quorum is ${quorum}`;
+    const share = endpointsHave(Math.max(...holders.values()), votes.length);
+    return `${share} the same holder, a quorum is ${quorum}`;
   }
   if (state === "undecided") {
-    return `${holding.length} ${of} have a holder, a quorum is ${quorum}, and too few answered to know`;
+    const count = (wanted: LockVote["state"]) => votes.filter((vote) => vote.state === wanted).length;
+    return `too few endpoints answered to know, a quorum is ${quorum}: ${count("held")} held, ${count("free")} free`;
   }
   if (holding.length === 0) return `no endpoint that answered has a holder, a quorum is ${quorum}`;
   const parts = [...holders].map(([holder, count]) => `${holder} has ${count}`);
-  return `nobody has a quorum of ${quorum} ${of}: ${parts.join(", ")}. Such rests expire by themselves`;
+  return `nobody has a quorum, which is ${quorum} of ${votes.length}: ${parts.join(", ")}. Such rests expire by themselves`;
 }
 
 /** Which endpoints did not answer usably, and why. */
@@ -96,12 +97,19 @@ export function silenceOf(
     : undefined;
 }
 
+/** A failed quorum with what that means for the command; other errors as they are. */
+export function withAdvice(error: unknown, advice: string): unknown {
+  if (!(error instanceof QuorumError)) return error;
+  const votes = error.votes.map(({ endpoint, cause }) => ({ endpoint, error: cause && errorOf(cause) }));
+  return new Error([advice, silenceOf(votes)].filter(Boolean).join("; "), { cause: error });
+}
+
 /** The report as lines. */
 export function lockLines(report: LockReport, cost: Cost): string[] {
   const { resource, state, why, holder, remaining, fence, fenceAge, votes } = report;
   const drawn = fenceAge === undefined ? "" : `, drawn ${duration(fenceAge)} ago`;
   const sections: [string, string[]][] = [
-    ["why", [why]],
+    ["why", wrapped(why)],
     ["holder", holder ? [`${holder} (SHA-256 of its lock.token, first 12 digits)`] : []],
     ["remaining", state === "held" ? [`${duration(remaining)}, unless the holder extends it`] : []],
     ["fence", fence === undefined ? [] : [`${fence}${drawn}`]],

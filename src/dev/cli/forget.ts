@@ -2,6 +2,7 @@ import { Idempotency, InProgressError } from "../../idempotency/index.ts";
 import { clientHelp, clientOptions, openClient } from "./client.ts";
 import { type Command, defineCommand, exitCode, exitCodes, onlyArgument } from "./command.ts";
 import { confirm, nothingDone } from "./confirm.ts";
+import { withAdvice } from "./explain-lock.ts";
 import { findingLines, keyTarget, look, scopeHelp, scopeOptions } from "./target.ts";
 import { duration, jsonLine, printable } from "./text.ts";
 
@@ -11,8 +12,9 @@ export const forgetCommand: Command = defineCommand({
   summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
   help: `Usage: redlock-edge forget <key> [--scope <name>]… [options]
 
-Removes the result, the count of attempts, and any value that is no record: the next call with this key runs the handler,
-and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints must answer.
+Removes the result, the count of attempts, and any value that is no record: the next call with this key runs the
+handler, and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints
+must answer.
 
   npx redlock-edge forget evt_1 --webhook stripe --secret-env STRIPE_WEBHOOK_SECRET
 
@@ -36,9 +38,14 @@ ${exitCodes}`,
       }
     }
     const idempotency = new Idempotency(client.redlock);
-    const { value: forgotten, cost } = await client.run(() =>
-      orInProgress(idempotency.forget(key, target.options)),
-    );
+    const { value: forgotten, cost } = await client
+      .run(() => orInProgress(idempotency.forget(key, target.options)))
+      .catch((error: unknown) => {
+        throw withAdvice(
+          error,
+          `${key} is not forgotten everywhere: every endpoint must answer, because the next run would find a copy that one of them keeps. Forget it again when all are back`,
+        );
+      });
     if (forgotten instanceof InProgressError) {
       const { retryAfter } = forgotten;
       const text = `${key}: a run is under way, or its process has died; try again in ${duration(retryAfter)}`;

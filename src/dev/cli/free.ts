@@ -11,6 +11,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { confirm, nothingDone } from "./confirm.ts";
+import { withAdvice } from "./explain-lock.ts";
 import { findingLines, look } from "./target.ts";
 import { duration, jsonLine, printable } from "./text.ts";
 
@@ -56,9 +57,14 @@ ${exitCodes}`,
       environment.warn(nothingDone);
       return exitCode.refused;
     }
-    const { value: freed, cost } = await client.run(() =>
-      kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name),
-    );
+    const { value: freed, cost } = await client
+      .run(() => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)))
+      .catch((error: unknown) => {
+        throw withAdvice(
+          error,
+          `${name} is freed where an endpoint answered, but too few did. Free it again when the others are back`,
+        );
+      });
     const text = freed ? `${name} is freed` : `${name}: there was nothing to free`;
     const kindField = kind === undefined ? {} : { kind };
     environment.out(
@@ -87,7 +93,7 @@ async function isWanted(
   const question = `Free ${name}?`;
   if (kind !== undefined) {
     const lines = [
-      `All holds of ${kind} ${name} end. Its holders are not stopped: they rely on them until they look again.`,
+      `This ends all holds of ${kind} ${name}, and does not stop the holders: they rely on them until they extend or check them.`,
     ];
     return confirm(environment, lines, question);
   }
@@ -95,12 +101,12 @@ async function isWanted(
   if (!environment.ask) return confirm(environment, [], question);
   const finding = await look(client, { resource: name });
   const { remaining } = finding.report;
-  const until = remaining > 0 ? `, for ${duration(remaining)} at most unless it extends it` : "";
+  const until = remaining > 0 ? `, ${duration(remaining)} at most` : "";
   return confirm(
     environment,
     [
       ...findingLines(finding),
-      `A holder is not stopped: it relies on the lock until it extends or checks it${until}.`,
+      `This does not stop the holder: it relies on the lock until it extends or checks it${until}.`,
     ],
     question,
   );

@@ -45,13 +45,13 @@ export async function runCommand(
     else return await command.run(rest, environment);
     return exitCode.done;
   } catch (error) {
-    const { message } = error as Error;
+    const { message, cause } = error as Error;
     const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
     warn(printable(`redlock-edge: ${message}`));
     if (misused) warn(`Try: redlock-edge ${command ? `${command.name} ` : ""}--help`);
     else if (rest.includes("--json")) {
-      const code = isRedlockError(error) ? error.code : "FAILED";
-      out(jsonLine({ command: name, error: { code, message } }));
+      const known = [error, cause].find(isRedlockError);
+      out(jsonLine({ command: name, error: { code: known?.code ?? "FAILED", message } }));
     }
     return misused ? exitCode.usage : exitCode.failed;
   }

@@ -34,6 +34,11 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** `1 of 3 endpoints has`, `2 of 3 endpoints have`. */
+export function endpointsHave(count: number, total: number): string {
+  return `${count} of ${counted(total, "endpoint")} ${count === 1 ? "has" : "have"}`;
+}
+
 /** Labelled lines below a headline. A label may have several lines; without any it is left out. */
 export function labelled(
   sections: readonly (readonly [label: string, lines: readonly string[]])[],
@@ -43,6 +48,17 @@ export function labelled(
   return shown.flatMap(([label, lines]) =>
     lines.map((line, index) => `  ${(index === 0 ? label : "").padEnd(width)}${line}`),
   );
+}
+
+/** Text in lines of at most so many characters; a longer word has a line of its own. */
+export function wrapped(text: string, width = 100): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** Rows whose cells stand below each other. */
