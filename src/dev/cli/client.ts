@@ -82,13 +82,18 @@ export async function accessOf(values: ClientValues, { env }: CommandEnvironment
   if (dialect !== undefined && dialect !== "upstash" && dialect !== "redis") {
     throw new UsageError(`--dialect is upstash or redis, not '${dialect}'`);
   }
+  const ms = integer("--timeout", timeout);
+  if (ms < 100 || ms > 60_000) throw new UsageError("--timeout is 100 … 60000 ms");
+  if (prefix !== undefined && !/^[^{}]+$/.test(prefix)) {
+    throw new UsageError("--prefix has at least one character, and no braces");
+  }
   const file = values["read-env"];
   const variables = file === undefined ? env : await readVariables(file);
   return {
     endpoints: endpointsOf(variables, file, dialect),
     variables,
     prefix,
-    timeout: integer("--timeout", timeout),
+    timeout: ms,
   };
 }
 

@@ -78,7 +78,7 @@ function failures(examination: Examination): Advice[] {
       {
         level: "error",
         code: "SAME_DATABASE",
-        message: `it is the same database as endpoint ${write}`,
+        message: `it is the same database as ${write ? `endpoint ${write}` : "another endpoint"}`,
         fix: `a database counts once. Set ${variable ?? "its URL"} to another one, or remove it`,
       },
     ];

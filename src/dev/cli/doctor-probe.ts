@@ -113,7 +113,8 @@ async function write(
   const key = probeKey(settings);
   try {
     const reply = await ask(endpoint, ["SET", key, String(number), "NX", "PX", probeTtl], settings);
-    return reply === "OK" ? "yes" : Number(await ask(endpoint, ["GET", key], settings));
+    // 0: another one has, and its number has gone again.
+    return reply === "OK" ? "yes" : Number((await ask(endpoint, ["GET", key], settings)) ?? 0);
   } catch (error) {
     return asFailure(error);
   }

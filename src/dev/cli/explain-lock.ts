@@ -112,7 +112,7 @@ export function lockLines(report: LockReport, cost: Cost): string[] {
     ["why", wrapped(why)],
     ["holder", holder ? [`${holder} (SHA-256 of its lock.token, first 12 digits)`] : []],
     ["remaining", state === "held" ? [`${duration(remaining)}, unless the holder extends it`] : []],
-    ["fence", fence === undefined ? [] : [`${fence}${drawn}`]],
+    [state === "held" ? "fence" : "last fence", fence === undefined ? [] : [`${fence}${drawn}`]],
     ["votes", table(votes.map(voteRow))],
     ["cost", [costText(cost)]],
   ];

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { Idempotency, type KeyInspection, type KeyOptions } from "../../idempotency/index.ts";
 import { type Inspection, inspect, QuorumError } from "../../index.ts";
 import { secretTag } from "../../webhooks/index.ts";
@@ -69,7 +70,14 @@ async function tagsOf(values: ScopeValues, variables: Client["variables"]): Prom
   const secret = variables[name];
   // A secret on the command line would be in the shell's history.
   if (!secret) throw new UsageError("--secret-env takes the name of a variable that has the secret");
-  return [await secretTag(secret)];
+  return [await secretTag(keyMaterialOf(values.webhook, secret))];
+}
+
+/** A secret as its provider uses it: as text, or decoded. */
+function keyMaterialOf(provider: string, secret: string): string | Uint8Array {
+  if (provider === "discord") return Buffer.from(secret, "hex");
+  if (provider === "standard-webhooks") return Buffer.from(secret.replace(/^wh(?:sec|pk)_/, ""), "base64");
+  return secret;
 }
 
 /** The one argument of `inspect` and `watch`, a resource, or what `--key` names. */

@@ -94,7 +94,8 @@ describe("redlock-edge", () => {
     ["inspect a --bogus", "Unknown option '--bogus'"],
     ["inspect a --dialect mysql", "--dialect is upstash or redis"],
     ["inspect a --timeout soon", "--timeout takes a whole number"],
-    ["inspect a --prefix a{b", "prefix"],
+    ["inspect a --timeout 99", "--timeout is 100"],
+    ["doctor --prefix a{b", "--prefix has"],
     ["watch a --interval 5", "at least 100"],
     ["free", "a resource is missing"],
     ["free a --kind lock --yes", "--kind is one of Semaphore"],
@@ -119,6 +120,33 @@ describe("redlock-edge", () => {
     expect(code).toBe(2);
     expect(warnings[0]).toMatch(/UPSTASH_REDIS_REST_URL is missing.*--read-env \.dev\.vars/);
   });
+});
+
+test("costs what docs/operations.md says", async () => {
+  const sums = () =>
+    (["requests", "billed"] as const).map((what) =>
+      local.endpoints.reduce((sum, { log }) => sum + log[what], 0),
+    );
+  /** Requests and billed commands per endpoint. */
+  async function costOf(line: string) {
+    const before = sums();
+    expect((await run(line)).code).not.toBe(1);
+    return sums().map((sum, index) => (sum - before[index]!) / 3);
+  }
+  // The endpoints know the script from here on.
+  await run("inspect cost");
+  const idempotency = new Idempotency(redlock);
+  await redlock.acquire("cost");
+  expect(await costOf("inspect cost")).toEqual([1, 3]);
+  expect(await costOf("free cost --yes")).toEqual([1, 2]);
+  await idempotency.run("cost", () => 1);
+  expect(await costOf("dead cost")).toEqual([1, 3]);
+  expect(await costOf("forget cost --yes")).toEqual([3, 9]);
+  await idempotency.run("cost", () => 1);
+  await run("doctor --dialect upstash");
+  expect(await costOf("forget cost --yes --dialect upstash")).toEqual([3, 7]);
+  expect(await costOf("doctor --dialect upstash")).toEqual([11, 15]);
+  expect(await costOf("doctor")).toEqual([11, 17]);
 });
 
 describe("inspect", () => {

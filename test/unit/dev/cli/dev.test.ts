@@ -90,7 +90,7 @@ describe("redlock-edge dev", () => {
       expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
       expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine/);
       // All lines can be pasted into a shell, also into zsh, which knows no comments at its prompt.
-      for (const line of lines) expect(line).toMatch(/^(?:#[\w .,:/-]*|export \w+="[\w.:/-]+")$/);
+      for (const line of lines) expect(line).toMatch(/^(?:#[\w .,:/=-]*|export \w+="[\w.:/-]+")$/);
       expect(lines.join("\n")).toMatch(/Next: .*\n.*--write-env[\s\S]*npx redlock-edge doctor/);
     });
     expect(code).toBe(0);
