@@ -72,7 +72,8 @@ function announcement({ engine, endpoints }: DevEndpoints, file: string | undefi
         ]
       : [
           `# Your program finds them by the variables below, with endpointsFromEnv. They are in ${written} as well.`,
-          `# Next, in another terminal: node --env-file=${written} with your program. Wrangler reads .dev.vars by itself.`,
+          `# Next, in another terminal, for example: node --env-file=${written} app.mjs`,
+          "# Wrangler reads .dev.vars by itself.",
           `# To see that all is well: npx redlock-edge doctor --read-env ${written}`,
         ]),
     "#",
