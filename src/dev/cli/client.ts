@@ -7,6 +7,7 @@ import {
   Redlock,
 } from "../../index.ts";
 import { type CommandEnvironment, integer, UsageError } from "./command.ts";
+import type { Cost } from "./cost.ts";
 import { readVariables } from "./env-file.ts";
 import { withProgress } from "./progress.ts";
 import { counted, shellWord } from "./text.ts";
@@ -51,13 +52,6 @@ export interface Access {
   readonly prefix: string | undefined;
   /** ms */
   readonly timeout: number;
-}
-
-/** What an answer has cost. */
-export interface Cost {
-  /** HTTP requests. */
-  readonly requests: number;
-  readonly ms: number;
 }
 
 /** A client for the endpoints of the environment. */

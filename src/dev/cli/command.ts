@@ -10,7 +10,7 @@ export const exitCodes = `Exit codes:
   0  done, or what was asked for is there: held, a record, dead, every endpoint is well
   1  failed: too few endpoints answered, undecided, or doctor found an error
   2  wrong usage; nothing was sent
-  3  nothing is there: free, no record, nothing to free or forget, not dead
+  3  nothing is there: free, no record, nothing to free or forget, not dead, a latch not open
   4  not done: you answered no, or a run of the key is under way
 `;
 

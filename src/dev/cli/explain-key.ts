@@ -1,7 +1,7 @@
 import type { KeyInspection, KeyVote } from "../../idempotency/index.ts";
 import type { QuorumError } from "../../index.ts";
-import type { Cost } from "./client.ts";
-import { costText, errorOf, silenceOf } from "./explain-lock.ts";
+import { type Cost, costText } from "./cost.ts";
+import { errorOf, silenceOf } from "./explain-lock.ts";
 import { counted, duration, endpointsHave, labelled, printable, table, wrapped } from "./text.ts";
 
 // What an inspection of an idempotency key means, for people and as JSON. No I/O.

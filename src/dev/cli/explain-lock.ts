@@ -1,6 +1,6 @@
 import { type EndpointError, type Inspection, type InspectionVote, QuorumError } from "../../index.ts";
-import type { Cost } from "./client.ts";
-import { counted, duration, endpointsHave, labelled, printable, table, wrapped } from "./text.ts";
+import { type Cost, costText } from "./cost.ts";
+import { duration, endpointsHave, labelled, printable, table, wrapped } from "./text.ts";
 
 // What an inspection of a lock means, for people and as JSON. No I/O.
 
@@ -127,9 +127,4 @@ function voteRow({ endpoint, state, holder, remaining, fence, error }: LockVote)
     ...(fence === undefined ? [] : [`fence ${fence}`]),
   ];
   return [endpoint, state, details.join("  ")];
-}
-
-/** The cost as text. */
-export function costText({ requests, ms }: Cost): string {
-  return `${counted(requests, "request")}, ${duration(ms)}`;
 }

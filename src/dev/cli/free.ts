@@ -8,24 +8,12 @@ import {
   exitCode,
   exitCodes,
   onlyArgument,
-  UsageError,
 } from "./command.ts";
 import { confirm, nothingDone } from "./confirm.ts";
 import { withAdvice } from "./explain-lock.ts";
+import { kindNames, kindOf } from "./kinds.ts";
 import { findingLines, look } from "./target.ts";
 import { duration, jsonLine, printable } from "./text.ts";
-
-// The compiler notices when the library has a kind that is missing here.
-const kinds: Readonly<Record<SynchronizerKind, true>> = {
-  Semaphore: true,
-  ReadWriteLock: true,
-  FairLock: true,
-  ReentrantLock: true,
-  CountDownLatch: true,
-  CyclicBarrier: true,
-  once: true,
-  debounce: true,
-};
 
 /** `redlock-edge free`: ends a hold, no matter whose it is. */
 export const freeCommand: Command = defineCommand({
@@ -41,8 +29,8 @@ still writes.
   npx redlock-edge free invoice:42
   npx redlock-edge free partner-api --kind semaphore --yes
 
-  --kind <kind>        ${Object.keys(kinds).slice(0, 5).join(", ")},
-                       ${Object.keys(kinds).slice(5).join(", ")}
+  --kind <kind>        ${kindNames.slice(0, 5).join(", ")},
+                       ${kindNames.slice(5).join(", ")}
   --yes                do not ask
 
 ${clientHelp}
@@ -75,14 +63,6 @@ ${exitCodes}`,
     return freed ? exitCode.done : exitCode.nothing;
   },
 });
-
-/** The kind that a word names: `Semaphore`, `semaphore`, `read-write-lock`. */
-export function kindOf(word: string): SynchronizerKind {
-  const plain = (text: string) => text.toLowerCase().replaceAll("-", "");
-  const found = Object.keys(kinds).find((kind) => plain(kind) === plain(word));
-  if (!found) throw new UsageError(`--kind is one of ${Object.keys(kinds).join(", ")}, not '${word}'`);
-  return found as SynchronizerKind;
-}
 
 /** Shows what would be freed, and asks. */
 async function isWanted(

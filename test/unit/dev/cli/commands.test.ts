@@ -7,7 +7,7 @@ import { runCommand } from "../../../../src/dev/cli/run-command.ts";
 import { type DevEndpoints, startEndpoints } from "../../../../src/dev/index.ts";
 import { Idempotency } from "../../../../src/idempotency/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock } from "../../../../src/index.ts";
-import { Semaphore } from "../../../../src/sync/index.ts";
+import { CountDownLatch, Semaphore } from "../../../../src/sync/index.ts";
 
 // The commands against three local endpoints, some of them with faults.
 
@@ -96,6 +96,9 @@ describe("redlock-edge", () => {
     ["inspect a --timeout soon", "--timeout takes a whole number"],
     ["inspect a --timeout 99", "--timeout is 100"],
     ["doctor --prefix a{b", "--prefix has"],
+    ["inspect a --count 2", "--count needs --kind"],
+    ["inspect a --kind semaphore", "a Semaphore cannot be inspected"],
+    ["inspect a --kind count-down-latch", "--count is missing"],
     ["watch a --interval 5", "at least 100"],
     ["free", "a resource is missing"],
     ["free a --kind lock --yes", "--kind is one of Semaphore"],
@@ -206,6 +209,25 @@ describe("inspect", () => {
     ]) {
       expect((await run(line)).code).toBe(3);
     }
+  });
+
+  test("shows a latch", async () => {
+    const latch = new CountDownLatch(redlock, "import", { count: 2 });
+    await latch.arrive("a");
+    const line = "inspect import --kind count-down-latch --count 2";
+    const closed = await run(line);
+    expect(closed.code).toBe(3);
+    expect(closed.text).toMatch(/^import is closed\n {2}arrivals {2}1 of 2, 1 missing\n/);
+    await latch.arrive("b");
+    const open = await run(`${line} --json`);
+    expect(open.code).toBe(0);
+    expect(json(open.text)).toMatchObject({
+      command: "inspect",
+      kind: "CountDownLatch",
+      open: true,
+      arrived: 2,
+    });
+    expect(await run(line.replace("2", "3"))).toMatchObject({ code: 1, lines: [] });
   });
 
   test("reads the variables from a file, and uses the prefix", async () => {

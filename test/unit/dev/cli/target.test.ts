@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { parseLine, UsageError } from "../../../../src/dev/cli/command.ts";
-import { kindOf } from "../../../../src/dev/cli/free.ts";
+import { kindOf } from "../../../../src/dev/cli/kinds.ts";
 import { scopeOptions, scopeWords, targetOf } from "../../../../src/dev/cli/target.ts";
 import { discord, github, secretTag, standardWebhooks } from "../../../../src/webhooks/index.ts";
 
