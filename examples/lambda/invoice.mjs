@@ -13,7 +13,6 @@ const invoices = new Map([["42", { paid: false, fence: 0 }]]); // stands for you
  */
 export async function handler(event, context) {
   const options = {
-    wait: 1_000,
     fencing: true,
     // Lambda stops the code at its timeout, so the lock must not be relied on after it. The remaining 1.5 s are for the
     // release.

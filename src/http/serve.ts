@@ -12,7 +12,7 @@ import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { parseKey } from "./key.ts";
 import type { ResolvedRules } from "./options.ts";
-import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
+import { missingKey, type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
 
 /** One request, and how to handle it. */
@@ -79,15 +79,16 @@ async function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedReq
   let key = "";
   if (!rules.webhook) {
     const header = request.headers.get(rules.header);
-    if (header === null) {
-      const isSafe = /^(GET|HEAD|OPTIONS|TRACE)$/.test(request.method);
-      if (rules.required && !isSafe) return refuse(rules, key, problem("KEY_MISSING"));
+    const isGuarded = rules.guards(request.method);
+    if (header === null || !isGuarded) {
+      if (rules.required && isGuarded) return refuse(rules, key, missingKey(rules.header));
       return { status: "unguarded", ...(await exchange.handle()) };
     }
     key = parseKey(header) ?? "";
     if (!key) return refuse(rules, key, problem("KEY_INVALID"));
   }
-  const body = await exchange.body(rules.maxRequestBody);
+  const usual = provider ? (provider.maxBody ?? 5_242_880) : 1_048_576;
+  const body = await exchange.body(rules.maxRequestBody ?? usual);
   if (!body) return refuse(rules, key, problem("BODY_TOO_LARGE"));
   if (!provider) return { key, scopes: [scope], body };
   try {

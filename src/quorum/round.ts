@@ -3,7 +3,7 @@ import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { type Latencies, recordLatency, usefulWait } from "./latency.ts";
-import { type Answer, type RoundResult, tally } from "./tally.ts";
+import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
 
@@ -170,7 +170,9 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
     endpoints.forEach(({ name }, index) => {
       if (this.answers[index]) return;
-      const why = `no answer within ${Math.round(timeout)} ms`;
+      // A usual mistake: seconds instead of ms.
+      const hint = timeout < 50 ? ", less than a request takes: raise the ttl or the timeout" : "";
+      const why = `no answer within ${Math.round(timeout)} ms${hint}`;
       this.#note(index, { outcome: "error", cause: new EndpointError(name, "timeout", why) });
     });
   }
@@ -178,6 +180,11 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   #silent(): Endpoint[] {
     return this.#context.endpoints.filter((_, index) => !this.answers[index]);
   }
+}
+
+/** Whether no later round can be granted: so many endpoints failed in a way that no retry can mend. */
+export function isHopeless(votes: readonly Vote[]): boolean {
+  return votes.filter(({ cause }) => cause?.permanent).length > votes.length - quorumOf(votes.length);
 }
 
 /**

@@ -5,7 +5,7 @@ import { checkAcquire, type LockClient, type Settings } from "../lock/options.ts
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Failure, type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Failure, isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { type RegisterAnswer, release } from "../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
@@ -76,11 +76,11 @@ export async function debounce<Value>(
 ): Promise<DebounceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
-  const { window, ...given } = options;
-  checkInteger("window", window, 1, maxWindow);
+  const { window, ...given } = checkType("options", options, "object");
+  checkInteger("window (ms)", window, 1, maxWindow);
   const { signal } = checkAcquire(given);
   const settings = syncSettings(redlock, given);
-  const ttl = window + checkInteger("ttl", settings.ttl, 10, maxWindow);
+  const ttl = window + checkInteger("ttl (ms)", settings.ttl, 10, maxWindow);
   const key = keyOf(settings.prefix, "debounce", name);
   const isLast = await isLastAfterWindow({ settings, name, key, window, ttl, signal });
   return isLast ? { ran: true, value: await routine() } : { ran: false };
@@ -163,7 +163,8 @@ async function announce(
     const remaining = remainingMs();
     const pause = Math.min(nextPause(), remaining);
     // A clock may be too coarse to show the last part of a ms pass.
-    if (pause <= 0 || remaining < 1) throw new QuorumError("debounce", [name], round.votes());
+    if (pause <= 0 || remaining < 1 || isHopeless(round.votes()))
+      throw new QuorumError("debounce", [name], round.votes());
     await sleep(runtime, pause, signal);
   }
 }

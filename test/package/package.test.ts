@@ -110,7 +110,7 @@ describe("the packed package", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
     // Only for ./hono, which imports nothing but types from it.
-    expect(manifest.peerDependencies).toEqual({ hono: ">=4" });
+    expect(manifest.peerDependencies).toEqual({ hono: ">=4.6" });
     expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
     expect(manifest.sideEffects).toBe(false);
   });
@@ -396,7 +396,7 @@ describe("the packed package", () => {
     };
     const below = await sizeOf("index.js", "idempotency/index.js");
     const whole = await sizeOf("index.js", "idempotency/index.js", "http/index.js", "hono/index.js");
-    expect(whole - below).toBeLessThan(4_500);
+    expect(whole - below).toBeLessThan(5_100);
   });
 
   it("tree-shakes unused synchronizers, and keeps each small compared with the core", async () => {
@@ -416,11 +416,11 @@ describe("the packed package", () => {
       // A barrier is a latch and more, and a read-write lock is larger, too. How well a chunk compresses depends on its
       // other contents.
       const larger: Record<string, number> = {
-        CyclicBarrier: 1_800,
-        ReadWriteLock: 1_900,
-        CountDownLatch: 1_725,
+        CyclicBarrier: 1_900,
+        ReadWriteLock: 2_000,
+        CountDownLatch: 1_800,
       };
-      const most = larger[name] ?? 1_675;
+      const most = larger[name] ?? 1_750;
       expect((await sizeOf(name)) - core, name).toBeLessThanOrEqual(most);
     }
   });
