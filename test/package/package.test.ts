@@ -1,5 +1,14 @@
-import { execFile, execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -7,6 +16,7 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startEndpoints } from "../../src/dev/index.ts";
+import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 
 // The package as users install it: built, packed, and installed into an empty folder.
 
@@ -290,6 +300,51 @@ describe("the packed package", () => {
     const command = join(folder, "node_modules", ".bin", "redlock-edge");
     expect(run(command, "--version").trim()).toBe(version);
     expect(run(command, "dev", "--help")).toContain("--count");
+  });
+
+  it("has a command that starts endpoints, writes their variables, and looks at them", async () => {
+    // As in the first minute of somebody who tries it: an empty folder, and the command by its path.
+    const empty = join(folder, "first-try");
+    mkdirSync(empty);
+    const command = join(folder, "node_modules", ".bin", "redlock-edge");
+    const dev = spawn(command, ["dev", "--count", "3", "--write-env", ".dev.vars"], { cwd: empty });
+    try {
+      let printed = "";
+      dev.stdout.setEncoding("utf8").on("data", (text: string) => {
+        printed += text;
+      });
+      dev.stderr.setEncoding("utf8").on("data", (text: string) => {
+        printed += text;
+      });
+      await expect.poll(() => printed, { timeout: 20_000 }).toContain("export UPSTASH_REDIS_REST_TOKEN_3");
+      expect(statSync(join(empty, ".dev.vars")).mode & 0o777).toBe(0o600);
+      const lines = readFileSync(join(empty, ".dev.vars"), "utf8").trim().split("\n");
+      const env = Object.fromEntries(lines.map((line) => /^(\w+)="(.*)"$/.exec(line)!.slice(1)));
+      const redlock = new Redlock({ endpoints: endpointsFromEnv(env), timeout: 5_000 });
+      await redlock.acquire("invoice:42", { ttl: 60_000 });
+
+      const { PATH } = process.env;
+      // No terminal: standard input is closed.
+      const look = (...args: string[]) =>
+        spawnSync(command, [...args, "--read-env", ".dev.vars"], {
+          cwd: empty,
+          encoding: "utf8",
+          env: { PATH },
+          stdio: ["ignore", "pipe", "pipe"],
+        });
+      const doctor = look("doctor");
+      expect([doctor.status, doctor.stderr]).toEqual([0, ""]);
+      expect(doctor.stdout).toContain("3 of 3 ok");
+      const inspected = look("inspect", "invoice:42", "--json");
+      expect([inspected.status, JSON.parse(inspected.stdout).state]).toEqual([0, "held"]);
+      const refused = look("free", "invoice:42");
+      expect([refused.status, refused.stdout]).toEqual([2, ""]);
+      expect(refused.stderr).toContain("--yes");
+      expect(look("free", "invoice:42", "--yes").stdout).toBe("invoice:42 is freed\n");
+      expect(look("inspect", "invoice:42").status).toBe(3);
+    } finally {
+      dev.kill();
+    }
   });
 
   it("imports Node's modules only in ./dev", () => {
