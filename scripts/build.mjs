@@ -19,11 +19,13 @@ await build({
   ...shared,
   platform: "neutral",
   mainFields: ["main"],
+  external: ["@opentelemetry/api"],
   entryPoints: [
     "index",
     "idempotency/index",
     "http/index",
     "hono/index",
+    "otel/index",
     "webhooks/index",
     "sync/index",
     "testing/index",
