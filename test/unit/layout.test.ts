@@ -16,11 +16,11 @@ test("at most eight files are at the root of src/", () => {
   expect(files.filter((name) => !/[\\/]/.test(name)).length).toBeLessThanOrEqual(8);
 });
 
-test("parts of src/ import each other by at most 60 arrows, and in no circle", () => {
+test("parts of src/ import each other by at most 63 arrows, and in no circle", () => {
   const byPart = arrows(imports());
   expect(byPart.size).toBeGreaterThan(10);
   const count = [...byPart.values()].reduce((sum, { size }) => sum + size, 0);
-  expect(count).toBeLessThanOrEqual(60);
+  expect(count).toBeLessThanOrEqual(63);
   expect(layers(byPart)).toBeDefined();
 });
 
