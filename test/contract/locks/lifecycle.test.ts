@@ -1,18 +1,21 @@
-import { setImmediate } from "node:timers/promises";
+import process from "node:process";
 import { describe, expect, test } from "vitest";
 import { Idempotency, type IdempotencyEvent } from "../../../src/idempotency/index.ts";
 import {
   type AcquireOptions,
   handoff,
   type Lock,
+  Redlock,
   type RedlockEvent,
   type RedlockOptions,
   resume,
 } from "../../../src/index.ts";
 import { once } from "../../../src/sync/index.ts";
+import { memoryEndpoint } from "../../../src/testing/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { seededRandom } from "../../support/random.ts";
 import { seeded } from "../../support/seeded.ts";
+import { until } from "../../support/until.ts";
 import { delays, virtualWorld } from "../../support/virtual-client.ts";
 
 // What begins has exactly one end: the rule of `RedlockEvent` and `IdempotencyEvent`, on random schedules of calls and
@@ -153,8 +156,38 @@ describe("on random schedules", () => {
   });
 });
 
+test("a hook learns of a lock that nobody releases, and does not keep the process alive for that", async () => {
+  /** Timers that keep Node from ending. */
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const events: RedlockEvent[] = [];
+  const endpoints = [memoryEndpoint()];
+  const redlock = new Redlock({
+    endpoints,
+    onEvent: (event) => events.push(event),
+    wait: 0,
+    waitUntil: () => undefined,
+  });
+  const before = timers();
+  const lock = await redlock.acquire("long", { ttl: 60_000 });
+  expect(timers()).toBe(before);
+  // Who listens to the signal waits for it.
+  expect(lock.signal.aborted).toBe(false);
+  expect(timers()).toBe(before + 1);
+  await lock.extend();
+  expect(timers()).toBe(before + 1);
+  await lock.release();
+  expect(timers()).toBe(before);
+  await redlock.acquire("short", { ttl: 50 });
+  await until(() => events.at(-1)?.type === "lost", "its end");
+});
+
 /** Twelve runs of two keys, with handlers that take their time or throw. */
-async function playRuns(seed: number, onEvent: (event: IdempotencyEvent) => void): Promise<void> {
+async function playRuns(seed: number, observe: (event: IdempotencyEvent) => void): Promise<void> {
+  let begun = 0;
+  const onEvent = (event: IdempotencyEvent) => {
+    if (event.type === "called") begun += 1;
+    observe(event);
+  };
   const random = seededRandom(seed);
   const world = virtualWorld();
   const { runtime } = world;
@@ -180,13 +213,9 @@ async function playRuns(seed: number, onEvent: (event: IdempotencyEvent) => void
     });
     calls.push(run.catch(() => undefined));
     // Its key is hashed in real time.
-    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    await until(() => begun === calls.length, "its beginning");
     await runtime.advance(Math.floor(random() * 300));
   }
-  let open = true;
-  void Promise.all(calls).then(() => {
-    open = false;
-  });
-  for (let turn = 0; open && turn < 1_000; turn += 1) await runtime.advance(1_000);
+  await runtime.advance(60_000);
   await Promise.all(calls);
 }
