@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 rmSync("dist", { recursive: true, force: true });
 
-const folders = ["idempotency", "http", "hono", "webhooks", "sync", "testing", "dev"];
+const folders = ["idempotency", "http", "hono", "otel", "webhooks", "sync", "testing", "dev"];
 await build({
   entryPoints: ["src/index.ts", ...folders.map((name) => `src/${name}/index.ts`), "src/dev/cli.ts"],
   outbase: "src",
@@ -19,7 +19,7 @@ await build({
   // For every runtime; only ./dev imports Node's modules.
   platform: "neutral",
   mainFields: ["main"],
-  external: ["node:*"],
+  external: ["node:*", "@opentelemetry/api"],
   // With these fengari, the Lua machine of the embedded engine, loads without Node and DOM.
   define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
 });

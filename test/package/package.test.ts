@@ -99,6 +99,7 @@ describe("the packed package", () => {
       "dist/http/index.js",
       "dist/idempotency/index.js",
       "dist/index.js",
+      "dist/otel/index.js",
       "dist/sync/index.js",
       "dist/testing/index.js",
       "dist/webhooks/index.js",
@@ -121,9 +122,10 @@ describe("the packed package", () => {
   it("needs no other package", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
-    // Only for ./hono, which imports nothing but types from it.
-    expect(manifest.peerDependencies).toEqual({ hono: ">=4.6" });
-    expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
+    // Only for ./otel; and for ./hono, which imports nothing but types from it.
+    expect(manifest.peerDependencies).toEqual({ "@opentelemetry/api": "^1.9.0", hono: ">=4.6" });
+    const optional = { optional: true };
+    expect(manifest.peerDependenciesMeta).toEqual({ "@opentelemetry/api": optional, hono: optional });
     expect(manifest.sideEffects).toBe(false);
   });
 
@@ -295,6 +297,34 @@ describe("the packed package", () => {
     checkTypes("hono.ts", ...names);
   });
 
+  it("has spans and metrics, with types for every onEvent", async () => {
+    symlinkSync(
+      join(process.cwd(), "node_modules/@opentelemetry"),
+      join(folder, "node_modules/@opentelemetry"),
+    );
+    const program = `
+      import { Redlock } from "redlock-edge";
+      import { withIdempotency } from "redlock-edge/http";
+      import { Idempotency } from "redlock-edge/idempotency";
+      import { otel, type OtelOptions } from "redlock-edge/otel";
+      import { Semaphore } from "redlock-edge/sync";
+      import { memoryEndpoint } from "redlock-edge/testing";
+      const options: OtelOptions = { names: true, attributes: { use: "jobs" } };
+      const onEvent = otel(options);
+      const redlock = new Redlock({ endpoints: [memoryEndpoint()], onEvent });
+      new Idempotency(redlock, { onEvent });
+      new Semaphore(redlock, "s", { limit: 2, onEvent });
+      withIdempotency(new Request("https://a.example"), () => new Response(), { redlock, onEvent });`;
+    writeFileSync(join(folder, "otel.ts"), program);
+    checkTypes("otel.ts");
+    await using local = await startEndpoints({ count: 3 });
+    cpSync("examples", join(folder, "examples"), { recursive: true });
+    const env = { ...process.env, ...local.env() };
+    const example = join(folder, "examples", "otel", "console.mjs");
+    const { stdout } = await promisify(execFile)(process.execPath, [example], { env });
+    expect(stdout).toContain("name: 'redlock.hold'");
+  });
+
   it("has a command that prints its version and its usage", () => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8"));
     const command = join(folder, "node_modules", ".bin", "redlock-edge");
@@ -354,6 +384,7 @@ describe("the packed package", () => {
       "idempotency/index",
       "http/index",
       "hono/index",
+      "otel/index",
       "webhooks/index",
       "sync/index",
       "testing/index",
