@@ -16,8 +16,6 @@ export interface Fence {
   /** `output`: the block is what the last command or program above it prints. */
   readonly output: boolean;
   readonly text: string;
-  /** The page's text above the block. */
-  readonly above: string;
 }
 
 /** The .md files of the repository, without those that only tools read. */
@@ -43,12 +41,17 @@ export function fencesOf(page: string, text: string = readFileSync(page, "utf8")
     const [, ticks = "", info = ""] = opening;
     const end = lines.findIndex((line, at) => at > index && line.trim() === ticks);
     if (end === -1) throw new Error(`${page}:${index + 1}: the block has no end`);
+    const where = `${page}:${index + 1}`;
+    const meaning = meaningOf(info, where);
+    // What stands behind the language is not shown to a reader.
+    if (meaning.file !== undefined && !lines.slice(0, index).join("\n").includes(`\`${meaning.file}\``)) {
+      throw new Error(`${where}: the text above does not say that this is \`${meaning.file}\``);
+    }
     found.push({
       page,
       line: index + 1,
-      ...meaningOf(info, `${page}:${index + 1}`),
+      ...meaning,
       text: `${lines.slice(index + 1, end).join("\n")}\n`,
-      above: lines.slice(0, index).join("\n"),
     });
     index = end;
   }

@@ -24,7 +24,7 @@ export function allPrograms(): Program[] {
 export function programsOf(fences: readonly Fence[]): Program[] {
   const found: Program[] = [];
   for (const [index, fence] of fences.entries()) {
-    const { page, line, language, file, text, above } = fence;
+    const { page, line, language, file, text } = fence;
     const next = fences[index + 1];
     if (language !== "ts" && language !== "js") continue;
     const where = `${page}:${line}`;
@@ -34,10 +34,6 @@ export function programsOf(fences: readonly Fence[]): Program[] {
       if (previous?.language !== language) throw new Error(`${where}: there is nothing to continue`);
       found[found.length - 1] = { ...previous, text: previous.text + text, output };
       continue;
-    }
-    // The word behind the fence is not shown to a reader.
-    if (file !== undefined && !above.includes(`\`${file}\``)) {
-      throw new Error(`${where}: the text above does not say that this is \`${file}\``);
     }
     const name = file ?? `line-${line}.${language}`;
     const path = `${page.replace(/\.md$/, "")}/${name}`;

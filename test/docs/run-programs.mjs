@@ -19,6 +19,8 @@ for (const program of programs) {
   const printed = [];
   console.log = (...values) => printed.push(`${format(...values)}\n`);
   let error;
+  // As `node program` sets it.
+  process.argv[1] = program;
   try {
     await import(pathToFileURL(program).href);
   } catch (thrown) {
