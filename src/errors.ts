@@ -121,6 +121,11 @@ export class EndpointError extends RedlockError {
   readonly kind: EndpointErrorKind;
   /** HTTP status, where there was an HTTP answer. */
   readonly status: number | undefined;
+  /**
+   * Whether the same request would fail again until somebody changes the settings: the token is wrong (401) or may not do
+   * this (403, a read-only token), or there is no such endpoint (404). Calls do not wait for such an endpoint.
+   */
+  readonly permanent: boolean;
 
   constructor(
     endpoint: string,
@@ -133,6 +138,8 @@ export class EndpointError extends RedlockError {
     this.endpoint = endpoint;
     this.kind = kind;
     this.status = options?.status;
+    this.permanent =
+      [401, 403, 404].includes(this.status ?? 0) || /\b(WRONGPASS|NOAUTH|NOPERM)\b/.test(message);
   }
 }
 

@@ -14,8 +14,7 @@ export async function handler(event, context) {
   // release.
   const deadline = Date.now() + context.getRemainingTimeInMillis() - 1_500;
   try {
-    const options = { wait: 1_000, deadline };
-    return await redlock.using(`invoice:${event.invoice}`, { ...options, fencing: true }, ({ fence }) => {
+    return await redlock.using(`invoice:${event.invoice}`, { deadline, fencing: true }, ({ fence }) => {
       const invoice = invoices.get(event.invoice);
       if (!invoice) return { statusCode: 404, body: "unknown" };
       if (fence <= invoice.fence) throw new Error("a later holder has been here");

@@ -1,10 +1,10 @@
-import { concatBytes } from "../bytes.ts";
 import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
 import { type LockClient, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
+import { requestFingerprint } from "./fingerprint.ts";
 import type { ProblemCode } from "./problem.ts";
 import type { StoragePolicy } from "./stored.ts";
 
@@ -42,8 +42,8 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
   /** The name of the header with the key; not for webhooks. Default `Idempotency-Key`. */
   readonly header?: string | undefined;
   /**
-   * Whether a request without a key is refused (400); otherwise the handler runs unprotected. Not for webhooks. GET,
-   * HEAD, OPTIONS and TRACE without a key are never refused. Default true.
+   * Whether a request without a key is refused (400); otherwise the handler runs unprotected. Only for `methods`, and
+   * not for webhooks. Default true.
    */
   readonly required?: boolean | undefined;
   /**
@@ -62,11 +62,19 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    */
   readonly store?: ((response: Response) => boolean) | undefined;
   /**
-   * Headers that are stored beside content-type, content-language, location and etag. Hop-by-hop, per-message,
-   * secret and CORS headers cannot be stored. Default: none.
+   * Headers of the response that are not stored, so that only the first request gets them. Never stored are those of one
+   * message or connection, such as date, content-length and x-request-id, cookies, and CORS. Default: all others are.
    */
-  readonly headers?: readonly string[] | undefined;
-  /** The most bytes that a request's body may have, else 413: an integer from 0 to 2^31. Default 1 048 576 (1 MiB). */
+  readonly omitHeaders?: readonly string[] | undefined;
+  /**
+   * The methods whose requests are handled once; others go to the handler as if they had no key. Not for webhooks.
+   * Default: all but GET, HEAD, OPTIONS and TRACE, which change nothing.
+   */
+  readonly methods?: readonly string[] | undefined;
+  /**
+   * The most bytes that a request's body may have, else 413: an integer from 0 to 2^31. Default 1 048 576 (1 MiB); for
+   * webhooks the most that the sender documents (`maxBody` of the provider), else 5 242 880 (5 MiB).
+   */
   readonly maxRequestBody?: number | undefined;
   /**
    * The most bytes of a response's body that are stored; a larger body is treated as a stream. At most half of
@@ -105,14 +113,13 @@ export interface ResolvedRules extends StoragePolicy {
   readonly required: boolean;
   readonly failOpen: boolean;
   readonly fingerprint: Fingerprint | undefined;
-  readonly maxRequestBody: number;
+  /** Whether requests with this method are handled once. */
+  readonly guards: (method: string) => boolean;
+  /** Undefined: the default, which depends on the provider. */
+  readonly maxRequestBody: number | undefined;
   readonly runs: IdempotencyOptions;
   readonly onEvent: EventHook<HttpEvent> | undefined;
 }
-
-/** Hop-by-hop, per-message, secret or per-request headers; never stored. */
-const unstorableHeaders =
-  /^(set-cookie2?|date|age|content-(length|encoding|range)|transfer-encoding|connection|keep-alive|te|trailer|upgrade|proxy-.*|cf-.*|access-control-.*|idempotent-.*)$/;
 
 /**
  * Statuses that a retry may change: 401 and 403 depend on credentials, which a retry may have renewed and which are not
@@ -132,7 +139,8 @@ const names: Readonly<Record<keyof HttpOptions, 1>> = {
   fingerprint: 1,
   failOpen: 1,
   store: 1,
-  headers: 1,
+  omitHeaders: 1,
+  methods: 1,
   maxRequestBody: 1,
   maxResponseBody: 1,
   streams: 1,
@@ -155,11 +163,13 @@ export function resolveRules(what: string, options: HttpRules, webhook: boolean)
     failOpen: checkType("failOpen", given.failOpen ?? false, "boolean"),
     fingerprint: fingerprint === true ? requestFingerprint : fingerprint || undefined,
     ...resolvePolicy(given, webhook),
-    maxRequestBody: checkInteger("maxRequestBody", given.maxRequestBody ?? 1_048_576, 0, 2 ** 31),
+    guards: checkMethods(given.methods, webhook),
+    maxRequestBody: given.maxRequestBody,
     runs: runOptions(given, webhook),
     onEvent: onEvent && checkType("onEvent", onEvent, "function"),
   };
-  new Headers([[rules.header, ""]]); // throws when it is no valid name
+  checkInteger("maxRequestBody", rules.maxRequestBody ?? 0, 0, 2 ** 31);
+  checkHeader("header", rules.header);
   if (rules.fingerprint) checkType("fingerprint", rules.fingerprint, "function");
   if (webhook) {
     checkNumber("wait", rules.runs.wait ?? 0, 0, 60_000);
@@ -171,14 +181,14 @@ export function resolveRules(what: string, options: HttpRules, webhook: boolean)
 }
 
 function resolvePolicy(given: HttpRules, webhook: boolean): StoragePolicy {
-  const { headers = [], maxResult = 1_000_000, streams = "status" } = given;
+  const { omitHeaders = [], maxResult = 1_000_000, streams = "status" } = given;
   const most = Math.max(0, Math.floor(maxResult / 2) - 16_384);
   const body = given.maxResponseBody ?? Math.min(262_144, most);
   if (!/^(status|nothing)$/.test(streams)) {
     throw new RangeError(`streams must be "status" or "nothing", got ${JSON.stringify(streams)}`);
   }
   return {
-    headers: ["content-type", "content-language", "location", "etag", ...headers.map(checkHeader)],
+    omitHeaders: omitHeaders.map((name) => checkHeader("omitHeaders", name)),
     maxResponseBody: checkInteger("maxResponseBody", body, 0, most),
     streams,
     store: checkType("store", given.store ?? (webhook ? isSuccess : isFinal), "function"),
@@ -213,16 +223,17 @@ export function checkProvider(provider: unknown): void {
   if (typeof provider !== "function") checkType("provider.verify", Object(provider).verify, "function");
 }
 
-function checkHeader(name: string): string {
-  const lower = checkType("headers", name, "string").toLowerCase();
-  new Headers([[lower, ""]]);
-  if (unstorableHeaders.test(lower))
-    throw new RangeError(`headers must not name ${name}: it belongs to one response`);
-  return lower;
+/** The name of a header in lower case. */
+function checkHeader(option: string, name: string): string {
+  if (!/^[-!#$%&'*+.^_`|~0-9a-z]+$/i.test(checkType(option, name, "string"))) {
+    throw new TypeError(`${option} must be the name of a header, got ${JSON.stringify(name)}`);
+  }
+  return name.toLowerCase();
 }
 
-/** Method, path with query, and body. The first two contain no line feed, so the parts cannot be confused. */
-function requestFingerprint({ method, url }: Request, body: Uint8Array): Uint8Array {
-  const { pathname, search } = new URL(url);
-  return concatBytes([new TextEncoder().encode(`${method}\n${pathname}${search}\n`), body]);
+function checkMethods(methods: readonly string[] | undefined, webhook: boolean): ResolvedRules["guards"] {
+  if (methods === undefined) return (method) => webhook || !/^(GET|HEAD|OPTIONS|TRACE)$/.test(method);
+  if (webhook) throw new RangeError("methods is not for webhooks: every delivery is handled once");
+  const guarded = new Set(methods.map((method) => checkType("methods", method, "string").toUpperCase()));
+  return (method) => guarded.has(method);
 }

@@ -79,15 +79,16 @@ async function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedReq
   let key = "";
   if (!rules.webhook) {
     const header = request.headers.get(rules.header);
-    if (header === null) {
-      const isSafe = /^(GET|HEAD|OPTIONS|TRACE)$/.test(request.method);
-      if (rules.required && !isSafe) return refuse(rules, key, problem("KEY_MISSING"));
+    const isGuarded = rules.guards(request.method);
+    if (header === null || !isGuarded) {
+      if (rules.required && isGuarded) return refuse(rules, key, problem("KEY_MISSING"));
       return { status: "unguarded", ...(await exchange.handle()) };
     }
     key = parseKey(header) ?? "";
     if (!key) return refuse(rules, key, problem("KEY_INVALID"));
   }
-  const body = await exchange.body(rules.maxRequestBody);
+  const usual = provider ? (provider.maxBody ?? 5_242_880) : 1_048_576;
+  const body = await exchange.body(rules.maxRequestBody ?? usual);
   if (!body) return refuse(rules, key, problem("BODY_TOO_LARGE"));
   if (!provider) return { key, scopes: [scope], body };
   try {

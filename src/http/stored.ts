@@ -59,8 +59,8 @@ function fromBase64(text: string): Uint8Array {
 
 /** Which responses are stored, and how much of them. */
 export interface StoragePolicy {
-  /** Names of the headers that are stored, in lower case. */
-  readonly headers: readonly string[];
+  /** Names of further headers that are not stored, in lower case. */
+  readonly omitHeaders: readonly string[];
   readonly maxResponseBody: number;
   readonly streams: "status" | "nothing";
   readonly store: (response: Response) => boolean;
@@ -107,12 +107,28 @@ function storedHeaders(
   body: Uint8Array | undefined,
 ): Record<string, string> {
   const stored: Record<string, string> = {};
-  for (const name of policy.headers) {
-    const value = headers.get(name);
-    if (value !== null && (body || name !== "content-type")) stored[name] = value;
+  // What the connection header names belongs to the connection, too.
+  const ofConnection = (headers.get("connection") ?? "").toLowerCase().split(/[\s,]+/);
+  const omitted = new Set([...policy.omitHeaders, ...ofConnection, ...(body ? [] : ["content-type"])]);
+  for (const [name, value] of headers) {
+    if (!unstorableHeaders.test(name) && !omitted.has(name)) stored[name] = value;
   }
   return stored;
 }
+
+/**
+ * Headers of one connection (RFC 9110, 7.6.1), of one message or request (its time, length, trace, rate limit), secrets
+ * for one client, and CORS, which depends on the origin of each request.
+ */
+const unstorableHeaders = new RegExp(
+  `^(${[
+    "connection|keep-alive|te|trailer|transfer-encoding|upgrade|via|proxy-.*",
+    "date|age|content-(length|encoding|range)|server-timing|x-response-time|(x-)?ratelimit.*",
+    "x-(request|correlation|amzn-trace|vercel)-id|trace(parent|state|response)|cf-.*",
+    "set-cookie2?|www-authenticate|authentication-info",
+    "access-control-.*|idempotent-.*",
+  ].join("|")})$`,
+);
 
 /** A stored response as the answer to `request`. */
 export function replayResponse({ status, headers, body }: StoredResponse, { method }: Request): Response {

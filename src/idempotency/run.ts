@@ -4,7 +4,7 @@ import { emit } from "../events.ts";
 import { timeUntil } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { runRound, unlessAborted } from "../quorum/round.ts";
+import { isHopeless, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
 import { extend, type Register, release } from "../redis/register.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
@@ -92,7 +92,7 @@ class RunCall<Value> {
       }
       const inBackground = this.#rollBack(pass);
       if (pass.state.kind === "aborted") throw signal?.reason;
-      const remainingWait = this.#remainingWait(pass.state);
+      const remainingWait = this.#remainingWait(pass);
       if (remainingWait > 0) {
         const pause = Math.min(this.#nextPause(claim.round.elapsed()), remainingWait);
         await sleep(settings.runtime, pause, signal);
@@ -194,12 +194,12 @@ class RunCall<Value> {
     return extend(call, { ...own, value: found }, remainingRetention(this.#request, record), text);
   }
 
-  /** ms for which the call may go on waiting after this state; not positive: it ends. */
-  #remainingWait({ kind }: CallState<Value>): number {
+  /** ms for which the call may go on waiting after this pass; not positive: it ends. */
+  #remainingWait({ state: { kind }, claim, attempt }: Pass<Value>): number {
     const { settings } = this.#request;
     const longest = kind === "split-vote" ? settleTimeout(settings) : settings.wait;
     const remainingMs = Math.min(longest, this.#limit) - this.#elapsed();
-    return isTemporary(kind) ? remainingMs : 0;
+    return isTemporary(kind) && !isHopeless((attempt ?? claim.round).votes()) ? remainingMs : 0;
   }
 
   /** Ends the call: returns another run's result, or throws. */

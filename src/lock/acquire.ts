@@ -3,7 +3,7 @@ import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, type OperationEvent } from "../events.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquire, type Register, type RegisterAnswer, raiseFence, release } from "../redis/register.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
@@ -218,7 +218,8 @@ class Acquisition {
     const longest = Math.min(Math.max(remainingWait, 1), retryAfter ?? Infinity);
     const wanted = typeof next === "number" ? next : undefined;
     const pause = next === "again" ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed()), longest);
-    const goesOn = next === "again" || (!(next instanceof Error) && remainingWait > 0);
+    const mayGoOn = next === "again" || (!(next instanceof Error) && remainingWait > 0);
+    const goesOn = mayGoOn && !isHopeless(last.votes());
     if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
     if (goesOn) return pause;
     return () => {

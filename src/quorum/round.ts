@@ -3,7 +3,7 @@ import type { Endpoint } from "../endpoints/endpoint.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { type Latencies, recordLatency, usefulWait } from "./latency.ts";
-import { type Answer, type RoundResult, tally } from "./tally.ts";
+import { type Answer, quorumOf, type RoundResult, tally } from "./tally.ts";
 
 // One round: the same request to every endpoint at once, and a result as soon as the answers allow one.
 
@@ -178,6 +178,11 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
   #silent(): Endpoint[] {
     return this.#context.endpoints.filter((_, index) => !this.answers[index]);
   }
+}
+
+/** Whether no later round can be granted: so many endpoints failed in a way that no retry can mend. */
+export function isHopeless(votes: readonly Vote[]): boolean {
+  return votes.filter(({ cause }) => cause?.permanent).length > votes.length - quorumOf(votes.length);
 }
 
 /**

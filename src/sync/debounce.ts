@@ -5,7 +5,7 @@ import { checkAcquire, type LockClient, type Settings } from "../lock/options.ts
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { type Failure, type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type Failure, isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { keyOf } from "../redis/keys.ts";
 import { type RegisterAnswer, release } from "../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
@@ -163,7 +163,8 @@ async function announce(
     const remaining = remainingMs();
     const pause = Math.min(nextPause(), remaining);
     // A clock may be too coarse to show the last part of a ms pass.
-    if (pause <= 0 || remaining < 1) throw new QuorumError("debounce", [name], round.votes());
+    if (pause <= 0 || remaining < 1 || isHopeless(round.votes()))
+      throw new QuorumError("debounce", [name], round.votes());
     await sleep(runtime, pause, signal);
   }
 }

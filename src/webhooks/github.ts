@@ -20,6 +20,9 @@ export interface GitHubOptions {
   readonly name?: string | undefined;
 }
 
+/** "Payloads are capped at 25 MB": https://docs.github.com/en/webhooks/webhook-events-and-payloads */
+const maxDelivery = 25 * 1024 * 1024;
+
 const optionNames: Readonly<Record<keyof GitHubOptions, 1>> = { secret: 1, id: 1, name: 1 };
 
 /**
@@ -38,7 +41,7 @@ const optionNames: Readonly<Record<keyof GitHubOptions, 1>> = { secret: 1, id: 1
  */
 export function github(options: GitHubOptions): WebhookProvider {
   checkNames("github", options, optionNames);
-  return uncheckedHmacProvider({
+  const provider = uncheckedHmacProvider({
     name: options.name ?? "github",
     tagSecrets: options.name === undefined,
     secret: requireForms("secret", options.secret),
@@ -47,4 +50,5 @@ export function github(options: GitHubOptions): WebhookProvider {
     id: idFromBody(options.id) ? undefined : { header: "x-github-delivery" },
     deliveryId: "x-github-delivery",
   });
+  return { ...provider, maxBody: maxDelivery };
 }

@@ -40,6 +40,8 @@ export interface WebhookProvider {
    * its secrets are left out of the key: senders with different secrets then need different names.
    */
   readonly name: string;
+  /** The most bytes that a delivery of this sender has, where it documents that; see `maxRequestBody`. */
+  readonly maxBody?: number | undefined;
   /**
    * Verifies one delivery.
    *

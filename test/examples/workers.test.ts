@@ -52,7 +52,7 @@ async function answer(request: Request): Promise<Response> {
   if (service) return service({ url, body });
   // The endpoints.
   const reply = await fetch(url, { method: request.method, headers: request.headers, body });
-  return new Response(await reply.text(), { status: reply.status, headers: reply.headers });
+  return new Response(await reply.text(), { status: reply.status, headers: [...reply.headers] });
 }
 
 async function post(name: string, body: string, headers: Record<string, string> = {}) {

@@ -101,6 +101,54 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     ).toBe(200);
   });
 
+  test.each<[string, string[] | undefined, number]>([
+    ["GET", undefined, 2],
+    ["HEAD", undefined, 2],
+    ["DELETE", undefined, 1],
+    ["PUT", undefined, 1],
+    ["GET", ["get"], 1],
+    ["PUT", ["POST", "PATCH"], 2],
+    ["POST", ["POST", "PATCH"], 1],
+  ])(
+    "two requests by %s with one key, methods %j: the handler runs %d times",
+    async (method, methods, runs) => {
+      let ran = 0;
+      const fetch = serving(() => new Response(null, { status: 204 + 0 * ++ran }), { methods });
+      const key = freshKey();
+      for (let time = 0; time < 2; time += 1) await fetch(post(key, { method, body: null }));
+      expect(ran).toBe(runs);
+      // A key is required where requests are handled once, and only there.
+      expect((await fetch(post(null, { method, body: null }))).status).toBe(runs === 1 ? 400 : 204);
+    },
+  );
+
+  test("a form that is sent again has another boundary, and is the same request", async () => {
+    const fetch = serving(() => new Response("stored"));
+    const sent = (fields: Record<string, string>, key: string, file = "content") => {
+      const body = new FormData();
+      for (const [name, value] of Object.entries(fields)) body.set(name, value);
+      body.set("file", new Blob([file, new Uint8Array([0, 255])]), "a.bin");
+      return fetch(post(key, { body }));
+    };
+    const key = freshKey();
+    expect((await sent({ amount: "10" }, key)).status).toBe(200);
+    expect((await sent({ amount: "10" }, key)).headers.get("idempotent-replayed")).toBe("true");
+    expect((await sent({ amount: "11" }, key)).status).toBe(422);
+    expect((await sent({ amount: "10", more: "1" }, key)).status).toBe(422);
+    expect((await sent({ amount: "10" }, key, "other")).status).toBe(422);
+  });
+
+  test("a delivery may be as large as its sender documents, else 5 MiB", async () => {
+    const fetch = serving(() => new Response(), { provider });
+    const ofGitHub = await fetch(delivery(freshKey(), { body: JSON.stringify("x".repeat(6_000_000)) }));
+    expect(ofGitHub.status).toBe(200);
+    const { maxBody, ...undocumented } = provider;
+    expect(maxBody).toBe(25 * 1024 * 1024);
+    const other = serving(() => expect.unreachable(), { provider: undocumented });
+    const tooLarge = await other(delivery(freshKey(), { body: "x".repeat(5_242_881) }));
+    expect(await problemIn(tooLarge)).toEqual({ status: 413, code: "BODY_TOO_LARGE" });
+  });
+
   test("another header can carry the key", async () => {
     let runs = 0;
     const fetch = serving(() => new Response(`${++runs}`), { header: "X-Request-Key" });

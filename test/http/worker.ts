@@ -26,14 +26,12 @@ async function echo(request: Request): Promise<Response> {
 const app = new Hono<{ Bindings: Bindings }>();
 const redlock = (c: { env: Bindings }) =>
   new Redlock({ timeout: 10_000, endpoints: endpointsFromEnv(c.env) });
-app.post("/hono", idempotent({ redlock, headers: ["x-runs"] }), (c) => echo(c.req.raw));
+app.post("/hono", idempotent({ redlock }), (c) => echo(c.req.raw));
 app.post("/locked", lock({ redlock, resource: "r" }), (c) => c.text(c.var.lock.resources.join()));
-app.post(
-  "/hook",
-  idempotent({ redlock, provider: (c) => github({ secret: c.env.SECRET }), headers: ["x-runs"] }),
-  (c) => echo(c.req.raw),
+app.post("/hook", idempotent({ redlock, provider: (c) => github({ secret: c.env.SECRET }) }), (c) =>
+  echo(c.req.raw),
 );
-app.post("/gone", idempotent({ redlock, headers: ["x-runs"] }), async (c) => {
+app.post("/gone", idempotent({ redlock }), async (c) => {
   const answer = await echo(c.req.raw);
   // Longer than the client of the test stays.
   await new Promise((resolve) => setTimeout(resolve, 500));
@@ -43,7 +41,7 @@ app.post("/gone", idempotent({ redlock, headers: ["x-runs"] }), async (c) => {
 export default {
   fetch(request: Request, env: Bindings, platform: Platform): Response | Promise<Response> {
     if (new URL(request.url).pathname !== "/plain") return app.fetch(request, env, platform as never);
-    const options = { redlock: redlock({ env }), headers: ["x-runs"], waitUntil: platform };
+    const options = { redlock: redlock({ env }), waitUntil: platform };
     return withIdempotency(request, echo, options);
   },
 };

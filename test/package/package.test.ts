@@ -85,7 +85,7 @@ describe("the packed package", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
     // Only for ./hono, which imports nothing but types from it.
-    expect(manifest.peerDependencies).toEqual({ hono: ">=4" });
+    expect(manifest.peerDependencies).toEqual({ hono: ">=4.6" });
     expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
     expect(manifest.sideEffects).toBe(false);
   });

@@ -2,7 +2,7 @@ import type { Call } from "../../endpoints/call.ts";
 import { QuorumError } from "../../errors.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
 import { pauses } from "../../quorum/backoff.ts";
-import { type Round, runRound, unlessAborted } from "../../quorum/round.ts";
+import { isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../../runtime.ts";
@@ -130,7 +130,7 @@ export async function pollArrivals<Value>(
     if (isNew && remaining > -5 * timeout) continue;
     // A clock may be too coarse to show the last part of a ms pass.
     const pause = Math.min(nextPause(), Math.max(remaining, 1));
-    if (pause <= 0 || remaining <= 0) {
+    if (pause <= 0 || remaining <= 0 || isHopeless(round.votes())) {
       if (result === "unavailable") throw new QuorumError("watch", [name], round.votes());
       throw new ArrivalsMissingError(name, count, snapshot.ids.size, elapsed());
     }
