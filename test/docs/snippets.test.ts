@@ -91,7 +91,7 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
   });
   const built = (path: string) => join(outdir, path.replace(/\.\w+$/, ".mjs"));
   const task = {
-    programs: chosen.map(({ path }) => built(path)),
+    programs: chosen.map(({ path, page }) => ({ program: built(path), page })),
     endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
   };
   const { stdout } = await promisify(execFile)(
