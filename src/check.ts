@@ -18,9 +18,14 @@ export function checkInteger(name: string, value: number, min: number, max: numb
 
 /** A value of the right type; null is no object. */
 export function checkType<Value>(name: string, value: Value, type: string): Value {
-  if (typeof value !== type || value === null)
-    throw new TypeError(`${name} must be a ${type}, got ${show(value)}`);
-  return value;
+  if (typeof value === type && value !== null) return value;
+  throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);
+}
+
+/** The error for a value that is not what it must be: `expected` says what, with an article. */
+export function wrongType(name: string, value: unknown, expected: string): TypeError {
+  const what = value === undefined ? "is missing: it must be" : "must be";
+  return new TypeError(`${name} ${what} ${expected}${value === undefined ? "" : `, got ${show(value)}`}`);
 }
 
 /** Text of 1 … `most` characters. The message contains its length only; it may be a secret. */
@@ -47,22 +52,25 @@ export function checkWellFormed(name: string, value: string): string {
  * @throws TypeError with the unknown name and the closest valid one
  */
 export function checkNames(what: string, options: object, known: Readonly<Record<string, unknown>>): void {
+  // The value is not shown: instead of the options it may be a secret.
+  if (typeof options !== "object" || options === null)
+    throw new TypeError(`${what} needs an object of options`);
+  const names = Object.keys(known);
   for (const name of Object.keys(options)) {
-    if (Object.hasOwn(known, name)) continue;
-    const near = Object.keys(known).find((candidate) => isNear(name.toLowerCase(), candidate.toLowerCase()));
-    throw new TypeError(
-      `${what} has no option ${JSON.stringify(name)}${near ? `; did you mean ${near}?` : ""}`,
-    );
+    if (names.includes(name)) continue;
+    const near = names.find((candidate) => isNear(name.toLowerCase(), candidate.toLowerCase()));
+    const hint = near ? `did you mean ${near}?` : `there are ${names.join(", ")}`;
+    throw new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
   }
 }
 
-/** Whether one is the other with a letter more, less, changed, or swapped with its neighbour; or its beginning. */
+/** Whether they have four letters at the beginning in common, or one is the other with a letter more, less or changed. */
 function isNear(given: string, known: string): boolean {
   let start = 0;
   while (start < given.length && given[start] === known[start]) start += 1;
   const [rest, other] = [given.slice(start), known.slice(start)];
   return (
-    (start > 3 && !rest) ||
+    start > 3 ||
     rest.slice(1) === other ||
     rest === other.slice(1) ||
     rest.slice(1) === other.slice(1) ||
@@ -86,7 +94,7 @@ export function checkScope(scope: string | readonly string[]): string | readonly
 }
 
 function show(value: unknown): string {
-  return typeof value === "string"
-    ? JSON.stringify(value.slice(0, 80))
-    : `${value === null ? value : typeof value}`;
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
+  if (value === null) return "null";
+  return typeof value === "object" ? (value.constructor?.name ?? "object") : typeof value;
 }

@@ -1,5 +1,5 @@
 import type { Endpoint } from "./endpoints/endpoint.ts";
-import { asEndpoint, type HttpEndpointOptions } from "./endpoints/http.ts";
+import { asEndpoints, type HttpEndpointOptions } from "./endpoints/http.ts";
 import { acquireWithRetry } from "./lock/acquire.ts";
 import { type FencedLock, Lock } from "./lock/lock.ts";
 import {
@@ -51,14 +51,9 @@ export class Redlock implements LockClient {
   /**
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
    */
-  constructor({ endpoints, runtime, ...options }: RedlockOptions) {
-    if (!Array.isArray(endpoints) || endpoints.length === 0) {
-      throw new TypeError("endpoints must be an array of at least one endpoint");
-    }
-    const list = endpoints.map(asEndpoint);
-    // The same Redis twice is no second opinion: a quorum of it proves nothing.
-    const twice = list.find(({ name }, index) => list.findIndex((other) => other.name === name) !== index);
-    if (twice) throw new RangeError(`two endpoints are named ${twice.name}; each must be a Redis of its own`);
+  constructor(given: RedlockOptions) {
+    const { endpoints, runtime, ...options } = given ?? {};
+    const list = asEndpoints(endpoints);
     this.options = options;
     this.settings = resolveSettings({ endpoints: list, runtime }, options);
   }
@@ -141,7 +136,7 @@ export class Redlock implements LockClient {
   ): ReturnType<typeof acquireWithRetry> {
     // The usual call overrides nothing, and need not be checked again.
     const settings =
-      Object.keys(options).length === 0
+      typeof options === "object" && options && Object.keys(options).length === 0
         ? this.settings
         : resolveSettings(this.settings, this.options, options);
     return acquireWithRetry(settings, checkResources(resource), checkAcquire(options));

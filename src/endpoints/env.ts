@@ -1,3 +1,4 @@
+import { wrongType } from "../check.ts";
 import type { HttpEndpointOptions } from "./http.ts";
 
 /**
@@ -11,6 +12,7 @@ import type { HttpEndpointOptions } from "./http.ts";
  * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
  */
 export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
+  if (!given) throw wrongType("env", given, "an object, such as process.env");
   const env = given as Record<string, unknown>;
   const numbered = Object.keys(env).filter((name) => /^UPSTASH_REDIS_REST_(URL|TOKEN)_\d+$/.test(name));
   // A token without its URL counts, too: a process without that endpoint would use other quorums.
@@ -27,7 +29,9 @@ export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
 function read(env: Record<string, unknown>, name: string): string {
   const value = env[name];
   if (typeof value !== "string" || value === "") {
-    throw new TypeError(`the environment variable ${name} is missing`);
+    throw new TypeError(
+      `the environment variable ${name} is missing; for local endpoints, "npx redlock-edge dev" prints it`,
+    );
   }
   return value;
 }

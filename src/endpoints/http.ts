@@ -1,4 +1,4 @@
-import { checkType } from "../check.ts";
+import { checkType, wrongType } from "../check.ts";
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import {
   type Command,
@@ -32,11 +32,24 @@ const maxReplyBytes = 4 * 1024 * 1024;
  * httpEndpoint({ url: env.UPSTASH_REDIS_REST_URL, token: env.UPSTASH_REDIS_REST_TOKEN })
  */
 export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
-  const { url, token } = options;
-  const { href, host } = checkUrl(url);
+  return makeHttpEndpoint(options, "endpoint", "");
+}
+
+/**
+ * @param where the place of the options, for errors
+ * @param number the suffix of the variables that `endpointsFromEnv` reads for it
+ */
+function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
+  const { url, token } = checkType(where, options, "object");
+  for (const option of ["url", "token"] as const) {
+    if (options[option]) continue;
+    const variable = `UPSTASH_REDIS_REST_${option.toUpperCase()}${number}`;
+    throw new TypeError(`${where}.${option} is missing (is the environment variable ${variable} set?)`);
+  }
+  const { href, host } = checkUrl(`${where}.url`, url);
   // A line break in a pasted token would make fetch print the whole header in its error.
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError(`the token of endpoint ${host} must be printable ASCII without spaces`);
+    throw new TypeError(`${where}.token (of ${host}) must be printable ASCII without spaces and line breaks`);
   }
   const name = checkType("name", options.name ?? host, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);
@@ -70,23 +83,44 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
   return { name, dialect, exactReplies: true, send };
 }
 
-/** An {@link Endpoint} as it is, or one made of `{ url, token }`. */
-export function asEndpoint(given: HttpEndpointOptions | Endpoint): Endpoint {
-  const { send, name, dialect } = checkType("endpoint", given, "object") as Partial<Endpoint>;
+/**
+ * The endpoints of a client: each as it is, or made of `{ url, token }`.
+ *
+ * @throws TypeError | RangeError when one cannot be used, there is none, or two are the same
+ */
+export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]): Endpoint[] {
+  if (!Array.isArray(given) || given.length === 0) {
+    throw wrongType("endpoints", given, "an array of at least one { url, token }");
+  }
+  const endpoints = given.map(asEndpoint);
+  // The same Redis twice is no second opinion: a quorum of it proves nothing.
+  const names = endpoints.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) {
+    throw new RangeError(`two endpoints are named ${twice}; each must be a Redis of its own`);
+  }
+  return endpoints;
+}
+
+function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: readonly unknown[]): Endpoint {
+  const where = `endpoints[${index}]`;
+  // The value is not shown: it may be a token.
+  if (typeof given !== "object" || given === null) throw new TypeError(`${where} must be { url, token }`);
+  const { send, name, dialect } = given as Partial<Endpoint>;
   if (typeof send === "function") {
-    checkType("name", name, "string");
-    if (!checkDialect(dialect)) throw new TypeError(`endpoint ${name} needs a dialect, "upstash" or "redis"`);
+    checkType(`${where}.name`, name, "string");
+    if (!checkDialect(dialect)) throw wrongType(`${where}.dialect`, dialect, '"upstash" or "redis"');
     return given as Endpoint;
   }
   if ("evalsha" in given) {
     throw new TypeError(
-      "an SDK's client is no endpoint; wrap an @upstash/redis client: upstashEndpoint(client)",
+      `${where} is an SDK's client, and no endpoint; wrap an @upstash/redis client: upstashEndpoint(client)`,
     );
   }
-  return httpEndpoint(given as HttpEndpointOptions);
+  return makeHttpEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
 }
 
-function checkUrl(url: string): URL {
+function checkUrl(name: string, url: string): URL {
   let parsed: URL | undefined;
   try {
     parsed = new URL(url);
@@ -94,8 +128,10 @@ function checkUrl(url: string): URL {
     // Thrown below. The message does not repeat the text: it may be a token in the wrong place.
   }
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
-    const where = parsed?.host ? ` ${parsed.host}` : "";
-    throw new TypeError(`the url of endpoint${where} must be an https:// or http:// URL without credentials`);
+    const hint = /^rediss?:/.test(parsed?.protocol ?? "")
+      ? "; this is the address for sockets, the REST address is beside it in the console"
+      : "";
+    throw new TypeError(`${name} must be an https:// or http:// URL without quotes and credentials${hint}`);
   }
   return parsed;
 }

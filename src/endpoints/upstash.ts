@@ -1,4 +1,4 @@
-import { checkType } from "../check.ts";
+import { checkType, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
 
@@ -34,7 +34,7 @@ export interface UpstashEndpointOptions {
  */
 export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
   // createScript tells it from ioredis and node-redis, whose eval takes other arguments.
-  checkType("the client's createScript", client?.createScript, "function");
+  if (!client?.createScript) throw wrongType("the client", client, "a client of @upstash/redis");
   const host = hostOf(client);
   const name = checkType("name", options.name ?? host, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);

@@ -1,9 +1,9 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
-import { checkNames, checkType } from "../check.ts";
+import { checkNames, checkType, wrongType } from "../check.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
-import { type LockOptions, resolveSettings } from "../lock/options.ts";
+import { type LockOptions, lockOptionNames, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { type FromContext, type UntypedEnv, valueFor, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
@@ -37,22 +37,11 @@ export type FencedLockRouteOptions<E extends Env = UntypedEnv> = LockRouteOption
 
 // As a record, so that the compiler notices when one is missing.
 const names: Readonly<Record<keyof LockRouteOptions, 1>> = {
+  ...lockOptionNames,
   redlock: 1,
   resource: 1,
   status: 1,
   deadline: 1,
-  ttl: 1,
-  wait: 1,
-  timeout: 1,
-  driftFactor: 1,
-  backoff: 1,
-  fencing: 1,
-  fenceRetention: 1,
-  prefix: 1,
-  waitUntil: 1,
-  autoExtend: 1,
-  maxHold: 1,
-  onEvent: 1,
 };
 
 /**
@@ -81,8 +70,8 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
   const { redlock, resource, status = 423, deadline, ...given } = checkType("options", options, "object");
   checkNames("lock", options, names);
   checkClient(redlock);
-  if (typeof resource !== "string" && typeof resource !== "function") {
-    checkType("resource", resource, "object");
+  if (!/^(string|function)$/.test(typeof resource) && !Array.isArray(resource)) {
+    throw wrongType("resource", resource, "a name, several, or (c) => name");
   }
   if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
   resolveSettings({ endpoints: [] }, given);

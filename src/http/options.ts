@@ -1,8 +1,8 @@
-import { checkInteger, checkNames, checkNumber, checkType } from "../check.ts";
+import { checkInteger, checkNames, checkNumber, checkType, wrongType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
-import { type LockClient, mergeOptions } from "../lock/options.ts";
+import { checkLockClient, type LockClient, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import { requestFingerprint } from "./fingerprint.ts";
 import type { ProblemCode } from "./problem.ts";
@@ -158,7 +158,7 @@ export function resolveRules(what: string, options: HttpRules, webhook: boolean)
   const { fingerprint = !webhook, onEvent } = given;
   const rules: ResolvedRules = {
     webhook,
-    header: checkType("header", given.header ?? "idempotency-key", "string"),
+    header: checkType("header", given.header ?? "Idempotency-Key", "string"),
     required: checkType("required", given.required ?? true, "boolean"),
     failOpen: checkType("failOpen", given.failOpen ?? false, "boolean"),
     fingerprint: fingerprint === true ? requestFingerprint : fingerprint || undefined,
@@ -215,12 +215,13 @@ function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
 
 /** Checks a client, or a function that returns one for each request. */
 export function checkClient(redlock: unknown): void {
-  if (typeof redlock !== "function") checkType("redlock.acquire", Object(redlock).acquire, "function");
+  if (typeof redlock !== "function") checkLockClient(redlock as LockClient);
 }
 
 /** Checks a provider, or a function that returns one for each request. */
 export function checkProvider(provider: unknown): void {
-  if (typeof provider !== "function") checkType("provider.verify", Object(provider).verify, "function");
+  if (typeof provider === "function" || typeof Object(provider).verify === "function") return;
+  throw wrongType("provider", provider, "a sender of webhooks, for example github({ secret })");
 }
 
 /** The name of a header in lower case. */

@@ -52,6 +52,14 @@ const problems: Record<ProblemCode, readonly [status: number, title: string, web
   ABORTED: [499, "The client has gone"],
 };
 
+/** The problem of a request without the header that carries the key. */
+export function missingKey(header: string): Problem {
+  return {
+    ...problem("KEY_MISSING"),
+    title: `The ${header} header is missing: any text that is unique to the request`,
+  };
+}
+
 /** The problem with this code. */
 export function problem(code: ProblemCode, webhook = false, retryAfter?: number): Problem {
   const [status, title, forWebhook = status] = problems[code];

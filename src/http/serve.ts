@@ -12,7 +12,7 @@ import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { parseKey } from "./key.ts";
 import type { ResolvedRules } from "./options.ts";
-import { type Problem, problem, problemOf, problemResponse } from "./problem.ts";
+import { missingKey, type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
 
 /** One request, and how to handle it. */
@@ -81,7 +81,7 @@ async function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedReq
     const header = request.headers.get(rules.header);
     const isGuarded = rules.guards(request.method);
     if (header === null || !isGuarded) {
-      if (rules.required && isGuarded) return refuse(rules, key, problem("KEY_MISSING"));
+      if (rules.required && isGuarded) return refuse(rules, key, missingKey(rules.header));
       return { status: "unguarded", ...(await exchange.handle()) };
     }
     key = parseKey(header) ?? "";

@@ -1,4 +1,4 @@
-import { checkScope, checkType } from "../check.ts";
+import { checkScope, checkType, wrongType } from "../check.ts";
 import type { RunContext } from "../idempotency/index.ts";
 import { bodyOf, withUnreadBody } from "./body.ts";
 import { checkClient, checkProvider, type HttpOptions, resolveRules } from "./options.ts";
@@ -30,6 +30,12 @@ export async function withIdempotency(
   handler: (request: Request, run: RunContext | undefined) => Promise<Response> | Response,
   options: HttpOptions,
 ): Promise<Response> {
+  if (typeof request?.headers?.get !== "function") throw wrongType("request", request, "a Request");
+  if (request.bodyUsed) {
+    throw new TypeError(
+      "the request's body has been read: call withIdempotency first, or with request.clone()",
+    );
+  }
   checkType("handler", handler, "function");
   const { redlock, provider, scope, deadline } = checkType("options", options, "object");
   checkClient(redlock);
@@ -45,7 +51,7 @@ export async function withIdempotency(
     async handle(run, body) {
       const given = body ? withUnreadBody(request, body, run?.signal) : request;
       const response = await handler(given, run);
-      checkType("the handler's response", response, "object");
+      if (!response?.headers) throw wrongType("the handler's result", response, "a Response");
       return { response };
     },
   });

@@ -3,6 +3,7 @@ import type { EventHook } from "../events.ts";
 import {
   type ClientParts,
   checkAcquire,
+  checkLockClient,
   type LockClient,
   type LockOptions,
   mergeOptions,
@@ -11,7 +12,7 @@ import {
 } from "../lock/options.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import { keyOf } from "../redis/keys.ts";
-import type { WaitUntil } from "../runtime.ts";
+import { maxTimerDelay, type WaitUntil } from "../runtime.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import type { Handler, Outcome } from "./execution.ts";
@@ -140,6 +141,7 @@ export class Idempotency {
   /** @throws TypeError | RangeError when an option is wrong or unknown */
   constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
     checkNames("Idempotency", options, optionNames);
+    checkLockClient(redlock);
     this.#redlock = redlock;
     this.#options = options;
     this.#resolve(options);
@@ -250,13 +252,14 @@ export function resolveIdempotency(
     ...shared
   } = mergeOptions(...layers);
   const { timeout, backoff, maxHold, waitUntil } = shared;
+  if (lease !== undefined) checkInteger("lease (ms)", lease, 10, maxTimerDelay);
   const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
   // Records have no fence: the client's `fenceRetention` must not bound the lease.
   const defaults = { ...client.options, fenceRetention: undefined };
   const settings = resolveSettings(client.settings, defaults, overrides);
   return {
     settings,
-    retention: checkInteger("retention", retention ?? 86_400_000, settings.ttl, 2 ** 45),
+    retention: checkInteger("retention (ms)", retention ?? 86_400_000, settings.ttl, 2 ** 45),
     maxAttempts:
       maxAttempts === undefined
         ? Infinity

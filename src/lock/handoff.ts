@@ -1,4 +1,4 @@
-import { checkInteger, checkNumber, checkType } from "../check.ts";
+import { checkInteger, checkNumber, checkType, wrongType } from "../check.ts";
 import { maxTimerDelay, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import {
@@ -6,8 +6,8 @@ import {
   checkResources,
   type LockClient,
   type LockOptions,
-  resolveSettings,
   type Settings,
+  settingsOf,
 } from "./options.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
@@ -27,6 +27,8 @@ export interface LockJSON {
   /** By endpoint: the lowest ttl of an extension that may still be executed there. */
   readonly unanswered: Readonly<Record<string, number>>;
 }
+
+const notHandedOver = "resume needs what handoff(lock) resolved to";
 
 /** The {@link LockJSON} of a lock with a fence. */
 export interface FencedLockJSON extends LockJSON {
@@ -48,6 +50,7 @@ export interface FencedLockJSON extends LockJSON {
 export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
+  if (!lock?.detach) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
   const { settings, request, ttl, fence, validUntil, unsettled, unanswered } = await lock.detach();
   const { prefix, nonce, owner, resources } = request;
   return {
@@ -76,16 +79,18 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
 export function resume(redlock: LockClient, json: FencedLockJSON, options?: LockOptions): FencedLock;
 export function resume(redlock: LockClient, json: LockJSON, options?: LockOptions): Lock;
 export function resume(redlock: LockClient, json: LockJSON, options: LockOptions = {}): Lock {
+  // Not shown: it contains the lock's token.
+  if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
   const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
-  const settings = resolveSettings(redlock.settings, redlock.options, options, { prefix });
+  const settings = settingsOf(redlock, options, { prefix });
   const names = checkResources(resources);
   // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
   if (typeof nonce !== "string" || nonce.length !== tokenLength || typeof owner !== "string") {
-    throw new TypeError("resume needs what handoff(lock) resolved to");
+    throw new TypeError(notHandedOver);
   }
   checkAcquire({ token: owner || undefined });
   checkType("prefix", prefix, "string");
-  checkInteger("ttl", ttl, 10, maxTimerDelay);
+  checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
   checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
   const openRequests = checkOpenRequests(json, settings);

@@ -7,7 +7,7 @@ import { registerScript } from "../redis/register-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { holderOf } from "./lock-request.ts";
-import { checkResources, type LockClient, type LockOptions, resolveSettings } from "./options.ts";
+import { checkResources, type LockClient, type LockOptions, settingsOf } from "./options.ts";
 
 // For operators: look at a resource, and free it.
 
@@ -53,7 +53,7 @@ export async function inspect(
   options: LockOptions = {},
 ): Promise<Inspection> {
   const name = checkResources(resource)[0]!;
-  const settings = resolveSettings(redlock.settings, redlock.options, options);
+  const settings = settingsOf(redlock, options);
   const { endpoints, prefix } = settings;
   const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, name));
   const round = runRound(settings, async (call): Promise<LockSnapshot> => {
@@ -114,7 +114,7 @@ export async function forceRelease(
   options: LockOptions = {},
 ): Promise<boolean> {
   const name = checkResources(resource)[0]!;
-  const settings = resolveSettings(redlock.settings, redlock.options, options);
+  const settings = settingsOf(redlock, options);
   const { endpoints, runtime, prefix } = settings;
   const key = keyOf(prefix, "lock", name);
   // A plain DEL would do, but a client in between could invent its reply.

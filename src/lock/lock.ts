@@ -177,7 +177,7 @@ export class Lock {
    * @throws QuorumError when too few endpoints answered; it may be tried again while validity remains
    */
   async extend(ttl: number = this.#ttl): Promise<number> {
-    checkInteger("ttl", ttl, 10, maxTimerDelay);
+    checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
     // One at a time: HTTP keeps no order, and the shorter of two extensions must not be executed last.
     const extension = this.#extension.then(() => this.#extend(ttl));
     this.#extension = extension.catch(() => undefined);

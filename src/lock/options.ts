@@ -1,4 +1,12 @@
-import { checkInteger, checkNumber, checkText, checkType, checkWellFormed } from "../check.ts";
+import {
+  checkInteger,
+  checkNames,
+  checkNumber,
+  checkText,
+  checkType,
+  checkWellFormed,
+  wrongType,
+} from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
@@ -53,6 +61,29 @@ export interface AcquireOptions extends LockOptions {
   readonly deadline?: number | undefined;
 }
 
+/** The names of {@link LockOptions}, as a record: then the compiler notices when one is missing. */
+export const lockOptionNames: Readonly<Record<keyof LockOptions, 1>> = {
+  ttl: 1,
+  wait: 1,
+  timeout: 1,
+  driftFactor: 1,
+  backoff: 1,
+  fencing: 1,
+  fenceRetention: 1,
+  prefix: 1,
+  waitUntil: 1,
+  autoExtend: 1,
+  maxHold: 1,
+  onEvent: 1,
+};
+
+const acquireOptionNames: Readonly<Record<keyof AcquireOptions, 1>> = {
+  ...lockOptionNames,
+  signal: 1,
+  token: 1,
+  deadline: 1,
+};
+
 /** {@link LockOptions} with every default filled in, and what rounds need. */
 export interface Settings extends RoundContext {
   readonly ttl: number;
@@ -76,10 +107,23 @@ export interface LockClient {
   readonly options: LockOptions;
 }
 
+/** @throws TypeError when it is no client */
+export function checkLockClient(redlock: LockClient): LockClient {
+  if (redlock?.settings) return redlock;
+  throw wrongType("redlock", redlock, "a client: new Redlock({ endpoints })");
+}
+
+/** The settings of a call beside the client's own methods: the client's defaults, then further layers of options. */
+export function settingsOf(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
+  const { settings, options } = checkLockClient(redlock);
+  return resolveSettings(settings, options, ...layers);
+}
+
 /** Merges layers of options: later layers win, except where they have `undefined`. */
 export function mergeOptions<Options extends object>(...layers: (Options | undefined)[]): Options {
   const given: Record<string, unknown> = {};
   for (const layer of layers) {
+    if (layer !== undefined) checkType("options", layer, "object");
     for (const [name, value] of Object.entries(layer ?? {})) if (value !== undefined) given[name] = value;
   }
   return given as Options;
@@ -101,9 +145,10 @@ export function resolveSettings(
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
+  checkNames("a lock", given, acquireOptionNames);
   const { backoff = {}, waitUntil, onEvent } = given;
   // First, because other defaults are computed from it.
-  const ttl = checkInteger("ttl", given.ttl ?? 10_000, 10, maxTimerDelay);
+  const ttl = checkInteger("ttl (ms)", given.ttl ?? 10_000, 10, maxTimerDelay);
   const settings: Settings = {
     wait: 5_000,
     timeout: Math.min(1_000, ttl / 3),
@@ -123,15 +168,17 @@ export function resolveSettings(
     latencies,
     onFailure: (error) => emit(onEvent, { type: "endpointError", endpoint: error.endpoint, error }),
   };
-  checkNumber("wait", settings.wait, 0, Infinity);
-  checkNumber("timeout", settings.timeout, 1, maxTimerDelay);
+  checkNumber("wait (ms)", settings.wait, 0, Infinity);
+  checkNumber("timeout (ms)", settings.timeout, 1, maxTimerDelay);
   checkNumber("driftFactor", settings.driftFactor, 0, 0.5);
-  checkInteger("fenceRetention", settings.fenceRetention, ttl, 2 ** 45);
-  checkNumber("maxHold", settings.maxHold, 0, Infinity);
+  checkInteger("fenceRetention (ms)", settings.fenceRetention, ttl, 2 ** 45);
+  checkNumber("maxHold (ms)", settings.maxHold, 0, Infinity);
   checkType("fencing", settings.fencing, "boolean");
   checkType("autoExtend", settings.autoExtend, "boolean");
   if (onEvent) checkType("onEvent", onEvent, "function");
-  if (waitUntil && typeof waitUntil !== "function") checkType("waitUntil", waitUntil.waitUntil, "function");
+  if (waitUntil && typeof waitUntil !== "function" && typeof waitUntil.waitUntil !== "function") {
+    throw wrongType("waitUntil", waitUntil, "a function, or the platform's context, which has one");
+  }
   if (!/^[^{}]+$/.test(checkType("prefix", settings.prefix, "string"))) {
     throw new RangeError(`prefix must have no braces and at least one character, got "${settings.prefix}"`);
   }
@@ -144,8 +191,8 @@ export function checkBackoff(backoff: Backoff): Backoff {
   if (typeof backoff !== "function") {
     // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
     const { min = 25, max = Infinity } = checkType("backoff", backoff, "object");
-    checkNumber("backoff.min", min, 1, Infinity);
-    checkNumber("backoff.max", max, backoff.min ?? 1, Infinity);
+    checkNumber("backoff.min (ms)", min, 1, Infinity);
+    checkNumber("backoff.max (ms)", max, backoff.min ?? 1, Infinity);
   }
   return backoff;
 }
@@ -155,12 +202,11 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
   options: Options,
 ): Options {
   const { signal, token, deadline } = options;
-  if (signal) {
-    checkType("signal.addEventListener", signal.addEventListener, "function");
-    checkType("signal.removeEventListener", signal.removeEventListener, "function");
+  if (signal && typeof (signal.addEventListener ?? signal) !== "function") {
+    throw wrongType("signal", signal, "an AbortSignal (of a controller: controller.signal)");
   }
   if (token !== undefined) checkText("token", token);
-  if (deadline !== undefined) checkNumber("deadline", deadline, 0, Infinity);
+  if (deadline !== undefined) checkNumber("deadline (ms since 1970)", deadline, 0, Infinity);
   return options;
 }
 

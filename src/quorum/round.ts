@@ -170,7 +170,9 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
     endpoints.forEach(({ name }, index) => {
       if (this.answers[index]) return;
-      const why = `no answer within ${Math.round(timeout)} ms`;
+      // A usual mistake: seconds instead of ms.
+      const hint = timeout < 50 ? ", less than a request takes: raise the ttl or the timeout" : "";
+      const why = `no answer within ${Math.round(timeout)} ms${hint}`;
       this.#note(index, { outcome: "error", cause: new EndpointError(name, "timeout", why) });
     });
   }

@@ -1,4 +1,4 @@
-import { checkInteger, checkText } from "../check.ts";
+import { checkInteger, checkText, checkType } from "../check.ts";
 import { checkAcquire, type LockClient } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
 import {
@@ -56,7 +56,8 @@ export class CountDownLatch {
   readonly #options: ArrivalOptions;
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: LockClient, name: string, { count, ...options }: CountDownLatchOptions) {
+  constructor(redlock: LockClient, name: string, given: CountDownLatchOptions) {
+    const { count, ...options } = checkType("options", given, "object");
     this.name = checkName(name);
     this.count = checkInteger("count", count, 1, 1_000);
     this.#redlock = redlock;

@@ -1,4 +1,4 @@
-import { checkInteger, checkText } from "../check.ts";
+import { checkInteger, checkText, checkType } from "../check.ts";
 import { checkAcquire, type LockClient } from "../lock/options.ts";
 import { keyOf } from "../redis/keys.ts";
 import { randomToken } from "../runtime.ts";
@@ -78,7 +78,8 @@ export class CyclicBarrier {
   readonly #states = new Map<string, PartyState>();
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: LockClient, name: string, { parties, ...options }: CyclicBarrierOptions) {
+  constructor(redlock: LockClient, name: string, given: CyclicBarrierOptions) {
+    const { parties, ...options } = checkType("options", given, "object");
     this.name = checkName(name);
     this.parties = checkInteger("parties", parties, 1, 1_000);
     this.#redlock = redlock;

@@ -76,11 +76,11 @@ export async function debounce<Value>(
 ): Promise<DebounceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
-  const { window, ...given } = options;
-  checkInteger("window", window, 1, maxWindow);
+  const { window, ...given } = checkType("options", options, "object");
+  checkInteger("window (ms)", window, 1, maxWindow);
   const { signal } = checkAcquire(given);
   const settings = syncSettings(redlock, given);
-  const ttl = window + checkInteger("ttl", settings.ttl, 10, maxWindow);
+  const ttl = window + checkInteger("ttl (ms)", settings.ttl, 10, maxWindow);
   const key = keyOf(settings.prefix, "debounce", name);
   const isLast = await isLastAfterWindow({ settings, name, key, window, ttl, signal });
   return isLast ? { ran: true, value: await routine() } : { ran: false };

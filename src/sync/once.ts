@@ -2,7 +2,7 @@ import { checkInteger, checkType } from "../check.ts";
 import { isRedlockError, LockHeldError } from "../errors.ts";
 import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
-import { checkAcquire, type LockClient, type Settings } from "../lock/options.ts";
+import { checkAcquire, checkLockClient, type LockClient, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { maxTimerDelay, sleep } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
@@ -68,8 +68,8 @@ export async function once<Value>(
 ): Promise<OnceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
-  const { every, ...given } = options;
-  checkInteger("every", every, 20, maxTimerDelay);
+  const { every, ...given } = checkType("options", options, "object");
+  checkInteger("every (ms)", every, 20, maxTimerDelay);
   const { signal, deadline } = checkAcquire(given);
   const settings = onceSettings(redlock, every, given);
   const strategy = intervalStrategy(settings.runtime, settings.prefix, name);
@@ -94,10 +94,10 @@ export async function once<Value>(
 }
 
 function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOptions, "every">): Settings {
-  const { ttl: usual = 10_000 } = redlock.options;
+  const { ttl: usual = 10_000 } = checkLockClient(redlock).options;
   const { ttl = Math.min(usual, Math.floor(every / 2)) } = given;
   const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
-  checkInteger("ttl", settings.ttl, 10, every);
+  checkInteger("ttl (ms)", settings.ttl, 10, every);
   return settings;
 }
 

@@ -1,4 +1,4 @@
-import { checkInteger } from "../check.ts";
+import { checkInteger, checkType } from "../check.ts";
 import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
@@ -43,7 +43,8 @@ export class Semaphore {
   readonly #options: SyncOptions;
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: LockClient, name: string, { limit, ...options }: SemaphoreOptions) {
+  constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
+    const { limit, ...options } = checkType("options", given, "object");
     this.name = checkName(name);
     this.limit = checkInteger("limit", limit, 1, 1_000);
     this.#redlock = redlock;

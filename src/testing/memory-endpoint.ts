@@ -1,4 +1,10 @@
-import { type Command, type Dialect, type Endpoint, withoutSecrets } from "../endpoints/endpoint.ts";
+import {
+  type Command,
+  checkDialect,
+  type Dialect,
+  type Endpoint,
+  withoutSecrets,
+} from "../endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type Reply, ReplyError } from "./commands/reply.ts";
@@ -85,7 +91,7 @@ class InProcessEndpoint implements MemoryEndpoint {
 
   constructor(options: MemoryEndpointOptions) {
     this.name = options.name ?? "memory";
-    this.dialect = options.dialect ?? "upstash";
+    this.dialect = checkDialect(options.dialect) ?? "upstash";
     this.clockOffset = options.clockOffset ?? 0;
     this.#runtime = options.runtime ?? systemRuntime;
     this.faults = new Faults(options.faults, () => this.#runtime.random());

@@ -7,7 +7,13 @@
  */
 export function requireForm(option: string, value: unknown, form: RegExp = /./s): string {
   if (typeof value === "string" && form.test(value)) return value;
-  throw new TypeError(`${option} must be a string that matches ${form} (is the variable set?)`);
+  if (!value) {
+    const hint = /secret|key/i.test(option) ? " (is the environment variable set?)" : "";
+    throw new TypeError(`${option} is missing or empty${hint}`);
+  }
+  throw new TypeError(
+    `${option} must be a string that matches ${form} (is it the right variable, and all of it?)`,
+  );
 }
 
 /**

@@ -100,6 +100,7 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
     { env: { ...process.env, ...local.env(), ...secrets }, timeout: 60_000 },
   );
   const reports = JSON.parse(stdout) as { printed: string; error?: string }[];
+  if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);
   return reports.map((report, index) => ({ ...report, program: chosen[index]! }));
 }
 

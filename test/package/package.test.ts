@@ -313,7 +313,7 @@ describe("the packed package", () => {
     };
     const below = await sizeOf("index.js", "idempotency/index.js");
     const whole = await sizeOf("index.js", "idempotency/index.js", "http/index.js", "hono/index.js");
-    expect(whole - below).toBeLessThan(4_500);
+    expect(whole - below).toBeLessThan(5_100);
   });
 
   it("tree-shakes unused synchronizers, and keeps each small compared with the core", async () => {
@@ -333,11 +333,11 @@ describe("the packed package", () => {
       // A barrier is a latch and more, and a read-write lock is larger, too. How well a chunk compresses depends on its
       // other contents.
       const larger: Record<string, number> = {
-        CyclicBarrier: 1_800,
-        ReadWriteLock: 1_900,
-        CountDownLatch: 1_725,
+        CyclicBarrier: 1_900,
+        ReadWriteLock: 2_000,
+        CountDownLatch: 1_800,
       };
-      const most = larger[name] ?? 1_675;
+      const most = larger[name] ?? 1_750;
       expect((await sizeOf(name)) - core, name).toBeLessThanOrEqual(most);
     }
   });

@@ -32,7 +32,7 @@ function fresh(): string {
 }
 
 function client(endpoints: readonly Address[], options: LockOptions = {}): Redlock {
-  return new Redlock({ endpoints, wait: 10_000, backoff: { min: 5, max: 50 }, ...options });
+  return new Redlock({ endpoints, wait: 10_000, timeout: 5_000, backoff: { min: 5, max: 50 }, ...options });
 }
 
 /** Every case by its title. */

@@ -4,6 +4,7 @@ import { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
   checkAcquire,
+  checkLockClient,
   checkResources,
   type LockClient,
   type LockOptions,
@@ -138,6 +139,11 @@ export function checkName(name: string): string {
 /** A call's settings: the client's defaults, then these layers. */
 export function syncSettings(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
   // How long the client's locks keep their fences does not bound the ttl of what has none.
-  const defaults = { ...redlock.options, fencing: undefined, fenceRetention: undefined };
-  return resolveSettings(redlock.settings, defaults, ...layers);
+  for (const name of ["fencing", "fenceRetention", "token"]) {
+    if (layers.some((layer) => layer && name in layer))
+      throw new TypeError(`synchronizers have no option ${name}`);
+  }
+  const { settings, options } = checkLockClient(redlock);
+  const defaults = { ...options, fencing: undefined, fenceRetention: undefined };
+  return resolveSettings(settings, defaults, ...layers);
 }

@@ -266,8 +266,8 @@ describe("arguments", async () => {
   test.each([
     ["an empty key", () => idempotency.run("", handler), RangeError, /key/],
     ["a key that is no string", () => idempotency.run(wrong(42), handler), TypeError, /key.*number/],
-    ["no key", () => idempotency.run(wrong(undefined), handler), TypeError, /key.*undefined/],
-    ["no handler", () => idempotency.run("k", wrong(undefined)), TypeError, /handler.*undefined/],
+    ["no key", () => idempotency.run(wrong(undefined), handler), TypeError, /key.*missing/],
+    ["no handler", () => idempotency.run("k", wrong(undefined)), TypeError, /handler.*missing/],
     ["a handler that is none", () => idempotency.run("k", {}, wrong("x")), TypeError, /handler.*"x"/],
     ["lease 9", () => idempotency.run("k", { lease: 9 }, handler), RangeError, /9/],
     ["lease 10.5", () => idempotency.run("k", { lease: 10.5 }, handler), RangeError, /10\.5/],
@@ -290,7 +290,7 @@ describe("arguments", async () => {
       "scope [undefined]",
       () => idempotency.run("k", { scope: wrong(["shop", undefined]) }, handler),
       TypeError,
-      /scope.*undefined/,
+      /scope.*missing/,
     ],
     ["fingerprint {}", () => idempotency.run("k", { fingerprint: wrong({}) }, handler), TypeError, /./],
   ])("%s is refused before anything is sent", async (_what, run, type, message) => {

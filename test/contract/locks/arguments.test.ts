@@ -40,16 +40,16 @@ describe("wrong arguments", () => {
   }
 
   const options: [AcquireOptions, typeof TypeError | typeof RangeError, string][] = [
-    [{ ttl: 9 }, RangeError, "ttl must be between 10 and 2147483647, got 9"],
-    [{ ttl: 10.5 }, RangeError, "ttl must be an integer, got 10.5"],
+    [{ ttl: 9 }, RangeError, "ttl (ms) must be between 10 and 2147483647, got 9"],
+    [{ ttl: 10.5 }, RangeError, "ttl (ms) must be an integer, got 10.5"],
     [{ ttl: Number.NaN }, RangeError, "got NaN"],
     [{ ttl: Infinity }, RangeError, "got Infinity"],
-    [{ ttl: "10s" as never }, TypeError, 'ttl must be a number, got "10s"'],
-    [{ ttl: true as never }, TypeError, "ttl must be a number"],
-    [{ wait: -1 }, RangeError, "wait must be between 0 and Infinity, got -1"],
-    [{ timeout: 0 }, RangeError, "timeout must be between 1 and 2147483647, got 0"],
+    [{ ttl: "10s" as never }, TypeError, 'ttl (ms) must be a number, got "10s"'],
+    [{ ttl: true as never }, TypeError, "ttl (ms) must be a number"],
+    [{ wait: -1 }, RangeError, "wait (ms) must be between 0 and Infinity, got -1"],
+    [{ timeout: 0 }, RangeError, "timeout (ms) must be between 1 and 2147483647, got 0"],
     [{ driftFactor: 0.6 }, RangeError, "driftFactor must be between 0 and 0.5, got 0.6"],
-    [{ backoff: { min: 0 } }, RangeError, "backoff.min must be between 1"],
+    [{ backoff: { min: 0 } }, RangeError, "backoff.min (ms) must be between 1"],
     [{ backoff: { min: 50, max: 20 } }, RangeError, "got 20"],
     [{ fencing: "yes" as never }, TypeError, 'fencing must be a boolean, got "yes"'],
     [{ fenceRetention: 5 }, RangeError, "got 5"],
@@ -57,12 +57,16 @@ describe("wrong arguments", () => {
     [{ prefix: "{a}" }, RangeError, 'got "{a}"'],
     [{ waitUntil: {} as never }, TypeError, "waitUntil"],
     [{ autoExtend: "no" as never }, TypeError, 'autoExtend must be a boolean, got "no"'],
-    [{ maxHold: -5 }, RangeError, "maxHold must be between 0 and Infinity, got -5"],
+    [{ maxHold: -5 }, RangeError, "maxHold (ms) must be between 0 and Infinity, got -5"],
     [{ onEvent: "hook" as never }, TypeError, 'onEvent must be a function, got "hook"'],
     [{ signal: {} as never }, TypeError, "signal"],
     [{ token: "" }, RangeError, "token must have 1 … 255 characters, has 0"],
     [{ token: "x".repeat(256) }, RangeError, "has 256"],
-    [{ deadline: Number.NaN }, RangeError, "deadline must be between 0 and Infinity, got NaN"],
+    [
+      { deadline: Number.NaN },
+      RangeError,
+      "deadline (ms since 1970) must be between 0 and Infinity, got NaN",
+    ],
     // If it were accepted, it would look like an outage: no request is granted in time.
     [
       { deadline: 25_000 },
@@ -95,7 +99,7 @@ describe("wrong arguments", () => {
     [Array.from({ length: 101 }, (_, index) => `r${index}`), RangeError, "got 101"],
     [5, TypeError, "resource must be a string"],
     [null, TypeError, "got null"],
-    [undefined, TypeError, "got undefined"],
+    [undefined, TypeError, "is missing"],
     [["a", 5], TypeError, "resource must be a string"],
     [["a", ""], RangeError, "has 0"],
   ])("the resource %o", async (resource, type, said) => {

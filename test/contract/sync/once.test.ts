@@ -287,7 +287,7 @@ describe("arguments", () => {
   const every = 1_000;
 
   test.each<[string, () => Promise<unknown>, typeof RangeError | typeof TypeError, RegExp]>([
-    ["no every", () => once(redlock, "n", wrong({}), unreachable), TypeError, /every.*undefined/],
+    ["no every", () => once(redlock, "n", wrong({}), unreachable), TypeError, /every.*missing/],
     ["every 19", () => once(redlock, "n", { every: 19 }, unreachable), RangeError, /every.*19/],
     ["every 25 days", () => once(redlock, "n", { every: 25 * 86_400_000 }, unreachable), RangeError, /every/],
     ["ttl over every", () => once(redlock, "n", { every, ttl: 1_001 }, unreachable), RangeError, /1001/],

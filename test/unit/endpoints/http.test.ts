@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { asEndpoint, type HttpEndpointOptions, httpEndpoint } from "../../../src/endpoints/http.ts";
+import { asEndpoints, type HttpEndpointOptions, httpEndpoint } from "../../../src/endpoints/http.ts";
 import type { EndpointError } from "../../../src/errors.ts";
 import { rejection } from "../../support/outcomes.ts";
 
@@ -203,17 +203,19 @@ describe("httpEndpoint", () => {
   });
 
   test("does not repeat a text that is no URL: it may be the token", () => {
-    expect(() => httpEndpoint({ url: token, token })).toThrow(/^the url of endpoint must be/);
-    expect(() => httpEndpoint({ url: "ftp://host.example", token })).toThrow(
-      /^the url of endpoint host.example/,
-    );
+    expect(() => httpEndpoint({ url: token, token })).toThrow(/^endpoint\.url must be/);
+    expect(() => httpEndpoint({ url: "ftp://host.example", token })).toThrow(/^endpoint\.url must be/);
   });
 
   test.each(["", "with space", "line\nbreak", "ü", undefined, 7, "\u007f", "a\u0000"])(
     "refuses the token %j, and does not repeat it",
     (wrong) => {
       const make = () => httpEndpoint({ url, token: wrong as string });
-      expect(make).toThrow("the token of endpoint redis.example:8443 must be printable ASCII without spaces");
+      expect(make).toThrow(
+        wrong
+          ? "endpoint.token (of redis.example:8443) must be printable ASCII without spaces and line breaks"
+          : "endpoint.token is missing (is the environment variable UPSTASH_REDIS_REST_TOKEN set?)",
+      );
       expect(make).toThrow(TypeError);
     },
   );
@@ -228,13 +230,13 @@ describe("httpEndpoint", () => {
   });
 });
 
-describe("asEndpoint", () => {
+describe("asEndpoints", () => {
   const send = async () => "OK";
 
   test("returns an endpoint as it is, and makes one of an address", () => {
     const endpoint = { name: "e", dialect: "redis", send } as const;
-    expect(asEndpoint(endpoint)).toBe(endpoint);
-    expect(asEndpoint({ url, token }).name).toBe("redis.example:8443");
+    expect(asEndpoints([endpoint])[0]).toBe(endpoint);
+    expect(asEndpoints([{ url, token }])[0]?.name).toBe("redis.example:8443");
   });
 
   test.each([
@@ -246,11 +248,11 @@ describe("asEndpoint", () => {
     ["an endpoint of an unknown dialect", { name: "e", dialect: "valkey", send }],
     ["a client of an SDK", { evalsha: send, eval: send, createScript: send }],
   ])("refuses %s", (_what, given) => {
-    expect(() => asEndpoint(given as unknown as HttpEndpointOptions)).toThrow(TypeError);
+    expect(() => asEndpoints([given as unknown as HttpEndpointOptions])).toThrow(TypeError);
   });
 
   test("says how to use a client of an SDK", () => {
     const client = { evalsha: send } as unknown as HttpEndpointOptions;
-    expect(() => asEndpoint(client)).toThrow("upstashEndpoint(client)");
+    expect(() => asEndpoints([client])).toThrow("upstashEndpoint(client)");
   });
 });

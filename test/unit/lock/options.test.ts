@@ -77,7 +77,7 @@ describe("resolveSettings", () => {
     ["ttl", Infinity, RangeError],
     ["ttl", "10000", TypeError, '"10000"'],
     ["ttl", 10n, TypeError, "bigint"],
-    ["ttl", {}, TypeError, "object"],
+    ["ttl", {}, TypeError, "got Object"],
     ["wait", -1, RangeError],
     ["wait", NaN, RangeError],
     ["wait", "5s", TypeError, '"5s"'],
@@ -95,7 +95,7 @@ describe("resolveSettings", () => {
     ["fenceRetention", "1d", TypeError, '"1d"'],
     ["maxHold", -1, RangeError],
     ["maxHold", NaN, RangeError],
-    ["maxHold", [], TypeError, "object"],
+    ["maxHold", [], TypeError, "got Array"],
     ["prefix", "", RangeError, '""'],
     ["prefix", "a{b", RangeError],
     ["prefix", "a}b", RangeError],
@@ -106,10 +106,10 @@ describe("resolveSettings", () => {
     ["backoff", 100, TypeError, "number"],
     ["backoff", { min: 0 }, RangeError, "0"],
     ["backoff", { min: 9, max: 8 }, RangeError, "8"],
-    ["waitUntil", {}, TypeError, "undefined"],
-    ["waitUntil", "ctx", TypeError, "undefined"],
+    ["waitUntil", {}, TypeError, "got Object"],
+    ["waitUntil", "ctx", TypeError, 'got "ctx"'],
     ["onEvent", "log", TypeError, '"log"'],
-    ["onEvent", {}, TypeError, "object"],
+    ["onEvent", {}, TypeError, "got Object"],
   ])("refuses %s %s", (name, value, type, shown = String(value)) => {
     const attempt = () => resolveSettings(context, { [name]: value });
     expect(attempt).toThrow(type);
@@ -172,7 +172,7 @@ describe("checkAcquire", () => {
     ["a signal that is none", { signal: {} }, TypeError, /signal/],
     ["deadline NaN", { deadline: NaN }, RangeError, /deadline.*NaN/],
     ["a negative deadline", { deadline: -1 }, RangeError, /deadline.*-1/],
-    ["a Date as deadline", { deadline: new Date() }, TypeError, /deadline.*object/],
+    ["a Date as deadline", { deadline: new Date() }, TypeError, /deadline.*got Date/],
   ])("refuses %s", (_what, options, type, message) => {
     expect(() => checkAcquire(options)).toThrow(type);
     expect(() => checkAcquire(options)).toThrow(message);
@@ -217,7 +217,7 @@ describe("checkResources", () => {
     ["too many", Array.from({ length: 101 }, (_, index) => `r${index}`), RangeError, "got 101"],
     ["a number", 42, TypeError, "got number"],
     ["null", null, TypeError, "got null"],
-    ["undefined", undefined, TypeError, "got undefined"],
+    ["undefined", undefined, TypeError, "is missing"],
     ["a number among names", ["a", 42], TypeError, "got number"],
   ])("refuses %s", (_what, value, type, shown) => {
     expect(() => checkResources(value as string)).toThrow(type);

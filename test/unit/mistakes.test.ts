@@ -1,0 +1,236 @@
+import { expect, test } from "vitest";
+import { startEndpoints } from "../../src/dev/index.ts";
+import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
+import { withIdempotency } from "../../src/http/index.ts";
+import { Idempotency } from "../../src/idempotency/index.ts";
+import {
+  endpointsFromEnv,
+  forceRelease,
+  handoff,
+  httpEndpoint,
+  inspect,
+  Redlock,
+  resume,
+  upstashEndpoint,
+} from "../../src/index.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  debounce,
+  FairLock,
+  once,
+  ReadWriteLock,
+  ReentrantLock,
+  Semaphore,
+} from "../../src/sync/index.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
+import {
+  discord,
+  github,
+  hmacProvider,
+  linear,
+  shopify,
+  slack,
+  standardWebhooks,
+  stripe,
+} from "../../src/webhooks/index.ts";
+
+// Typical mistakes, and what a person reads then.
+
+/** Parts of values that no message may contain. */
+const secrets = ["SecretToken", "default:secret", "sk_live", "51Habc", "not base64"];
+
+const any = (value: unknown): never => value as never;
+const endpoint = memoryEndpoint();
+const redlock = new Redlock({ endpoints: [endpoint] });
+const none = () => undefined;
+const ok = () => new Response("ok");
+const env = (vars: Record<string, string>) => () => new Redlock({ endpoints: endpointsFromEnv(vars) });
+const url = "https://eu1-fond-owl-12345.upstash.io";
+const token = "AXd2ASQgSecretToken";
+const at = (given: unknown) => () => new Redlock({ endpoints: any(given) });
+const acquire = (options: unknown) => () => redlock.acquire("invoice:42", any(options));
+const post = () =>
+  new Request("https://a.example/pay", { method: "POST", body: "{}", headers: { "idempotency-key": "k" } });
+
+const mistakes: Record<string, Record<string, () => unknown>> = {
+  "the client": {
+    "new Redlock()": () => new Redlock(any(undefined)),
+    "new Redlock({})": () => new Redlock(any({})),
+    "no endpoint": at([]),
+    "an endpoint instead of a list": at({ url, token }),
+    "a list with undefined": at([undefined]),
+    "a URL as an endpoint": at([url]),
+    "no token": at([
+      { url, token },
+      { url: "https://b.upstash.io", token: undefined },
+    ]),
+    "no url": at([{ url: undefined, token }]),
+    "a token with a line break": at([{ url, token: `${token}\n` }]),
+    "the address of the Redis protocol": at([{ url: "rediss://default:secret@eu1.upstash.io:6379", token }]),
+    "url and token exchanged": at([{ url: token, token: url }]),
+    "quotes of an env file": at([{ url: `"${url}"`, token }]),
+    "the same endpoint twice": at([
+      { url, token },
+      { url, token },
+    ]),
+    "an ioredis client": at([{ send_command: none, call: none, evalsha: none }]),
+    "an endpoint without a dialect": at([{ send: none, name: "a" }]),
+    "an unknown dialect": at([{ url, token, dialect: "redis7" }]),
+    "httpEndpoint()": () => httpEndpoint(any(undefined)),
+    "upstashEndpoint(undefined)": () => upstashEndpoint(any(undefined)),
+    "upstashEndpoint of another client": () => upstashEndpoint(any({ eval: none })),
+    "endpointsFromEnv(undefined)": () => endpointsFromEnv(any(undefined)),
+    "an empty environment": env({}),
+    "a URL without its token": env({ UPSTASH_REDIS_REST_URL: url }),
+    "the second token is missing": env({
+      UPSTASH_REDIS_REST_URL_1: url,
+      UPSTASH_REDIS_REST_TOKEN_1: token,
+      UPSTASH_REDIS_REST_URL_2: "https://b.upstash.io",
+    }),
+    "a prefix with braces": () => new Redlock({ endpoints: [endpoint], prefix: "a{b}" }),
+    "a misspelt option": () => new Redlock(any({ endpoints: [endpoint], tll: 5_000 })),
+  },
+  "a call": {
+    "no resource": () => redlock.acquire(any(undefined)),
+    "an empty resource": () => redlock.acquire(""),
+    "no resources": () => redlock.acquire([]),
+    "a resource of another type": () => redlock.acquire(any({ id: 42 })),
+    "a number as options": acquire(5_000),
+    "a ttl in seconds": acquire({ ttl: 5 }),
+    "a ttl with a unit": acquire({ ttl: "10s" }),
+    "a ttl with a part of a ms": acquire({ ttl: 10.5 }),
+    "a ttl without end": acquire({ ttl: Infinity }),
+    "a negative wait": acquire({ wait: -1 }),
+    "no timeout": acquire({ timeout: 0 }),
+    "a drift factor in percent": acquire({ driftFactor: 1 }),
+    "no backoff": acquire({ backoff: { min: 0 } }),
+    "a backoff of null": acquire({ backoff: null }),
+    "a controller instead of its signal": acquire({ signal: new AbortController() }),
+    "an empty token": acquire({ token: "" }),
+    "a duration as the deadline": acquire({ deadline: 25_000 }),
+    "a date as the deadline": acquire({ deadline: new Date() }),
+    "a misspelt option": acquire({ fence: true }),
+    "another library's option": acquire({ retryCount: 3 }),
+    "waitUntil without its context": acquire({ waitUntil: {} }),
+    "a hook that is none": acquire({ onEvent: "log" }),
+    "using without a routine": () => redlock.using("a", any({ ttl: 1_000 })),
+    "using without a resource": () => redlock.using(any(none), any(undefined)),
+    "extend by a text": async () => (await redlock.acquire("e")).extend(any("10")),
+    "extend by seconds": async () => (await redlock.acquire("f")).extend(5),
+    "handoff of nothing": () => handoff(any(undefined)),
+    "resume of a text": () => resume(redlock, any("{}")),
+    "resume of an empty object": () => resume(redlock, any({})),
+    "inspect without a client": () => inspect(any("a"), any(undefined)),
+    "forceRelease without a resource": () => forceRelease(redlock, any(undefined)),
+  },
+  "idempotent runs": {
+    "new Idempotency()": () => new Idempotency(any(undefined)),
+    "options instead of the client": () => new Idempotency(any({ lease: 1_000 })),
+    "a misspelt option": () => new Idempotency(redlock, any({ retension: 1_000 })),
+    "a lease in seconds": () => new Idempotency(redlock, { lease: 5 }),
+    "a retention below the lease": () => new Idempotency(redlock, { retention: 1_000 }),
+    "maxAttempts: 0": () => new Idempotency(redlock, { maxAttempts: 0 }),
+    "maxResult: 10": () => new Idempotency(redlock, { maxResult: 10 }),
+    "no key": () => new Idempotency(redlock).run(any(undefined), none),
+    "an empty key": () => new Idempotency(redlock).run("", none),
+    "no handler": () => new Idempotency(redlock).run("k", any(undefined)),
+    "an empty scope": () => new Idempotency(redlock).run("k", { scope: "" }, none),
+  },
+  requests: {
+    "withIdempotency without options": () => withIdempotency(post(), ok, any(undefined)),
+    "withIdempotency without a client": () => withIdempotency(post(), ok, any({})),
+    "a handler that is none": () => withIdempotency(post(), any(ok()), { redlock }),
+    "a handler that returns text": () =>
+      withIdempotency(
+        post(),
+        any(() => "ok"),
+        { redlock },
+      ),
+    "a request that is none": () => withIdempotency(any({ method: "POST" }), ok, { redlock }),
+    "a body that was read already": async () => {
+      const request = post();
+      await request.text();
+      return withIdempotency(request, ok, { redlock });
+    },
+    "idempotent()": () => idempotent(any(undefined)),
+    "idempotent({})": () => idempotent(any({})),
+    "idempotent(redlock)": () => idempotent(any(redlock)),
+    "lock()": () => lockRoute(any(undefined)),
+    "lock without a resource": () => lockRoute(any({ redlock })),
+    "a provider that is a name": () => idempotent(any({ redlock, provider: "stripe" })),
+    "a header that is none": () => idempotent({ redlock, header: "Idempotency Key" }),
+    "a status as store": () => idempotent(any({ redlock, store: 200 })),
+  },
+  webhooks: {
+    "stripe()": () => stripe(any(undefined)),
+    "stripe without its secret": () => stripe(any({ secret: undefined })),
+    "Stripe's API key": () => stripe({ secret: "sk_live_51Habc" }),
+    "an empty secret": () => github({ secret: "" }),
+    "a secret that is an array of nothing": () => github({ secret: [] }),
+    "github(secret)": () => github(any("sk_live")),
+    "a secret without whsec_": () => standardWebhooks({ secret: "not base64!" }),
+    "shopify without topics": () => shopify(any({ secret: "s" })),
+    "a public key that is none": () => discord({ publicKey: "abc" }),
+    "slack's secret as a number": () => slack(any({ signingSecret: 7 })),
+    "linear(undefined)": () => linear(any(undefined)),
+    "hmacProvider without a header": () => hmacProvider(any({ name: "a", secret: "s" })),
+    "a body that is text": () => github({ secret: "s" }).verify(post(), any("{}")),
+    "a body that was parsed": () => github({ secret: "s" }).verify(post(), any({ a: 1 })),
+  },
+  synchronizers: {
+    "new Semaphore()": () => new Semaphore(any(undefined), "s", { limit: 1 }),
+    "no name": () => new Semaphore(redlock, any(undefined), { limit: 1 }),
+    "no limit": () => new Semaphore(redlock, "s", any({})),
+    "no options": () => new Semaphore(redlock, "s", any(undefined)),
+    "limit: 0": () => new Semaphore(redlock, "s", { limit: 0 }),
+    "fencing of a semaphore": () => new Semaphore(redlock, "s", any({ limit: 1, fencing: true })),
+    "once without every": () => once(redlock, "job", any({}), none),
+    "once every second, as 1": () => once(redlock, "job", { every: 1 }, none),
+    "once without options": () => once(redlock, "job", any(none), any(undefined)),
+    "debounce without a window": () => debounce(redlock, "d", any({}), none),
+    "a latch of 0": () => new CountDownLatch(redlock, "l", { count: 0 }),
+    "an arrival with an empty id": () => new CountDownLatch(redlock, "l", { count: 1 }).arrive(""),
+    "a barrier without parties": () => new CyclicBarrier(redlock, "b", any({})),
+    "a read-write lock without a name": () => new ReadWriteLock(redlock, any(undefined)),
+    "a fair lock's options": () => new FairLock(redlock, "f", any({ fencing: true })),
+    "an empty owner": () => new ReentrantLock(redlock, "r", { owner: "" }),
+  },
+  "local endpoints": {
+    "count: 0": () => startEndpoints({ count: 0 }),
+    "an unknown engine": () => startEndpoints(any({ engine: "valkey" })),
+    "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
+    "an unknown fault": () => memoryEndpoint().faults.add(any({ fault: "fire" })),
+  },
+};
+
+/** What a JavaScript engine says by itself: it names no argument and no way out. */
+const rawError =
+  /^(Cannot|Invalid|Failed)\b|is not (a function|iterable|defined|an object)|\bundefined\b.*\bnull\b/;
+
+async function messageOf(make: () => unknown): Promise<string> {
+  try {
+    await make();
+  } catch (error) {
+    const { name, message } = error as Error;
+    return `${name}: ${message}`;
+  }
+  return expect.unreachable("it was accepted");
+}
+
+test("each typical mistake has an error that names the argument and the way out", async () => {
+  const lines: string[] = [];
+  for (const [part, cases] of Object.entries(mistakes)) {
+    lines.push(`# ${part}`);
+    for (const [mistake, make] of Object.entries(cases)) {
+      const message = await messageOf(make);
+      expect(message, mistake).toMatch(/^(TypeError|RangeError): /);
+      expect(message.replace(/^\w+: /, ""), mistake).not.toMatch(rawError);
+      for (const secret of secrets) expect(message, mistake).not.toContain(secret);
+      lines.push(`${mistake}\n    ${message.replace(/\d{9,} ms ago/, "… ms ago")}`);
+    }
+  }
+  expect(lines.length).toBeGreaterThan(100);
+  // The table for people. After a change of a message: delete the file, run this test, read the difference.
+  await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("mistakes.txt");
+});
