@@ -4,7 +4,11 @@ import { fencesOf } from "./fences.ts";
 
 /** Commands that no test runs, and why. */
 const notRun: readonly (readonly [command: RegExp, why: string])[] = [
-  [/^npm create cloudflare@latest shop$/, "downloads a template, and asks"],
+  [
+    /^npx wrangler (dev|d1 execute \w+ --local --file schema\.sql)$/,
+    "test/examples runs the Workers in workerd, with D1",
+  ],
+  [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],
   [/^npm install( --save-dev)?( [@a-z0-9/-]+)+$/, "the tests install the packed package instead"],
   [/^npx vitest run( \S+)+( -t "[^"]+")?$/, "it would run tests in tests"],
 ];
