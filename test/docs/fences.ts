@@ -7,7 +7,7 @@ export interface Fence {
   readonly page: string;
   /** The line of the opening fence, from 1. */
   readonly line: number;
-  /** `ts`, `js`, `sh`, `text` … */
+  /** `ts`, `js`, `sh`, `console` (commands after `$`, and what they print), `text` … */
   readonly language: string;
   /** `file=path`: the block is this whole file of the page's project. */
   readonly file: string | undefined;
@@ -60,7 +60,7 @@ export function fencesOf(page: string, text: string = readFileSync(page, "utf8")
 
 function meaningOf(info: string, where: string): Pick<Fence, "language" | "file" | "continues" | "output"> {
   const [language = "", ...words] = info.trim().split(/\s+/);
-  if (!/^(ts|js|sh|sql|json|toml|text|mermaid)$/.test(language)) {
+  if (!/^(ts|js|sh|console|sql|json|toml|text|mermaid)$/.test(language)) {
     throw new Error(`${where}: a block needs a language, not '${info}'`);
   }
   const file = words.find((word) => word.startsWith("file="))?.slice("file=".length);

@@ -100,11 +100,13 @@ describe("recipes", () => {
 });
 
 describe("shell commands", () => {
-  const blocks = pages().flatMap((page) => fencesOf(page).filter(({ language }) => language === "sh"));
+  const blocks = pages().flatMap((page) =>
+    fencesOf(page).filter(({ language }) => /^(sh|console)$/.test(language)),
+  );
 
   it("are commands that exist", async () => {
-    const commands = blocks.flatMap(({ page, line, text }) =>
-      commandsOf(text).map((command) => ({ page, line, command })),
+    const commands = blocks.flatMap((block) =>
+      commandsOf(block).map((command) => ({ page: block.page, line: block.line, command })),
     );
     expect(commands.length).toBeGreaterThan(20);
     const problems: string[] = [];
@@ -113,6 +115,12 @@ describe("shell commands", () => {
       if (problem !== undefined) problems.push(`${page}:${line}: ${command}: ${problem}`);
     }
     expect(problems).toEqual([]);
+  });
+
+  it("are found in conditions and in sessions", () => {
+    const text = "if npx a --b >/dev/null; then echo c; fi # d\ne &\n";
+    expect(commandsOf({ language: "sh", text })).toEqual(["npx a --b", "echo c", "e"]);
+    expect(commandsOf({ language: "console", text: "$ npx a\nprinted\n" })).toEqual(["npx a"]);
   });
 
   it.each([

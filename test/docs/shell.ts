@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { runCommand } from "../../src/dev/cli/run-command.ts";
-import { fencesOf } from "./fences.ts";
+import { type Fence, fencesOf } from "./fences.ts";
 
 /** Commands that no test runs, and why. */
 const notRun: readonly (readonly [command: RegExp, why: string])[] = [
@@ -9,22 +9,25 @@ const notRun: readonly (readonly [command: RegExp, why: string])[] = [
     "test/examples runs the Workers in workerd, with D1",
   ],
   [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],
-  [/^npm install( --save-dev)?( [@a-z0-9/-]+)+$/, "the tests install the packed package instead"],
+  [/^npm install( --save-dev)?( [@a-z0-9./-]+)+$/, "the tests install the packed package instead"],
   [/^npx vitest run( \S+)+( -t "[^"]+")?$/, "it would run tests in tests"],
 ];
 
 const scripts = (JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> })
   .scripts;
 
-/** The commands of a block, without comments; those that are joined by `&&`, `&` or `|` one by one. */
-export function commandsOf(block: string): string[] {
-  return block
-    .replaceAll("\\\n", " ")
-    .split("\n")
-    .map((line) => line.replace(/(^|\s)#.*$/, ""))
-    .flatMap((line) => line.split(/\s(?:&&|&|\|)(?=\s|$)/))
+/** The commands of a block of `sh` or `console`, one by one: without comments, redirections and the words of `if`. */
+export function commandsOf({ language, text }: Pick<Fence, "language" | "text">): string[] {
+  const lines = text.replaceAll("\\\n", " ").split("\n");
+  const typed =
+    language === "console"
+      ? lines.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2))
+      : lines.map((line) => line.replace(/(^|\s)#.*$/, ""));
+  return typed
+    .flatMap((line) => line.split(/;|\s(?:&&|\|\||&|\|)(?=\s|$)/))
+    .map((command) => command.replace(/^\s*(if|then|else|do)\s/, "").replace(/\s\d?>\S+/g, ""))
     .map((command) => command.trim())
-    .filter((command) => command !== "");
+    .filter((command) => !/^(|fi|done)$/.test(command));
 }
 
 /** Why a reader of the page cannot run this command, as far as that can be known without running it. */
@@ -35,7 +38,7 @@ export async function problemWith(command: string, page: string): Promise<string
   if (command.startsWith("npx redlock-edge ")) return problemWithCommand(args.slice(1));
   if (program === "node") return problemWithNode(args, page);
   // Run by the test of the page that has them.
-  if (/^(curl|mkdir|cd)$/.test(program)) return undefined;
+  if (/^(curl|mkdir|cd|echo)$/.test(program)) return undefined;
   return "not known: add it to the tests of the page, or to the list of commands that no test runs";
 }
 
@@ -46,6 +49,7 @@ function problemWithNpm([command = "", name = ""]: readonly string[]): string | 
 
 /** The command must have a help text, and the text must have every option. */
 async function problemWithCommand([name = "", ...args]: readonly string[]): Promise<string | undefined> {
+  if (name === "--help" || name === "--version") return undefined;
   let help = "";
   const print = (line: string) => {
     help += `${line}\n`;
