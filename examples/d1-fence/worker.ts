@@ -17,7 +17,7 @@ export default {
     const redlock = new Redlock({ endpoints: endpointsFromEnv(env), waitUntil: ctx });
     try {
       return await redlock.using(`account:${account}`, { wait: 2_000, fencing: true }, ({ fence }) =>
-        withdraw(env.DB, { account, amount, fence }),
+        pay(env.DB, { account, amount, fence }),
       );
     } catch (error) {
       if (error instanceof LockHeldError) return Response.json({ error: "busy" }, { status: 409 });
@@ -26,13 +26,13 @@ export default {
   },
 };
 
-interface Withdrawal {
+interface Payment {
   readonly account: string;
   readonly amount: number;
   readonly fence: number;
 }
 
-async function withdraw(db: D1Database, { account, amount, fence }: Withdrawal): Promise<Response> {
+async function pay(db: D1Database, { account, amount, fence }: Payment): Promise<Response> {
   // 1. Claim the row. From now on an older holder cannot write, so the balance that this reads stays true.
   const row = await db
     .prepare("UPDATE accounts SET fence = ?2 WHERE id = ?1 AND fence < ?2 RETURNING balance")

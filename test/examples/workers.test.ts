@@ -164,24 +164,24 @@ describe("examples/d1-fence", () => {
     return async () =>
       (await db.prepare("SELECT balance FROM accounts").first<{ balance: number }>())?.balance;
   }
-  const withdraw = () => post("fence", JSON.stringify({ account: "a", amount: 10 }));
+  const pay = () => post("fence", JSON.stringify({ account: "a", amount: 10 }));
 
   it("takes five amounts that are requested at once, and then nothing more", async () => {
     const balance = await openAccount(0);
     const untilDecided = async () => {
       for (;;) {
-        const { status } = await withdraw();
+        const { status } = await pay();
         if (status !== 409) return status;
       }
     };
     expect(await Promise.all(Array.from({ length: 5 }, untilDecided))).toEqual([200, 200, 200, 200, 200]);
     expect(await balance()).toBe(0);
-    expect((await withdraw()).status).toBe(422);
+    expect((await pay()).status).toBe(422);
   });
 
   it("does not write when a later holder has the row", async () => {
     const balance = await openAccount(2 ** 50);
-    expect((await withdraw()).status).toBe(409);
+    expect((await pay()).status).toBe(409);
     expect(await balance()).toBe(50);
   });
 });
