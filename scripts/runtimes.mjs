@@ -1,0 +1,150 @@
+// `npm run runtimes`: the cases of test/runtime/cases.ts on every runtime, with the packed package as a user installs it.
+// Installs the runtimes of test/runtime/matrix/package.json on demand. Prints the README's table of runtimes; fails if a
+// case fails or the README has another table.
+
+import { execFileSync, spawn } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline/promises";
+import { EdgeVM } from "@edge-runtime/vm";
+import { build } from "esbuild";
+import { Miniflare } from "miniflare";
+import { load, project } from "./load.mjs";
+
+const matrix = join(project, "test/runtime/matrix");
+
+/** Installs the packed package into an empty folder. */
+async function installPacked(folder) {
+  const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", folder], {
+    cwd: project,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [{ filename }] = JSON.parse(packed.slice(packed.indexOf("[\n")));
+  await writeFile(join(folder, "package.json"), '{ "name": "user", "private": true, "type": "module" }');
+  npmInstall(folder, "--offline", `./${filename}`);
+}
+
+function npmInstall(cwd, ...args) {
+  execFileSync("npm", ["install", "--no-audit", "--no-fund", ...args], { cwd, stdio: "ignore" });
+}
+
+/** The folder with the commands of the pinned runtimes. */
+async function installRuntimes() {
+  const folder = join(project, "node_modules/.cache/runtimes");
+  await mkdir(folder, { recursive: true });
+  await cp(join(matrix, "package.json"), join(folder, "package.json"));
+  npmInstall(folder);
+  return join(folder, "node_modules/.bin");
+}
+
+/** A program of the matrix, with the sources' imports replaced by the package's. `bundle`: the package is included. */
+async function programOf(entry, { folder, stage, bundle, format = "esm" }) {
+  const fromPackage = {
+    name: "from-package",
+    setup({ onResolve }) {
+      onResolve({ filter: /\/src\/(.*)index\.ts$/ }, async ({ path }) => {
+        const name = `redlock-edge${path.replace(/^.*\/src/, "").replace(/\/index\.ts$/, "")}`;
+        if (!bundle) return { path: name, external: true };
+        const { exports } = JSON.parse(
+          await readFile(join(folder, "node_modules/redlock-edge/package.json"), "utf8"),
+        );
+        const { default: file } = exports[name.replace("redlock-edge", ".")];
+        return { path: join(folder, "node_modules/redlock-edge", file) };
+      });
+    },
+  };
+  const { outputFiles } = await build({
+    entryPoints: [join(matrix, entry)],
+    bundle: true,
+    write: false,
+    format,
+    target: "es2022",
+    define: { STAGE: JSON.stringify(stage) },
+    plugins: [fromPackage],
+    logLevel: "silent",
+  });
+  return outputFiles[0].text;
+}
+
+/** Runs a command, and resolves with the report that it prints. Then ends it: some cases leave a request without an answer. */
+async function reportOf(command, args, cwd) {
+  const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    for await (const line of createInterface(child.stdout)) {
+      if (line.startsWith('{"passed":')) return JSON.parse(line);
+    }
+  } finally {
+    child.kill("SIGKILL");
+  }
+  throw new Error(`${command} ${args.join(" ")} ended without a report`);
+}
+
+async function onWorkerd(script) {
+  const worker = new Miniflare({ modules: true, script, compatibilityDate: "2026-04-01" });
+  try {
+    return await (await worker.dispatchFetch("http://worker/")).json();
+  } finally {
+    await worker.dispose();
+  }
+}
+
+async function onEdgeRuntime(script) {
+  const vm = new EdgeVM();
+  vm.evaluate(script);
+  return JSON.parse(await vm.evaluate("globalThis.report"));
+}
+
+async function versionOf(name) {
+  return JSON.parse(await readFile(join(project, `node_modules/${name}/package.json`), "utf8")).version;
+}
+
+/** Each runtime's name, and its report. */
+async function reports(folder, stage) {
+  const bin = await installRuntimes();
+  const { dependencies } = JSON.parse(await readFile(join(matrix, "package.json"), "utf8"));
+  await writeFile(join(folder, "program.mjs"), await programOf("program.ts", { folder, stage }));
+  const run = (command, ...args) => reportOf(command, [...args, "program.mjs"], folder);
+  const worker = await programOf("worker.ts", { folder, stage, bundle: true });
+  const edge = await programOf("edge.ts", { folder, stage, bundle: true, format: "iife" });
+  return [
+    [`Node ${process.versions.node.split(".")[0]}`, await run(process.execPath)],
+    [`Node ${dependencies.node}`, await run(join(bin, "node"))],
+    [`Bun ${dependencies.bun}`, await run(join(bin, "bun"), "run")],
+    [`Deno ${dependencies.deno}`, await run(join(bin, "deno"), "run", "--allow-net", "--allow-env")],
+    [`workerd (Miniflare ${await versionOf("miniflare")})`, await onWorkerd(worker)],
+    [`edge-runtime ${await versionOf("@edge-runtime/vm")}`, await onEdgeRuntime(edge)],
+  ];
+}
+
+function rowOf([name, { passed, failed, awaitUsing }]) {
+  const count = passed.length + Object.keys(failed).length;
+  return `| ${name} | ${passed.length} of ${count} | ${awaitUsing} |`;
+}
+
+const folder = await mkdtemp(join(tmpdir(), "redlock-edge-runtimes-"));
+const { openStage } = await load("test/runtime/stage.ts");
+const { stage, close } = await openStage();
+try {
+  await installPacked(folder);
+  const all = await reports(folder, stage);
+  const rows = all.map(rowOf);
+  console.log(["| runtime | cases passed | `await using` |", "| --- | --- | --- |", ...rows].join("\n"));
+  for (const [name, { failed }] of all) {
+    for (const [title, error] of Object.entries(failed)) {
+      console.error(`\n${name}: ${title}\n${error}`);
+      process.exitCode = 1;
+    }
+  }
+  const readme = await readFile(join(project, "README.md"), "utf8");
+  const missing = rows.filter((row) => !readme.includes(row));
+  if (missing.length > 0) {
+    console.error(`\nThe README's table lacks:\n${missing.join("\n")}`);
+    process.exitCode = 1;
+  }
+} finally {
+  await close();
+  await rm(folder, { recursive: true, force: true });
+}
