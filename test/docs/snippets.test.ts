@@ -3,7 +3,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import type { Project } from "../support/packed.ts";
 import { compile, openProject, resolutions } from "./compile.ts";
@@ -12,6 +12,9 @@ import { allPrograms, type Program, programsOf } from "./programs.ts";
 
 // Every TypeScript and JavaScript block of every page, as a reader pastes it: compiled against the packed package in a
 // project outside the repository, and run against local endpoints.
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 90_000 });
 
 /** A page with the mistakes that the compiler must find, in the same run. */
 const broken = programsOf(

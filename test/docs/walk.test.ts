@@ -3,13 +3,16 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { installPacked, type Project } from "../support/packed.ts";
 import { until } from "../support/until.ts";
 import { type Fence, fencesOf } from "./fences.ts";
 
 // The first minutes of a reader, with the commands of the pages as they stand there: the package is installed in an
 // empty folder, the command writes its file, and the programs read it.
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 90_000 });
 
 const start = fencesOf("docs/getting-started.md");
 const readme = fencesOf("README.md");
@@ -31,7 +34,11 @@ beforeAll(async () => {
   }
   background(blockWith(start, "redlock-edge dev").text);
   const variables = join(project.folder, ".dev.vars");
-  await until(() => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"), "the file");
+  await until(
+    () => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"),
+    "the file",
+    60_000,
+  );
 }, 120_000);
 afterAll(async () => {
   for (const child of running) {
@@ -57,7 +64,7 @@ describe("README.md", () => {
 describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
   it("leads to a handler that acts once", async () => {
     const server = background(blockWith(start, "node --env-file").text);
-    await until(() => server.printed().includes("listening"), "the server");
+    await until(() => server.printed().includes("listening"), "the server", 60_000);
     const requests = start.filter(({ text, language }) => language === "sh" && text.startsWith("curl"));
     expect(requests).toHaveLength(2);
     for (const block of requests) {
