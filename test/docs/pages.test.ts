@@ -97,6 +97,25 @@ describe("recipes", () => {
     expect(example?.endsWith(`/${program?.file}`)).toBe(true);
     expect(program?.text).toBe(text(example!));
   });
+
+  it.each(recipes)("%s: installs what its program imports, and the commands that it names", (page) => {
+    const blocks = fencesOf(page);
+    const commands = blocks.filter(({ language }) => language === "sh").flatMap(commandsOf);
+    const installed = commands
+      .filter((command) => command.startsWith("npm install"))
+      .flatMap((command) => command.split(" ").slice(2));
+    const [program] = blocks.filter(({ language }) => language === "ts" || language === "js");
+    const imported = Array.from(
+      program!.text.matchAll(/ from "((?:@[^/"]+\/)?[^/"]+)/g),
+      ([, name]) => name!,
+    );
+    const needed = [
+      ...imported.map((name) => (name === "aws-lambda" ? "@types/aws-lambda" : name)),
+      ...(program!.language === "ts" && program!.text.includes("process.env") ? ["@types/node"] : []),
+      ...[...text(page).matchAll(/^npx (\S+)|`npx (\S+)/gm)].map(([, first, second]) => (first ?? second)!),
+    ];
+    expect(needed.filter((name) => !installed.includes(name))).toEqual([]);
+  });
 });
 
 describe("shell commands", () => {
