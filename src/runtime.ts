@@ -116,7 +116,10 @@ export function randomToken(runtime: Runtime): string {
 /** Keeps work alive after the response was sent: a function, or the platform's context that has it. */
 export type WaitUntil =
   | ((promise: Promise<unknown>) => void)
-  | { waitUntil(promise: Promise<unknown>): void };
+  | {
+      /** Keeps the platform alive until the promise settles. */
+      waitUntil(promise: Promise<unknown>): void;
+    };
 
 /**
  * Passes `work` to the platform's `waitUntil`. A failure of the work, or of a `waitUntil` that is asynchronous, is
