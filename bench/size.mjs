@@ -1,5 +1,5 @@
-// Measures how much an import adds to a bundle: minified by esbuild, gzip level 9. Prints the rows of the README's
-// table.
+// Measures how much an import adds to a bundle: minified by esbuild, gzip level 9. Prints the rows of the
+// table in docs/costs.md.
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -19,6 +19,7 @@ const rows = [
   ["`Idempotency`, over `Redlock`", idempotency, core],
   ["`withIdempotency`, over the two", { ...idempotency, http: ["withIdempotency"] }, idempotency],
   ["`idempotent` for Hono, over the two", { ...idempotency, hono: ["idempotent"] }, idempotency],
+  ["`otel`, without `@opentelemetry/api`", { otel: ["otel"] }],
   ["all of `redlock-edge/webhooks`", { webhooks: ["*"] }],
   ["`stripe` alone", { webhooks: ["stripe"] }],
   ["`Semaphore`, over `Redlock`", sync("Semaphore"), core],
@@ -45,14 +46,14 @@ async function sizeOf(imports) {
     format: "esm",
     target: "es2022",
     platform: "browser",
-    external: ["hono", "hono/*"],
+    external: ["hono", "hono/*", "@opentelemetry/api"],
     logLevel: "error",
   });
   return gzipSync(outputFiles[0].contents, { level: 9 }).length;
 }
 
 /**
- * The sizes of the README's table.
+ * The sizes of the table in docs/costs.md.
  *
  * @returns {Promise<{ label: string, bytes: number }[]>}
  */

@@ -1,6 +1,4 @@
 // A Lambda handler that pays an invoice under a lock, and never relies on the lock after Lambda's timeout.
-// Try it: `npx redlock-edge dev` in another terminal, paste the export lines that it prints, then
-// `node examples/lambda/invoice.mjs`.
 
 import { endpointsFromEnv, LockHeldError, Redlock } from "redlock-edge";
 
@@ -12,14 +10,11 @@ const invoices = new Map([["42", { paid: false, fence: 0 }]]); // stands for you
  * @param {{ getRemainingTimeInMillis(): number }} context
  */
 export async function handler(event, context) {
-  const options = {
-    fencing: true,
-    // Lambda stops the code at its timeout, so the lock must not be relied on after it. The remaining 1.5 s are for the
-    // release.
-    deadline: Date.now() + context.getRemainingTimeInMillis() - 1_500,
-  };
+  // Lambda stops the code at its timeout, so the lock must not be relied on after it. The remaining 1.5 s are for the
+  // release.
+  const deadline = Date.now() + context.getRemainingTimeInMillis() - 1_500;
   try {
-    return await redlock.using(`invoice:${event.invoice}`, options, async ({ fence = 0 }) => {
+    return await redlock.using(`invoice:${event.invoice}`, { deadline, fencing: true }, ({ fence }) => {
       const invoice = invoices.get(event.invoice);
       if (!invoice) return { statusCode: 404, body: "unknown" };
       if (fence <= invoice.fence) throw new Error("a later holder has been here");

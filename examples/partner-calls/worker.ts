@@ -1,8 +1,5 @@
 // A Cloudflare Worker in front of a partner that allows four concurrent calls in total. However many isolates of this
 // Worker run, anywhere, the fifth call waits until one of the four ends.
-//
-//   npx redlock-edge dev --count 3 --write-env .dev.vars     # in another terminal
-//   npx wrangler dev examples/partner-calls/worker.ts --var PARTNER_URL:https://partner.example
 
 import { endpointsFromEnv, LockHeldError, QuorumError, Redlock } from "redlock-edge";
 import { Semaphore } from "redlock-edge/sync";

@@ -87,6 +87,7 @@ export class DevEndpoint {
     return this.#settings.store.clockOffset;
   }
 
+  /** Sets it, in ms. */
   set clockOffset(ms: number) {
     this.#settings.store.clockOffset = ms;
   }

@@ -46,6 +46,7 @@ export interface DevEndpoints {
   env(): Record<string, string>;
   /** Stops everything that was started. May be called more than once. */
   close(): Promise<void>;
+  /** The same, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

@@ -4,8 +4,11 @@ import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } 
 
 /** The part of an `@upstash/redis` client that this package uses. */
 export interface UpstashClient {
+  /** Runs a Lua script. */
   eval(script: string, keys: string[], args: unknown[]): Promise<unknown>;
+  /** Runs a script that Redis knows by its SHA-1 hash. */
   evalsha(sha: string, keys: string[], args: unknown[]): Promise<unknown>;
+  /** Is not called: other clients do not have it. */
   createScript(script: string): unknown;
 }
 

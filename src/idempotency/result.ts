@@ -5,6 +5,7 @@ import { type CompleteRecord, completeText, type UnstoredReason } from "./record
 export interface Codec<Value> {
   /** Returns well-formed text: without unpaired surrogates. */
   encode(value: Value): string;
+  /** Returns what `encode` was given. If it throws, the call rejects with `RecordCorruptError`. */
   decode(text: string): Value;
 }
 

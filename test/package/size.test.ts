@@ -2,13 +2,19 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { sizes } from "../../bench/size.mjs";
 
-test("the README's sizes are what `npm run bench -- size` prints, within 2 %", async () => {
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+test("the client takes less than the README says", () => {
+  const kB = (page: string, pattern: RegExp) => Number(pattern.exec(readFileSync(page, "utf8"))?.[1]);
+  const most = kB("README.md", /`Redlock` takes less than (\d+) kB/);
+  expect(kB("docs/costs.md", /`Redlock` \| ([\d.]+) kB/)).toBeLessThan(most);
+});
+
+test("the sizes of docs/costs.md are what `npm run bench -- size` prints, within 2 %", async () => {
+  const page = readFileSync(new URL("../../docs/costs.md", import.meta.url), "utf8");
   const measured: { label: string; bytes: number }[] = await sizes();
   expect(measured.length).toBeGreaterThan(10);
   for (const { label, bytes } of measured) {
-    const row = readme.split("\n").find((line) => line.startsWith(`| ${label} |`));
-    expect(row, `the README has no row for ${label}`).toBeDefined();
+    const row = page.split("\n").find((line) => line.startsWith(`| ${label} |`));
+    expect(row, `the page has no row for ${label}`).toBeDefined();
     const claimed = Number(/\| ([\d.]+) kB \|/.exec(row ?? "")?.[1]) * 1_000;
     expect(Math.abs(claimed - bytes) / bytes, `${label}: ${claimed}, measured ${bytes}`).toBeLessThan(0.02);
   }

@@ -1,0 +1,95 @@
+// What the programs of the pages export, called as their readers would call it: with realistic events, twice where once
+// matters. Programs of recipes are not here: they are examples, which test/examples runs.
+
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+
+const ctx = { waitUntil: (work) => work, passThroughOnException: () => undefined };
+const origin = "https://shop.example";
+
+/** The calls, by page and by name of the export; if several programs of a page export it, by their number as well. */
+export const calls = {
+  "README.md default": ({ fetch }, env) => deliveredTwice((request) => fetch(request, env, ctx)),
+  "docs/errors.md pay": async (pay) => assert.equal(await pay("43"), "paid"),
+  "docs/http.md default 1": async (app, env) => {
+    const paid = await twice(() => app.fetch(keyed("/payments"), env, ctx));
+    assert.deepEqual(paid[0], paid[1]);
+    const body = '{"action":"opened"}';
+    const signature = createHmac("sha256", env.GITHUB_WEBHOOK_SECRET).update(body).digest("hex");
+    const headers = { "x-hub-signature-256": `sha256=${signature}`, "x-github-delivery": "1" };
+    const delivery = () => new Request(`${origin}/webhooks/github`, { method: "POST", body, headers });
+    const handled = await twice(() => app.fetch(delivery(), env, ctx));
+    assert.equal(handled[0].action, "opened");
+    assert.deepEqual(handled[0], handled[1]);
+    const closing = new Request(`${origin}/accounts/7/close`, { method: "POST" });
+    const { closed, under } = await bodyOf(await app.fetch(closing, env, ctx));
+    assert.equal(closed, "7");
+    assert.ok(under > 0);
+  },
+  "docs/http.md default 2": async ({ fetch }, env) => {
+    const answers = await twice(() => fetch(keyed("/"), env, ctx));
+    assert.deepEqual(answers[0].got, { amount: 10 });
+    assert.deepEqual(answers[0], answers[1]);
+  },
+  "docs/idempotency.md bookings": (codec) => {
+    const booking = { at: new Date(0), amount: 10n };
+    assert.deepEqual(codec.decode(codec.encode(booking)), booking);
+  },
+  "docs/sync.md transfer": (transfer) => transfer(5),
+  "docs/sync.md changed": async (changed) => {
+    const works = [];
+    await changed("shop-1", { waitUntil: (work) => works.push(work) });
+    assert.equal((await works[0]).ran, true);
+  },
+  "docs/sync.md stored": async (stored) => {
+    for (const part of ["1", "2", "3", "4", "5"]) await stored("7", part);
+  },
+  "docs/sync.md worker": async (worker) => {
+    const done = [];
+    const phases = (id) => [1, 2].map((phase) => async () => void done.push(`${phase}${id}`));
+    await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));
+    assert.deepEqual(done.map(([phase]) => phase).join(""), "111222");
+  },
+  "docs/webhooks.md POST": (POST) => deliveredTwice(POST),
+  "docs/webhooks.md acme": async (acme) => {
+    const time = String(Math.floor(Date.now() / 1_000));
+    const signature = createHmac("sha256", "acme").update(`7.${time}.{}`).digest("hex");
+    const headers = { "acme-signature": signature, "acme-time": time, "acme-id": "7" };
+    const request = new Request(origin, { method: "POST", body: "{}", headers });
+    const { id } = await acme("acme").verify(request, new TextEncoder().encode("{}"));
+    assert.equal(id, "7");
+  },
+};
+
+/** Two deliveries of one event of Stripe; the second is not handled again. */
+async function deliveredTwice(handle) {
+  const body = '{"id":"evt_1","type":"checkout.session.completed"}';
+  const statuses = [];
+  for (let delivery = 0; delivery < 2; delivery += 1) {
+    const time = Math.floor(Date.now() / 1_000);
+    const signature = createHmac("sha256", process.env.STRIPE_WEBHOOK_SECRET)
+      .update(`${time}.${body}`)
+      .digest("hex");
+    const headers = { "stripe-signature": `t=${time},v1=${signature}` };
+    const response = await handle(
+      new Request(`${origin}/webhooks/stripe`, { method: "POST", body, headers }),
+    );
+    const { status } = await bodyOf(response.clone());
+    statuses.push(response.headers.get("idempotent-replayed") ?? status);
+  }
+  assert.ok(/^(true|replayed)$/.test(statuses[1]), `the second delivery was handled again: ${statuses}`);
+}
+
+async function twice(request) {
+  return [await bodyOf(await request()), await bodyOf(await request())];
+}
+
+async function bodyOf(response) {
+  assert.ok(response.ok, `${response.status} ${await response.clone().text()}`);
+  return response.json();
+}
+
+function keyed(path) {
+  const headers = { "idempotency-key": "order-7" };
+  return new Request(`${origin}${path}`, { method: "POST", body: '{"amount":10}', headers });
+}

@@ -1,0 +1,154 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { fencesOf, pages } from "./fences.ts";
+import { commandsOf, problemWith } from "./shell.ts";
+
+// What can be checked of the pages without running their programs.
+
+const text = (page: string) => readFileSync(page, "utf8");
+
+describe("README.md", () => {
+  it("has at most 900 words, code included", () => {
+    expect(text("README.md").split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(900);
+  });
+
+  it("leads to every page of docs/", () => {
+    const linked = new Set([...text("README.md").matchAll(/\]\((docs\/[^)#]+)/g)].map(([, path]) => path));
+    // The recipes have a table of their own; the others are for contributors.
+    const others = /^docs\/(recipes\/(?!README)|(mutation|testing)\.md)/;
+    expect(
+      pages().filter((page) => page.startsWith("docs/") && !others.test(page) && !linked.has(page)),
+    ).toEqual([]);
+  });
+});
+
+describe("links", () => {
+  it.each(pages())("%s: every relative link leads to a file, and to a heading of it", (page) => {
+    const prose = text(page).replace(/^(```+)[\s\S]*?^\1$/gm, "");
+    const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!);
+    const broken = links.filter((link) => !/^[a-z]+:/.test(link) && !leadsSomewhere(page, link));
+    expect(broken).toEqual([]);
+  });
+
+  it("are found to be broken", () => {
+    expect(leadsSomewhere("README.md", "docs/none.md")).toBe(false);
+    expect(leadsSomewhere("README.md", "docs/sync.md#none")).toBe(false);
+    expect(leadsSomewhere("docs/sync.md", "fencing.md#why-it-strictly-increases")).toBe(true);
+  });
+});
+
+function leadsSomewhere(page: string, link: string): boolean {
+  const [path = "", heading] = link.split("#");
+  const target = path === "" ? page : join(dirname(page), path);
+  if (!existsSync(target)) return false;
+  return heading === undefined || anchorsOf(target).includes(heading);
+}
+
+/** The anchors that GitHub makes of a page's headings. */
+function anchorsOf(page: string): string[] {
+  const headings = text(page)
+    .replace(/^(```+)[\s\S]*?^\1$/gm, "")
+    .matchAll(/^#+ (.*)$/gm);
+  return Array.from(headings, ([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .trim()
+      .replaceAll(" ", "-"),
+  );
+}
+
+describe("docs/errors.md", () => {
+  const rows = (heading: string) => {
+    const section = text("docs/errors.md").split(`## ${heading}\n`)[1]!.split("\n## ")[0]!;
+    return Array.from(section.matchAll(/^\| `([A-Z_]+)` \|/gm), ([, code]) => code!);
+  };
+  const union = (file: string, name: string) => {
+    const body = text(file).split(`export type ${name} =`)[1]!.split(";")[0]!;
+    return Array.from(body.matchAll(/"([A-Z_]+)"/g), ([, code]) => code!);
+  };
+  const codes = union("src/errors.ts", "RedlockErrorCode");
+
+  it("has a row for every code of RedlockErrorCode", () => {
+    expect(codes.length).toBeGreaterThan(10);
+    expect(rows("Errors with a code").sort()).toEqual(codes.sort());
+  });
+
+  it("has a row for every other code of an HTTP answer", () => {
+    const others = union("src/http/problem.ts", "ProblemCode").filter((code) => !codes.includes(code));
+    expect(rows("HTTP answers").sort()).toEqual(others.sort());
+  });
+});
+
+describe("recipes", () => {
+  const recipes = pages().filter((page) => /^docs\/recipes\/(?!README)/.test(page));
+
+  it("are eight", () => {
+    expect(recipes).toHaveLength(8);
+  });
+
+  it.each(recipes)("%s: its program is the example that the tests run", (page) => {
+    const [program, ...more] = fencesOf(page).filter(
+      ({ language }) => language === "ts" || language === "js",
+    );
+    const example = /^Tested: \[(examples\/\S+)\]/m.exec(text(page))?.[1];
+    expect(more).toEqual([]);
+    expect(example?.endsWith(`/${program?.file}`)).toBe(true);
+    expect(program?.text).toBe(text(example!));
+  });
+
+  it.each(recipes)("%s: installs what its program imports, and the commands that it names", (page) => {
+    const blocks = fencesOf(page);
+    const commands = blocks.filter(({ language }) => language === "sh").flatMap(commandsOf);
+    const installed = commands
+      .filter((command) => command.startsWith("npm install"))
+      .flatMap((command) => command.split(" ").slice(2));
+    const [program] = blocks.filter(({ language }) => language === "ts" || language === "js");
+    const imported = Array.from(
+      program!.text.matchAll(/ from "((?:@[^/"]+\/)?[^/"]+)/g),
+      ([, name]) => name!,
+    );
+    const needed = [
+      ...imported.map((name) => (name === "aws-lambda" ? "@types/aws-lambda" : name)),
+      ...(program!.language === "ts" && program!.text.includes("process.env") ? ["@types/node"] : []),
+      ...[...text(page).matchAll(/^npx (\S+)|`npx (\S+)/gm)].map(([, first, second]) => (first ?? second)!),
+    ];
+    expect(needed.filter((name) => !installed.includes(name))).toEqual([]);
+  });
+});
+
+describe("shell commands", () => {
+  const blocks = pages().flatMap((page) =>
+    fencesOf(page).filter(({ language }) => /^(sh|console)$/.test(language)),
+  );
+
+  it("are commands that exist", async () => {
+    const commands = blocks.flatMap((block) =>
+      commandsOf(block).map((command) => ({ page: block.page, line: block.line, command })),
+    );
+    expect(commands.length).toBeGreaterThan(20);
+    const problems: string[] = [];
+    for (const { page, line, command } of commands) {
+      const problem = await problemWith(command, page);
+      if (problem !== undefined) problems.push(`${page}:${line}: ${command}: ${problem}`);
+    }
+    expect(problems).toEqual([]);
+  });
+
+  it("are found in conditions and in sessions", () => {
+    const text = "if npx a --b >/dev/null; then echo c; fi # d\ne &\n";
+    expect(commandsOf({ language: "sh", text })).toEqual(["npx a --b", "echo c", "e"]);
+    expect(commandsOf({ language: "console", text: "$ npx a\nprinted\n" })).toEqual(["npx a"]);
+  });
+
+  it.each([
+    ["npm run none", "no such script"],
+    ["npx redlock-edge dev --env-fiel .dev.vars", "--env-fiel"],
+    ["npx redlock-edge dve", "dve"],
+    ["node missing.mjs", "no such file"],
+    ["rm -rf /", "not known"],
+  ])("are refused: %s", async (command, why) => {
+    expect(await problemWith(command, "docs/getting-started.md")).toContain(why);
+  });
+});

@@ -1,0 +1,113 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import type { Project } from "../support/packed.ts";
+import { compile, openProject, resolutions } from "./compile.ts";
+import { fencesOf } from "./fences.ts";
+import { allPrograms, type Program, programsOf } from "./programs.ts";
+
+// Every TypeScript and JavaScript block of every page, as a reader pastes it: compiled against the packed package in a
+// project outside the repository, and run against local endpoints.
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 90_000 });
+
+/** A page with the mistakes that the compiler must find, in the same run. */
+const broken = programsOf(
+  fencesOf(
+    "broken.md",
+    [
+      "```ts",
+      'import { Redlock } from "redlock-edge";',
+      "const redlock = new Redlock({ endpoints: [{ url: env.URL, token: env.TOKEN }] });",
+      "```",
+      "```ts continues",
+      'await redlock.acquire("a", { ttl: "10" });',
+      "```",
+      "```ts",
+      'await redlock.acquire("a");',
+      "```",
+      "```js",
+      "export const double = (value) => 2 * value;",
+      "```",
+    ].join("\n"),
+  ),
+);
+const programs = allPrograms();
+
+let project: Project;
+let local: DevEndpoints;
+beforeAll(async () => {
+  [project, local] = await Promise.all([
+    openProject([...programs, ...broken]),
+    startEndpoints({ count: 3, engine: "embedded" }),
+  ]);
+}, 120_000);
+afterAll(async () => {
+  await local.close();
+  project.remove();
+});
+
+describe("the programs of all pages", () => {
+  it.each(resolutions)("compile under strict, module resolution %s", async (resolution) => {
+    expect(programs.length).toBeGreaterThan(20);
+    const errors = await compile(project, [...programs, ...broken], resolution);
+    const expected = ["'env'", "'env'", "No overload matches", "'value' implicitly", "'redlock'"];
+    const ofBroken = errors.filter((error) => error.startsWith("broken.md"));
+    expect(ofBroken).toEqual(expected.map((text) => expect.stringContaining(text)));
+    expect(errors.filter((error) => !ofBroken.includes(error))).toEqual([]);
+  });
+
+  it("run, and print what the page says", async () => {
+    const reports = await run(programs);
+    const wrong = reports.filter(({ program, printed, error }) => {
+      return error !== undefined || (program.output !== undefined && program.output !== printed);
+    });
+    expect(
+      wrong.map(({ program: { page, line, output }, ...rest }) => ({ page, line, output, ...rest })),
+    ).toEqual([]);
+  });
+});
+
+interface Report {
+  readonly program: Program;
+  readonly printed: string;
+  readonly error?: string;
+}
+
+/** Runs programs in one process, one after another. */
+async function run(chosen: readonly Program[]): Promise<Report[]> {
+  const outdir = join(project.folder, "run");
+  await build({
+    entryPoints: chosen.map(({ path }) => join(project.folder, path)),
+    outdir,
+    outbase: project.folder,
+    outExtension: { ".js": ".mjs" },
+    format: "esm",
+    // Node 20 has no `await using`.
+    target: "node20",
+    bundle: false,
+  });
+  const built = (path: string) => join(outdir, path.replace(/\.\w+$/, ".mjs"));
+  const task = {
+    programs: chosen.map(({ path, page }) => ({ program: built(path), page })),
+    endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
+  };
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join("test", "docs", "run-programs.mjs"), JSON.stringify(task)],
+    { env: { ...process.env, ...local.env(), ...secrets }, timeout: 60_000 },
+  );
+  const reports = JSON.parse(stdout) as { printed: string; error?: string }[];
+  if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);
+  return reports.map((report, index) => ({ ...report, program: chosen[index]! }));
+}
+
+const secrets = {
+  STRIPE_WEBHOOK_SECRET: "whsec_c3RyaXBl",
+  GITHUB_WEBHOOK_SECRET: "github-secret",
+};

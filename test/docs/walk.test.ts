@@ -1,0 +1,122 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { installPacked, type Project } from "../support/packed.ts";
+import { until } from "../support/until.ts";
+import { type Fence, fencesOf } from "./fences.ts";
+
+// The first minutes of a reader, with the commands of the pages as they stand there: the package is installed in an
+// empty folder, the command writes its file, and the programs read it.
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 90_000 });
+
+const start = fencesOf("docs/getting-started.md");
+const readme = fencesOf("README.md");
+const hasCurl = ((): boolean => {
+  try {
+    return execFileSync("curl", ["--version"], { stdio: "ignore" }) === null;
+  } catch {
+    return false;
+  }
+})();
+
+let project: Project;
+let port: number;
+const running: ChildProcess[] = [];
+beforeAll(async () => {
+  [project, port] = await Promise.all([installPacked(), freePort()]);
+  for (const fence of [...start, ...readme]) {
+    if (fence.file?.endsWith(".mjs")) writeFileSync(join(project.folder, fence.file), fence.text);
+  }
+  background(blockWith(start, "redlock-edge dev").text);
+  const variables = join(project.folder, ".dev.vars");
+  await until(
+    () => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"),
+    "the file",
+    60_000,
+  );
+}, 120_000);
+afterAll(async () => {
+  for (const child of running) {
+    const ended = child.exitCode ?? new Promise((done) => child.once("exit", done));
+    // With its group: the shell's child must end, too.
+    if (child.exitCode === null) process.kill(-child.pid!, "SIGTERM");
+    await ended;
+  }
+  project.remove();
+});
+
+describe("README.md", () => {
+  it("starts the same endpoints as docs/getting-started.md", () => {
+    expect(blockWith(readme, "redlock-edge dev").text).toBe(blockWith(start, "redlock-edge dev").text);
+  });
+
+  it("has a first program that reads the file that the command writes", () => {
+    const block = blockWith(readme, "node --env-file");
+    expect(shell(block.text)).toBe(outputAfter(readme, block));
+  });
+});
+
+describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
+  it("leads to a handler that acts once", async () => {
+    const server = background(blockWith(start, "node --env-file").text);
+    await until(() => server.printed().includes("listening"), "the server", 60_000);
+    const requests = start.filter(({ text, language }) => language === "sh" && text.startsWith("curl"));
+    expect(requests).toHaveLength(2);
+    for (const block of requests) {
+      expect(`${shell(block.text.replaceAll("localhost:3000", `localhost:${port}`))}\n`).toBe(
+        outputAfter(start, block),
+      );
+    }
+    await until(() => server.printed().includes("payment"), "what the server prints");
+    expect(server.printed()).toBe(`listening on port ${port}\npayment 1: 10\n`);
+  });
+});
+
+function blockWith(fences: readonly Fence[], text: string): Fence {
+  const found = fences.find((fence) => fence.language === "sh" && fence.text.includes(text));
+  if (!found) throw new Error(`no block has: ${text}`);
+  return found;
+}
+
+function outputAfter(fences: readonly Fence[], block: Fence): string {
+  const next = fences[fences.indexOf(block) + 1];
+  if (!next?.output) throw new Error(`${block.page}:${block.line}: the page does not say what this prints`);
+  return next.text;
+}
+
+function shell(commands: string): string {
+  return execFileSync("bash", ["-ec", commands], {
+    cwd: project.folder,
+    encoding: "utf8",
+    env: environment(),
+  });
+}
+
+/** Starts a block as in a terminal of its own. */
+function background(command: string): { printed(): string } {
+  const child = spawn("bash", ["-ec", command], { cwd: project.folder, env: environment(), detached: true });
+  running.push(child);
+  let printed = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    printed += text;
+  });
+  child.stderr.resume();
+  return { printed: () => printed };
+}
+
+function environment(): NodeJS.ProcessEnv {
+  return { ...process.env, PORT: String(port) };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, done));
+  const { port: free } = server.address() as { port: number };
+  await new Promise((done) => server.close(done));
+  return free;
+}

@@ -1,0 +1,132 @@
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { until } from "./until.ts";
+
+/** The package as `npm pack` makes it. */
+export interface Packed {
+  /** The tarball's path. */
+  readonly tarball: string;
+  /** The paths in the tarball, sorted. */
+  readonly files: readonly string[];
+}
+
+/** An empty project with the packed package installed. */
+export interface Project {
+  readonly folder: string;
+  readonly installed: string;
+  readonly packed: Packed;
+  /** Runs a command in the folder, and returns what it printed. */
+  run(command: string, ...args: string[]): string;
+  remove(): void;
+}
+
+// The build of the package takes seconds, so one run of the tests packs it once. The processes of a run have the same
+// parent. The first one that comes packs; the others wait for its file. The time of the last change is in the name,
+// because `vitest watch` is one run that lasts.
+const cache = resolve("node_modules/.cache/packed");
+const own = join(cache, `${process.ppid}-${lastChange()}`);
+
+/** Packs the package, or returns what another process of this run has packed. */
+export async function pack(): Promise<Packed> {
+  const done = join(own, "packed.json");
+  mkdirSync(cache, { recursive: true });
+  if (isFirst()) {
+    removeOthers();
+    try {
+      const packed = packInto(own);
+      // Renamed, so that nobody reads half of it.
+      writeFileSync(`${done}.part`, JSON.stringify(packed));
+      renameSync(`${done}.part`, done);
+    } catch (error) {
+      rmSync(own, { recursive: true, force: true });
+      throw error;
+    }
+  }
+  await until(() => existsSync(done) || !existsSync(own), "another process to pack", 100_000);
+  if (!existsSync(done)) throw new Error("npm pack has failed in another process");
+  return JSON.parse(readFileSync(done, "utf8")) as Packed;
+}
+
+/** Packs the package and installs it into a new project outside the repository. */
+export async function installPacked(): Promise<Project> {
+  const packed = await pack();
+  const folder = mkdtempSync(join(tmpdir(), "redlock-edge-package-"));
+  const run = (command: string, ...args: string[]): string =>
+    execFileSync(command, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({ name: "user", private: true, type: "module" }),
+  );
+  run("npm", "install", "--offline", "--no-audit", "--no-fund", packed.tarball);
+  return {
+    folder,
+    installed: join(folder, "node_modules", "redlock-edge"),
+    packed,
+    run,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** When the sources were last changed, in ms since 1970. */
+function lastChange(): number {
+  const sources = readdirSync("src", { recursive: true, encoding: "utf8" });
+  return Math.floor(Math.max(...sources.map((name) => statSync(join("src", name)).mtimeMs)));
+}
+
+/** Whether no other process of this run has begun to pack. */
+function isFirst(): boolean {
+  try {
+    mkdirSync(own);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Removes what earlier runs, whose process has ended, have packed. */
+function removeOthers(): void {
+  for (const name of readdirSync(cache)) {
+    if (join(cache, name) !== own && !isAlive(Number.parseInt(name, 10))) {
+      rmSync(join(cache, name), { recursive: true, force: true });
+    }
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function packInto(destination: string): Packed {
+  const printed = execFileSync("npm", ["pack", "--json", "--pack-destination", destination], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  // The build's own output may come first.
+  const [made] = JSON.parse(printed.slice(printed.indexOf("[\n"))) as {
+    filename: string;
+    files: { path: string }[];
+  }[];
+  if (!made) throw new Error("npm pack has made nothing");
+  return {
+    tarball: join(destination, made.filename),
+    files: made.files.map(({ path }) => path).sort(),
+  };
+}
