@@ -19,6 +19,7 @@ const rows = [
   ["`Idempotency`, over `Redlock`", idempotency, core],
   ["`withIdempotency`, over the two", { ...idempotency, http: ["withIdempotency"] }, idempotency],
   ["`idempotent` for Hono, over the two", { ...idempotency, hono: ["idempotent"] }, idempotency],
+  ["`otel`, without `@opentelemetry/api`", { otel: ["otel"] }],
   ["all of `redlock-edge/webhooks`", { webhooks: ["*"] }],
   ["`stripe` alone", { webhooks: ["stripe"] }],
   ["`Semaphore`, over `Redlock`", sync("Semaphore"), core],
@@ -45,7 +46,7 @@ async function sizeOf(imports) {
     format: "esm",
     target: "es2022",
     platform: "browser",
-    external: ["hono", "hono/*"],
+    external: ["hono", "hono/*", "@opentelemetry/api"],
     logLevel: "error",
   });
   return gzipSync(outputFiles[0].contents, { level: 9 }).length;

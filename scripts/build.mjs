@@ -5,44 +5,23 @@ import { build } from "esbuild";
 
 rmSync("dist", { recursive: true, force: true });
 
-const shared = {
-  bundle: true,
-  format: "esm",
-  target: "es2022",
-  splitting: true,
+const folders = ["idempotency", "http", "hono", "otel", "webhooks", "sync", "testing", "dev"];
+await build({
+  entryPoints: ["src/index.ts", ...folders.map((name) => `src/${name}/index.ts`), "src/dev/cli.ts"],
   outbase: "src",
   outdir: "dist",
-};
-
-// For every runtime. The definitions let fengari, the Lua machine of `./testing`, load without Node and DOM.
-await build({
-  ...shared,
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  target: "es2022",
+  // Not minified, and with maps: users read it in node_modules, and step through it.
+  sourcemap: true,
+  // For every runtime; only ./dev imports Node's modules.
   platform: "neutral",
   mainFields: ["main"],
-  entryPoints: [
-    "index",
-    "idempotency/index",
-    "http/index",
-    "hono/index",
-    "webhooks/index",
-    "sync/index",
-    "testing/index",
-  ].map((name) => `src/${name}.ts`),
+  external: ["node:*", "@opentelemetry/api"],
+  // With these fengari, the Lua machine of the embedded engine, loads without Node and DOM.
   define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
-});
-
-// For Node only. Bundled CommonJS modules call `require`, which ES modules do not have.
-await build({
-  ...shared,
-  platform: "node",
-  minify: true,
-  keepNames: true,
-  target: "node20",
-  chunkNames: "dev/[name]-[hash]",
-  entryPoints: ["src/dev/index.ts", "src/dev/cli.ts"],
-  banner: {
-    js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
-  },
 });
 chmodSync("dist/dev/cli.js", 0o755);
 

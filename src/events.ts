@@ -1,8 +1,17 @@
-import type { EndpointError } from "./errors.ts";
+import type { EndpointError, RedlockError } from "./errors.ts";
+
+/** Fields of every event about a lock. */
+export interface LockEvent {
+  /**
+   * The lock's number, the same in all its events, and no other lock's or run's in this process. Undefined in what
+   * `extended` and `released` report after the lock's last event, for the sake of `requests` and `commands`.
+   */
+  readonly id: number | undefined;
+  readonly resources: readonly string[];
+}
 
 /** Fields of every event about an operation. */
-export interface OperationEvent {
-  readonly resources: readonly string[];
+export interface OperationEvent extends LockEvent {
   /** ms since the operation began. */
   readonly elapsed: number;
   /** HTTP requests sent for it so far. */
@@ -11,26 +20,68 @@ export interface OperationEvent {
   readonly commands: number;
 }
 
-/** An event of a lock or an endpoint. No event contains a token or any other secret. */
+/** Fields of every event that ends a hold. */
+export interface HoldEnd extends LockEvent {
+  /** ms since the hold began: since before the request that acquired it, or since it was resumed. */
+  readonly held: number;
+}
+
+/**
+ * An event of a lock or an endpoint. No event contains a token or any other secret.
+ *
+ * A lock's events come in this order, and each call and each hold that begins has exactly one end, whatever happens,
+ * unless its process ends:
+ *
+ * 1. `acquiring`, when the call begins, before anything is sent;
+ * 2. `contended` for each round that found the resource held;
+ * 3. the end of the call: `acquired`, `notAcquired` or `aborted`. With `acquired` the hold begins. In another process it
+ *    goes on with `resumed`, under a number of that process;
+ * 4. `extended` for each extension;
+ * 5. the end of the hold: `released`, `lost` or `detached`, whichever comes first.
+ *
+ * Where there is a hook, the end of the validity is noticed by a local timer even if nothing else asks for it. The timer
+ * keeps no Node process alive.
+ */
 export type RedlockEvent =
-  | (OperationEvent & {
-      readonly type: "acquired";
-      readonly attempts: number;
-      readonly fence: number | undefined;
-    })
+  | (LockEvent & { readonly type: "acquiring" })
   /** A round found the resource held. `retryIn`: ms until the next round; `undefined` when it was the last. */
   | (OperationEvent & {
       readonly type: "contended";
       readonly attempts: number;
       readonly retryIn: number | undefined;
     })
+  | (OperationEvent & {
+      readonly type: "acquired";
+      readonly attempts: number;
+      readonly fence: number | undefined;
+    })
+  /** The rounds have failed. `error` is what `acquire` throws. */
+  | (OperationEvent & {
+      readonly type: "notAcquired";
+      readonly attempts: number;
+      readonly error: RedlockError;
+    })
+  /** The call has ended without a result of its rounds: its signal aborted, its deadline had passed, `backoff` threw. */
+  | (OperationEvent & { readonly type: "aborted"; readonly attempts: number; readonly error: unknown })
+  | (LockEvent & { readonly type: "resumed"; readonly fence: number | undefined })
   | (OperationEvent & { readonly type: "extended"; readonly ttl: number })
-  | (OperationEvent & { readonly type: "released"; readonly freed: boolean })
-  | { readonly type: "lost"; readonly resources: readonly string[]; readonly reason: string }
+  /** `freed`: what `release` returns; undefined where too few endpoints answered, and the ttl frees it. */
+  | (OperationEvent & HoldEnd & { readonly type: "released"; readonly freed: boolean | undefined })
+  | (HoldEnd & { readonly type: "lost"; readonly reason: string })
+  /** This process has done with it, but it stays held: handed over, or, by `once`, left to its ttl. */
+  | (HoldEnd & { readonly type: "detached" })
   | { readonly type: "endpointError"; readonly endpoint: string; readonly error: EndpointError };
 
 /** Receives events. Its errors and rejections are ignored: observing must not change what is observed. */
 export type EventHook<Event> = (event: Event) => void;
+
+let lastId = 0;
+
+/** The number of a new lock or run. */
+export function newId(): number {
+  lastId += 1;
+  return lastId;
+}
 
 /** Calls the hook, if there is one, and ignores its errors. */
 export function emit<Event>(hook: EventHook<Event> | undefined, event: Event): void {

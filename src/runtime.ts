@@ -7,8 +7,11 @@ export interface Runtime {
   now(): number;
   /** Monotonic clock in ms. May stand still while the platform freezes the process. */
   monotonic(): number;
-  /** Calls `callback` once after `ms`; the returned function cancels it. */
-  timer(ms: number, callback: () => void): () => void;
+  /**
+   * Calls `callback` once after `ms`; the returned function cancels it. `keepsAlive` false: the process may end before,
+   * if nothing else keeps it alive. Default true.
+   */
+  timer(ms: number, callback: () => void, keepsAlive?: boolean): () => void;
   /** A number in [0, 1), for jitter. */
   random(): number;
   /** Fills `bytes` from a cryptographic source, for tokens. */
@@ -22,8 +25,10 @@ export const maxTimerDelay = 2_147_483_647;
 export const systemRuntime: Runtime = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  timer(ms, callback) {
+  timer(ms, callback, keepsAlive = true) {
     const id = setTimeout(callback, ms);
+    // Only Node and Bun have it; elsewhere the id is a number.
+    if (!keepsAlive) Object(id).unref?.();
     return () => clearTimeout(id);
   },
   random: () => Math.random(),

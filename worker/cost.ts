@@ -18,9 +18,8 @@ export class Cost {
 
   /** Pass it as `onEvent` of a lock. */
   readonly ofLock = (event: RedlockEvent): void => {
-    if (!("requests" in event)) return;
-    // `acquired` and the last `contended` include the rounds that found the lock held.
-    if (event.type !== "contended" || event.retryIn === undefined) this.#add(event);
+    // The event that ends the call includes the rounds that found the lock held.
+    if ("requests" in event && event.type !== "contended") this.#add(event);
   };
 
   /** Pass it as `onEvent` of an idempotent run, whose event includes the cost of the whole run. */

@@ -214,19 +214,23 @@ async function storedInstead(
 
 /**
  * Runs the handler in all scopes, the first outermost: each outer run has the result of the run within it. A key that is
- * complete in any scope does not run again. Only one event is reported, that of the innermost run.
+ * complete in any scope does not run again. They are reported as one run: it begins with the outermost, and ends with the
+ * innermost.
  */
 function runInScopes(
   rules: ResolvedRules,
   { redlock, key, scopes, options }: ResponseRun,
   handler: (context: RunContext) => Promise<StoredResponse>,
 ): Promise<Outcome<StoredResponse>> {
-  let isReported = false;
+  let id = 0;
+  let hasEnded = false;
   const onEvent: EventHook<IdempotencyEvent> = (event) => {
-    if (isReported) return undefined;
-    isReported = true;
+    const begins = event.type === "called";
+    if (hasEnded || (begins && id > 0)) return undefined;
+    hasEnded = !begins;
+    id ||= event.id;
     // Returned, because a hook may be asynchronous, and its rejection must be handled.
-    return rules.onEvent?.(event);
+    return rules.onEvent?.({ ...event, id });
   };
   const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {

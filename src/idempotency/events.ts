@@ -1,8 +1,15 @@
 import type { UnstoredReason } from "./record.ts";
 
-/** How a call of `run()` ended: one event for each call, unless it was aborted. */
+/**
+ * The beginning or the end of a call of `run()`. Each call that begins has exactly one end, whatever happens, unless its
+ * process ends.
+ */
 export interface IdempotencyEvent {
   /**
+   * - `called`: the call begins; nothing has been sent.
+   *
+   * Its end is one of the others:
+   *
    * - `executed`: the handler ran, and its result is stored.
    * - `unstored`: the handler ran, but its result is not stored; `reason` says why.
    * - `failed`: the handler threw; the key is free.
@@ -14,8 +21,11 @@ export interface IdempotencyEvent {
    * - `dead`: too many runs of the key began and did not end.
    * - `corrupt`: the stored value is no record, or the codec cannot decode it.
    * - `unavailable`: no quorum answered in time; the handler did not run.
+   * - `aborted`: the call ended otherwise: its signal aborted, its deadline had passed, or `backoff` threw; the handler
+   *   did not run. `error` says why.
    */
   readonly type:
+    | "called"
     | "executed"
     | "unstored"
     | "failed"
@@ -26,11 +36,17 @@ export interface IdempotencyEvent {
     | "omitted"
     | "dead"
     | "corrupt"
-    | "unavailable";
+    | "unavailable"
+    | "aborted";
+  /** The call's number, the same in both its events, and no other run's or lock's in this process. */
+  readonly id: number;
   readonly key: string;
   /** Of `unstored` and `omitted`: see {@link Outcome.unstored}. */
   readonly reason?: UnstoredReason | "no-quorum";
-  /** Of `unstored`: the error that the codec threw, or that describes what it returned. */
+  /**
+   * Of `unstored`: the error that the codec threw, or that describes what it returned. Of `aborted` and `failed`: what
+   * the call throws.
+   */
   readonly error?: unknown;
   /** ms since the call. */
   readonly elapsed: number;
@@ -40,7 +56,7 @@ export interface IdempotencyEvent {
   readonly commands: number;
 }
 
-/** Emits the event of a call. */
+/** Emits an event of a call. */
 export type Report = (
   type: IdempotencyEvent["type"],
   details?: Pick<IdempotencyEvent, "reason"> & { readonly error?: unknown },

@@ -88,7 +88,7 @@ export class Execution<Value> {
     } catch (error) {
       const rolledBack = this.#rollBack(attempt);
       if (!runInBackground(this.#request.settings, rolledBack)) await rolledBack;
-      this.#report("failed");
+      this.#report("failed", { error });
       throw error;
     }
     return this.#store(value);

@@ -1,6 +1,6 @@
 import type { Call, RequestCost } from "../endpoints/call.ts";
 import { QuorumError, type Vote } from "../errors.ts";
-import { emit } from "../events.ts";
+import { emit, newId } from "../events.ts";
 import { timeUntil } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
@@ -64,9 +64,12 @@ class RunCall<Value> {
   readonly #nextPause: (took: number) => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
   readonly #rollbacks = new Set<Promise<void>>();
+  readonly #id = newId();
+  #hasEnded = false;
   readonly #report: Report = (type, details) => {
     const { key, onEvent } = this.#request;
-    emit(onEvent, { type, key, ...details, elapsed: this.#elapsed(), ...this.#cost });
+    this.#hasEnded = type !== "called";
+    emit(onEvent, { type, id: this.#id, key, ...details, elapsed: this.#elapsed(), ...this.#cost });
   };
 
   constructor(request: RunRequest<Value>) {
@@ -76,7 +79,18 @@ class RunCall<Value> {
     this.#nextPause = pauses(settings.backoff, settings.runtime);
   }
 
+  /** Runs the call, and reports its beginning and its end. */
   async run(handler: Handler<Value>): Promise<Outcome<Value>> {
+    this.#report("called");
+    try {
+      return await this.#run(handler);
+    } catch (error) {
+      if (!this.#hasEnded) this.#report("aborted", { error });
+      throw error;
+    }
+  }
+
+  async #run(handler: Handler<Value>): Promise<Outcome<Value>> {
     const { settings, signal, deadline } = this.#request;
     this.#limit = timeUntil(deadline, settings.runtime);
     for (;;) {

@@ -1,6 +1,6 @@
 import type { Call, RequestCost } from "../endpoints/call.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
-import { emit, type OperationEvent } from "../events.ts";
+import { emit, newId, type OperationEvent } from "../events.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
@@ -71,10 +71,14 @@ interface Attempt {
   readonly last: Round<RegisterAnswer>;
 }
 
+/** What the events of a call have in common. */
+type Progress = OperationEvent & { readonly attempts: number };
+
 /** One call of `acquire`: its rounds, its pauses, and its rollbacks. */
 class Acquisition {
   readonly #settings: Settings;
   readonly #resources: readonly string[];
+  readonly #id = newId();
   readonly #signal: AbortSignal | undefined;
   readonly #owner: string;
   readonly #strategy: LockStrategy | undefined;
@@ -85,6 +89,7 @@ class Acquisition {
   readonly #nextPause: (took: number) => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
   readonly #rollbacks = new Set<Promise<void>>();
+  #attempts = 0;
   #waits = true;
 
   constructor(
@@ -103,28 +108,34 @@ class Acquisition {
     this.#nextPause = pauses(settings.backoff, settings.runtime);
   }
 
+  /** Runs the call, and reports its beginning and its end. */
   async run(): Promise<Lock | RedlockError> {
-    const { runtime, onEvent, autoExtend } = this.#settings;
+    const { onEvent } = this.#settings;
+    emit(onEvent, { type: "acquiring", id: this.#id, resources: this.#resources });
+    try {
+      const outcome = await this.#acquire();
+      if (outcome instanceof Lock)
+        outcome.begin({ type: "acquired", ...this.#progress(), fence: outcome.fence });
+      else emit(onEvent, { type: "notAcquired", ...this.#progress(), error: outcome });
+      return outcome;
+    } catch (error) {
+      emit(onEvent, { type: "aborted", ...this.#progress(), error });
+      throw error;
+    }
+  }
+
+  async #acquire(): Promise<Lock | RedlockError> {
+    const { runtime } = this.#settings;
     this.#limit = timeUntil(this.#deadline, runtime);
-    for (let attempts = 1; ; attempts += 1) {
+    for (;;) {
       if (this.#signal?.aborted) throw this.#signal.reason;
+      this.#attempts += 1;
       const request = this.#newRequest();
       const attempt = await this.#attempt(request);
-      const { lock } = attempt;
-      const progress = {
-        resources: this.#resources,
-        attempts,
-        elapsed: this.#elapsed(),
-        ...this.#cost,
-      };
-      if (lock) {
-        emit(onEvent, { type: "acquired", ...progress, fence: lock.fence });
-        if (autoExtend) lock.keepExtending();
-        return lock;
-      }
+      if (attempt.lock) return attempt.lock;
       const inBackground = this.#rollBack(request, attempt.round);
       if (this.#signal?.aborted) throw this.#signal.reason;
-      const next = this.#afterFailure(attempt, progress);
+      const next = this.#afterFailure(attempt);
       if (typeof next === "number") {
         await sleep(runtime, next, this.#signal);
         continue;
@@ -134,6 +145,16 @@ class Acquisition {
       if (!inBackground) await Promise.all(this.#rollbacks);
       return next();
     }
+  }
+
+  #progress(): Progress {
+    return {
+      id: this.#id,
+      resources: this.#resources,
+      attempts: this.#attempts,
+      elapsed: this.#elapsed(),
+      ...this.#cost,
+    };
   }
 
   /** With a fresh nonce in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
@@ -189,7 +210,8 @@ class Acquisition {
     const strategy = this.#strategy;
     const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
     const { elapsed } = round;
-    return new Lock(this.#settings, granted, { ttl, elapsed, fence, limit, round, operations: strategy });
+    const state = { id: this.#id, ttl, elapsed, fence, limit, round, operations: strategy };
+    return new Lock(this.#settings, granted, state);
   }
 
   /** @returns whether the platform keeps the rollback alive */
@@ -204,10 +226,7 @@ class Acquisition {
   }
 
   /** The pause before the next round in ms, or how to make the error to end with once the rollbacks are done. */
-  #afterFailure(
-    { result, round, last }: Attempt,
-    progress: OperationEvent & { readonly attempts: number },
-  ): number | (() => RedlockError) {
+  #afterFailure({ result, round, last }: Attempt): number | (() => RedlockError) {
     const { wait, onEvent } = this.#settings;
     const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();
     const held = result === "refused";
@@ -220,7 +239,7 @@ class Acquisition {
     const pause = next === "again" ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed()), longest);
     const mayGoOn = next === "again" || (!(next instanceof Error) && remainingWait > 0);
     const goesOn = mayGoOn && !isHopeless(last.votes());
-    if (held) emit(onEvent, { type: "contended", ...progress, retryIn: goesOn ? pause : undefined });
+    if (held) emit(onEvent, { type: "contended", ...this.#progress(), retryIn: goesOn ? pause : undefined });
     if (goesOn) return pause;
     return () => {
       if (next instanceof Error) return next;

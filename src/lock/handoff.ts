@@ -1,4 +1,5 @@
 import { checkInteger, checkNumber, checkType, wrongType } from "../check.ts";
+import { newId } from "../events.ts";
 import { maxTimerDelay, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import {
@@ -98,9 +99,10 @@ export function resume(redlock: LockClient, json: LockJSON, options: LockOptions
   const request = { resources: names, prefix, nonce, owner, fenceRetention };
   const remaining = validUntil - settings.runtime.now();
   const elapsed = stopwatch(settings.runtime);
-  const state = { ttl, elapsed, fence, limit: Infinity, remaining, ...openRequests };
+  const id = newId();
+  const state = { id, ttl, elapsed, fence, limit: Infinity, remaining, ...openRequests };
   const lock = new Lock(settings, request, state);
-  if (settings.autoExtend) lock.keepExtending();
+  lock.begin({ type: "resumed", id, resources: names, fence });
   return lock;
 }
 

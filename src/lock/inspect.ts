@@ -1,3 +1,4 @@
+import { sha256Hex } from "../bytes.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
@@ -15,6 +16,11 @@ import { checkResources, type LockClient, type LockOptions, settingsOf } from ".
 export interface Inspection {
   /** Whether someone holds it on a quorum. */
   readonly held: boolean;
+  /**
+   * Who holds it: the first 12 hex digits of the SHA-256 of the holder's `lock.token`; undefined when it is not held.
+   * The token itself is a secret: with it anybody could release the lock.
+   */
+  readonly holder?: string | undefined;
   /** ms until it would be free by itself; 0 when it is not held. */
   readonly remaining: number;
   /** The largest fence that any endpoint has drawn; undefined when none is known. */
@@ -27,6 +33,8 @@ export interface Inspection {
 export interface InspectionVote {
   readonly endpoint: string;
   readonly outcome: "held" | "free" | "error";
+  /** Who holds it there, as in {@link Inspection.holder}. */
+  readonly holder?: string;
   /** ms until the endpoint frees it. */
   readonly remaining?: number;
   readonly fence?: number;
@@ -70,11 +78,14 @@ export async function inspect(
   const snapshots = round.answers.flatMap((answer) => (answer && answer.outcome !== "error" ? [answer] : []));
   const quorum = quorumOf(endpoints.length);
   const silent = endpoints.length - snapshots.length;
-  const expiries = expiriesOfHolder(snapshots);
+  const { holder: winner, expiries } = mostFrequentHolder(snapshots);
   const held = expiries.length >= quorum;
   if (!held && expiries.length + silent >= quorum) throw new QuorumError("inspect", [name], round.votes());
+  const digests = new Map<string, string>();
+  for (const { holder } of snapshots) if (holder) digests.set(holder, await digestOf(holder));
   return {
     held,
+    ...(held && { holder: digests.get(winner) }),
     // It is free once fewer than a quorum of endpoints have it.
     remaining: (held && expiries[quorum - 1]) || 0,
     fence: Math.max(...snapshots.map(({ fence }) => fence)) || undefined,
@@ -83,19 +94,31 @@ export async function inspect(
       if (answer.outcome === "error") return { endpoint: endpoint.name, ...answer };
       const { holder, remaining, fence } = answer;
       const outcome = holder ? "held" : "free";
-      return { endpoint: endpoint.name, outcome, remaining, ...(fence && { fence }) };
+      const digest = digests.get(holder);
+      const vote = { endpoint: endpoint.name, outcome, remaining, ...(fence && { fence }) } as const;
+      return digest ? { ...vote, holder: digest } : vote;
     }),
   };
 }
 
-/** When each endpoint frees it that has the holder whom most of them have: the latest first. */
-function expiriesOfHolder(snapshots: readonly LockSnapshot[]): number[] {
-  let most: number[] = [];
+/** Enough of a holder's hash to recognise it. */
+async function digestOf(holder: string): Promise<string> {
+  return (await sha256Hex(new TextEncoder().encode(holder))).slice(0, 12);
+}
+
+/** The holder whom most endpoints have, and when each of them frees it: the latest first. */
+function mostFrequentHolder(snapshots: readonly LockSnapshot[]): {
+  readonly holder: string;
+  readonly expiries: readonly number[];
+} {
+  let most: { holder: string; expiries: number[] } = { holder: "", expiries: [] };
   for (const { holder } of snapshots) {
     const same = snapshots.filter((snapshot) => holder && snapshot.holder === holder);
-    if (same.length > most.length) most = same.map(({ remaining }) => remaining);
+    if (same.length > most.expiries.length)
+      most = { holder, expiries: same.map(({ remaining }) => remaining) };
   }
-  return most.sort((a, b) => b - a);
+  most.expiries.sort((a, b) => b - a);
+  return most;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { checkInteger } from "../check.ts";
 import type { Call } from "../endpoints/call.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
-import { emit } from "../events.ts";
+import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -39,6 +39,8 @@ export interface HoldOperations {
 
 /** What a handle is made of, beside its request. */
 export interface LockState {
+  /** The number of its events. */
+  readonly id: number;
   readonly ttl: number;
   /** ms since before the request that granted it. */
   readonly elapsed: () => number;
@@ -103,6 +105,9 @@ export class Lock {
   readonly #marks = new Map<string, string>();
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;
+  readonly #held: () => number;
+  /** Undefined once an event has reported the end of the hold. */
+  #id: number | undefined;
   #ttl: number;
   #extension: Promise<unknown> = Promise.resolve();
   #release: Promise<boolean> | undefined;
@@ -112,10 +117,12 @@ export class Lock {
 
   /** @internal Locks come from {@link Redlock.acquire}. */
   constructor(settings: Settings, request: LockRequest, state: LockState) {
-    const { ttl, elapsed, fence, limit, remaining, round, operations } = state;
+    const { id, ttl, elapsed, fence, limit, remaining, round, operations } = state;
     this.resources = request.resources;
     this.token = request.owner || request.nonce;
     this.fence = fence;
+    this.#id = id;
+    this.#held = elapsed;
     this.#settings = settings;
     this.#request = request;
     this.#register = heldRegister(request);
@@ -140,7 +147,7 @@ export class Lock {
       remaining,
       limit,
       lostError: (why) => new LockLostError(request.resources, why),
-      onLost: (reason) => emit(onEvent, { type: "lost", resources: request.resources, reason }),
+      onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
     });
   }
 
@@ -225,16 +232,20 @@ export class Lock {
     return this.#register.value;
   }
 
-  /** @internal Extends until it is released, lost, or held for `maxHold`. */
-  keepExtending(): void {
-    const { runtime, maxHold, backoff } = this.#settings;
-    const ttl = () => this.#ttl;
-    void autoExtend(this.#validity, { runtime, ttl, maxHold, backoff, extend: (ms) => this.extend(ms) });
+  /** @internal Reports that it is held, and for the same hook notices the end; extends it, where that is wanted. */
+  begin(event: RedlockEvent): void {
+    const settings = this.#settings;
+    emit(settings.onEvent, event);
+    if (settings.onEvent) this.#validity.watch();
+    if (!settings.autoExtend) return;
+    const operations = { ttl: () => this.#ttl, extend: (ms: number) => this.extend(ms) };
+    void autoExtend(this.#validity, { ...settings, ...operations });
   }
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. */
   abandon(): void {
     this.#validity.release();
+    if (this.#id !== undefined) emit(this.#settings.onEvent, { type: "detached", ...this.#endOfHold() });
   }
 
   /** @internal Ends this handle without a release, once no extension is under way. See {@link handoff}. */
@@ -249,7 +260,7 @@ export class Lock {
     const settings = this.#settings;
     // In this order: a freeze in between must make it end earlier, not later.
     const validUntil = Math.floor(settings.runtime.now() + validity.remaining());
-    validity.release();
+    this.abandon();
     this.#isGone = true;
     return {
       settings,
@@ -278,7 +289,8 @@ export class Lock {
     });
     if (renewsCounters) this.#sinceCounters = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
-    emit(settings.onEvent, { type: "extended", resources, ttl, elapsed: round.elapsed(), ...cost });
+    const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
+    emit(settings.onEvent, { type: "extended", ...event });
     return this.remaining();
   }
 
@@ -329,7 +341,6 @@ export class Lock {
 
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
-    const { resources } = this;
     this.#validity.release();
     let isWaitedFor = true;
     const releaseOne = (call: Call) => this.#releaseOne(call, () => isWaitedFor);
@@ -338,11 +349,19 @@ export class Lock {
     if (!runInBackground(settings, round.done)) await round.done;
     const result = await round.result;
     isWaitedFor = false;
-    if (result === "unavailable") throw new QuorumError("release", resources, round.votes());
     const freed = result === "granted";
-    this.#isGone = true;
-    emit(settings.onEvent, { type: "released", resources, freed, elapsed: round.elapsed(), ...round.cost });
+    this.#isGone = result !== "unavailable";
+    const event = { ...this.#endOfHold(), elapsed: round.elapsed(), ...round.cost };
+    emit(settings.onEvent, { type: "released", ...event, freed: this.#isGone ? freed : undefined });
+    if (!this.#isGone) throw new QuorumError("release", this.resources, round.votes());
     return freed;
+  }
+
+  /** What the event that ends the hold says of it. Later events have no id. */
+  #endOfHold(): HoldEnd {
+    const id = this.#id;
+    this.#id = undefined;
+    return { id, resources: this.resources, held: this.#held() };
   }
 
   /**

@@ -78,7 +78,7 @@ export class Validity {
     if (!this.#controller) {
       this.#controller = new AbortController();
       if (loss) this.#controller.abort(loss);
-      else this.#watch();
+      else this.watch();
     }
     return this.#controller.signal;
   }
@@ -87,7 +87,7 @@ export class Validity {
   extend(ttl: number, elapsed: () => number): void {
     this.#budget = this.budgetOf(ttl);
     this.#elapsed = elapsed;
-    if (this.#controller) this.#watch();
+    if (this.#cancelAlarm) this.watch();
     this.onChange?.();
   }
 
@@ -110,7 +110,8 @@ export class Validity {
     this.#end();
   }
 
-  #watch(): void {
+  /** Watches the clock for the end. Only for the signal does that keep the process alive. */
+  watch(): void {
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
     if (this.#released) return;
@@ -122,7 +123,7 @@ export class Validity {
     // The timer only checks again: it may fire early, and the validity may have been extended. It fires at least once an
     // interval, because a timer stands still while the platform freezes the process, and a ttl does not.
     const delay = Math.min(Math.ceil(left), expiryCheckInterval);
-    this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.#watch());
+    this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller);
   }
 
   #end(): void {

@@ -30,6 +30,10 @@ export async function bundleForNode(example: string): Promise<string> {
     entryPoints: [join("examples", example)],
     platform: "node",
     format: "esm",
+    // Bundled CommonJS modules call it, and ES modules do not have it.
+    banner: {
+      js: 'import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);',
+    },
     outfile,
   });
   return outfile;

@@ -1,11 +1,21 @@
-import { execFile, execFileSync } from "node:child_process";
-import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startEndpoints } from "../../src/dev/index.ts";
+import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 import { installPacked, type Project } from "../support/packed.ts";
 
 // The package as users install it: built, packed, and installed into an empty folder.
@@ -60,33 +70,47 @@ function checkTypes(...names: string[]): void {
 }
 
 describe("the packed package", () => {
-  it("contains the build, its types, the documents, and nothing else", () => {
-    const documents = files.filter((path) => !/^dist\/.*\.(js|d\.ts)$/.test(path));
-    expect(documents).toEqual(["LICENSE", "README.md", "package.json"]);
+  it("contains the build with maps and types, the documents, and nothing else", () => {
+    const others = files.filter((path) => !/^dist\/.*\.(js|js\.map|d\.ts)$|^docs\/.*\.md$/.test(path));
+    expect(others).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
     const scripts = files
       .filter((path) => path.endsWith(".js"))
       .map((path) => path.replace(/-[A-Z0-9]{8}\.js$/, "-*.js"));
     expect([...new Set(scripts)]).toEqual([
       "dist/chunk-*.js",
-      "dist/dev/chunk-*.js",
       "dist/dev/cli.js",
       "dist/dev/index.js",
       "dist/hono/index.js",
       "dist/http/index.js",
       "dist/idempotency/index.js",
       "dist/index.js",
+      "dist/otel/index.js",
       "dist/sync/index.js",
       "dist/testing/index.js",
       "dist/webhooks/index.js",
     ]);
   });
 
+  it("can be read and debugged: not minified, and every script has a map with its sources", () => {
+    for (const path of files.filter((name) => name.endsWith(".js"))) {
+      const text = readFileSync(join(installed, path), "utf8");
+      expect(
+        text.split("\n").every((line) => line.length < 2_000),
+        path,
+      ).toBe(true);
+      const { sources, sourcesContent } = JSON.parse(readFileSync(join(installed, `${path}.map`), "utf8"));
+      expect(sourcesContent, path).toHaveLength(sources.length);
+      expect(sourcesContent, path).not.toContain(null);
+    }
+  });
+
   it("needs no other package", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
-    // Only for ./hono, which imports nothing but types from it.
-    expect(manifest.peerDependencies).toEqual({ hono: ">=4.6" });
-    expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true } });
+    // Only for ./otel; and for ./hono, which imports nothing but types from it.
+    expect(manifest.peerDependencies).toEqual({ "@opentelemetry/api": "^1.9.0", hono: ">=4.6" });
+    const optional = { optional: true };
+    expect(manifest.peerDependenciesMeta).toEqual({ "@opentelemetry/api": optional, hono: optional });
     expect(manifest.sideEffects).toBe(false);
   });
 
@@ -245,11 +269,84 @@ describe("the packed package", () => {
     checkTypes("hono.ts");
   });
 
+  it("has spans and metrics, with types for every onEvent", async () => {
+    symlinkSync(
+      join(process.cwd(), "node_modules/@opentelemetry"),
+      join(folder, "node_modules/@opentelemetry"),
+    );
+    const program = `
+      import { Redlock } from "redlock-edge";
+      import { withIdempotency } from "redlock-edge/http";
+      import { Idempotency } from "redlock-edge/idempotency";
+      import { otel, type OtelOptions } from "redlock-edge/otel";
+      import { Semaphore } from "redlock-edge/sync";
+      import { memoryEndpoint } from "redlock-edge/testing";
+      const options: OtelOptions = { names: true, attributes: { use: "jobs" } };
+      const onEvent = otel(options);
+      const redlock = new Redlock({ endpoints: [memoryEndpoint()], onEvent });
+      new Idempotency(redlock, { onEvent });
+      new Semaphore(redlock, "s", { limit: 2, onEvent });
+      withIdempotency(new Request("https://a.example"), () => new Response(), { redlock, onEvent });`;
+    writeFileSync(join(folder, "otel.ts"), program);
+    checkTypes("otel.ts");
+    await using local = await startEndpoints({ count: 3 });
+    cpSync("examples", join(folder, "examples"), { recursive: true });
+    const env = { ...process.env, ...local.env() };
+    const example = join(folder, "examples", "otel", "console.mjs");
+    const { stdout } = await promisify(execFile)(process.execPath, [example], { env });
+    expect(stdout).toContain("name: 'redlock.hold'");
+  });
+
   it("has a command that prints its version and its usage", () => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8"));
     const command = join(folder, "node_modules", ".bin", "redlock-edge");
     expect(run(command, "--version").trim()).toBe(version);
     expect(run(command, "dev", "--help")).toContain("--count");
+  });
+
+  it("has a command that starts endpoints, writes their variables, and looks at them", async () => {
+    // As in the first minute of somebody who tries it: an empty folder, and the command by its path.
+    const empty = join(folder, "first-try");
+    mkdirSync(empty);
+    const command = join(folder, "node_modules", ".bin", "redlock-edge");
+    const dev = spawn(command, ["dev", "--count", "3", "--write-env", ".dev.vars"], { cwd: empty });
+    try {
+      let printed = "";
+      dev.stdout.setEncoding("utf8").on("data", (text: string) => {
+        printed += text;
+      });
+      dev.stderr.setEncoding("utf8").on("data", (text: string) => {
+        printed += text;
+      });
+      await expect.poll(() => printed, { timeout: 20_000 }).toContain("export UPSTASH_REDIS_REST_TOKEN_3");
+      expect(statSync(join(empty, ".dev.vars")).mode & 0o777).toBe(0o600);
+      const lines = readFileSync(join(empty, ".dev.vars"), "utf8").trim().split("\n");
+      const env = Object.fromEntries(lines.map((line) => /^(\w+)="(.*)"$/.exec(line)!.slice(1)));
+      const redlock = new Redlock({ endpoints: endpointsFromEnv(env), timeout: 5_000 });
+      await redlock.acquire("invoice:42", { ttl: 60_000 });
+
+      const { PATH } = process.env;
+      // No terminal: standard input is closed.
+      const look = (...args: string[]) =>
+        spawnSync(command, [...args, "--read-env", ".dev.vars"], {
+          cwd: empty,
+          encoding: "utf8",
+          env: { PATH },
+          stdio: ["ignore", "pipe", "pipe"],
+        });
+      const doctor = look("doctor");
+      expect([doctor.status, doctor.stderr]).toEqual([0, ""]);
+      expect(doctor.stdout).toContain("3 of 3 ok");
+      const inspected = look("inspect", "invoice:42", "--json");
+      expect([inspected.status, JSON.parse(inspected.stdout).state]).toEqual([0, "held"]);
+      const refused = look("free", "invoice:42");
+      expect([refused.status, refused.stdout]).toEqual([2, ""]);
+      expect(refused.stderr).toContain("--yes");
+      expect(look("free", "invoice:42", "--yes").stdout).toBe("invoice:42 is freed\n");
+      expect(look("inspect", "invoice:42").status).toBe(3);
+    } finally {
+      dev.kill();
+    }
   });
 
   it("imports Node's modules only in ./dev", () => {
@@ -259,6 +356,7 @@ describe("the packed package", () => {
       "idempotency/index",
       "http/index",
       "hono/index",
+      "otel/index",
       "webhooks/index",
       "sync/index",
       "testing/index",

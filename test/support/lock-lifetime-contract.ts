@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { handoff, LockLostError, type RedlockEvent, resume } from "../../src/index.ts";
+import { handoff, LockHeldError, LockLostError, type RedlockEvent, resume } from "../../src/index.ts";
 import { type Local, newResource } from "./local-endpoints.ts";
 import { rejection } from "./outcomes.ts";
 import { paced } from "./pace.ts";
@@ -103,7 +103,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       expect(await local.holders(resource)).toBeGreaterThanOrEqual(local.quorum);
       expect(lock.remaining()).toBeLessThanOrEqual(0);
       expect(lock.signal.reason).toBeInstanceOf(LockLostError);
-      expect(typesOf(events)).toEqual(["acquired", "lost"]);
+      expect(typesOf(events)).toEqual(["acquiring", "acquired", "lost"]);
     });
 
     test("is bounded by the deadline", async () => {
@@ -260,11 +260,19 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     await lock.release();
     const { count } = local.set;
     const cost = { requests: count, commands: expect.any(Number), elapsed: expect.any(Number) };
+    const [id, other] = events.flatMap((event) => (event.type === "acquiring" ? [event.id!] : []));
+    expect(other).toBeGreaterThan(id!);
+    const resources = [resource];
+    const error = expect.any(LockHeldError);
+    const held = expect.any(Number);
     expect(events).toEqual([
-      { type: "acquired", resources: [resource], attempts: 1, fence: lock.fence, ...cost },
-      { type: "extended", resources: [resource], ttl: 20_000, ...cost },
-      { type: "contended", resources: [resource], attempts: 1, retryIn: undefined, ...cost },
-      { type: "released", resources: [resource], freed: true, ...cost },
+      { type: "acquiring", id, resources },
+      { type: "acquired", id, resources, attempts: 1, fence: lock.fence, ...cost },
+      { type: "extended", id, resources, ttl: 20_000, ...cost },
+      { type: "acquiring", id: other, resources },
+      { type: "contended", id: other, resources, attempts: 1, retryIn: undefined, ...cost },
+      { type: "notAcquired", id: other, resources, attempts: 1, error, ...cost },
+      { type: "released", id, resources, held, freed: true, ...cost },
     ]);
   });
 

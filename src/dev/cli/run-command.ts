@@ -1,137 +1,71 @@
-import { readFile, writeFile } from "node:fs/promises";
-import type { LoggedCommand } from "../command-log.ts";
-import { isLoopback } from "../http/faults-api.ts";
-import { type DevEndpoints, startEndpoints } from "../start.ts";
-import { type DevCommand, help, parseCommandLine, UsageError } from "./options.ts";
+import { isRedlockError } from "../../index.ts";
+import { type Command, type CommandEnvironment, type ExitCode, exitCode, UsageError } from "./command.ts";
+import { deadCommand } from "./dead.ts";
+import { devCommand } from "./dev.ts";
+import { doctorCommand } from "./doctor.ts";
+import { forgetCommand } from "./forget.ts";
+import { freeCommand } from "./free.ts";
+import { inspectCommand } from "./inspect.ts";
+import { jsonLine, printable } from "./text.ts";
+import { watchCommand } from "./watch.ts";
 
-/** The environment of a run of the command. */
-export interface CommandEnvironment {
-  /** Prints a line to standard output. */
-  out(line: string): void;
-  /** Prints a line to standard error. */
-  warn(line: string): void;
-  /** Aborts when the command should stop its endpoints and exit. */
-  readonly stop: AbortSignal;
-  /** The package's version. */
-  version(): Promise<string>;
-}
+const commands: readonly Command[] = [
+  devCommand,
+  doctorCommand,
+  inspectCommand,
+  watchCommand,
+  freeCommand,
+  forgetCommand,
+  deadCommand,
+];
 
-/**
- * The `redlock-edge` command. Resolves with the exit code: 0 after it was stopped, 1 when the endpoints could not be
- * started or a file not be written, 2 for a command line that is not valid.
- */
+const help = `Usage: redlock-edge <command> [options]
+
+${commands.map(({ name, summary }) => `  ${name.padEnd(10)}${summary}`).join("\n")}
+
+  redlock-edge <command> --help    its options, with an example
+  redlock-edge --version           the version
+
+All commands but dev look at the endpoints that UPSTASH_REDIS_REST_URL_1, UPSTASH_REDIS_REST_TOKEN_1, … name, in the
+environment or in a file: --read-env .dev.vars`;
+
+/** The `redlock-edge` command. Resolves with the exit code. */
 export async function runCommand(
   args: readonly string[],
   environment: CommandEnvironment,
-): Promise<0 | 1 | 2> {
+): Promise<ExitCode> {
   const { out, warn } = environment;
+  const [name, ...rest] = args;
+  const command = commands.find((each) => each.name === name);
   try {
-    const command = parseCommandLine(args);
-    if (command === "help") out(help.trimEnd());
-    else if (command === "version") out(await environment.version());
-    else await runEndpoints(command, environment);
-    return 0;
+    if (name === "--help" || name === "-h" || name === "help") out(help);
+    else if (name === "--version" || name === "-v") out(await environment.version());
+    else if (!command) throw new UsageError(unknown(name));
+    else if (asksForHelp(rest)) out(command.help.trimEnd());
+    else return await command.run(rest, environment);
+    return exitCode.done;
   } catch (error) {
-    warn(`redlock-edge: ${(error as Error).message}`);
+    const { message, cause } = error as Error;
     const misused = error instanceof UsageError || error instanceof TypeError || error instanceof RangeError;
-    if (misused) warn("Try: redlock-edge dev --help");
-    return misused ? 2 : 1;
-  }
-}
-
-async function runEndpoints(command: DevCommand, { out, warn, stop }: CommandEnvironment): Promise<void> {
-  const onLog = (entry: LoggedCommand & { endpoint: string }) => out(logLine(entry));
-  const local = await startEndpoints({ ...command.start, ...(command.log && { onLog }) });
-  try {
-    for (const { endpoint, rule } of command.faults) {
-      const chosen = local.endpoints[endpoint - 1];
-      if (!chosen) throw new UsageError(`--${rule.fault}: there is no endpoint ${endpoint}`);
-      chosen.faults.add(rule);
+    warn(printable(`redlock-edge: ${message}`));
+    if (misused) warn(`Try: redlock-edge ${command ? `${command.name} ` : ""}--help`);
+    else if (rest.includes("--json")) {
+      const known = [error, cause].find(isRedlockError);
+      out(jsonLine({ command: name, error: { code: known?.code ?? "FAILED", message } }));
     }
-    const variables = Object.entries(local.env());
-    for (const line of announcement(local)) out(line);
-    for (const [name, value] of variables) out(`export ${name}="${value}"`);
-    if (command.envFile !== undefined) await writeVariables(command.envFile, variables);
-    const { host } = command.start;
-    if (host !== undefined && !isLoopback(host)) {
-      warn(
-        `redlock-edge: ${host} is not loopback: everyone who reaches this machine and has the token can connect`,
-      );
-    }
-    await aborted(stop);
-  } finally {
-    await local.close();
+    return misused ? exitCode.usage : exitCode.failed;
   }
 }
 
-// Shell comments, so that all output up to the log can be pasted into a shell.
-function announcement({ engine, endpoints }: DevEndpoints): string[] {
-  const behind = engine === "redis" ? "Redis" : "the embedded engine";
-  return [
-    `# ${endpoints.length} endpoint${endpoints.length === 1 ? "" : "s"} in front of ${behind}; Ctrl-C stops them`,
-    ...endpoints.map(
-      ({ name, url, redisUrl }) => `# ${name}: ${url}${redisUrl ? ` -> ${hidePassword(redisUrl)}` : ""}`,
-    ),
-    `# read-only token: ${endpoints[0]!.readOnlyToken}`,
-  ];
+function unknown(name: string | undefined): string {
+  const names = commands.map((each) => each.name).join(", ");
+  return name === undefined
+    ? `a command is missing: ${names}`
+    : `unknown command '${name}', there are: ${names}`;
 }
 
-function hidePassword(address: string): string {
-  const { protocol, host } = new URL(address);
-  return `${protocol}//${host}`;
-}
-
-function logLine({
-  endpoint,
-  command,
-  billed,
-  ms,
-  outcome,
-  error,
-}: LoggedCommand & { endpoint: string }): string {
-  const words = command.map((word, index) => (index === 0 ? shorten(word) : JSON.stringify(shorten(word))));
-  const line = `${endpoint} billed=${billed} ${ms.toFixed(1)}ms ${outcome} ${words.join(" ")}`;
-  return printable(error ? `${line} -> ${error}` : line);
-}
-
-/** Text as one line for a terminal: characters that could move the cursor, set colours or hide text are escaped. */
-function printable(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
-  );
-}
-
-function shorten(word: string): string {
-  return word.length > 60 ? `${word.slice(0, 57)}...` : word;
-}
-
-/** Sets the variables in a file and keeps its other lines. */
-async function writeVariables(
-  path: string,
-  variables: readonly (readonly [string, string])[],
-): Promise<void> {
-  const names = new Set(variables.map(([name]) => name));
-  const kept = (await contentOf(path))
-    .split("\n")
-    .filter((line) => line !== "" && !names.has(line.split("=")[0]!.trim()));
-  const lines = [...kept, ...variables.map(([name, value]) => `${name}="${value}"`)];
-  // The file has tokens, so only its owner may read it.
-  await writeFile(path, `${lines.join("\n")}\n`, { mode: 0o600 });
-}
-
-async function contentOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
-    throw error;
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+/** Whether the options contain `--help`; what follows `--` is no option. */
+function asksForHelp(args: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  return args.slice(0, end < 0 ? args.length : end).some((word) => word === "--help" || word === "-h");
 }

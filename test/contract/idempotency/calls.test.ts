@@ -59,7 +59,8 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
           outcomeOf(idempotency.run(freshKey(), options, () => Promise.reject(new Error("no"))));
         const dropped = dialect === "upstash" ? 1 : 3;
         expect(await costOf(failed)).toEqual(each(2, 1 + dropped));
-        expect(events.map(({ type, requests, commands }) => [type, requests, commands])).toEqual([
+        const ends = events.filter(({ type }) => type !== "called");
+        expect(ends.map(({ type, requests, commands }) => [type, requests, commands])).toEqual([
           ["busy", count, count],
           ["executed", 2 * count, (1 + complete) * count],
           ["replayed", count, count],
@@ -310,7 +311,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
   });
 
   describe("reports", () => {
-    test("an event for every call", async () => {
+    test("the beginning and the end of every call", async () => {
       const events: IdempotencyEvent[] = [];
       const { idempotency, links } = clientOf(store, { onEvent: (event) => events.push(event) });
       const [key, failing, corrupt, silent] = [freshKey(), freshKey(), freshKey(), freshKey()];
@@ -325,7 +326,14 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
       await outcomeOf(idempotency.run(corrupt, { codec }, () => 0));
       for (const link of links) link.fate = () => "refused";
       await outcomeOf(idempotency.run(silent, () => 0));
-      expect(events.map(({ type, key: of }) => [type, of])).toEqual([
+      const [begins, ends] = [true, false].map((isBegin) =>
+        events.filter(({ type }) => (type === "called") === isBegin),
+      ) as [IdempotencyEvent[], IdempotencyEvent[]];
+      expect(begins[0]).toMatchObject({ key, requests: 0, commands: 0 });
+      const idOf = ({ id }: IdempotencyEvent) => id;
+      // The second call began and ended within the first.
+      expect(begins.map(idOf)).toEqual([ends[1]!, ends[0]!, ...ends.slice(2)].map(idOf));
+      expect(ends.map(({ type, key: of }) => [type, of])).toEqual([
         ["busy", key],
         ["executed", key],
         ["replayed", key],

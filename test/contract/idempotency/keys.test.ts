@@ -51,7 +51,7 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
     const onEvent = ({ type }: { type: string }) => events.push(type);
     const { error } = await outcomeOf(idempotency.run(key, { wait: 10_000, onEvent }, never));
     expect(error).toBeInstanceOf(RecordCorruptError);
-    expect(events).toEqual(["corrupt"]);
+    expect(events).toEqual(["called", "corrupt"]);
     expect((await idempotency.inspect(key)).state).toBe("corrupt");
     expect(await idempotency.forget(key)).toBe(true);
     expect(await idempotency.forget(key)).toBe(false);

@@ -253,9 +253,9 @@ describe("answers that come too late", () => {
     for (const each of links) each.fate = () => "lost";
     const call = watch(redlock.acquire("r"));
     await runtime.advance(49);
-    expect(events).toEqual([]);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring"]);
     await runtime.advance(1);
-    expect(events.map(({ type }) => type)).toEqual(["endpointError", "endpointError", "endpointError"]);
+    expect(events.slice(1).map(({ type }) => type)).toEqual(new Array(3).fill("endpointError"));
     await runtime.advance(5_000);
     expect(call.error).toBeInstanceOf(QuorumError);
   });

@@ -57,7 +57,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
     expect(await costOf(count, () => redlock.tryAcquire(resource))).toEqual(each(1, 1));
     for (const { log } of local.endpoints) log.reset();
     await redlock.acquire(resource, { wait: 30 }).catch(() => undefined);
-    const last = events.at(-1) as Extract<RedlockEvent, { type: "contended" }>;
+    const last = events.at(-1) as Extract<RedlockEvent, { type: "notAcquired" }>;
     await until(() => local.commands().length >= last.attempts * count, "all requests");
     expect(local.requests()).toBe(last.attempts * count);
     expect(new Set(local.commands())).toEqual(new Set(["SET"]));
@@ -115,7 +115,7 @@ describe.each(sets.map((set) => [describeSet(set), set] as const))("the command 
         lock = await redlock.acquire(resource, options);
       });
       await compare("extended", () => lock!.extend());
-      await compare("contended", () => redlock.tryAcquire(resource, { ...options, token: "other" }));
+      await compare("notAcquired", () => redlock.tryAcquire(resource, { ...options, token: "other" }));
       await compare("released", () => lock!.release());
     }
   });

@@ -72,7 +72,7 @@ describe("an extension", () => {
     expect(signal.reason).toBe(error);
     await runtime.advance(0);
     expect(values("r")).toEqual([lock.token, null, null]);
-    expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "lost"]);
   });
 
   test("after the release or the loss sends nothing", async () => {
@@ -99,7 +99,8 @@ describe("an extension", () => {
     await extending;
     // Three scripts, and what the first two, which decided, have read and written.
     const cost = { requests: 3, commands: 3 + 2 * 2, elapsed: 7 };
-    expect(events.at(-1)).toEqual({ type: "extended", resources: ["r"], ttl: 20_000, ...cost });
+    const { id } = events[0] as { id: number };
+    expect(events.at(-1)).toEqual({ type: "extended", id, resources: ["r"], ttl: 20_000, ...cost });
   });
 
   test("of a plain lock is one native command where the endpoint has it", async () => {

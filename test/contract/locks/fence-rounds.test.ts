@@ -224,7 +224,7 @@ describe("the time until a held lock may be free", () => {
     const { redlock, events } = world.client({ fencing: true, wait: 5_000, backoff });
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(299);
-    expect(events).toMatchObject([{ type: "contended", retryIn: 300, attempts: 1, requests: 3 }]);
+    expect(events.slice(1)).toMatchObject([{ type: "contended", retryIn: 300, attempts: 1, requests: 3 }]);
     expect(call.settled).toBe(false);
     await world.runtime.advance(1);
     expect(call.value?.remaining()).toBeGreaterThan(0);

@@ -85,7 +85,7 @@ describe("handoff", () => {
     expect(signal.aborted).toBe(false);
     expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
     expect(values("r")).toEqual([lock.token, lock.token, lock.token]);
-    expect(events.map(({ type }) => type)).toEqual(["acquired"]);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "detached"]);
   });
 
   test("of a lock that is released, lost or handed over already is refused", async () => {

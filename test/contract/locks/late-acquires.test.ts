@@ -68,7 +68,8 @@ describe.each(engines)("acquire requests that are executed late, on %s", (engine
       late.open();
       await until(() => !areExecuted().includes(false), "the executions");
       await operation(at.client(options).redlock, name);
-      expect(aborted.events).toEqual([]);
+      const seen = aborted.events.filter(({ type }) => type !== "acquiring" && type !== "aborted");
+      expect(seen).toEqual([]);
     });
   }
 

@@ -184,7 +184,7 @@ eachInTurns(cases)(
       expect(error.votes[0]!.cause!.kind).toBe("timeout");
       expect(error.cause).toBe(error.votes[0]!.cause);
       await until(async () => (await one.local.holders(resource)) === 0, "an empty database");
-      expect(events.map(({ type }) => type)).toEqual(["endpointError"]);
+      expect(events.map(({ type }) => type)).toEqual(["acquiring", "endpointError", "notAcquired"]);
       late.open();
     });
 

@@ -284,7 +284,7 @@ describe("a lock that has expired on arrival", () => {
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as Error).message).toContain("too late");
       expect(await at.local.holders(resource)).toBe(0);
-      expect(events.map(({ type }) => type)).toEqual([]);
+      expect(events.map(({ type }) => type)).toEqual(["acquiring", "notAcquired"]);
     }
   });
 });

@@ -40,7 +40,11 @@ describe("after a failed round", () => {
     await runtime.advance(0);
     expect(call.value).toBe(error);
     expect(rounds()).toBe(1);
-    expect(events).toMatchObject([{ type: "contended", retryIn: undefined, attempts: 1 }]);
+    expect(events).toMatchObject([
+      { type: "acquiring" },
+      { type: "contended", retryIn: undefined, attempts: 1 },
+      { type: "notAcquired", attempts: 1, error },
+    ]);
   });
 
   test("`again` sends another round at once, also when the waiting is over", async () => {

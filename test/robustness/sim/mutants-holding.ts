@@ -80,7 +80,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/validity.ts",
-        find: "this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.#watch());",
+        find: "this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller);",
         replace: "this.#cancelAlarm = delay < 0 ? () => undefined : undefined;",
       },
     ],
@@ -101,7 +101,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "expiry timer is not brought forward",
     breaks: "an extension that shortens the validity leaves the timer unchanged",
-    patches: [{ file: "lock/validity.ts", find: "    if (this.#controller) this.#watch();\n", replace: "" }],
+    patches: [{ file: "lock/validity.ts", find: "    if (this.#cancelAlarm) this.watch();\n", replace: "" }],
     noticedBy: ["validity is honest"],
   },
   {

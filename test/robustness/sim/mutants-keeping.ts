@@ -33,7 +33,7 @@ export const keepingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock.ts",
-        find: "    validity.release();\n    this.#isGone = true;\n    return {",
+        find: "    this.abandon();\n    this.#isGone = true;\n    return {",
         replace: "    return {",
       },
     ],

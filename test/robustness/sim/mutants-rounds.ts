@@ -137,8 +137,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "    for (let attempts = 1; ; attempts += 1) {",
-        replace: "    const request = this.#newRequest();\n    for (let attempts = 1; ; attempts += 1) {",
+        find: "    for (;;) {\n      if (this.#signal?.aborted)",
+        replace: "    const request = this.#newRequest();\n    for (;;) {\n      if (this.#signal?.aborted)",
       },
       {
         file: "lock/acquire.ts",

@@ -69,7 +69,9 @@ export class Process implements Runtime {
   }
 
   /** Fires up to 2 ms late or 1 ms early, as timers do; not while the process is paused. */
-  timer(ms: number, callback: () => void): () => void {
+  timer(ms: number, callback: () => void, keepsAlive = true): () => void {
+    // With these, every hold would be watched for the sake of the hook; most users have none.
+    if (!keepsAlive) return () => undefined;
     const due = this.monotonic() + Math.max(0, ms + this.#draw.between(-1, 2));
     let cancel: (() => void) | undefined;
     let cancelled = false;

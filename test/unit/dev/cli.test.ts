@@ -51,7 +51,7 @@ async function startCommand(...args: string[]) {
   const urls: string[] = [];
   const redisUrls: string[] = [];
   for await (const line of createInterface({ input: child.stdout! })) {
-    const redisUrl = /-> (redis:\S+)$/.exec(line)?.[1];
+    const redisUrl = / with (redis:\S+)$/.exec(line)?.[1];
     if (redisUrl) redisUrls.push(redisUrl);
     const url = /^export UPSTASH_REDIS_REST_URL_\d="(.*)"$/.exec(line)?.[1];
     if (url) urls.push(url);

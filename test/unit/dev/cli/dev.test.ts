@@ -1,10 +1,11 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCommand } from "../../../../src/dev/cli/run-command.ts";
 
-describe("runCommand", () => {
+describe("redlock-edge dev", () => {
   let directory: string;
   let lines: string[];
   let warnings: string[];
@@ -24,6 +25,7 @@ describe("runCommand", () => {
       out: (text) => lines.push(text),
       warn: (text) => warnings.push(text),
       stop: AbortSignal.abort(),
+      env: {},
       version,
     });
 
@@ -34,6 +36,7 @@ describe("runCommand", () => {
       out: (text) => lines.push(text),
       warn: (text) => warnings.push(text),
       stop: stop.signal,
+      env: {},
       version,
     });
     const count = Number(/--count (\d+)/.exec(line)?.[1] ?? 3);
@@ -62,9 +65,9 @@ describe("runCommand", () => {
     });
 
   test("prints help and version with exit code 0", async () => {
-    expect(await runToEnd("--help")).toBe(0);
+    expect(await runToEnd("dev --help")).toBe(0);
     expect(lines.join("\n")).toMatch(/^Usage: redlock-edge dev/);
-    for (const option of ["--count", "--env-file", "--drop-reply", "--faults"])
+    for (const option of ["--count", "--write-env", "--drop-reply", "--faults"])
       expect(lines[0]).toContain(option);
     lines = [];
     expect(await runToEnd("--version")).toBe(0);
@@ -86,8 +89,9 @@ describe("runCommand", () => {
       url = env.UPSTASH_REDIS_REST_URL_2!;
       expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
       expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine/);
-      // All lines can be pasted into a shell.
-      for (const line of lines) expect(line).toMatch(/^(?:# |export \w+=")/);
+      // All lines can be pasted into a shell, also into zsh, which knows no comments at its prompt.
+      for (const line of lines) expect(line).toMatch(/^(?:#[\w .,:/=-]*|export \w+="[\w.:/-]+")$/);
+      expect(lines.join("\n")).toMatch(/Next: .*\n.*--write-env[\s\S]*npx redlock-edge doctor/);
     });
     expect(code).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
@@ -134,34 +138,51 @@ describe("runCommand", () => {
     });
   });
 
-  test("writes the variables into --env-file and keeps other lines", async () => {
+  test("writes the variables into --write-env and keeps other lines", async () => {
     const file = join(directory, ".dev.vars");
-    await writeFile(file, 'OTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://old"\n');
-    await runWhile(`--count 1 --token secret --env-file ${file}`, async (env) => {
-      await expect.poll(() => readFile(file, "utf8")).not.toContain("http://old");
+    await writeFile(
+      file,
+      '# a comment\n\nOTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://old"\nexport UPSTASH_REDIS_REST_URL_4=http://old\n',
+    );
+    await runWhile(`--count 1 --token secret --write-env ${file}`, async (env) => {
       const url = env.UPSTASH_REDIS_REST_URL_1;
-      expect((await readFile(file, "utf8")).trimEnd().split("\n").sort()).toEqual([
+      expect((await readFile(file, "utf8")).trimEnd().split("\n")).toEqual([
+        "# a comment",
+        "",
         'OTHER="kept"',
-        'UPSTASH_REDIS_REST_TOKEN="secret"',
-        'UPSTASH_REDIS_REST_TOKEN_1="secret"',
         `UPSTASH_REDIS_REST_URL="${url}"`,
+        'UPSTASH_REDIS_REST_TOKEN="secret"',
         `UPSTASH_REDIS_REST_URL_1="${url}"`,
+        'UPSTASH_REDIS_REST_TOKEN_1="secret"',
       ]);
     });
   });
 
-  test("creates --env-file readable by its owner only", async () => {
-    const file = join(directory, "new.vars");
-    await runWhile(`--count 1 --env-file ${file}`, async () => {
-      await expect.poll(() => readFile(file, "utf8").catch(() => "")).toContain("UPSTASH_REDIS_REST_URL=");
+  test.each(["new", "existing"])("leaves a %s file that its owner only can read", async (which) => {
+    const file = join(directory, "some.vars");
+    if (which === "existing") {
+      await writeFile(file, "A=1\n");
+      await chmod(file, 0o644);
+    }
+    await runWhile(`--count 1 --write-env ${file}`, async () => {
+      expect(await readFile(file, "utf8")).toContain("UPSTASH_REDIS_REST_URL=");
+      expect(lines.join("\n")).toContain(`npx redlock-edge doctor --read-env ${file}`);
     });
-    expect((await stat(file)).mode & 0o077).toBe(0);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
   test("exits with 1 if the file cannot be written, and stops what it started", async () => {
-    expect(await runToEnd(`dev --engine embedded --env-file ${directory}`)).toBe(1);
-    const url = /"(http:[^"]+)"/.exec(lines.join("\n"))![1]!;
-    await expect(fetch(url)).rejects.toThrow();
+    // A port that is free after it was used.
+    const port = await new Promise<number>((resolve) => {
+      const server = createServer().listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo;
+        server.close(() => resolve(port));
+      });
+    });
+    const line = `dev --engine embedded --count 1 --port ${port} --write-env ${directory}`;
+    expect(await runToEnd(line)).toBe(1);
+    expect(warnings).toEqual([expect.stringContaining("EISDIR")]);
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
   });
 
   test("warns of an address that other machines can reach", async () => {

@@ -1,16 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { parseCommandLine, UsageError } from "../../../../src/dev/cli/options.ts";
+import { parseLine, UsageError } from "../../../../src/dev/cli/command.ts";
+import { devOptions, devRequest } from "../../../../src/dev/cli/dev-options.ts";
 
-describe("parseCommandLine", () => {
+const parse = (args: readonly string[]) => devRequest(parseLine(args, devOptions));
+
+describe("devRequest", () => {
   test("has no start options by default", () => {
-    expect(parseCommandLine(["dev"])).toEqual({ start: {}, envFile: undefined, faults: [], log: false });
+    expect(parse([])).toEqual({ start: {}, writeEnv: undefined, faults: [], log: false });
   });
 
   test("parses every option", () => {
     const line =
-      "dev --count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
-      "--env-file .dev.vars --log --faults --lua-time-limit 250";
-    expect(parseCommandLine(line.split(" "))).toEqual({
+      "--count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
+      "--write-env .dev.vars --log --faults --lua-time-limit 250";
+    expect(parse(line.split(" "))).toEqual({
       start: {
         count: 2,
         engine: "redis",
@@ -21,7 +24,7 @@ describe("parseCommandLine", () => {
         faultsApi: true,
         luaTimeLimit: 250,
       },
-      envFile: ".dev.vars",
+      writeEnv: ".dev.vars",
       faults: [],
       log: true,
     });
@@ -37,31 +40,30 @@ describe("parseCommandLine", () => {
     ["--delay-reply 2=10-500", { endpoint: 2, rule: { fault: "delay-reply", ms: [10, 500] } }],
     ["--status 1=503", { endpoint: 1, rule: { fault: "status", status: 503 } }],
   ])("parses %s", (line, fault) => {
-    expect(parseCommandLine(["dev", ...line.split(" ")])).toMatchObject({ faults: [fault] });
+    expect(parse(line.split(" "))).toMatchObject({ faults: [fault] });
   });
 
   test("collects several faults", () => {
-    const parsed = parseCommandLine(["dev", "--down", "1", "--down", "2", "--delay", "3=1"]);
+    const parsed = parse(["--down", "1", "--down", "2", "--delay", "3=1"]);
     expect(parsed).toMatchObject({ faults: [{ endpoint: 1 }, { endpoint: 2 }, { endpoint: 3 }] });
   });
 
   test.each([
-    ["", "a command is missing"],
-    ["serve", "unknown command 'serve'"],
-    ["dev extra", "unexpected argument 'extra'"],
-    ["dev --bogus", "Unknown option '--bogus'"],
-    ["dev --count", "'--count"],
-    ["dev --count three", "'three'"],
-    ["dev --port -1", "--port"],
-    ["dev --engine mysql", "'mysql'"],
-    ["dev --delay 2", "--delay 2=1000"],
-    ["dev --delay 2=soon", "'soon'"],
-    ["dev --down two", "'two'"],
-    ["dev --log=yes", "--log"],
+    ["--env-file .dev.vars", "Unknown option '--env-file'"],
+    ["extra", "unexpected argument 'extra'"],
+    ["--bogus", "Unknown option '--bogus'"],
+    ["--count", "'--count"],
+    ["--count three", "'three'"],
+    ["--port -1", "--port"],
+    ["--engine mysql", "'mysql'"],
+    ["--delay 2", "--delay 2=1000"],
+    ["--delay 2=soon", "'soon'"],
+    ["--down two", "'two'"],
+    ["--log=yes", "--log"],
   ])("refuses '%s' in one line", (line, message) => {
     let failure: unknown;
     try {
-      parseCommandLine(line.split(" ").filter(Boolean));
+      parse(line.split(" ").filter(Boolean));
     } catch (error) {
       failure = error;
     }

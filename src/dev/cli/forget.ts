@@ -1,0 +1,72 @@
+import { Idempotency, InProgressError } from "../../idempotency/index.ts";
+import { clientHelp, clientOptions, openClient } from "./client.ts";
+import { type Command, defineCommand, exitCode, exitCodes, onlyArgument } from "./command.ts";
+import { confirm, nothingDone } from "./confirm.ts";
+import { withAdvice } from "./explain-lock.ts";
+import { findingLines, keyTarget, look, scopeHelp, scopeOptions } from "./target.ts";
+import { duration, jsonLine, printable } from "./text.ts";
+
+/** `redlock-edge forget`: lets a key run again. */
+export const forgetCommand: Command = defineCommand({
+  name: "forget",
+  summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
+  help: `Usage: redlock-edge forget <key> [--scope <name>]… [options]
+
+Removes the result, the count of attempts, and any value that is no record: the next call with this key runs the
+handler, and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints
+must answer.
+
+  npx redlock-edge forget evt_1 --webhook stripe --secret-env STRIPE_WEBHOOK_SECRET
+
+${scopeHelp}  --yes                do not ask
+
+${clientHelp}
+${exitCodes}`,
+  options: { ...clientOptions, ...scopeOptions, yes: { type: "boolean" } },
+  async run({ values, positionals }, environment) {
+    const { out, warn } = environment;
+    const key = onlyArgument(positionals, "a key");
+    const client = await openClient(values, environment);
+    const target = await keyTarget(key, values, client.variables);
+    if (!values.yes) {
+      // Without a terminal nothing is sent.
+      const lines = environment.ask ? findingLines(await look(client, target)) : [];
+      const warning = "The next call with this key runs the handler, and its effect happens again.";
+      if (!(await confirm(environment, [...lines, warning], `Forget ${key}?`))) {
+        warn(nothingDone);
+        return exitCode.refused;
+      }
+    }
+    const idempotency = new Idempotency(client.redlock);
+    const { value: forgotten, cost } = await client
+      .run(() => orInProgress(idempotency.forget(key, target.options)))
+      .catch((error: unknown) => {
+        throw withAdvice(
+          error,
+          `${key} is not forgotten everywhere: every endpoint must answer, because the next run would find a copy that one of them keeps. Forget it again when all are back`,
+        );
+      });
+    if (forgotten instanceof InProgressError) {
+      const { retryAfter } = forgotten;
+      const text = `${key}: a run is under way, or its process has died; try again in ${duration(retryAfter)}`;
+      out(
+        values.json
+          ? jsonLine({ command: "forget", key, forgotten: false, retryAfter, cost })
+          : printable(text),
+      );
+      return exitCode.refused;
+    }
+    const text = forgotten ? `${key} is forgotten: it can run again` : `${key}: there was nothing to forget`;
+    out(values.json ? jsonLine({ command: "forget", key, forgotten, cost }) : printable(text));
+    return forgotten ? exitCode.done : exitCode.nothing;
+  },
+});
+
+async function orInProgress(forgotten: Promise<boolean>): Promise<boolean | InProgressError> {
+  try {
+    return await forgotten;
+  } catch (error) {
+    if (error instanceof InProgressError) return error;
+    throw error;
+  }
+}

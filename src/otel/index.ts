@@ -1,0 +1,2 @@
+export type { ObservedEvent } from "./end.ts";
+export { type OtelOptions, otel } from "./otel.ts";

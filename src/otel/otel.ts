@@ -1,0 +1,54 @@
+import { type Attributes, type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
+import { checkNames, checkType } from "../check.ts";
+import type { ObservedEvent } from "./end.ts";
+import { Metrics } from "./metrics.ts";
+import { Spans } from "./spans.ts";
+
+/** Options of {@link otel}. `undefined` leaves the default in place. */
+export interface OtelOptions {
+  /** Makes the spans. Default: the global provider's tracer `redlock-edge`. */
+  readonly tracer?: Tracer | undefined;
+  /** Makes the instruments. Default: the global provider's meter `redlock-edge`, as it is at the first event. */
+  readonly meter?: Meter | undefined;
+  /**
+   * Whether spans have the names of resources and keys. They are many, and may be personal; metrics never have them.
+   * Default false.
+   */
+  readonly names?: boolean | undefined;
+  /** Attributes of every span and every measurement, for example what the locks are for. Keep them few. Default: none. */
+  readonly attributes?: Attributes | undefined;
+}
+
+// As a record, so that the compiler notices when one is missing.
+const optionNames: Readonly<Record<keyof OtelOptions, 1>> = { tracer: 1, meter: 1, names: 1, attributes: 1 };
+
+/**
+ * Spans and metrics of OpenTelemetry, from the events of locks, synchronizers, idempotent runs and requests. One function
+ * fits every `onEvent` of this package. `docs/observability.md` lists the spans, the attributes and the metrics. None
+ * contains a token, a stored result, or an error's message.
+ *
+ * The parent of a span is the context that is active when the call begins. The handler of a run and the code that holds a
+ * lock are beside these spans, not within them: an event cannot change the active context.
+ *
+ * @throws TypeError | RangeError when an option is wrong or unknown
+ * @example
+ * const onEvent = otel();
+ * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env), onEvent });
+ * const idempotency = new Idempotency(redlock, { onEvent });
+ */
+export function otel(options: OtelOptions = {}): (event: ObservedEvent) => void {
+  checkNames("otel", checkType("options", options, "object"), optionNames);
+  const { tracer, meter, names = false, attributes = {} } = options;
+  if (tracer !== undefined) checkType("tracer.startSpan", Object(tracer).startSpan, "function");
+  if (meter !== undefined) checkType("meter.createCounter", Object(meter).createCounter, "function");
+  checkType("names", names, "boolean");
+  checkType("attributes", attributes, "object");
+  const spans = new Spans(tracer ?? trace.getTracer("redlock-edge"), attributes, names);
+  let measures: Metrics | undefined;
+  return (event) => {
+    // Not before: a meter of the API stays without effect if the SDK is registered after it.
+    measures ??= new Metrics(meter ?? metrics.getMeter("redlock-edge"), attributes);
+    measures.record(event);
+    spans.record(event);
+  };
+}

@@ -1,0 +1,221 @@
+import process from "node:process";
+import { describe, expect, test } from "vitest";
+import { Idempotency, type IdempotencyEvent } from "../../../src/idempotency/index.ts";
+import {
+  type AcquireOptions,
+  handoff,
+  type Lock,
+  Redlock,
+  type RedlockEvent,
+  type RedlockOptions,
+  resume,
+} from "../../../src/index.ts";
+import { once } from "../../../src/sync/index.ts";
+import { memoryEndpoint } from "../../../src/testing/index.ts";
+import type { Fate } from "../../support/link.ts";
+import { seededRandom } from "../../support/random.ts";
+import { seeded } from "../../support/seeded.ts";
+import { until } from "../../support/until.ts";
+import { delays, virtualWorld } from "../../support/virtual-client.ts";
+
+// What begins has exactly one end: the rule of `RedlockEvent` and `IdempotencyEvent`, on random schedules of calls and
+// faults in virtual time.
+
+/** The orders of events that the rule allows for one id. */
+const ofCall = /^acquiring (contended )*(notAcquired|aborted)$/;
+const ofHold = /^(acquiring (contended )*acquired|resumed) (extended )*(released|lost|detached)$/;
+const ofRun =
+  /^called (executed|unstored|failed|lost|replayed|busy|mismatch|omitted|dead|corrupt|unavailable|aborted)$/;
+
+/** The types of the events of each id, in order. */
+function lives(events: readonly { readonly type: string; readonly id?: number | undefined }[]): string[] {
+  const byId = new Map<number, string[]>();
+  for (const { id, type } of events) {
+    if (id !== undefined) byId.set(id, [...(byId.get(id) ?? []), type]);
+  }
+  return [...byId.values()].map((types) => types.join(" "));
+}
+
+type World = ReturnType<typeof virtualWorld>;
+
+function fateOf({ runtime }: World, random: () => number, faults: number): Fate {
+  const { late, slow } = delays(runtime);
+  const ms = Math.ceil(random() * 150);
+  const fates: Fate[] = ["refused", "lost", "reply lost", "twice", late(ms), slow(ms)];
+  return random() < faults ? fates[Math.floor(random() * fates.length)]! : "delivered";
+}
+
+function acquireOptions({ runtime }: World, random: () => number): AcquireOptions {
+  const chance = (share: number) => random() < share;
+  const controller = new AbortController();
+  if (chance(0.3)) runtime.timer(random() * 400, () => controller.abort(new Error("given up")));
+  return {
+    ttl: 300 + Math.floor(random() * 700),
+    wait: chance(0.5) ? 0 : random() * 600,
+    fencing: chance(0.3),
+    autoExtend: chance(0.3),
+    maxHold: 1_500,
+    token: chance(0.2) ? "owner" : undefined,
+    // Sometimes it has passed.
+    deadline: chance(0.2) ? runtime.now() + random() * 1_000 - 200 : undefined,
+    signal: controller.signal,
+    backoff: chance(0.05)
+      ? () => Number(expect.unreachable("the backoff's own error"))
+      : { min: 10, max: 40 },
+  };
+}
+
+/** Plays a schedule of calls; resolves with everything that two clients saw and sent. */
+async function play(seed: number, options: Pick<RedlockOptions, "onEvent">): Promise<string[]> {
+  const random = seededRandom(seed);
+  const world = virtualWorld();
+  const { runtime } = world;
+  const clients = [world.client(options), world.client(options)];
+  const faults = random() * 0.4;
+  for (const { links } of clients) for (const each of links) each.fate = () => fateOf(world, random, faults);
+  const seen: string[] = [];
+  const locks: Lock[] = [];
+  const note = (name: string, call: Promise<unknown>) => {
+    const told = (what: unknown) => void seen.push(`${runtime.monotonic()} ${name}: ${String(what)}`);
+    return call.then((value) => told(typeof value === "object" ? "object" : value), told);
+  };
+  const keep = async (acquiring: Promise<Lock>) => void locks.push(await acquiring);
+  const step = (): Promise<unknown> => {
+    const { redlock } = clients[Math.floor(random() * 2)]!;
+    const resource = ["a", "b", ["a", "b"]][Math.floor(random() * 3)]!;
+    const lock = locks[Math.floor(random() * locks.length)];
+    const kind = Math.floor(random() * 10);
+    if (kind === 0)
+      return note(
+        "once",
+        once(redlock, "once", { every: 500 }, () => "ran"),
+      );
+    if (!lock || kind < 4)
+      return note("acquire", keep(redlock.acquire(resource, acquireOptions(world, random))));
+    if (kind < 6) return note("release", lock.release());
+    if (kind === 6) return note("extend", lock.extend(300 + Math.floor(random() * 700)));
+    if (kind === 7) return note("verify", lock.verify());
+    if (kind === 8) return note("signal", Promise.resolve(lock.signal.aborted));
+    return note("handoff", keep(handoff(lock).then((json) => resume(redlock, json))));
+  };
+  const calls: Promise<unknown>[] = [];
+  for (let count = 0; count < 30; count += 1) {
+    calls.push(step());
+    await runtime.advance(Math.floor(random() * 120));
+  }
+  await runtime.advance(10_000);
+  await Promise.all(calls);
+  return [...seen, ...clients.flatMap(({ links }) => links.flatMap(({ sent }) => sent.map(String)))];
+}
+
+describe("on random schedules", () => {
+  test("every call and every hold that begins has exactly one end, and nothing follows it", async () => {
+    const { seed, numRuns } = seeded(20);
+    const ends = new Set<string>();
+    for (let run = seed; run < seed + numRuns; run += 1) {
+      const events: RedlockEvent[] = [];
+      await play(run, { onEvent: (event) => events.push(event) });
+      const found = lives(events.filter((event) => event.type !== "endpointError"));
+      expect(found.length, `SEED=${run}`).toBeGreaterThan(3);
+      for (const life of found) {
+        expect(ofCall.test(life) || ofHold.test(life), `SEED=${run}: ${life}`).toBe(true);
+        ends.add(life.split(" ").at(-1)!);
+      }
+    }
+    expect([...ends].sort()).toEqual(["aborted", "detached", "lost", "notAcquired", "released"]);
+  });
+
+  test("a hook changes nothing, whether it throws, rejects, or is none", async () => {
+    const { seed, numRuns } = seeded(4);
+    for (let run = seed; run < seed + numRuns; run += 1) {
+      const without = await play(run, { onEvent: undefined });
+      const hooks = [
+        () => undefined,
+        () => {
+          throw new Error("the hook's own");
+        },
+        () => Promise.reject(new Error("the hook's own")),
+      ];
+      for (const onEvent of hooks) expect(await play(run, { onEvent }), `SEED=${run}`).toEqual(without);
+    }
+  });
+
+  test("every run that begins has exactly one end", async () => {
+    const { seed, numRuns } = seeded(20);
+    const ends = new Set<string>();
+    for (let run = seed; run < seed + numRuns; run += 1) {
+      const events: IdempotencyEvent[] = [];
+      await playRuns(run, (event) => events.push(event));
+      const found = lives(events);
+      expect(found, `SEED=${run}`).toHaveLength(12);
+      for (const life of found) expect(life, `SEED=${run}`).toMatch(ofRun);
+      for (const life of found) ends.add(life.split(" ").at(-1)!);
+    }
+    expect([...ends]).toEqual(expect.arrayContaining(["executed", "failed", "replayed", "busy", "aborted"]));
+    expect([...ends]).toEqual(expect.arrayContaining(["unavailable", "mismatch", "lost"]));
+  });
+});
+
+test("a hook learns of a lock that nobody releases, and does not keep the process alive for that", async () => {
+  /** Timers that keep Node from ending. */
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const events: RedlockEvent[] = [];
+  const endpoints = [memoryEndpoint()];
+  const redlock = new Redlock({
+    endpoints,
+    onEvent: (event) => events.push(event),
+    wait: 0,
+    waitUntil: () => undefined,
+  });
+  const before = timers();
+  const lock = await redlock.acquire("long", { ttl: 60_000 });
+  expect(timers()).toBe(before);
+  // Who listens to the signal waits for it.
+  expect(lock.signal.aborted).toBe(false);
+  expect(timers()).toBe(before + 1);
+  await lock.extend();
+  expect(timers()).toBe(before + 1);
+  await lock.release();
+  expect(timers()).toBe(before);
+  await redlock.acquire("short", { ttl: 50 });
+  await until(() => events.at(-1)?.type === "lost", "its end");
+});
+
+/** Twelve runs of two keys, with handlers that take their time or throw. */
+async function playRuns(seed: number, observe: (event: IdempotencyEvent) => void): Promise<void> {
+  let begun = 0;
+  const onEvent = (event: IdempotencyEvent) => {
+    if (event.type === "called") begun += 1;
+    observe(event);
+  };
+  const random = seededRandom(seed);
+  const world = virtualWorld();
+  const { runtime } = world;
+  const faults = random() * 0.6;
+  const calls: Promise<unknown>[] = [];
+  for (let count = 0; count < 12; count += 1) {
+    const { redlock, links } = world.client();
+    for (const each of links) each.fate = () => fateOf(world, random, faults);
+    const idempotency = new Idempotency(redlock, { lease: 300, maxHold: 400, retention: 60_000, onEvent });
+    const { signal, deadline, backoff } = acquireOptions(world, random);
+    const took = random() * 700;
+    const options = {
+      signal,
+      deadline,
+      backoff,
+      wait: random() * 200,
+      fingerprint: random() < 0.2 ? "other" : "same",
+    };
+    const run = idempotency.run(random() < 0.5 ? "a" : "b", options, async () => {
+      await new Promise<void>((resolve) => runtime.timer(took, resolve));
+      if (took > 600) throw new Error("the handler's own");
+      return "done";
+    });
+    calls.push(run.catch(() => undefined));
+    // Its key is hashed in real time.
+    await until(() => begun === calls.length, "its beginning");
+    await runtime.advance(Math.floor(random() * 300));
+  }
+  await runtime.advance(60_000);
+  await Promise.all(calls);
+}

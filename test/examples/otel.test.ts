@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { bundleForNode } from "./bundle.ts";
+import { startNode } from "./node-process.ts";
+import { openStage, type Stage } from "./stage.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.local.close());
+
+test("examples/otel/console prints the spans of its job, and the metrics", async () => {
+  const example = startNode([await bundleForNode("otel/console.mjs")], stage.local.env());
+  expect(await example.ended, example.output()).toBe(0);
+  const output = example.output();
+  expect(output).toContain("the payment was executed");
+  expect(output).toContain("invoice:43 is held; again: null");
+  // As ConsoleSpanExporter prints them, in the order of their ends.
+  const names = [...output.matchAll(/^ {2}name: '(.*)',$/gm)].map(([, name]) => name);
+  expect(names).toEqual([
+    "redlock.acquire",
+    "idempotency.run",
+    "redlock.hold",
+    "redlock.acquire",
+    "redlock.acquire",
+    "redlock.hold",
+    "job",
+  ]);
+  const outcomes = [...output.matchAll(/^ {4}'redlock\.outcome': '(.*)'/gm)].map(([, outcome]) => outcome);
+  expect(outcomes).toEqual(["acquired", "executed", "released", "acquired", "held", "released"]);
+  // All of one trace: the job's.
+  expect(new Set([...output.matchAll(/^ {2}traceId: '(.*)',$/gm)].map(([, id]) => id)).size).toBe(1);
+  for (const metric of ["redlock.acquire.duration", "redlock.hold.duration", "redlock.commands"]) {
+    expect(output).toContain(`name: '${metric}'`);
+  }
+  expect(output).not.toContain("token");
+});
+
+test("docs/observability.md has the example as it is", () => {
+  const [, code] = /^```js\n(.*?)^```$/ms.exec(readFileSync("docs/observability.md", "utf8")) ?? [];
+  const source = readFileSync("examples/otel/console.mjs", "utf8");
+  expect(source.endsWith(`\n\n${code}`)).toBe(true);
+});
