@@ -102,7 +102,7 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
     [join("test", "docs", "run-programs.mjs"), JSON.stringify(task)],
     { env: { ...process.env, ...local.env(), ...secrets }, timeout: 60_000 },
   );
-  const reports = JSON.parse(stdout) as { printed: string; error?: string }[];
+  const reports = JSON.parse(stdout.split("\n").at(-1)!) as { printed: string; error?: string }[];
   if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);
   return reports.map((report, index) => ({ ...report, program: chosen[index]! }));
 }
