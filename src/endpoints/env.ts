@@ -5,7 +5,7 @@ import type { HttpEndpointOptions } from "./http.ts";
  * The endpoints that environment variables name: `UPSTASH_REDIS_REST_URL_1` and `_TOKEN_1`, `_2` … for several
  * databases, else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
  *
- * @param env for example `process.env`, or the Worker's `env`
+ * @param given for example `process.env`, or the Worker's `env`
  * @throws TypeError naming the variable that is missing
  *
  * @example

@@ -33,8 +33,8 @@ for (const { program, page } of programs) {
 }
 const left = Object.keys(calls).filter((name) => !exported.has(name));
 if (left.length > 0) reports.push({ program: "calls.mjs", error: `nothing exports ${left}` });
-// Some programs are servers, which would run on.
-process.stdout.write(JSON.stringify(reports), () => process.exit());
+// On a line of its own, because programs may print past console.log. Some are servers, which would run on.
+process.stdout.write(`\n${JSON.stringify(reports)}`, () => process.exit());
 
 async function callExports(page, module) {
   if (page.startsWith("docs/recipes/")) return;

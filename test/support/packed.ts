@@ -117,7 +117,8 @@ function isAlive(pid: number): boolean {
 function packInto(destination: string): Packed {
   const printed = execFileSync("npm", ["pack", "--json", "--pack-destination", destination], {
     encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
+    // Piped, so that an error quotes what npm and the build have said.
+    stdio: ["ignore", "pipe", "pipe"],
   });
   // The build's own output may come first.
   const [made] = JSON.parse(printed.slice(printed.indexOf("[\n"))) as {
