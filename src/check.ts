@@ -88,7 +88,7 @@ export function checkScope(scope: string | readonly string[]): string | readonly
     throw new TypeError(`scope must be a string, or an array of at least one, got ${show(scope)}`);
   }
   for (const part of parts) {
-    if (!checkType("scope", part as unknown, "string")) throw new RangeError("scope must have no empty part");
+    if (!checkType("a part of scope", part as unknown, "string")) throw new RangeError("scope must have no empty part");
   }
   return scope;
 }

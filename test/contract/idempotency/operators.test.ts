@@ -310,7 +310,7 @@ describe("arguments of operators", async () => {
     ["", {}, RangeError, /key/],
     [wrong(7), {}, TypeError, /key.*number/],
     ["k", { scope: wrong(null) }, TypeError, /scope.*null/],
-    ["k", { scope: wrong(["a", undefined]) }, TypeError, /scope.*undefined/],
+    ["k", { scope: wrong(["a", undefined]) }, TypeError, /scope.*missing/],
     ["k", { timeout: 0 }, RangeError, /timeout.*0/],
   ])("%j, %j is refused before anything is sent", async (key, options, type, message) => {
     for (const call of ["inspect", "forget"] as const) {
