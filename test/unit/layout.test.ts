@@ -16,8 +16,8 @@ test("at most eight files are at the root of src/", () => {
   expect(files.filter((name) => !/[\\/]/.test(name)).length).toBeLessThanOrEqual(8);
 });
 
-// 60, three of otel, one for hashes of holders (lock → bytes.ts), and four for the command line (dev → index.ts, idempotency, sync,
-// webhooks): it uses the package's public entries, as its users do.
+// 60, three of otel, one for hashes of holders (lock → bytes.ts), and four for the command line (dev → index.ts,
+// idempotency, sync, webhooks): it uses the package's public entries, as its users do.
 test("parts of src/ import each other by at most 68 arrows, and in no circle", () => {
   const byPart = arrows(imports());
   expect(byPart.size).toBeGreaterThan(10);
