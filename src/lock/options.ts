@@ -202,7 +202,7 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
   options: Options,
 ): Options {
   const { signal, token, deadline } = options;
-  if (signal && typeof (signal.addEventListener ?? signal) !== "function") {
+  if (signal && typeof signal.addEventListener !== "function") {
     throw wrongType("signal", signal, "an AbortSignal (of a controller: controller.signal)");
   }
   if (token !== undefined) checkText("token", token);
