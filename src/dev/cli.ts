@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
 import process from "node:process";
-import { createInterface } from "node:readline/promises";
+import { askAt } from "./cli/ask.ts";
 import { runCommand } from "./cli/run-command.ts";
 
 const stop = new AbortController();
@@ -9,28 +9,16 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 // `redlock-edge watch … | head -1` closes the pipe: nobody reads any more.
 process.stdout.on("error", () => process.exit(0));
 
-/** Asks on standard error, so that standard output has the result only. Ctrl-C is a no. */
-async function ask(question: string): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const cancel = new AbortController();
-  terminal.once("SIGINT", () => cancel.abort());
-  terminal.once("close", () => cancel.abort());
-  try {
-    return await terminal.question(question, { signal: AbortSignal.any([cancel.signal, stop.signal]) });
-  } catch {
-    process.stderr.write("\n");
-    return "";
-  } finally {
-    terminal.close();
-  }
-}
+// Standard output has the result only.
+const terminal = { input: process.stdin, output: process.stderr };
+const hasTerminal = process.stdin.isTTY && process.stderr.isTTY;
 
 process.exitCode = await runCommand(process.argv.slice(2), {
   out: (line) => console.log(line),
   warn: (line) => console.error(line),
   stop: stop.signal,
   env: process.env,
-  ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
+  ask: hasTerminal ? (question) => askAt(terminal, question, stop.signal) : undefined,
   progress: process.stderr.isTTY
     ? (text) => process.stderr.write(text === undefined ? "\r\u001b[K" : `\r\u001b[K${text}`)
     : undefined,

@@ -100,14 +100,16 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join("test", "docs", "run-programs.mjs"), JSON.stringify(task)],
-    { env: { ...process.env, ...local.env(), ...secrets }, timeout: 60_000 },
+    { env: { ...process.env, ...local.env(), ...variables }, timeout: 60_000 },
   );
   const reports = JSON.parse(stdout.split("\n").at(-1)!) as { printed: string; error?: string }[];
   if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);
   return reports.map((report, index) => ({ ...report, program: chosen[index]! }));
 }
 
-const secrets = {
+const variables = {
+  // Any free port: other tests run at the same time.
+  PORT: "0",
   STRIPE_WEBHOOK_SECRET: "whsec_c3RyaXBl",
   GITHUB_WEBHOOK_SECRET: "github-secret",
 };

@@ -100,8 +100,8 @@ function endpointsOf(
     return endpointsFromEnv(variables).map((endpoint) => (dialect ? { ...endpoint, dialect } : endpoint));
   } catch (error) {
     const { message } = error as Error;
-    if (file !== undefined) throw new UsageError(`${message} in ${file}`);
-    throw new UsageError(`${message}; set it, or name a file that has it: --read-env .dev.vars`);
+    if (file !== undefined) throw new UsageError(`${file}: ${message}`);
+    throw new UsageError(`${message}. To read the variables from a file: --read-env .dev.vars`);
   }
 }
 

@@ -1,9 +1,10 @@
 import { Idempotency, InProgressError } from "../../idempotency/index.ts";
 import { clientHelp, clientOptions, openClient } from "./client.ts";
-import { type Command, defineCommand, exitCode, exitCodes, onlyArgument } from "./command.ts";
+import { type Command, defineCommand, type ExitCode, exitCode, exitCodes, onlyArgument } from "./command.ts";
 import { confirm, nothingDone } from "./confirm.ts";
+import type { Cost } from "./cost.ts";
 import { withAdvice } from "./explain-lock.ts";
-import { findingLines, keyTarget, look, scopeHelp, scopeOptions } from "./target.ts";
+import { type Finding, findingLines, keyTarget, look, scopeHelp, scopeOptions } from "./target.ts";
 import { duration, jsonLine, printable } from "./text.ts";
 
 /** `redlock-edge forget`: lets a key run again. */
@@ -28,9 +29,19 @@ ${exitCodes}`,
     const key = onlyArgument(positionals, "a key");
     const client = await openClient(values, environment);
     const target = await keyTarget(key, values, client.variables);
+    const report = (forgotten: boolean, cost: Cost): ExitCode => {
+      const text = forgotten
+        ? `${key} is forgotten: it can run again`
+        : `${key}: there was nothing to forget`;
+      out(values.json ? jsonLine({ command: "forget", key, forgotten, cost }) : printable(text));
+      return forgotten ? exitCode.done : exitCode.nothing;
+    };
     if (!values.yes) {
       // Without a terminal nothing is sent.
-      const lines = environment.ask ? findingLines(await look(client, target)) : [];
+      const finding = environment.ask ? await look(client, target) : undefined;
+      // Without a question, and without a request: a run may have completed since.
+      if (finding && isNowhere(finding)) return report(false, finding.cost);
+      const lines = finding ? findingLines(finding) : [];
       const warning = "The next call with this key runs the handler, and its effect happens again.";
       if (!(await confirm(environment, [...lines, warning], `Forget ${key}?`))) {
         warn(nothingDone);
@@ -56,11 +67,13 @@ ${exitCodes}`,
       );
       return exitCode.refused;
     }
-    const text = forgotten ? `${key} is forgotten: it can run again` : `${key}: there was nothing to forget`;
-    out(values.json ? jsonLine({ command: "forget", key, forgotten, cost }) : printable(text));
-    return forgotten ? exitCode.done : exitCode.nothing;
+    return report(forgotten, cost);
   },
 });
+
+function isNowhere({ report }: Finding): boolean {
+  return report.votes.every((vote) => vote.state === "none" && !("attempts" in vote && vote.attempts));
+}
 
 async function orInProgress(forgotten: Promise<boolean>): Promise<boolean | InProgressError> {
   try {

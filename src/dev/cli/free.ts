@@ -5,14 +5,16 @@ import {
   type Command,
   type CommandEnvironment,
   defineCommand,
+  type ExitCode,
   exitCode,
   exitCodes,
   onlyArgument,
 } from "./command.ts";
 import { confirm, nothingDone } from "./confirm.ts";
+import type { Cost } from "./cost.ts";
 import { withAdvice } from "./explain-lock.ts";
 import { kindNames, kindOf } from "./kinds.ts";
-import { findingLines, look } from "./target.ts";
+import { type Finding, findingLines, look } from "./target.ts";
 import { duration, jsonLine, printable } from "./text.ts";
 
 /** `redlock-edge free`: ends a hold, no matter whose it is. */
@@ -41,9 +43,21 @@ ${exitCodes}`,
     const kind = values.kind === undefined ? undefined : kindOf(values.kind);
     const client = await openClient(values, environment);
     const { redlock } = client;
-    if (!values.yes && !(await isWanted(client, environment, { name, kind }))) {
-      environment.warn(nothingDone);
-      return exitCode.refused;
+    const kindField = kind === undefined ? {} : { kind };
+    const report = (freed: boolean, cost: Cost): ExitCode => {
+      const text = freed ? `${name} is freed` : `${name}: there was nothing to free`;
+      const fields = { command: "free", resource: name, ...kindField, freed, cost };
+      environment.out(values.json ? jsonLine(fields) : printable(text));
+      return freed ? exitCode.done : exitCode.nothing;
+    };
+    if (!values.yes) {
+      const finding = await lookBefore(client, environment, { name, kind });
+      // Without a question, and without a request: somebody may have acquired it since.
+      if (finding && isFreeEverywhere(finding)) return report(false, finding.cost);
+      if (!(await confirm(environment, warnings(finding, { name, kind }), `Free ${name}?`))) {
+        environment.warn(nothingDone);
+        return exitCode.refused;
+      }
     }
     const { value: freed, cost } = await client
       .run(() => (kind === undefined ? forceRelease(redlock, name) : freeSynchronizer(redlock, kind, name)))
@@ -53,41 +67,42 @@ ${exitCodes}`,
           `${name} is freed where an endpoint answered, but too few did. Free it again when the others are back`,
         );
       });
-    const text = freed ? `${name} is freed` : `${name}: there was nothing to free`;
-    const kindField = kind === undefined ? {} : { kind };
-    environment.out(
-      values.json
-        ? jsonLine({ command: "free", resource: name, ...kindField, freed, cost })
-        : printable(text),
-    );
-    return freed ? exitCode.done : exitCode.nothing;
+    return report(freed, cost);
   },
 });
 
-/** Shows what would be freed, and asks. */
-async function isWanted(
+/** What is freed. */
+interface Target {
+  readonly name: string;
+  readonly kind: SynchronizerKind | undefined;
+}
+
+/** Inspects a lock before the question; undefined for a synchronizer, and where there is nobody to ask. */
+async function lookBefore(
   client: Client,
-  environment: CommandEnvironment,
-  { name, kind }: { readonly name: string; readonly kind: SynchronizerKind | undefined },
-): Promise<boolean> {
-  const question = `Free ${name}?`;
+  { ask }: CommandEnvironment,
+  { name, kind }: Target,
+): Promise<Finding | undefined> {
+  return ask && kind === undefined ? look(client, { resource: name }) : undefined;
+}
+
+function isFreeEverywhere({ report }: Finding): boolean {
+  return report.votes.every(({ state }) => state === "free");
+}
+
+/** What there is to know before one decides. */
+function warnings(finding: Finding | undefined, { name, kind }: Target): string[] {
   if (kind !== undefined) {
-    const lines = [
-      `This ends all holds of ${kind} ${name}, and does not stop the holders: they rely on them until they extend or check them.`,
+    return [
+      `This ends all holds of ${kind} ${name}.`,
+      "It does not stop the holders: they rely on what they hold until they extend or check it.",
     ];
-    return confirm(environment, lines, question);
   }
-  // Before the look: without a terminal nothing is sent.
-  if (!environment.ask) return confirm(environment, [], question);
-  const finding = await look(client, { resource: name });
+  if (!finding) return [];
   const { remaining } = finding.report;
   const until = remaining > 0 ? `, ${duration(remaining)} at most` : "";
-  return confirm(
-    environment,
-    [
-      ...findingLines(finding),
-      `This does not stop the holder: it relies on the lock until it extends or checks it${until}.`,
-    ],
-    question,
-  );
+  return [
+    ...findingLines(finding),
+    `This does not stop the holder: it relies on the lock until it extends or checks it${until}.`,
+  ];
 }

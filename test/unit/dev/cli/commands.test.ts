@@ -314,6 +314,10 @@ describe("free", () => {
     expect(asked.warnings.join("\n")).toMatch(/to-free is held[\s\S]*does not stop the holder/);
     expect(await lock.verify()).toBe(false);
     expect(await run("free to-free --yes --json")).toMatchObject({ code: 3 });
+    // Nobody is asked, and nothing is sent after the look: somebody may have acquired it since.
+    const beforeLook = requests();
+    expect(await run("free to-free", { answer: "y" })).toMatchObject({ code: 3, questions: [] });
+    expect(requests() - beforeLook).toBe(3);
   });
 
   test("frees a synchronizer of a kind", async () => {
@@ -372,6 +376,7 @@ describe("forget and dead", () => {
     expect(no.code).toBe(4);
     expect(no.warnings.join("\n")).toMatch(/paid is complete[\s\S]*its effect happens again/);
     expect(await run("forget paid --yes --json")).toMatchObject({ code: 0 });
+    expect(await run("forget paid", { answer: "y" })).toMatchObject({ code: 3, questions: [] });
     expect(await run("forget paid --yes")).toMatchObject({
       code: 3,
       lines: ["paid: there was nothing to forget"],
