@@ -40,7 +40,8 @@ test("examples/otel/console prints the spans of its job, and the metrics", async
 });
 
 test("docs/observability.md has the example as it is", () => {
-  const [, code] = /^```js\n(.*?)^```$/ms.exec(readFileSync("docs/observability.md", "utf8")) ?? [];
+  const [, code] =
+    /^```js file=console.mjs\n(.*?)^```$/ms.exec(readFileSync("docs/observability.md", "utf8")) ?? [];
   const source = readFileSync("examples/otel/console.mjs", "utf8");
   expect(source.endsWith(`\n\n${code}`)).toBe(true);
 });
