@@ -58,8 +58,10 @@ export function checkNames(what: string, options: object, known: Readonly<Record
   const names = Object.keys(known);
   for (const name of Object.keys(options)) {
     if (names.includes(name)) continue;
-    const near = names.find((candidate) => isNear(name.toLowerCase(), candidate.toLowerCase()));
-    const hint = near ? `did you mean ${near}?` : `there are ${names.join(", ")}`;
+    const near = names.filter((candidate) => isNear(name.toLowerCase(), candidate.toLowerCase()));
+    const distance = (candidate: string) => Math.abs(candidate.length - name.length);
+    const [nearest] = near.sort((a, b) => distance(a) - distance(b));
+    const hint = nearest ? `did you mean ${nearest}?` : `there are ${names.join(", ")}`;
     throw new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
   }
 }
@@ -88,7 +90,8 @@ export function checkScope(scope: string | readonly string[]): string | readonly
     throw new TypeError(`scope must be a string, or an array of at least one, got ${show(scope)}`);
   }
   for (const part of parts) {
-    if (!checkType("a part of scope", part as unknown, "string")) throw new RangeError("scope must have no empty part");
+    if (!checkType("a part of scope", part as unknown, "string"))
+      throw new RangeError("scope must have no empty part");
   }
   return scope;
 }

@@ -202,7 +202,8 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
   options: Options,
 ): Options {
   const { signal, token, deadline } = options;
-  if (signal && typeof signal.addEventListener !== "function") {
+  const { addEventListener, removeEventListener } = signal ?? EventTarget.prototype;
+  if (typeof addEventListener !== "function" || typeof removeEventListener !== "function") {
     throw wrongType("signal", signal, "an AbortSignal (of a controller: controller.signal)");
   }
   if (token !== undefined) checkText("token", token);

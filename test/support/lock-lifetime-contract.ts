@@ -30,7 +30,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     });
 
     test("accepts a short ttl", async () => {
-      const ttl = paced(500);
+      const ttl = paced(1_000);
       const resource = newResource();
       const lock = await local.redlock({ ttl: 60_000 }).acquire(resource);
       expect(await lock.extend(ttl)).toBeLessThan(ttl);
@@ -120,7 +120,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       const resource = newResource();
       const redlock = local.redlock({ backoff: { min: 2, max: 10 } });
       await redlock.acquire(resource);
-      const deadline = Date.now() + paced(60);
+      const deadline = Date.now() + paced(200);
       const error = await rejection(redlock.acquire(resource, { wait: 60_000, deadline }));
       expect((error as { code: string }).code).toBe("LOCK_HELD");
     });

@@ -8,6 +8,7 @@ import {
   checkResources,
   type LockClient,
   type LockOptions,
+  mergeOptions,
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
@@ -139,9 +140,9 @@ export function checkName(name: string): string {
 /** A call's settings: the client's defaults, then these layers. */
 export function syncSettings(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
   // How long the client's locks keep their fences does not bound the ttl of what has none.
-  for (const name of ["fencing", "fenceRetention", "token"]) {
-    if (layers.some((layer) => layer && name in layer))
-      throw new TypeError(`synchronizers have no option ${name}`);
+  const given = mergeOptions<AcquireOptions>(...layers);
+  for (const name of ["fencing", "fenceRetention", "token"] as const) {
+    if (given[name] !== undefined) throw new TypeError(`synchronizers have no option ${name}`);
   }
   const { settings, options } = checkLockClient(redlock);
   const defaults = { ...options, fencing: undefined, fenceRetention: undefined };
