@@ -132,7 +132,57 @@ describe("the count of a key", () => {
   });
 });
 
+test("a duplicate is not counted: busy, replayed, or refused for its fingerprint", async () => {
+  const world = virtualWorld();
+  const { idempotency } = runner(world, { maxAttempts });
+  const duplicate = runner(world, { maxAttempts });
+  const events = () => duplicate.events.map(({ type }) => type);
+  const again = (fingerprint: string) => outcomeOf(duplicate.idempotency.run("key", { fingerprint }, never));
+  await idempotency.run("key", { fingerprint: "a" }, async () => {
+    await again("a");
+    await again("b");
+  });
+  await again("a");
+  expect(events()).toEqual(["busy", "mismatch", "replayed"]);
+  expect(duplicate.links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
+  expect(counts(world)).toEqual([1, 1, 1]);
+});
+
+test("a claim that is granted too late is not counted", async () => {
+  const world = virtualWorld();
+  const { slow } = delays(world.runtime);
+  for (const late of [97, 98]) {
+    const { idempotency, links, started } = runner(world, { maxAttempts, lease: 100 });
+    for (const link of links)
+      link.fate = (command) => (command.includes("release") ? "delivered" : slow(late));
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(500);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
+  }
+});
+
 describe("a run that cannot be counted", () => {
+  test("ends when its count and its claim are rolled back", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { idempotency, links, started } = runner(world, { maxAttempts });
+    for (const link of links) {
+      link.fate = (command) => {
+        if (command.includes("release")) return isCount(command) ? "delivered" : slow(50);
+        return isCount(command) ? "refused" : "delivered";
+      };
+    }
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(49);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(records(world)).toEqual([null, null, null]);
+  });
+
   test.each<Fate>(["refused", "reply lost"])("does not begin, and does not count: %s", async (fate) => {
     const world = virtualWorld();
     const { idempotency, events } = spoiling(world, isCount, [fate, fate, "delivered"]);

@@ -3,13 +3,12 @@ import { QuorumError } from "../../../src/errors.ts";
 import {
   FingerprintMismatchError,
   InProgressError,
-  LeaseLostError,
   RecordCorruptError,
 } from "../../../src/idempotency/index.ts";
-import { gate, type Link } from "../../support/link.ts";
+import type { Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { type Runner, records, runner, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
+import { put, records, runner, silence, textsOf } from "../../support/virtual-runs.ts";
 
 // The calls of idempotent runs in virtual time: what each of them waits for, how it ends, and what it leaves. The timeout
 // of a request is 100 ms, the pause between two rounds 10 ms.
@@ -30,20 +29,6 @@ async function beginElsewhere(world: VirtualWorld, indices: readonly number[], l
   );
   await other.started();
   return { ...other, call };
-}
-
-/** Puts a record in place at these endpoints, as other runs would. */
-async function put(world: VirtualWorld, texts: readonly (string | undefined)[], ttl = 30_000) {
-  const { idempotency, links, started } = runner(world);
-  silence(links);
-  const call = watch(idempotency.run("key", never));
-  await started();
-  await world.runtime.advance(1_000);
-  expect(call.error).toBeInstanceOf(QuorumError);
-  const name = String(links[0]!.sent[0]!.find((word) => String(word).startsWith("redlock:idem:")));
-  texts.forEach((text, index) => {
-    if (text !== undefined) world.endpoints[index]!.engine.execute(["SET", name, text, "PX", ttl]);
-  });
 }
 
 const pending = (token: string, startedAt: number, fingerprint = "-") =>
@@ -249,7 +234,7 @@ describe("a split vote", () => {
   test("is tried again for two timeouts, and then busy for about a timeout", async () => {
     const world = virtualWorld();
     await put(world, [pending("ta", start), pending("tb", start)]);
-    const { idempotency, started, sent } = runner(world);
+    const { idempotency, started, sent, events } = runner(world);
     const call = watch(idempotency.run("key", never));
     await started();
     await world.runtime.advance(199);
@@ -258,6 +243,7 @@ describe("a split vote", () => {
     await world.runtime.advance(1);
     expect(call.error).toBeInstanceOf(InProgressError);
     expect((call.error as InProgressError).retryAfter).toBe(100);
+    expect(events.map(({ type }) => type)).toEqual(["busy"]);
     // Its own part is free again.
     expect(textsOf(world)[2]).toBe(null);
   });
@@ -298,121 +284,6 @@ describe("a split vote", () => {
     await world.runtime.advance(50);
     expect(call.error).toBeInstanceOf(InProgressError);
     expect((call.error as InProgressError).retryAfter).toBe(29_950);
-  });
-});
-
-describe("a claim", () => {
-  /** A run whose handler has begun, and ends with what the gate is opened with. */
-  async function running(client: Runner, options: { deadline?: number } = {}) {
-    const end = gate<unknown>();
-    let context: { remaining(): number; signal: AbortSignal } | undefined;
-    const call = watch(
-      client.idempotency.run<unknown>("key", options, (given) => {
-        context = given;
-        return end.passed;
-      }),
-    );
-    await client.started();
-    return { call, end, context: () => context! };
-  }
-
-  test("lasts for the lease, and is renewed while the handler runs", async () => {
-    const world = virtualWorld();
-    const { context, end, call } = await running(runner(world, { lease: 1_000 }));
-    expect(ttls(world)).toEqual([1_000, 1_000, 1_000]);
-    // The lease less the drift.
-    expect(context().remaining()).toBe(988);
-    await world.runtime.advance(5_000);
-    expect(context().signal.aborted).toBe(false);
-    expect(context().remaining()).toBeGreaterThan(400);
-    end.open("done");
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: "done" });
-    expect(context().remaining()).toBe(0);
-    expect(world.runtime.pending).toBe(0);
-  });
-
-  test("is not renewed beyond maxHold; then the handler's signal aborts", async () => {
-    const world = virtualWorld();
-    const { context, end, call } = await running(runner(world, { lease: 1_000, maxHold: 2_500 }));
-    await world.runtime.advance(2_400);
-    expect(context().signal.aborted).toBe(false);
-    await world.runtime.advance(200);
-    expect(context().signal.reason).toBeInstanceOf(LeaseLostError);
-    await world.runtime.advance(1_000);
-    expect(records(world)).toEqual([null, null, null]);
-    // Nobody has taken over.
-    end.open("late");
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: "late" });
-    expect(records(world)).toEqual(new Array(3).fill('C1 "late"'));
-  });
-
-  test("ends one timeout after the deadline, the handler's signal at the deadline", async () => {
-    const world = virtualWorld();
-    const deadline = world.runtime.now() + 500;
-    const { context } = await running(runner(world, { lease: 30_000 }), { deadline });
-    expect(ttls(world)).toEqual([600, 600, 600]);
-    expect(context().remaining()).toBe(500);
-    await world.runtime.advance(499);
-    expect(context().signal.aborted).toBe(false);
-    await world.runtime.advance(2);
-    expect(context().signal.reason).toBeInstanceOf(LeaseLostError);
-  });
-
-  test("is renewed up to that, where the deadline is later than its lease", async () => {
-    const world = virtualWorld();
-    const deadline = world.runtime.now() + 1_500;
-    const { context, end, call } = await running(runner(world, { lease: 1_000 }), { deadline });
-    expect(ttls(world)).toEqual([1_000, 1_000, 1_000]);
-    await world.runtime.advance(1_490);
-    expect(context().signal.aborted).toBe(false);
-    expect(ttls(world)).toEqual([110, 110, 110]);
-    await world.runtime.advance(10);
-    expect(context().signal.aborted).toBe(true);
-    end.open("just in time");
-    await world.runtime.advance(0);
-    expect(call.value).toEqual({ status: "executed", value: "just in time" });
-  });
-
-  test("bounds its own requests: a lease of 50 ms is not waited for longer", async () => {
-    const world = virtualWorld();
-    const { idempotency, links, started } = runner(world, { lease: 50 });
-    for (const each of links) each.fate = () => "lost";
-    const call = watch(idempotency.run("key", never));
-    await started();
-    await world.runtime.advance(150);
-    expect(call.error).toBeInstanceOf(QuorumError);
-  });
-
-  test("that is granted too late runs nothing, and is freed", async () => {
-    const world = virtualWorld();
-    const { slow } = delays(world.runtime);
-    const { idempotency, links, started } = runner(world, { lease: 60 });
-    const isBegin = ({ length }: readonly unknown[]) => length > 5;
-    for (const each of links) each.fate = (command) => (isBegin(command) ? slow(59) : "delivered");
-    const call = watch(idempotency.run("key", never));
-    await started();
-    await world.runtime.advance(500);
-    expect(call.error).toBeInstanceOf(QuorumError);
-    expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual([
-      "granted",
-      "granted",
-      "granted",
-    ]);
-    expect(records(world)).toEqual([null, null, null]);
-  });
-
-  test("that another run has taken over is lost when the result is to be stored", async () => {
-    const world = virtualWorld();
-    const client = runner(world, { lease: 1_000 });
-    const { call, end } = await running(client);
-    await put(world, new Array(3).fill(pending("tother", world.runtime.now())));
-    end.open("mine");
-    await world.runtime.advance(0);
-    expect(call.error).toBeInstanceOf(LeaseLostError);
-    expect(client.events.map(({ type }) => type)).toEqual(["lost"]);
-    expect(textsOf(world)).toEqual(new Array(3).fill(expect.stringMatching(/^P1 tother /)));
   });
 });
 
