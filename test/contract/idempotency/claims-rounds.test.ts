@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
-import { LeaseLostError } from "../../../src/idempotency/index.ts";
+import { LeaseLostError, type RunContext } from "../../../src/idempotency/index.ts";
 import { gate } from "../../support/link.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 import { put, type Runner, records, runner, textsOf, ttls } from "../../support/virtual-runs.ts";
@@ -15,7 +15,7 @@ describe("a claim", () => {
   /** A run whose handler has begun, and ends with what the gate is opened with. */
   async function running(client: Runner, options: { deadline?: number } = {}) {
     const end = gate<unknown>();
-    let context: { remaining(): number; signal: AbortSignal } | undefined;
+    let context: RunContext | undefined;
     const call = watch(
       client.idempotency.run<unknown>("key", options, (given) => {
         context = given;
@@ -47,6 +47,8 @@ describe("a claim", () => {
     const { context, end, call } = await running(runner(world, { lease: 1_000, maxHold: 2_500 }));
     await world.runtime.advance(2_400);
     expect(context().signal.aborted).toBe(false);
+    // Not longer, as with a deadline: the process lives on, and completes later runs itself.
+    expect(ttls(world)).toEqual([100, 100, 100]);
     await world.runtime.advance(200);
     expect(context().signal.reason).toBeInstanceOf(LeaseLostError);
     await world.runtime.advance(1_000);
@@ -123,5 +125,58 @@ describe("a claim", () => {
     expect(call.error).toBeInstanceOf(LeaseLostError);
     expect(client.events.map(({ type }) => type)).toEqual(["lost"]);
     expect(textsOf(world)).toEqual(new Array(3).fill(expect.stringMatching(/^P1 tother /)));
+  });
+
+  test("is renewed up to one timeout after the deadline also where that is maxHold", async () => {
+    const world = virtualWorld();
+    const deadline = world.runtime.now() + 1_500;
+    await running(runner(world, { lease: 1_000, maxHold: 1_500 }), { deadline });
+    await world.runtime.advance(1_490);
+    expect(ttls(world)).toEqual([110, 110, 110]);
+  });
+
+  test("is that of the run whose key and token the handler gets", async () => {
+    const world = virtualWorld();
+    const { context } = await running(runner(world), {});
+    expect(context().key).toBe("key");
+    expect(context().token).toMatch(/^t[0-9a-f]{32}$/);
+    expect(textsOf(world)).toEqual(new Array(3).fill(`P1 ${context().token} 1700000000000 -`));
+  });
+
+  test("ends without a loss when the handler throws", async () => {
+    const world = virtualWorld();
+    const failure = new Error("declined");
+    const { context, end, call } = await running(runner(world, { lease: 1_000 }));
+    const { signal } = context();
+    end.open(Promise.reject(failure));
+    await world.runtime.advance(0);
+    expect([call.error, context().remaining(), world.runtime.pending]).toEqual([failure, 0, 0]);
+    await world.runtime.advance(5_000);
+    expect(signal.aborted).toBe(false);
+  });
+
+  test("costs what its renewals do", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { end } = await running(client);
+    await world.runtime.advance(1_100);
+    end.open("done");
+    await world.runtime.advance(0);
+    // The begin, two renewals, and storing the result.
+    expect(client.events).toMatchObject([{ type: "executed", elapsed: 1_100, requests: 12 }]);
+  });
+
+  test.each([
+    ["whole ms", 250.7, 0, 250],
+    ["not before the run began, by a clock that was set back", 250, -5_000, 0],
+  ])("is complete at a time of %s", async (_what, ms, offset, expected) => {
+    const world = virtualWorld();
+    const { end } = await running(runner(world));
+    await world.runtime.advance(ms);
+    world.runtime.wallOffset = offset;
+    end.open("done");
+    await world.runtime.advance(0);
+    const times = textsOf(world).map((text) => Number(text?.split(" ")[2]) - 1_700_000_000_000);
+    expect(times).toEqual([expected, expected, expected]);
   });
 });
