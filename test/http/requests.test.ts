@@ -16,6 +16,10 @@ describe("parseKey", () => {
     ['"a\\"b\\\\c"', 'a"b\\c'],
     ['a"b', 'a"b'],
     ["a\\b", "a\\b"],
+    ['"a,b"', "a,b"],
+    ["a,b", undefined],
+    ["a, b", undefined],
+    ['""a"', undefined],
     ["~".repeat(255), "~".repeat(255)],
     ["~".repeat(256), undefined],
     ["", undefined],
@@ -99,6 +103,14 @@ describe.each(stands)("requests: %s", (_name, stand) => {
       (await serving(() => new Response(), { maxRequestBody: 10 })(post(undefined, { body: "0123456789" })))
         .status,
     ).toBe(200);
+  });
+
+  test("with failOpen and without a store the handler gets the body, and no run", async () => {
+    const client = clientOf(store);
+    for (const link of client.links) link.fate = () => "refused";
+    const handler: Handler = async (request, run) => new Response(`${run} ${await request.text()}`);
+    const fetch = stand(handler, { redlock: client.redlock, failOpen: true });
+    expect(await (await fetch(post(undefined, { body: "the body" }))).text()).toBe("undefined the body");
   });
 
   test("another header can carry the key", async () => {

@@ -1,71 +1,13 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
-import { type HttpEvent, type HttpRules, resolveRules } from "../../../src/http/options.ts";
-import { type Exchange, serve } from "../../../src/http/serve.ts";
 import { completeText, pendingText } from "../../../src/idempotency/record.ts";
-import type { VerifiedWebhook, WebhookProvider } from "../../../src/webhooks/index.ts";
-import { WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import {
-  allArrived,
-  clientOf,
-  type OpenStore,
-  recordName,
-  recordsOf,
-  storeOf,
-} from "../../support/stores.ts";
+import { allArrived, recordName, recordsOf } from "../../support/stores.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { providerOf, requestOf, route, silence, store, text, types } from "./stand.ts";
 
 // How a request is answered, what its caller gets to know of that, and which events tell of it.
-
-let store: OpenStore;
-beforeAll(async () => {
-  store = await storeOf({ engine: "embedded", count: 3, dialect: "upstash" }).open();
-});
-
-const text = (value: string) => new TextEncoder().encode(value);
-const requestOf = (key: string | null, init: RequestInit = {}) =>
-  new Request("https://a.example/p", {
-    method: "POST",
-    headers: key === null ? {} : { "idempotency-key": key },
-    ...init,
-  });
-
-/** A route, and what has happened there. */
-function route(
-  options: HttpRules = {},
-  webhook = false,
-  redlockOptions: Parameters<typeof clientOf>[2] = {},
-) {
-  const events: HttpEvent[] = [];
-  const onEvent = (event: HttpEvent) => void events.push(event);
-  const rules = resolveRules("withIdempotency", { timeout: 10_000, onEvent, ...options }, webhook);
-  const { redlock, links } = clientOf(store, {}, redlockOptions);
-  let runs = 0;
-  const answer = (request: Request, exchange: Partial<Exchange> = {}) =>
-    serve(rules, {
-      request,
-      redlock,
-      provider: undefined,
-      scope: undefined,
-      deadline: undefined,
-      waitUntil: undefined,
-      body: async () => text("body"),
-      handle: async () => ({ response: new Response(`run ${++runs}`) }),
-      ...exchange,
-    });
-  return { answer, events, links, redlock, runs: () => runs };
-}
-
-const providerOf = (verified: Partial<VerifiedWebhook>): WebhookProvider => ({
-  name: "acme",
-  verify: async () => ({ id: "id", idSigned: true, ...verified }),
-});
-const types = (events: readonly HttpEvent[]) => events.map(({ type }) => type);
-const silence = (links: ReturnType<typeof route>["links"]) => {
-  for (const link of links) link.fate = () => "refused";
-};
 
 describe("how a request was answered", () => {
   forbidUnhandledRejections();
@@ -137,10 +79,11 @@ describe("how a request was answered", () => {
   });
 
   test("refused, while another request of the key is handled, with the error for the operator", async () => {
-    const { answer, events } = route();
+    const { answer, events } = route({ failOpen: true });
     const key = freshKey();
     await answer(requestOf(key), {
       handle: async () => {
+        // Also where the handler would run without a store: there is one.
         const { status, response } = await answer(requestOf(key));
         expect([status, response.status]).toEqual(["refused", 409]);
         return { response: new Response() };
@@ -192,6 +135,17 @@ describe("where no quorum answers", () => {
     const error = new Error("no such fingerprint");
     const { answer } = route({ fingerprint: () => Promise.reject(error) });
     expect((await outcomeOf(answer(requestOf(freshKey())))).error).toBe(error);
+    const backoff = () => {
+      throw error;
+    };
+    const waiting = route({ wait: 1_000, backoff });
+    const key = freshKey();
+    await waiting.answer(requestOf(key), {
+      handle: async () => {
+        expect((await outcomeOf(waiting.answer(requestOf(key)))).error).toBe(error);
+        return { response: new Response() };
+      },
+    });
   });
 });
 
@@ -260,78 +214,35 @@ describe("a run that was lost", () => {
   });
 });
 
-describe("a webhook", () => {
-  test("is the key that its provider returns, in the provider's scope", async () => {
-    const { answer } = route({}, true);
-    const id = freshKey();
-    const provider = providerOf({ id, scope: ["shop"] });
-    let seen: unknown[] = [];
-    const verify: WebhookProvider["verify"] = (...args) => {
-      seen = args;
-      return provider.verify(...args);
-    };
-    // The header of other requests means nothing here.
-    const request = requestOf(freshKey());
-    await answer(request, { provider: { ...provider, verify }, scope: "tenant" });
-    expect(seen).toEqual([request, text("body")]);
-    const records = await recordsOf(store, id, ["acme", "shop", "tenant"], "http");
-    expect(records).toEqual(new Array(3).fill(expect.stringMatching(/^C1 /)));
-  });
-
-  test("runs once per key in the scope of each secret, which are in one order everywhere", async () => {
-    const { answer, events, runs } = route({}, true);
-    const id = freshKey();
-    const tagged = (...secretTags: string[]) => ({
-      provider: providerOf({ id, secretTags }),
-      scope: ["tenant"],
-    });
-    expect((await answer(requestOf(null), tagged("b", "a", "b"))).status).toBe("executed");
-    for (const tag of ["a", "b"]) {
-      const records = await recordsOf(store, id, ["acme", tag, "tenant"], "http");
-      expect(records).toEqual(new Array(3).fill(expect.stringMatching(/^C1 /)));
-      expect((await answer(requestOf(null), tagged(tag))).status).toBe("replayed");
-    }
-    expect((await answer(requestOf(null), tagged("c"))).status).toBe("executed");
-    expect(runs()).toBe(2);
-    // One for each request, whatever the number of secrets.
-    expect(types(events)).toEqual(["executed", "replayed", "replayed", "executed"]);
-  });
-
-  test.each([
-    ["bad-signature", 401],
-    ["malformed-header", 400],
-  ] as const)("that is not genuine (%s) is %i, and the operator gets the error", async (reason, status) => {
-    const { answer, events, links } = route({}, true);
-    const error = new WebhookVerificationError("acme", reason, "why");
-    const provider = { name: "acme", verify: () => Promise.reject(error) };
-    const refused = await answer(requestOf(null), { provider });
-    expect([refused.status, refused.response.status]).toEqual(["refused", status]);
-    expect(events).toEqual([{ type: "refused", status, code: "WEBHOOK_INVALID", key: undefined, error }]);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-
-  test.each([new Error("the provider's own"), new QuorumError("read", ["r"], [])])(
-    "whose provider fails in another way is not answered: %s",
-    async (error) => {
-      const { answer } = route({}, true);
-      const provider = { name: "acme", verify: () => Promise.reject(error) };
-      expect((await outcomeOf(answer(requestOf(null), { provider }))).error).toBe(error);
-    },
-  );
-
-  test.each([true, false])("that was handled, without a stored response: webhook %s", async (webhook) => {
-    const { answer } = route({ wait: 0 }, webhook);
+describe("a run that was lost to one that has ended since", () => {
+  /** Another run's claim stands for a moment when the handler ends, and then nothing. */
+  async function outrun(init: RequestInit = {}, during: () => void = () => undefined) {
+    const { answer, links } = route({ wait: 500, backoff: { min: 5, max: 10 } });
     const key = freshKey();
-    const scope = webhook ? ["acme"] : [];
-    const fields = { token: "t", completedAt: Date.now(), fingerprint: "-", unstored: "too-large" } as const;
-    const name = await recordName(key, scope, "http");
-    for (let index = 0; index < 3; index += 1) {
-      await store.execute(index, ["SET", name, completeText(fields)]);
-    }
-    const provider = webhook ? providerOf({ id: key }) : undefined;
-    const { status, response } = await answer(requestOf(key), { provider });
-    expect([status, response.status]).toEqual(webhook ? ["replayed", 200] : ["refused", 410]);
-    if (webhook) expect(await response.text()).toBe("");
+    const result = await answer(requestOf(key, init), {
+      handle: async () => {
+        await allArrived(links);
+        const name = await recordName(key, [], "http");
+        const taken = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
+        for (let index = 0; index < 3; index += 1) {
+          await store.execute(index, ["SET", name, taken, "PX", 20]);
+        }
+        during();
+        return { response: new Response(null, { status: 204 }) };
+      },
+    });
+    return { ...result, records: await recordsOf(store, key, [], "http") };
+  }
+
+  test("is refused, and its handler does not run once more: the key is free", async () => {
+    const { status, response, records } = await outrun();
+    expect([status, response.status, records]).toEqual(["refused", 409, [null, null, null]]);
+  });
+
+  test("is refused for that, also where its client has gone meanwhile", async () => {
+    const controller = new AbortController();
+    const { response } = await outrun({ signal: controller.signal }, () => controller.abort());
+    expect(response.status).toBe(409);
   });
 });
 
