@@ -63,15 +63,22 @@ describe("autoExtend", () => {
     expect(made.runtime.pending).toBe(0);
   });
 
-  test("tries once more where the pause would outlast the validity, half way to its end", async () => {
-    const made = makeValidity();
-    const error = new QuorumError("extend", ["r"], []);
-    const { calls, over } = extending(made, { fail: () => error, backoff: () => 400 });
-    await made.runtime.advance(10_000);
-    await over;
-    expect(calls.map(([at]) => at)).toEqual([494, 894, 941]);
-    expect(made.validity.loss).toBeInstanceOf(LockLostError);
-  });
+  test.each([
+    [400, [494, 894, 941]],
+    // Just as long as the validity.
+    [494, [494, 741]],
+  ])(
+    "tries once more where a pause of %i ms would outlast the validity, half way to its end",
+    async (pause, at) => {
+      const made = makeValidity();
+      const error = new QuorumError("extend", ["r"], []);
+      const { calls, over } = extending(made, { fail: () => error, backoff: () => pause });
+      await made.runtime.advance(10_000);
+      await over;
+      expect(calls.map(([time]) => time)).toEqual(at);
+      expect(made.validity.loss).toBeInstanceOf(LockLostError);
+    },
+  );
 
   test("does so again after a success", async () => {
     const made = makeValidity();
