@@ -102,7 +102,7 @@ describe("the answer where there is no lock", () => {
   ) {
     const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
     const request = post(null, init);
-    redlock.acquire = () => Promise.reject(fail(request));
+    redlock.acquire = (() => Promise.reject(fail(request))) as typeof redlock.acquire;
     const app = new Hono();
     app.onError((error, c) => c.text(error.message, 500));
     app.post("/payments", lock({ redlock, resource: "r", ...options }), () => expect.unreachable("no lock"));
