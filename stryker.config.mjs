@@ -19,7 +19,7 @@ export default {
   tempDirName: ".stryker-tmp",
   // Stryker would rewrite it with the API of TypeScript 6. Nothing in the sandbox needs it.
   tsconfigFile: "none",
-  ignorePatterns: ["/reports", "/dist", "/docs", "/bench", "/worker", "/examples", ".wrangler"],
+  ignorePatterns: ["/reports", "/dist", "/bench", "/worker", "/examples", ".wrangler"],
   // For endless loops; where a test only waits, its own timeout comes first.
   timeoutMS: 12_000,
   dryRunTimeoutMinutes: 20,

@@ -105,7 +105,9 @@ export async function inspect(settings: Settings, keys: RecordKeys): Promise<Key
     attempts: Math.max(...snapshots.map(({ counted }) => countOf(counted) ?? 0)),
     votes: round.answers.map((answer, index): KeyVote => {
       const endpoint = endpoints[index]!.name;
-      if (answer?.outcome !== "granted") return { endpoint, state: "error", ...answer };
+      if (!answer || answer.outcome === "error") {
+        return { endpoint, state: "error", ...(answer && { cause: answer.cause }) };
+      }
       const attempts = countOf(answer.counted) ?? 0;
       const remaining = Math.max(0, answer.remaining);
       return { endpoint, ...fieldsOf(answer.text, now), remaining, attempts };

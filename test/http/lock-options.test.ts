@@ -1,7 +1,13 @@
 import { type ExecutionContext, Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { type LockRouteOptions, lock } from "../../src/hono/index.ts";
-import { type AcquireOptions, type LockOptions, Redlock } from "../../src/index.ts";
+import {
+  type AcquireOptions,
+  LockHeldError,
+  type LockOptions,
+  QuorumError,
+  Redlock,
+} from "../../src/index.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import { post } from "./stand.ts";
 
@@ -84,6 +90,51 @@ describe("the call", () => {
     const options = await optionsOf({ ttl: 12_345, wait: 7, fencing: true, status: 409 });
     expect(options).toMatchObject({ ttl: 12_345, wait: 7, fencing: true });
     for (const name of ["redlock", "resource", "status"]) expect(options).not.toHaveProperty(name);
+  });
+});
+
+describe("the answer where there is no lock", () => {
+  /** A route whose client fails to acquire in this way. */
+  async function answer(
+    fail: (request: Request) => Error,
+    options: Partial<LockRouteOptions> = {},
+    init: RequestInit = {},
+  ) {
+    const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
+    const request = post(null, init);
+    redlock.acquire = (() => Promise.reject(fail(request))) as typeof redlock.acquire;
+    const app = new Hono();
+    app.onError((error, c) => c.text(error.message, 500));
+    app.post("/payments", lock({ redlock, resource: "r", ...options }), () => expect.unreachable("no lock"));
+    return app.fetch(request);
+  }
+  const held = () => new LockHeldError(["r"], 1, 2_500);
+
+  test.each([
+    [{}, 423],
+    [{ status: 409 as const }, 409],
+  ])("is that of the route where it is held: %j", async (options, status) => {
+    const response = await answer(held, options);
+    expect([response.status, response.headers.get("retry-after")]).toEqual([status, "3"]);
+    expect(await response.json()).toMatchObject({ status, code: "LOCK_HELD" });
+  });
+
+  test("is 503 where no quorum answered, whatever that of the route", async () => {
+    const response = await answer(() => new QuorumError("acquire", ["r"], []), { status: 409 });
+    expect(await response.json()).toMatchObject({ status: 503, code: "NO_QUORUM" });
+  });
+
+  test("is 499 where the client has gone, by its own reason", async () => {
+    const reason = new Error("its own");
+    const init = { signal: AbortSignal.abort(reason) };
+    expect(await (await answer(() => reason, {}, init)).json()).toMatchObject({ code: "ABORTED" });
+    // Another error of the same moment is no abort.
+    expect(await (await answer(held, {}, init)).json()).toMatchObject({ code: "LOCK_HELD" });
+    expect(await (await answer(() => new Error("another"), {}, init)).text()).toBe("another");
+  });
+
+  test("is not its own where acquiring fails in another way", async () => {
+    expect(await (await answer(() => new TypeError("wrong"))).text()).toBe("wrong");
   });
 });
 

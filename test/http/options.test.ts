@@ -70,6 +70,13 @@ describe("wrong options are refused at set-up", () => {
     expect(() => idempotent({ redlock: () => redlock, lease: 5 })).toThrow(RangeError);
   });
 
+  test("withIdempotency checks them before it reads the body", async () => {
+    const request = post();
+    const wrong = withIdempotency(request, () => new Response(), { redlock, provider: {} as never });
+    await expect(wrong).rejects.toThrow(/provider/);
+    expect(request.bodyUsed).toBe(false);
+  });
+
   test("withIdempotency needs a handler, and a scope of texts", async () => {
     await expect(withIdempotency(post(), undefined as never, { redlock })).rejects.toThrow(/handler/);
     const scope = ["tenant", undefined] as never;

@@ -16,6 +16,10 @@ describe("parseKey", () => {
     ['"a\\"b\\\\c"', 'a"b\\c'],
     ['a"b', 'a"b'],
     ["a\\b", "a\\b"],
+    ['"a,b"', "a,b"],
+    ["a,b", undefined],
+    ["a, b", undefined],
+    ['""a"', undefined],
     ["~".repeat(255), "~".repeat(255)],
     ["~".repeat(256), undefined],
     ["", undefined],
@@ -113,7 +117,11 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     "two requests by %s with one key, methods %j: the handler runs %d times",
     async (method, methods, runs) => {
       let ran = 0;
-      const fetch = serving(() => new Response(null, { status: 204 + 0 * ++ran }), { methods });
+      const handler = () => {
+        ran += 1;
+        return new Response(null, { status: 204 });
+      };
+      const fetch = serving(handler, { methods });
       const key = freshKey();
       for (let time = 0; time < 2; time += 1) await fetch(post(key, { method, body: null }));
       expect(ran).toBe(runs);
@@ -147,6 +155,14 @@ describe.each(stands)("requests: %s", (_name, stand) => {
     const other = serving(() => expect.unreachable(), { provider: undocumented });
     const tooLarge = await other(delivery(freshKey(), { body: "x".repeat(5_242_881) }));
     expect(await problemIn(tooLarge)).toEqual({ status: 413, code: "BODY_TOO_LARGE" });
+  });
+
+  test("with failOpen and without a store the handler gets the body, and no run", async () => {
+    const client = clientOf(store);
+    for (const link of client.links) link.fate = () => "refused";
+    const handler: Handler = async (request, run) => new Response(`${run} ${await request.text()}`);
+    const fetch = stand(handler, { redlock: client.redlock, failOpen: true });
+    expect(await (await fetch(post(undefined, { body: "the body" }))).text()).toBe("undefined the body");
   });
 
   test("another header can carry the key", async () => {

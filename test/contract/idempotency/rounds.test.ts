@@ -1,52 +1,18 @@
 import { describe, expect, test } from "vitest";
 import {
-  Idempotency,
   type IdempotencyOptions,
   ResultUnavailableError,
   type RunOptions,
 } from "../../../src/idempotency/index.ts";
-import type { Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
-import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { records, runner, silence, ttls } from "../../support/virtual-runs.ts";
 
 // The rounds of idempotent runs in virtual time: how long results are kept, where they are written, and how long storing
 // goes on. The timeout of a request is 100 ms.
 
 const never = () => expect.unreachable("nothing may run");
-
-function runner(world: VirtualWorld, options: IdempotencyOptions = {}) {
-  const { redlock, links } = world.client();
-  const idempotency = new Idempotency(redlock, { retention: 60_000, ...options });
-  const sent = () => links.flatMap((each) => each.sent).length;
-  /** Waits until the requests of a call are sent: its key is hashed in real time. */
-  const started = async (since = 0) => {
-    await until(() => sent() > since, "its requests");
-    await world.runtime.advance(0);
-  };
-  return { idempotency, links, sent, started };
-}
-
-/** The record of the only key by endpoint, without its token; null where there is none. */
-function records({ endpoints }: VirtualWorld): (string | null)[] {
-  return endpoints.map(({ engine }) => {
-    const [name] = engine.execute(["KEYS", "redlock:idem:*"]) as string[];
-    if (name === undefined) return null;
-    const [kind, , , , ...rest] = String(engine.execute(["GET", name])).split(" ");
-    return [kind, ...rest].join(" ");
-  });
-}
-
-function ttls({ endpoints }: VirtualWorld): (number | null)[] {
-  return endpoints.map(({ engine }) => {
-    const [name] = engine.execute(["KEYS", "redlock:idem:*"]) as string[];
-    return name === undefined ? null : (engine.execute(["PTTL", name]) as number);
-  });
-}
-
-const silence = (links: readonly Link[]) => {
-  for (const each of links) each.fate = () => "refused";
-};
 
 describe("a result that an endpoint does not have", () => {
   /** A key that is complete on the first two of three endpoints. */

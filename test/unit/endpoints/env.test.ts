@@ -75,3 +75,13 @@ describe("endpointsFromEnv", () => {
     ).toThrow(RangeError);
   });
 });
+
+test("variables whose names only contain those are no endpoints", () => {
+  const env = {
+    UPSTASH_REDIS_REST_URL_1: "https://a.example",
+    UPSTASH_REDIS_REST_TOKEN_1: "a",
+    OLD_UPSTASH_REDIS_REST_URL_2: "https://b.example",
+    UPSTASH_REDIS_REST_URL_3_OLD: "https://c.example",
+  };
+  expect(endpointsFromEnv(env)).toEqual([{ url: "https://a.example", token: "a" }]);
+});

@@ -6,6 +6,7 @@ import {
   completeText,
   countOf,
   countText,
+  isComplete,
   noFingerprint,
   parseRecord,
   pendingText,
@@ -35,6 +36,15 @@ describe("records as text", () => {
     );
   });
 
+  test.each(["unserializable", "too-large"] as const)(
+    "have the reason where there is no result: %s",
+    (unstored) => {
+      const done = { token: run.token, completedAt: 2, fingerprint: "ab", unstored };
+      expect(completeText(done)).toBe(`N1 ${run.token} 2 ab ${unstored}`);
+      expect(parseRecord(completeText(done))).toEqual({ state: "complete", ...done });
+    },
+  );
+
   test("have the format that other versions rely on", () => {
     expect(pending()).toBe(`P1 ${run.token} 1 -`);
     expect(complete({ fingerprint: "ab", result: "a\nb c" })).toBe(`C1 ${run.token} 2 ab a\nb c`);
@@ -47,6 +57,7 @@ describe("records as text", () => {
     null,
     42,
     {},
+    ["P1 t 1 -"],
     "",
     "P1",
     "C1",
@@ -67,6 +78,11 @@ describe("records as text", () => {
     "P2 t 1 -",
     "C2 t 1 - {}",
     "X1 t 1 - {}",
+    "N1 t 1 -",
+    "N1 t 1 - ",
+    "N1 t 1 - other",
+    "N1 t 1 - too-large ",
+    "P1 t 1 - too-large",
     " P1 t 1 -",
     "P1 t 1 -\n",
     "null",
@@ -92,6 +108,11 @@ describe("records as text", () => {
       { seed, numRuns: 5_000 },
     );
   });
+});
+
+test("only a record with a result, or the reason why there is none, is complete", () => {
+  const texts = [complete(), "N1 t 1 - too-large", pending(), "C1 t 1 -", "hello", ""];
+  expect(texts.map(isComplete)).toEqual([true, true, false, false, false, false]);
 });
 
 describe("counts as text", () => {
@@ -229,6 +250,14 @@ describe("digests", () => {
     expect(await hashKey(["a", "b"], "k")).toBe(
       "eddd7fec98387e1e9b7abc89e5cf55cdb59de77b4d694711bcef7e05fc881698",
     );
+  });
+
+  test("hashKey of an HTTP request's key also hashes that it is one", async () => {
+    // printf '["http",["a","b"],"k"]' | sha256sum
+    expect(await hashKey(["a", "b"], "k", "http")).toBe(
+      "854624ddba4574a275d583c618e7c1b2731fd99ea3f0119f89d6b9e8a2bea723",
+    );
+    expect(await hashKey(["a", "b"], "k", "run")).toBe(await hashKey(["a", "b"], "k"));
   });
 
   test("hashKey keeps every two scopes and keys apart", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import { autoExtend } from "../../../src/lock/auto-extend.ts";
+import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { stopwatch } from "../../../src/runtime.ts";
 import { budget, makeValidity } from "../../support/validity.ts";
 
@@ -8,10 +9,16 @@ describe("autoExtend", () => {
   /** Extends `validity` with requests that take `delay` ms, and notes when each was sent and for how long. */
   function extending(
     made: ReturnType<typeof makeValidity>,
-    options: { ttl?: number; maxHold?: number; delay?: number; fail?: () => Error | undefined } = {},
+    options: {
+      ttl?: number;
+      maxHold?: number;
+      delay?: number;
+      backoff?: Backoff;
+      fail?: () => Error | undefined;
+    } = {},
   ) {
     const { runtime, validity } = made;
-    const { ttl = 1_000, maxHold = Infinity, delay = 0, fail = () => undefined } = options;
+    const { ttl = 1_000, maxHold = Infinity, delay = 0, backoff = {}, fail = () => undefined } = options;
     const start = runtime.now();
     const calls: [at: number, ttl: number][] = [];
     const extend = async (length: number) => {
@@ -22,7 +29,7 @@ describe("autoExtend", () => {
       if (error) throw error;
       validity.extend(length, sent);
     };
-    const over = autoExtend(validity, { runtime, ttl: () => ttl, maxHold, backoff: {}, extend });
+    const over = autoExtend(validity, { runtime, ttl: () => ttl, maxHold, backoff, extend });
     return { calls, over };
   }
 
@@ -54,6 +61,44 @@ describe("autoExtend", () => {
     for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(25);
     expect(made.validity.loss).toBeInstanceOf(LockLostError);
     expect(made.runtime.pending).toBe(0);
+  });
+
+  test.each([
+    [400, [494, 894, 941]],
+    // Just as long as the validity.
+    [494, [494, 741]],
+  ])(
+    "tries once more where a pause of %i ms would outlast the validity, half way to its end",
+    async (pause, at) => {
+      const made = makeValidity();
+      const error = new QuorumError("extend", ["r"], []);
+      const { calls, over } = extending(made, { fail: () => error, backoff: () => pause });
+      await made.runtime.advance(10_000);
+      await over;
+      expect(calls.map(([time]) => time)).toEqual(at);
+      expect(made.validity.loss).toBeInstanceOf(LockLostError);
+    },
+  );
+
+  test("does so again after a success", async () => {
+    const made = makeValidity();
+    let tries = 0;
+    const fail = () => (++tries % 3 === 0 ? undefined : new QuorumError("extend", ["r"], []));
+    const { calls } = extending(made, { fail, backoff: () => 400 });
+    await made.runtime.advance(1_900);
+    expect(calls.map(([at]) => at)).toEqual([494, 894, 941, 1_435, 1_835, 1_882]);
+    expect(made.validity.signal.aborted).toBe(false);
+  });
+
+  test("an explicit extension ends the pause after a failure", async () => {
+    const made = makeValidity();
+    let tries = 0;
+    const fail = () => (++tries === 1 ? new QuorumError("extend", ["r"], []) : undefined);
+    const { calls } = extending(made, { fail, backoff: () => 400 });
+    await made.runtime.advance(600);
+    made.validity.extend(1_000, stopwatch(made.runtime));
+    await made.runtime.advance(600);
+    expect(calls.map(([at]) => at)).toEqual([494, 1_094]);
   });
 
   test("does not retry in a tight loop before the end, even if timers fire early", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   acquiredRegister,
+  counterTtl,
   heldRegister,
   holderOf,
   newLockRequest,
@@ -41,6 +42,16 @@ describe("lock requests", () => {
     expect(register.value.slice(register.from! - 1)).toBe("me");
     expect(nonce).toHaveLength(tokenLength);
   });
+
+  test.each([
+    [1_000, 500, 2_000],
+    [1_000, 5_000, 6_000],
+  ])(
+    "a counter with a retention of %i ms outlives a lock of %i ms by it, and is kept twice as long",
+    (retention, ttl, kept) => {
+      expect(counterTtl({ ...fields, nonce, fenceRetention: retention }, ttl)).toBe(kept);
+    },
+  );
 
   test("holderOf is the owner, or the handle", () => {
     expect(holderOf(`${nonce}me`)).toBe("me");

@@ -8,6 +8,7 @@ import {
   type LockOptions,
   mergeOptions,
   resolveSettings,
+  timeUntil,
 } from "../../../src/lock/options.ts";
 import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { Redlock } from "../../../src/redlock.ts";
@@ -275,5 +276,19 @@ describe("checkBackoff", () => {
     for (const backoff of [{}, { min: 1 }, { max: 1 }, { min: 7, max: 7 }, () => 5]) {
       expect(checkBackoff(backoff)).toBe(backoff);
     }
+  });
+});
+
+describe("timeUntil", () => {
+  const runtime = { now: () => 5_000 };
+
+  test("is what is left until the deadline", () => {
+    expect(timeUntil(5_001, runtime)).toBe(1);
+    expect(timeUntil(Infinity, runtime)).toBe(Infinity);
+  });
+
+  test.each([5_000, 4_999, 0])("%i is over", (deadline) => {
+    expect(() => timeUntil(deadline, runtime)).toThrow(RangeError);
+    expect(() => timeUntil(deadline, runtime)).toThrow("deadline");
   });
 });

@@ -24,6 +24,14 @@ describe("remaining", () => {
     expect(makeValidity(options).validity.remaining()).toBe(expected);
   });
 
+  test("is what is left of the limit, and nothing is left at its end", async () => {
+    const { runtime, validity } = makeValidity({ limit: 400 });
+    await runtime.advance(100);
+    expect([validity.remaining(), validity.loss]).toEqual([300, undefined]);
+    await runtime.advance(300);
+    expect(validity.loss).toBeInstanceOf(LockLostError);
+  });
+
   test("uses the faster clock where the other was stopped or set back", async () => {
     for (const disturb of [
       (runtime: SteppingRuntime) => {
@@ -71,6 +79,16 @@ describe("signal", () => {
     expect(runtime.pending).toBe(0);
     expect(validity.signal).toBe(validity.signal);
     expect(runtime.pending).toBe(1);
+  });
+
+  test("no extension starts one before that, or after a release", async () => {
+    const { runtime, validity } = makeValidity();
+    validity.extend(1_000, stopwatch(runtime));
+    expect(runtime.pending).toBe(0);
+    void validity.signal;
+    validity.release();
+    validity.extend(1_000, stopwatch(runtime));
+    expect(runtime.pending).toBe(0);
   });
 
   test("does not abort early when its timer fires early, and not late either", async () => {

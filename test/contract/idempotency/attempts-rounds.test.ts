@@ -1,0 +1,286 @@
+import { describe, expect, test } from "vitest";
+import { QuorumError } from "../../../src/errors.ts";
+import { DeadKeyError, type IdempotencyOptions } from "../../../src/idempotency/index.ts";
+import type { Fate } from "../../support/link.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { type Runner, records, runner, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
+
+// Counting the runs of a key in virtual time: what the count is at each endpoint, and what is taken back. The timeout of
+// a request is 100 ms.
+
+const never = () => expect.unreachable("nothing may run");
+const maxAttempts = 3;
+
+type Command = readonly (string | number)[];
+const isCount = (command: Command) => command.some((word) => String(word).startsWith("redlock:tries:"));
+/** Writes a count of more than one over another. */
+const isRaise = (command: Command) => isCount(command) && command.includes("extend");
+
+/** The counts by endpoint, without the tokens; null where there is none. */
+const counts = (world: VirtualWorld) =>
+  textsOf(world, "tries").map((text) => (text === null ? null : Number(text.split(" ")[2])));
+
+/** A run that begins and never ends, except at the endpoints that it does not reach; its lease is over at once. */
+async function crash(world: VirtualWorld, silent: readonly number[] = []) {
+  const client = runner(world, { lease: 1_000, wait: 5_000, maxAttempts: 100 });
+  for (const index of silent) silence(client.links.slice(index, index + 1));
+  let hasBegun = false;
+  const call = watch(
+    client.idempotency.run("key", () => {
+      hasBegun = true;
+      silence(client.links);
+      return new Promise(() => undefined);
+    }),
+  );
+  await client.started();
+  await world.runtime.advance(1_000);
+  expect([hasBegun, call.settled]).toEqual([true, false]);
+  expect(records(world)).toEqual([null, null, null]);
+}
+
+/** A client of which the commands of one kind have another fate, in each endpoint once. */
+function spoiling(
+  world: VirtualWorld,
+  which: (command: Command) => boolean,
+  fates: readonly Fate[],
+  options: IdempotencyOptions = {},
+): Runner {
+  const client = runner(world, { maxAttempts, ...options });
+  client.links.forEach((link, index) => {
+    link.fate = (command) => {
+      if (!which(command)) return "delivered";
+      link.fate = () => "delivered";
+      return fates[index]!;
+    };
+  });
+  return client;
+}
+
+describe("the count of a key", () => {
+  test("is one higher with each run that begins, at every endpoint, and lasts for the retention", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    expect(counts(world)).toEqual([1, 1, 1]);
+    await crash(world);
+    expect(counts(world)).toEqual([2, 2, 2]);
+    expect(ttls(world, "tries")).toEqual([59_000, 59_000, 59_000]);
+    expect(new Set(textsOf(world, "tries")).size).toBe(1);
+  });
+
+  test("exceeds the highest of any endpoint, also of one that the others do not know of", async () => {
+    const world = virtualWorld();
+    await crash(world, [2]);
+    await crash(world, [0]);
+    expect(counts(world)).toEqual([1, 2, 2]);
+    await crash(world, [2]);
+    expect(counts(world)).toEqual([3, 3, 2]);
+  });
+
+  test("makes it dead once there are as many as allowed, and nothing is written then", async () => {
+    const world = virtualWorld();
+    for (let time = 0; time < maxAttempts; time += 1) await crash(world);
+    const before = textsOf(world, "tries");
+    const { idempotency, events, links } = runner(world, { maxAttempts, wait: 10_000 });
+    const { error } = await outcomeOf(idempotency.run("key", never));
+    expect(error).toBeInstanceOf(DeadKeyError);
+    expect(error).toMatchObject({ key: "key", attempts: maxAttempts });
+    expect(events.map(({ type }) => type)).toEqual(["dead"]);
+    expect(textsOf(world, "tries")).toEqual(before);
+    expect(records(world)).toEqual([null, null, null]);
+    expect(links.flatMap(({ sent }) => sent).some(isRaise)).toBe(false);
+  });
+
+  test("lets the last of them run that is allowed", async () => {
+    const world = virtualWorld();
+    for (let time = 1; time < maxAttempts; time += 1) await crash(world);
+    const { idempotency } = runner(world, { maxAttempts });
+    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
+    expect(counts(world)).toEqual([3, 3, 3]);
+  });
+
+  test.each([0, 1])("goes when a run fails, after %i others", async (crashes) => {
+    const world = virtualWorld();
+    for (let time = 0; time < crashes; time += 1) await crash(world);
+    const { idempotency } = runner(world, { maxAttempts });
+    await outcomeOf(idempotency.run("key", () => Promise.reject(new Error("declined"))));
+    expect(counts(world)).toEqual([null, null, null]);
+  });
+
+  test("that a later run has raised stays when an earlier one fails after all", async () => {
+    const world = virtualWorld();
+    const { idempotency, started } = runner(world, { lease: 1_000, maxHold: 1_000, maxAttempts });
+    let fail: (error: Error) => void = never;
+    const call = watch(idempotency.run("key", () => new Promise<never>((_, reject) => (fail = reject))));
+    await started();
+    await world.runtime.advance(2_000);
+    await crash(world);
+    expect(counts(world)).toEqual([2, 2, 2]);
+    fail(new Error("failed in the end"));
+    await world.runtime.advance(0);
+    expect(call.settled).toBe(true);
+    expect(counts(world)).toEqual([2, 2, 2]);
+  });
+
+  test("is no condition where runs are not counted, and costs nothing then", async () => {
+    const world = virtualWorld();
+    for (let time = 0; time < maxAttempts; time += 1) await crash(world);
+    const { idempotency, links } = runner(world);
+    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
+    expect(links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
+    expect(counts(world)).toEqual([3, 3, 3]);
+  });
+});
+
+test("a duplicate is not counted: busy, replayed, or refused for its fingerprint", async () => {
+  const world = virtualWorld();
+  const { idempotency } = runner(world, { maxAttempts });
+  const duplicate = runner(world, { maxAttempts });
+  const events = () => duplicate.events.map(({ type }) => type);
+  const again = (fingerprint: string) => outcomeOf(duplicate.idempotency.run("key", { fingerprint }, never));
+  await idempotency.run("key", { fingerprint: "a" }, async () => {
+    await again("a");
+    await again("b");
+  });
+  await again("a");
+  expect(events()).toEqual(["busy", "mismatch", "replayed"]);
+  expect(duplicate.links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
+  expect(counts(world)).toEqual([1, 1, 1]);
+});
+
+test("a claim that is granted too late is not counted", async () => {
+  const world = virtualWorld();
+  const { slow } = delays(world.runtime);
+  for (const late of [97, 98]) {
+    const { idempotency, links, started } = runner(world, { maxAttempts, lease: 100 });
+    for (const link of links)
+      link.fate = (command) => (command.includes("release") ? "delivered" : slow(late));
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(500);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
+  }
+});
+
+describe("a run that cannot be counted", () => {
+  test("ends when its count and its claim are rolled back", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { idempotency, links, started } = runner(world, { maxAttempts });
+    for (const link of links) {
+      link.fate = (command) => {
+        if (command.includes("release")) return isCount(command) ? "delivered" : slow(50);
+        return isCount(command) ? "refused" : "delivered";
+      };
+    }
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(49);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(records(world)).toEqual([null, null, null]);
+  });
+
+  test.each<Fate>(["refused", "reply lost"])("does not begin, and does not count: %s", async (fate) => {
+    const world = virtualWorld();
+    const { idempotency, events } = spoiling(world, isCount, [fate, fate, "delivered"]);
+    const { error } = await outcomeOf(idempotency.run("key", never));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "granted"]);
+    expect(events.map(({ type }) => type)).toEqual(["unavailable"]);
+    expect(counts(world)).toEqual([null, null, null]);
+    expect(records(world)).toEqual([null, null, null]);
+  });
+
+  test.each<Fate>(["refused", "reply lost"])("leaves the count of the others: %s", async (fate) => {
+    const world = virtualWorld();
+    await crash(world);
+    const { idempotency } = spoiling(world, isRaise, [fate, fate, "delivered"]);
+    const { error } = await outcomeOf(idempotency.run("key", never));
+    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "granted"]);
+    expect(counts(world)).toEqual([1, 1, 1]);
+    expect(records(world)).toEqual([null, null, null]);
+    await crash(world);
+    expect(counts(world)).toEqual([2, 2, 2]);
+  });
+
+  test("is counted where a minority cannot be reached; nothing is written there unread", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    const { idempotency, links } = spoiling(world, isCount, ["refused", "delivered", "delivered"]);
+    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
+    expect(counts(world)).toEqual([1, 2, 2]);
+    expect(links.map(({ sent }) => sent.filter(isRaise).length)).toEqual([0, 1, 1]);
+  });
+
+  test("is one where a quorum has a text that is no count", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    for (const { engine } of world.endpoints.slice(0, 2)) {
+      const [name] = engine.execute(["KEYS", "redlock:tries:*"]) as string[];
+      engine.execute(["SET", name!, "A1 t0 x"]);
+    }
+    const { error } = await outcomeOf(runner(world, { maxAttempts }).idempotency.run("key", never));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(textsOf(world, "tries")).toEqual(["A1 t0 x", "A1 t0 x", expect.stringMatching(/^A1 t\w+ 1$/)]);
+  });
+
+  test("begins in a later round, where the call may wait", async () => {
+    const world = virtualWorld();
+    const { idempotency, started } = spoiling(world, isCount, ["refused", "refused", "refused"], {
+      wait: 1_000,
+      backoff: () => 50,
+    });
+    const call = watch(idempotency.run("key", () => "counted"));
+    await started();
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(50);
+    expect(call.value).toEqual({ status: "executed", value: "counted" });
+    expect(counts(world)).toEqual([1, 1, 1]);
+  });
+
+  test("is not waited for beyond its claim", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { idempotency, links, started } = runner(world, { maxAttempts, lease: 150 });
+    for (const link of links) {
+      link.fate = (command) =>
+        isCount(command) ? "lost" : command.includes("release") ? "delivered" : slow(80);
+    }
+    const call = watch(idempotency.run("key", never));
+    await started();
+    // Granted after 80 ms, and valid for 150 ms less the drift.
+    await world.runtime.advance(145);
+    const sent = links[0]!.sent.length;
+    await world.runtime.advance(2);
+    expect(links[0]!.sent.length).toBeGreaterThan(sent);
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(records(world)).toEqual([null, null, null]);
+  });
+
+  test("leaves nothing when it is aborted while it is counted", async () => {
+    for (const crashes of [0, 1]) {
+      const world = virtualWorld();
+      for (let time = 0; time < crashes; time += 1) await crash(world);
+      const { slow } = delays(world.runtime);
+      const which = crashes === 0 ? isCount : isRaise;
+      const { idempotency, started, events } = spoiling(world, which, [slow(50), slow(50), slow(50)]);
+      const controller = new AbortController();
+      const call = watch(idempotency.run("key", { signal: controller.signal }, never));
+      await started();
+      expect(counts(world)).toEqual(new Array(3).fill(crashes + 1));
+      const reason = new Error("the client has gone");
+      controller.abort(reason);
+      await world.runtime.advance(0);
+      expect(call.error).toBe(reason);
+      // What has been sent is rolled back after it.
+      await world.runtime.advance(200);
+      expect(counts(world)).toEqual(new Array(3).fill(crashes === 0 ? null : 1));
+      expect(records(world)).toEqual([null, null, null]);
+      expect(events).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,360 @@
+import { describe, expect, test } from "vitest";
+import { QuorumError } from "../../../src/errors.ts";
+import {
+  FingerprintMismatchError,
+  InProgressError,
+  RecordCorruptError,
+} from "../../../src/idempotency/index.ts";
+import type { Link } from "../../support/link.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { put, records, runner, silence, textsOf } from "../../support/virtual-runs.ts";
+
+// The calls of idempotent runs in virtual time: what each of them waits for, how it ends, and what it leaves. The timeout
+// of a request is 100 ms, the pause between two rounds 10 ms.
+
+const never = () => expect.unreachable("nothing may run");
+
+/** The name of the only record, once a run has begun and its process has died, at these endpoints. */
+async function beginElsewhere(world: VirtualWorld, indices: readonly number[], lease = 30_000) {
+  const other = runner(world, { lease });
+  other.links.forEach((link, index) => {
+    if (!indices.includes(index)) link.fate = () => "refused";
+  });
+  const call = watch(
+    other.idempotency.run("key", () => {
+      silence(other.links);
+      return new Promise(() => undefined);
+    }),
+  );
+  await other.started();
+  return { ...other, call };
+}
+
+const pending = (token: string, startedAt: number, fingerprint = "-") =>
+  `P1 ${token} ${Math.floor(startedAt)} ${fingerprint}`;
+
+describe("the event of a call says what it took", () => {
+  const cost = { key: "key", elapsed: 0, requests: 3, commands: 3 };
+
+  test("executed, replayed, and busy meanwhile", async () => {
+    const world = virtualWorld({ dialect: "upstash" });
+    const { idempotency, events } = runner(world);
+    await idempotency.run("key", async () => {
+      await outcomeOf(idempotency.run("key", never));
+      await world.runtime.advance(500);
+      return "done";
+    });
+    await idempotency.run("key", never);
+    expect(events).toEqual([
+      { ...cost, type: "busy" },
+      { ...cost, type: "executed", elapsed: 500, requests: 6, commands: 6 },
+      { ...cost, type: "replayed" },
+    ]);
+  });
+
+  test("failed, with the requests that freed the key", async () => {
+    const { idempotency, events } = runner(virtualWorld({ dialect: "upstash" }));
+    await outcomeOf(idempotency.run("key", () => Promise.reject(new Error("declined"))));
+    expect(events).toMatchObject([{ type: "failed", key: "key" }]);
+  });
+
+  test("unstored and omitted, with the reason, and the codec's error where it was its own", async () => {
+    const { idempotency, events } = runner(virtualWorld({ dialect: "upstash" }));
+    const error = new Error("the codec's own");
+    const codec = {
+      encode: () => {
+        throw error;
+      },
+      decode: () => never(),
+    };
+    await idempotency.run("key", { codec }, () => 1);
+    await outcomeOf(idempotency.run("key", { codec }, never));
+    const reason = "unserializable";
+    expect(events).toEqual([
+      { ...cost, type: "unstored", reason, error, requests: 6, commands: 6 },
+      { ...cost, type: "omitted", reason },
+    ]);
+  });
+
+  test("mismatch, corrupt and unavailable", async () => {
+    const world = virtualWorld({ dialect: "upstash" });
+    const { idempotency, events, links } = runner(world);
+    await idempotency.run("key", { fingerprint: "a" }, () => 1);
+    const calls = [
+      idempotency.run("key", { fingerprint: "b" }, never),
+      idempotency.run("key", { codec: { encode: String, decode: () => JSON.parse("no") } }, never),
+    ];
+    const errors = await Promise.all(calls.map((call) => outcomeOf<unknown>(call)));
+    expect(errors[0]!.error).toBeInstanceOf(FingerprintMismatchError);
+    expect(errors[1]!.error).toBeInstanceOf(RecordCorruptError);
+    expect((errors[1]!.error as Error).cause).toBeInstanceOf(SyntaxError);
+    silence(links);
+    await outcomeOf(idempotency.run("key", never));
+    expect(events.map(({ type }) => type).sort()).toEqual(["corrupt", "executed", "mismatch", "unavailable"]);
+  });
+});
+
+describe("a call that is aborted", () => {
+  const reason = new Error("the client has gone");
+
+  test("before it begins sends nothing", async () => {
+    const { idempotency, sent } = runner(virtualWorld());
+    const call = idempotency.run("key", { signal: AbortSignal.abort(reason) }, never);
+    expect((await outcomeOf(call)).error).toBe(reason);
+    expect(sent()).toBe(0);
+  });
+
+  test("while it begins leaves nothing, and reports nothing", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { idempotency, links, events, started } = runner(world);
+    for (const each of links) each.fate = () => slow(50);
+    const controller = new AbortController();
+    const call = watch(idempotency.run("key", { signal: controller.signal }, never));
+    await started();
+    expect(records(world)).toEqual(["P1", "P1", "P1"]);
+    controller.abort(reason);
+    await world.runtime.advance(0);
+    expect(call.error).toBe(reason);
+    await world.runtime.advance(500);
+    expect(records(world)).toEqual([null, null, null]);
+    expect(events).toEqual([]);
+  });
+
+  test("while it waits ends at once, and leaves the other run alone", async () => {
+    const world = virtualWorld();
+    await beginElsewhere(world, [0, 1, 2]);
+    const before = textsOf(world);
+    const { idempotency, sent, started } = runner(world, { wait: 20_000, backoff: () => 10_000 });
+    const controller = new AbortController();
+    const call = watch(idempotency.run("key", { signal: controller.signal }, never));
+    await started();
+    await world.runtime.advance(100);
+    const requests = sent();
+    controller.abort(reason);
+    await world.runtime.advance(0);
+    expect(call.error).toBe(reason);
+    await world.runtime.advance(1_000);
+    expect(textsOf(world)).toEqual(before);
+    expect(sent()).toBe(requests);
+  });
+});
+
+describe("waiting for another run", () => {
+  async function waiting(options: Parameters<typeof runner>[1], deadline?: number) {
+    const world = virtualWorld();
+    await beginElsewhere(world, [0, 1, 2]);
+    const start = world.runtime.now();
+    const client = runner(world, options);
+    const times: number[] = [];
+    client.links[0]!.fate = (command) => {
+      if (!command.includes("release")) times.push(world.runtime.now() - start);
+      return "delivered";
+    };
+    const end = deadline === undefined ? {} : { deadline: start + deadline };
+    const call = watch(client.idempotency.run("key", end, never));
+    await client.started();
+    return { ...world, ...client, call, times };
+  }
+
+  test("ends after one round where the call may not wait", async () => {
+    const { call, times, events } = await waiting({ wait: 0 });
+    expect(call.error).toBeInstanceOf(InProgressError);
+    expect(times).toEqual([0]);
+    expect(events.map(({ type }) => type)).toEqual(["busy"]);
+  });
+
+  test("ends when its time is over, with a last round then: no pause is longer than what is left", async () => {
+    const { call, runtime, times } = await waiting({ wait: 250, backoff: () => 200 });
+    await runtime.advance(249);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(InProgressError);
+    expect(times).toEqual([0, 200, 250]);
+  });
+
+  test("ends at the deadline, where that is earlier", async () => {
+    const { call, runtime } = await waiting({ wait: 10_000, backoff: () => 200 }, 250);
+    await runtime.advance(249);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(InProgressError);
+  });
+
+  test("does not help a run with another fingerprint, or a value that is no record", async () => {
+    for (const text of [pending("tother", 1_700_000_000_000, "ab"), "text of others"]) {
+      const world = virtualWorld();
+      await put(world, [text, text, text]);
+      const { idempotency, started } = runner(world, { wait: 10_000 });
+      const call = watch(idempotency.run("key", { fingerprint: "x" }, never));
+      await started();
+      expect(call.error).toBeInstanceOf(
+        text.startsWith("P1") ? FingerprintMismatchError : RecordCorruptError,
+      );
+      expect(textsOf(world)).toEqual([text, text, text]);
+    }
+  });
+
+  test("the pause is that of the caller's function, which learns how long the round took", async () => {
+    const world = virtualWorld();
+    await beginElsewhere(world, [0, 1, 2]);
+    const { slow } = delays(world.runtime);
+    const given: unknown[][] = [];
+    const backoff = (...args: unknown[]) => {
+      given.push(args);
+      return 50;
+    };
+    const { idempotency, links, started } = runner(world, { wait: 120, backoff });
+    for (const each of links) each.fate = () => slow(20);
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(InProgressError);
+    expect(given.length).toBeGreaterThan(0);
+  });
+
+  test("runs the handler once the other run's lease is over", async () => {
+    const world = virtualWorld();
+    await beginElsewhere(world, [0, 1, 2], 1_000);
+    const { idempotency, started, events } = runner(world, { wait: 2_000 });
+    const call = watch(idempotency.run("key", () => "mine"));
+    await started();
+    await world.runtime.advance(990);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(20);
+    expect(call.value).toEqual({ status: "executed", value: "mine" });
+    expect(events.map(({ type }) => type)).toEqual(["executed"]);
+  });
+});
+
+describe("a split vote", () => {
+  const start = 1_700_000_000_000;
+
+  test("is tried again for two timeouts, and then busy for about a timeout", async () => {
+    const world = virtualWorld();
+    await put(world, [pending("ta", start), pending("tb", start)]);
+    const { idempotency, started, sent, events } = runner(world);
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(199);
+    expect(call.settled).toBe(false);
+    expect(sent()).toBeGreaterThan(30);
+    await world.runtime.advance(1);
+    expect(call.error).toBeInstanceOf(InProgressError);
+    expect((call.error as InProgressError).retryAfter).toBe(100);
+    expect(events.map(({ type }) => type)).toEqual(["busy"]);
+    // Its own part is free again.
+    expect(textsOf(world)[2]).toBe(null);
+  });
+
+  test("runs once the others have rolled back", async () => {
+    const world = virtualWorld();
+    await put(world, [pending("ta", start), pending("tb", start)], 50);
+    const { idempotency, started } = runner(world);
+    const call = watch(idempotency.run("key", () => "mine"));
+    await started();
+    await world.runtime.advance(60);
+    expect(call.value).toEqual({ status: "executed", value: "mine" });
+  });
+
+  test("is an outage where endpoints failed", async () => {
+    const world = virtualWorld();
+    await put(world, [pending("ta", start)]);
+    const { idempotency, started, links, events } = runner(world);
+    silence(links.slice(2));
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(300);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    const { votes } = call.error as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "granted", "error"]);
+    expect(events.map(({ type }) => type)).toEqual(["unavailable"]);
+  });
+
+  test("is none where a slow endpoint shows that one run has a quorum", async () => {
+    const world = virtualWorld();
+    await beginElsewhere(world, [0, 2]);
+    const { slow } = delays(world.runtime);
+    const { idempotency, started, links } = runner(world);
+    silence(links.slice(1, 2));
+    links[2]!.fate = () => slow(50);
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(50);
+    expect(call.error).toBeInstanceOf(InProgressError);
+    expect((call.error as InProgressError).retryAfter).toBe(29_950);
+  });
+});
+
+describe("waitUntil", () => {
+  const isSlow = (links: readonly Link[], ms: number, world: VirtualWorld) => {
+    const { slow } = delays(world.runtime);
+    for (const each of links) each.fate = () => slow(ms);
+  };
+
+  test.each([true, false])("%s: what a failed run waits for", async (kept) => {
+    const world = virtualWorld();
+    const background: Promise<unknown>[] = [];
+    const { idempotency, links, started } = runner(
+      world,
+      kept ? { waitUntil: (work) => background.push(work) } : {},
+    );
+    const failure = new Error("declined");
+    const call = watch(
+      idempotency.run("key", () => {
+        isSlow(links, 50, world);
+        throw failure;
+      }),
+    );
+    await started();
+    expect(call.error).toBe(kept ? failure : undefined);
+    const work = watch(Promise.all(background));
+    await world.runtime.advance(49);
+    expect(call.settled).toBe(kept);
+    if (kept) expect(work.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect([call.error, work.settled]).toEqual([failure, true]);
+  });
+
+  test.each([true, false])("%s: what a run that is complete waits for", async (kept) => {
+    const world = virtualWorld();
+    const background: Promise<unknown>[] = [];
+    const { idempotency, links, started } = runner(
+      world,
+      kept ? { waitUntil: (work) => background.push(work) } : {},
+    );
+    const call = watch(
+      idempotency.run("key", () => {
+        isSlow(links.slice(2), 50, world);
+        return "done";
+      }),
+    );
+    await started();
+    // A quorum has the result.
+    expect(call.settled).toBe(kept);
+    await world.runtime.advance(50);
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    await Promise.all(background);
+  });
+
+  test.each([true, false])("%s: what a refused call waits for", async (kept) => {
+    const world = virtualWorld();
+    await beginElsewhere(world, [0, 1]);
+    const background: Promise<unknown>[] = [];
+    const { idempotency, links, started } = runner(
+      world,
+      kept ? { waitUntil: (work) => background.push(work) } : {},
+    );
+    const { slow } = delays(world.runtime);
+    const isRelease = (command: readonly unknown[]) => command.includes("release");
+    links[2]!.fate = (command) => (isRelease(command) ? slow(50) : "delivered");
+    const call = watch(idempotency.run("key", never));
+    await started();
+    expect(call.settled).toBe(kept);
+    await world.runtime.advance(50);
+    expect(call.error).toBeInstanceOf(InProgressError);
+    await Promise.all(background);
+    expect(textsOf(world)[2]).toBe(null);
+  });
+});

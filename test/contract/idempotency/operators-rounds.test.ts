@@ -1,0 +1,284 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { QuorumError } from "../../../src/errors.ts";
+import { hashKey } from "../../../src/idempotency/digest.ts";
+import { InProgressError } from "../../../src/idempotency/index.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
+import { type VirtualWorld, virtualWorld } from "../../support/virtual-client.ts";
+import { runner, silence, textsOf } from "../../support/virtual-runs.ts";
+
+// What an operator sees of a key, and what is removed, exact to the millisecond.
+
+let name: string;
+let counter: string;
+beforeAll(async () => {
+  const hash = await hashKey([], "key");
+  name = keyOf("redlock", "idem", hash);
+  counter = keyOf("redlock", "tries", hash);
+});
+
+const start = 1_700_000_000_000;
+const pending = `P1 ta ${start - 4_000} -`;
+const complete = `C1 ta ${start - 4_000} - "done"`;
+
+/** A world with these records, each with its ttl; undefined: none. */
+function having(texts: readonly ([text: string, ttl: number] | undefined)[], counts: readonly string[] = []) {
+  const world = virtualWorld({ count: texts.length });
+  texts.forEach((given, index) => {
+    if (given) world.endpoints[index]!.engine.execute(["SET", name, given[0], "PX", given[1]]);
+  });
+  counts.forEach((text, index) => {
+    if (text) world.endpoints[index]!.engine.execute(["SET", counter, text, "PX", 50_000]);
+  });
+  return world;
+}
+
+const reaching = (world: VirtualWorld, count: number) => {
+  const client = runner(world);
+  silence(client.links.slice(count));
+  return client;
+};
+
+describe("inspect", () => {
+  const of = (world: VirtualWorld, reached = 9) => reaching(world, reached).idempotency.inspect("key");
+  const none = { state: "none", remaining: 0, attempts: 0 };
+
+  test("nothing", async () => {
+    expect(await of(having([undefined, undefined, undefined]))).toEqual({
+      ...none,
+      votes: ["e1", "e2", "e3"].map((endpoint) => ({ endpoint, ...none })),
+    });
+  });
+
+  test("a run under way: its lease is over when no quorum has it any more", async () => {
+    const world = having(
+      [
+        [pending, 9_000],
+        [pending, 8_000],
+        [pending, 7_000],
+      ],
+      ["A1 ta 1", "A1 tb 2", "A1 ta 1"],
+    );
+    const seen = await of(world);
+    expect(seen).toMatchObject({ state: "pending", age: 4_000, remaining: 8_000, attempts: 2 });
+    expect(seen.votes).toEqual([
+      { endpoint: "e1", state: "pending", age: 4_000, remaining: 9_000, attempts: 1 },
+      { endpoint: "e2", state: "pending", age: 4_000, remaining: 8_000, attempts: 2 },
+      { endpoint: "e3", state: "pending", age: 4_000, remaining: 7_000, attempts: 1 },
+    ]);
+    expect(seen).not.toHaveProperty("fingerprint");
+    expect(seen).not.toHaveProperty("unstored");
+  });
+
+  test("a result: it is gone when every quorum may be without it", async () => {
+    const world = having([[complete, 9_000], [complete, 7_000], [complete, 8_000], undefined]);
+    // A quorum of four is three; two with it prevent one without it.
+    expect(await of(world)).toMatchObject({ state: "complete", age: 4_000, remaining: 8_000, attempts: 0 });
+  });
+
+  test("a result with a fingerprint that could not be stored", async () => {
+    const text = `N1 ta ${start - 1} ab too-large`;
+    const seen = await of(having([[text, 5]]));
+    const fields = { state: "complete", age: 1, fingerprint: "ab", unstored: "too-large", remaining: 5 };
+    expect(seen).toEqual({ ...fields, attempts: 0, votes: [{ endpoint: "e1", ...fields, attempts: 0 }] });
+  });
+
+  test("a record of a clock that is ahead has no negative age", async () => {
+    expect(await of(having([[`P1 ta ${start + 500} -`, 5]]))).toMatchObject({ age: 0 });
+  });
+
+  test("a value without an end, and one that is no record", async () => {
+    const world = having([["text of others", 9_000], undefined, undefined]);
+    world.endpoints[1]!.engine.execute(["SET", name, ""]);
+    const seen = await of(world);
+    expect(seen).toMatchObject({ state: "corrupt", remaining: 0 });
+    expect(seen.votes.map(({ state, remaining }) => [state, remaining])).toEqual([
+      ["corrupt", 9_000],
+      ["corrupt", 0],
+      ["none", 0],
+    ]);
+    expect(seen).not.toHaveProperty("age");
+  });
+
+  test.each<[what: string, texts: (string | undefined)[], state: string]>([
+    ["one of three is pending", [pending, undefined, undefined], "undecided"],
+    ["one of three is complete", [complete, undefined, undefined], "undecided"],
+    ["one of three is no record", ["text", undefined, undefined], "undecided"],
+    ["two runs have one each", [pending, pending.replace("ta", "tb"), undefined], "undecided"],
+    ["a run has a quorum, another result a minority", [pending, complete, pending], "pending"],
+    ["two are no record, one is pending", ["text", pending, ""], "corrupt"],
+  ])("%s: %s", async (_what, texts, state) => {
+    const seen = await of(having(texts.map((text) => (text === undefined ? undefined : [text, 9_000]))));
+    expect(seen.state).toBe(state);
+    if (state === "undecided") expect(seen).toMatchObject({ remaining: 0 });
+  });
+
+  test("with a minority that does not answer, and an error with more", async () => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 8_000],
+      [complete, 7_000],
+    ]);
+    const seen = await of(world, 2);
+    expect(seen).toMatchObject({ state: "complete", remaining: 8_000 });
+    expect(seen.votes[2]).toEqual({ endpoint: "e3", state: "error", cause: expect.any(Error) });
+    const { error } = await outcomeOf(of(world, 1));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+  });
+
+  test("changes nothing", async () => {
+    const world = having([[complete, 9_000], [pending, 9_000], undefined], ["A1 ta 1"]);
+    await of(world);
+    expect(textsOf(world)).toEqual([complete, pending, null]);
+    expect(textsOf(world, "tries")).toEqual(["A1 ta 1", null, null]);
+    expect(world.endpoints[0]!.engine.execute(["PTTL", name])).toBe(9_000);
+  });
+});
+
+describe("forget", () => {
+  const nothing = [null, null, null];
+
+  test("removes result and counts at every endpoint, and says that there was something", async () => {
+    const world = having(
+      [[complete, 9_000], undefined, [`N1 tb ${start} ab too-large`, 9_000]],
+      ["A1 ta 1", "A1 tb 2", "no count"],
+    );
+    const { idempotency } = runner(world);
+    expect(await idempotency.forget("key")).toBe(true);
+    expect(textsOf(world)).toEqual(nothing);
+    expect(textsOf(world, "tries")).toEqual(nothing);
+    expect(await idempotency.forget("key")).toBe(false);
+  });
+
+  test.each([
+    ["only counts", [undefined, undefined, undefined], ["A1 ta 1"]],
+    ["a text that is no record", [["text", 9_000], undefined, undefined], []],
+    ["an empty text", [["", 9_000], undefined, undefined], []],
+  ] as const)("removes %s", async (_what, texts, given) => {
+    const world = having(texts as Parameters<typeof having>[0], given);
+    expect(await runner(world).idempotency.forget("key")).toBe(true);
+    expect(textsOf(world)).toEqual(nothing);
+    expect(textsOf(world, "tries")).toEqual(nothing);
+  });
+
+  test.each([
+    ["LPUSH", "x"],
+    ["HSET", "f", "x"],
+  ])("removes what is no text: %s", async (command, ...args) => {
+    const world = having([undefined, undefined, undefined]);
+    world.endpoints[1]!.engine.execute([command, name, ...args]);
+    expect(await runner(world).idempotency.forget("key")).toBe(true);
+    expect(world.endpoints[1]!.engine.execute(["EXISTS", name])).toBe(0);
+  });
+
+  test.each([
+    [20_000, 20_000],
+    [500, 1_000],
+  ])("leaves a run under way alone, whose lease lasts %i ms: try again in %i", async (ttl, retryAfter) => {
+    const world = having(
+      [
+        [pending, 100],
+        [pending, ttl],
+        [complete, 100],
+      ],
+      ["A1 ta 1"],
+    );
+    const { error } = await outcomeOf(runner(world).idempotency.forget("key"));
+    expect(error).toBeInstanceOf(InProgressError);
+    expect(error).toMatchObject({ key: "key", retryAfter });
+    expect(textsOf(world)).toEqual([pending, pending, complete]);
+    expect(textsOf(world, "tries")).toEqual(["A1 ta 1", null, null]);
+  });
+
+  test("leaves what only a minority has of a run: it ends by itself, and nobody finds it", async () => {
+    const world = having([[pending, 9_000], undefined, undefined]);
+    expect(await runner(world).idempotency.forget("key")).toBe(false);
+    expect(textsOf(world)).toEqual([pending, null, null]);
+  });
+
+  test("removes a result beside it, and keeps it", async () => {
+    const world = having([[pending, 9_000], [complete, 9_000], undefined]);
+    expect(await runner(world).idempotency.forget("key")).toBe(true);
+    expect(textsOf(world)).toEqual([pending, null, null]);
+  });
+
+  test("removes nothing where a silent endpoint may complete a run's quorum", async () => {
+    const world = having([[pending, 9_000], [complete, 9_000], undefined]);
+    const { error } = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(textsOf(world)).toEqual([pending, complete, null]);
+  });
+
+  test("removes what it reaches, and says that a silent endpoint may keep a copy", async () => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 9_000],
+      [complete, 9_000],
+    ]);
+    const { error } = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(textsOf(world)).toEqual([null, null, complete]);
+    // Nothing is left where it asks: the same answer.
+    const again = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
+    expect(again.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("gives up where a copy comes back again and again", async () => {
+    const world = having([[complete, 9_000], undefined, undefined]);
+    const { idempotency, links } = runner(world);
+    let looks = 0;
+    links[0]!.fate = (command) => {
+      const isLook = command.includes("look");
+      if (isLook) looks += 1;
+      return {
+        after() {
+          if (!isLook) world.endpoints[0]!.engine.execute(["SET", name, complete]);
+        },
+      };
+    };
+    expect((await outcomeOf(idempotency.forget("key"))).error).toBeInstanceOf(QuorumError);
+    expect(looks).toBe(4);
+  });
+
+  test("keeps what is written between the reading and the removal", async () => {
+    for (const [key, later] of [
+      [() => name, `C1 tb ${start} - "later"`],
+      [() => counter, "A1 tb 7"],
+    ] as const) {
+      const world = having([[complete, 9_000], undefined, undefined], ["A1 ta 1"]);
+      const { idempotency, links } = runner(world);
+      const { engine } = world.endpoints[0]!;
+      let kept: unknown;
+      let looks = 0;
+      links[0]!.fate = (command) => {
+        if (!command.includes("look")) return "delivered";
+        looks += 1;
+        // Found by the second reading, and removed after that.
+        if (looks === 2) kept = engine.execute(["GET", key()]);
+        return { after: () => void (looks === 1 && engine.execute(["SET", key(), later])) };
+      };
+      expect(await idempotency.forget("key")).toBe(true);
+      expect(kept).toBe(later);
+    }
+  });
+
+  test("a run that begins after the removal is kept, and the key was forgotten", async () => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 9_000],
+      [complete, 9_000],
+    ]);
+    const { idempotency, links } = runner(world);
+    const begun = `P1 tb ${start} -`;
+    links.forEach((link, index) => {
+      link.fate = (command) => ({
+        after() {
+          if (!command.includes("look")) world.endpoints[index]!.engine.execute(["SET", name, begun]);
+        },
+      });
+    });
+    expect(await idempotency.forget("key")).toBe(true);
+    expect(textsOf(world)).toEqual([begun, begun, begun]);
+  });
+});

@@ -1,0 +1,204 @@
+import { describe, expect, test } from "vitest";
+import { EndpointError } from "../../../src/errors.ts";
+import { type IdempotencyOptions, ResultUnavailableError } from "../../../src/idempotency/index.ts";
+import { gate, type Link } from "../../support/link.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
+import { until } from "../../support/until.ts";
+import { virtualWorld, watch } from "../../support/virtual-client.ts";
+import { records, runner } from "../../support/virtual-runs.ts";
+
+// Storing a result that endpoints refuse for its size, or that meets a late request of its own run, in virtual time.
+
+const never = () => expect.unreachable("nothing may run");
+const large = "x".repeat(2_000);
+const stored = `C1 "${large}"`;
+const tooLarge = "N1 too-large";
+
+type Refusal = (name: string) => EndpointError;
+const status413: Refusal = (name) => new EndpointError(name, "http", "HTTP 413", { status: 413 });
+
+/** Refuses every command of more than 1 000 characters. */
+function refuseLarge(links: readonly Link[], refusal: Refusal = status413): void {
+  for (const link of links) {
+    link.fate = (command) => {
+      if (JSON.stringify(command).length <= 1_000) return "delivered";
+      return {
+        before: () => {
+          throw refusal(link.name);
+        },
+      };
+    };
+  }
+}
+
+describe("a result that is refused for its size", () => {
+  /** A run of which `refusing` endpoints refuse the large result, and what it leaves. */
+  async function refusedBy(refusing: readonly number[], refusal?: Refusal, options: IdempotencyOptions = {}) {
+    const world = virtualWorld();
+    const { idempotency, links, started, events } = runner(world, { lease: 1_000, ...options });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(
+          links.filter((_, index) => refusing.includes(index)),
+          refusal,
+        );
+        return large;
+      }),
+    );
+    await started();
+    return { ...world, world, links, call, events };
+  }
+
+  test("by a minority, is stored by the others", async () => {
+    const { world, call } = await refusedBy([1]);
+    expect(call.value).toEqual({ status: "executed", value: large });
+    expect(records(world)).toEqual([stored, "P1", stored]);
+  });
+
+  test.each([[[0, 1, 2]], [[0, 2]]])(
+    "by so many that no quorum is left (%j), is complete without it",
+    async (refusing) => {
+      const { world, call, events } = await refusedBy(refusing);
+      expect(call.value).toEqual({ status: "executed", value: large, unstored: "too-large" });
+      // Also where the result itself was stored before.
+      expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
+      expect(events).toMatchObject([{ type: "unstored", reason: "too-large" }]);
+      expect(events[0]).not.toHaveProperty("error");
+      const { error } = await outcomeOf(runner(world).idempotency.run("key", never));
+      expect(error).toBeInstanceOf(ResultUnavailableError);
+      expect(error).toMatchObject({ key: "key", reason: "too-large" });
+    },
+  );
+
+  test.each<[string, Refusal]>([
+    ["Upstash", (name) => new EndpointError(name, "redis", "ERR max request size exceeded")],
+    ["Redis", (name) => new EndpointError(name, "redis", "ERR string exceeds MAXIMUM allowed size (512MB)")],
+    ["a gateway", status413],
+  ])("by %s, is complete without it", async (_who, refusal) => {
+    const { world } = await refusedBy([0, 1], refusal);
+    expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
+  });
+
+  test.each<[string, Refusal]>([
+    ["no right to write", (name) => new EndpointError(name, "redis", "NOPERM size of the maxims")],
+    ["a gateway that fails", (name) => new EndpointError(name, "http", "HTTP 502", { status: 502 })],
+  ])("is not what an endpoint says with %s: then storing goes on", async (_what, refusal) => {
+    const { world, call, runtime, links } = await refusedBy([0, 1], refusal);
+    expect(call.settled).toBe(false);
+    expect(records(world)).toEqual(["P1", "P1", stored]);
+    for (const link of links) link.fate = () => "delivered";
+    await runtime.advance(20);
+    expect(call.value).toEqual({ status: "executed", value: large });
+    expect(records(world)).toEqual([stored, stored, stored]);
+  });
+
+  test("is not sent again to an endpoint that has refused it", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { lease: 1_000 });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => "refused";
+        links[2]!.fate = () => "refused";
+        return large;
+      }),
+    );
+    await started();
+    await world.runtime.advance(150);
+    const uploads = links.map(
+      ({ sent }) => sent.filter((command) => JSON.stringify(command).includes(large)).length,
+    );
+    expect(uploads[0]).toBe(1);
+    expect(uploads[1]).toBeGreaterThan(5);
+    // The others have it as soon as they answer.
+    links[1]!.fate = () => "delivered";
+    links[2]!.fate = () => "delivered";
+    await world.runtime.advance(20);
+    expect(call.value).toEqual({ status: "executed", value: large });
+    expect(records(world)).toEqual(["P1", stored, stored]);
+  });
+
+  test("is known to be only when the slowest endpoint has answered", async () => {
+    const world = virtualWorld();
+    const background: Promise<unknown>[] = [];
+    const { idempotency, links, started } = runner(world, { waitUntil: (work) => background.push(work) });
+    const refuseLate = async () => {
+      await new Promise<void>((resolve) => void world.runtime.timer(50, resolve));
+      throw status413("e3");
+    };
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => "refused";
+        links[2]!.fate = () => {
+          links[2]!.fate = () => "delivered";
+          return { before: refuseLate };
+        };
+        return large;
+      }),
+    );
+    await started();
+    await world.runtime.advance(49);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.value).toMatchObject({ unstored: "too-large" });
+    expect(records(world)).toEqual([tooLarge, "P1", tooLarge]);
+  });
+});
+
+describe("a begin that arrives late", () => {
+  /** A run whose begin reaches the third endpoint only when the gate is opened. */
+  async function late(handler: () => unknown) {
+    const world = virtualWorld();
+    const arrive = gate();
+    const { idempotency, links, started } = runner(world, { lease: 1_000 });
+    links[2]!.fate = () => {
+      links[2]!.fate = () => "delivered";
+      return { before: () => arrive.passed };
+    };
+    const call = watch(idempotency.run("key", handler));
+    await started();
+    return { world, arrive, links, call };
+  }
+
+  test("after the result does not change it", async () => {
+    const { world, arrive, call } = await late(() => "done");
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    arrive.open();
+    await world.runtime.advance(0);
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+  });
+
+  test("between the two requests that complete it there is completed", async () => {
+    const end = gate<string>();
+    const { world, arrive, links, call } = await late(() => end.passed);
+    // The first request finds nothing; then the begin arrives; the second one finds the run's own claim.
+    links[2]!.fate = () => {
+      links[2]!.fate = () => "delivered";
+      return {
+        after: async () => {
+          arrive.open();
+          await until(() => records(world)[2] === "P1", "the late begin");
+        },
+      };
+    };
+    end.open("done");
+    await until(() => call.settled, "the result");
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+  });
+});
+
+test("a result is stored also where its claim has expired, as long as nobody else has begun", async () => {
+  const world = virtualWorld();
+  const { idempotency, started } = runner(world, { lease: 1_000, maxHold: 1_000 });
+  const end = gate<string>();
+  const call = watch(idempotency.run("key", () => end.passed));
+  await started();
+  await world.runtime.advance(1_500);
+  expect(records(world)).toEqual([null, null, null]);
+  end.open("late");
+  await world.runtime.advance(0);
+  expect(call.value).toEqual({ status: "executed", value: "late" });
+  expect(records(world)).toEqual(new Array(3).fill('C1 "late"'));
+});

@@ -1,0 +1,84 @@
+import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../../src/idempotency/index.ts";
+import type { Link } from "./link.ts";
+import { until } from "./until.ts";
+import type { VirtualWorld } from "./virtual-client.ts";
+
+/** A client of idempotent runs in virtual time. */
+export interface Runner {
+  readonly idempotency: Idempotency;
+  readonly links: readonly Link[];
+  readonly events: IdempotencyEvent[];
+  /** How many requests it has sent. */
+  readonly sent: () => number;
+  /** Waits until the requests of a call are sent: its key is hashed in real time. */
+  readonly started: (since?: number) => Promise<void>;
+}
+
+/** A new client. The timeout of its requests is 100 ms; results are kept for 60 000 ms. */
+export function runner(world: VirtualWorld, options: IdempotencyOptions = {}): Runner {
+  const { redlock, links } = world.client();
+  const events: IdempotencyEvent[] = [];
+  const onEvent = (event: IdempotencyEvent) => events.push(event);
+  const idempotency = new Idempotency(redlock, { retention: 60_000, onEvent, ...options });
+  const sent = () => links.flatMap((each) => each.sent).length;
+  const started = async (since = 0) => {
+    await until(() => sent() > since, "its requests");
+    await world.runtime.advance(0);
+  };
+  return { idempotency, links, events, sent, started };
+}
+
+type Kind = "idem" | "tries";
+
+function nameIn({ endpoints }: VirtualWorld, index: number, kind: Kind): string | undefined {
+  const [name] = endpoints[index]!.engine.execute(["KEYS", `redlock:${kind}:*`]) as string[];
+  return name;
+}
+
+/** The record of the only key by endpoint, or its count of runs; null where there is none. */
+export function textsOf(world: VirtualWorld, kind: Kind = "idem"): (string | null)[] {
+  return world.endpoints.map(({ engine }, index) => {
+    const name = nameIn(world, index, kind);
+    return name === undefined ? null : String(engine.execute(["GET", name]));
+  });
+}
+
+/** {@link textsOf} the records, without their tokens, times and fingerprints. */
+export function records(world: VirtualWorld): (string | null)[] {
+  return textsOf(world).map((text) => {
+    if (text === null) return null;
+    const [kind, , , , ...rest] = text.split(" ");
+    return [kind, ...rest].join(" ");
+  });
+}
+
+/** ms until the record of the only key expires, by endpoint; null where there is none. */
+export function ttls(world: VirtualWorld, kind: Kind = "idem"): (number | null)[] {
+  return world.endpoints.map(({ engine }, index) => {
+    const name = nameIn(world, index, kind);
+    return name === undefined ? null : (engine.execute(["PTTL", name]) as number);
+  });
+}
+
+/** Refuses all further requests. */
+export function silence(links: readonly Link[]): void {
+  for (const each of links) each.fate = () => "refused";
+}
+
+/** Puts texts in place of the record of `key` at these endpoints, as other runs would; takes 1 000 ms. */
+export async function put(
+  world: VirtualWorld,
+  texts: readonly (string | undefined)[],
+  ttl = 30_000,
+): Promise<void> {
+  const { idempotency, links, started } = runner(world);
+  silence(links);
+  // Only to learn the record's name.
+  void idempotency.run("key", () => undefined).catch(() => undefined);
+  await started();
+  await world.runtime.advance(1_000);
+  const name = String(links[0]!.sent[0]!.find((word) => String(word).startsWith("redlock:idem:")));
+  texts.forEach((text, index) => {
+    if (text !== undefined) world.endpoints[index]!.engine.execute(["SET", name, text, "PX", ttl]);
+  });
+}

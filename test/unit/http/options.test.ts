@@ -1,0 +1,216 @@
+import { describe, expect, test } from "vitest";
+import { checkClient, checkProvider, type HttpRules, resolveRules } from "../../../src/http/options.ts";
+
+const day = 86_400_000;
+const resolve = (options: HttpRules = {}, webhook = false) =>
+  resolveRules("withIdempotency", options, webhook);
+const text = (value: string) => new TextEncoder().encode(value);
+
+describe("the defaults", () => {
+  test("of requests", () => {
+    expect(resolve()).toMatchObject({
+      webhook: false,
+      header: "idempotency-key",
+      required: true,
+      failOpen: false,
+      headers: ["content-type", "content-language", "location", "etag"],
+      maxRequestBody: 1_048_576,
+      maxResponseBody: 262_144,
+      streams: "status",
+      runs: { wait: 0, retention: day },
+      onEvent: undefined,
+    });
+    expect(resolve().fingerprint).toBeTypeOf("function");
+  });
+
+  test("of webhooks", () => {
+    expect(resolve({}, true)).toMatchObject({ webhook: true, runs: { wait: 2_000, retention: 7 * day } });
+    expect(resolve({}, true).fingerprint).toBe(undefined);
+  });
+
+  test("are replaced by what is given", () => {
+    const onEvent = () => undefined;
+    const options: HttpRules = {
+      header: "X-Key",
+      required: false,
+      failOpen: true,
+      maxRequestBody: 0,
+      maxResponseBody: 1,
+      streams: "nothing",
+      onEvent,
+      wait: 5,
+      retention: 50_000,
+      lease: 40_000,
+      maxAttempts: 3,
+    };
+    const {
+      header,
+      required,
+      failOpen,
+      maxRequestBody,
+      maxResponseBody,
+      streams,
+      onEvent: hook,
+      runs,
+    } = resolve(options);
+    expect({ header, required, failOpen, maxRequestBody, maxResponseBody, streams, onEvent: hook }).toEqual({
+      header: "X-Key",
+      required: false,
+      failOpen: true,
+      maxRequestBody: 0,
+      maxResponseBody: 1,
+      streams: "nothing",
+      onEvent,
+    });
+    // Its events are those of each request.
+    expect(runs).toEqual({ wait: 5, retention: 50_000, lease: 40_000, maxAttempts: 3 });
+  });
+});
+
+describe("the fingerprint", () => {
+  const print = (request: Request, body = "body") =>
+    new TextDecoder().decode(resolve().fingerprint!(request, text(body)) as Uint8Array);
+  const request = (url: string, method = "POST") => new Request(url, { method });
+
+  test("is of method, path with query, and body, and of nothing else", () => {
+    expect(print(request("https://a.example/p/7?q=1#here"))).toBe("POST\n/p/7?q=1\nbody");
+    expect(print(request("http://b.example:8080/p/7?q=1", "PUT"), "")).toBe("PUT\n/p/7?q=1\n");
+  });
+
+  test("may be left out, asked for, or computed otherwise", () => {
+    const own = () => "own";
+    expect(resolve({ fingerprint: false }).fingerprint).toBe(undefined);
+    expect(resolve({ fingerprint: true }, true).fingerprint).toBe(resolve().fingerprint);
+    expect(resolve({ fingerprint: own }, true).fingerprint).toBe(own);
+  });
+});
+
+describe("which responses are stored", () => {
+  const stored = (statuses: number[], webhook = false, options: HttpRules = {}) =>
+    statuses.filter((status) => resolve(options, webhook).store(new Response(null, { status })));
+  const statuses = [
+    200, 201, 204, 299, 301, 304, 400, 401, 402, 403, 404, 407, 408, 409, 410, 422, 423, 424, 425, 426, 428,
+    429, 430, 498, 499, 500, 503, 599,
+  ];
+
+  test("all that a retry would get again", () => {
+    expect(stored(statuses)).toEqual([
+      200, 201, 204, 299, 301, 304, 400, 402, 404, 407, 410, 422, 424, 426, 428, 430, 498,
+    ]);
+  });
+
+  test("of webhooks, those that the sender takes for success", () => {
+    expect(stored(statuses, true)).toEqual([200, 201, 204, 299]);
+  });
+
+  test("those that the option names", () => {
+    expect(stored([200, 500], true, { store: ({ status }) => status === 500 })).toEqual([500]);
+  });
+});
+
+describe("headers", () => {
+  test.each([
+    "set-cookie",
+    "set-cookie2",
+    "date",
+    "age",
+    "content-length",
+    "content-encoding",
+    "content-range",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "proxy-authenticate",
+    "cf-ray",
+    "access-control-allow-origin",
+    "idempotent-body",
+  ])("%s, which belongs to one response, is refused", (name) => {
+    expect(() => resolve({ headers: [name] })).toThrow(RangeError);
+    expect(() => resolve({ headers: [name.toUpperCase()] })).toThrow("headers");
+  });
+
+  test.each([
+    "x-set-cookie",
+    "x-date",
+    "date-of-birth",
+    "age-limit",
+    "content-lengths",
+    "xconnection",
+    "te-x",
+    "x-proxy-a",
+    "x-cf-ray",
+    "set-cookie3",
+  ])("%s is none of them", (name) => {
+    expect(resolve({ headers: [name] }).headers.at(-1)).toBe(name);
+  });
+
+  test("are stored under their names in lower case, beside those that are always stored", () => {
+    expect(resolve({ headers: ["Link", "X-Other"] }).headers).toEqual([
+      "content-type",
+      "content-language",
+      "location",
+      "etag",
+      "link",
+      "x-other",
+    ]);
+  });
+
+  test.each([[{ headers: ["no name"] }], [{ header: "no name" }], [{ header: "" }]])(
+    "%j is no name of a header",
+    (options) => {
+      expect(() => resolve(options)).toThrow(TypeError);
+    },
+  );
+});
+
+describe("bounds", () => {
+  test.each<[HttpRules, webhook: boolean]>([
+    [{ maxRequestBody: 2 ** 31 }, false],
+    [{ maxResponseBody: 0 }, false],
+    [{ maxResponseBody: 483_616 }, false],
+    [{ maxResponseBody: 1, maxResult: 32_770 }, false],
+    [{ wait: 60_000 }, true],
+    [{ wait: 60_001 }, false],
+    [{ wait: 0 }, true],
+  ])("%j, webhooks: %s", (options, webhook) => {
+    expect(() => resolve(options, webhook)).not.toThrow();
+  });
+
+  test.each<[name: string, HttpRules, webhook: boolean]>([
+    ["maxRequestBody", { maxRequestBody: 2 ** 31 + 1 }, false],
+    ["maxRequestBody", { maxRequestBody: 0.5 }, false],
+    ["maxResponseBody", { maxResponseBody: 483_617 }, false],
+    ["maxResponseBody", { maxResponseBody: -1 }, false],
+    ["maxResponseBody", { maxResponseBody: 2, maxResult: 32_770 }, false],
+    ["wait", { wait: 60_001 }, true],
+    ["failOpen", { failOpen: true }, true],
+    ["streams", { streams: "statuses" as never }, false],
+    ["streams", { streams: "a status" as never }, false],
+    ["retention", { retention: 20_000, lease: 30_000 }, false],
+  ])("%s in %j is refused, webhooks: %s", (name, options, webhook) => {
+    expect(() => resolve(options, webhook)).toThrow(RangeError);
+    expect(() => resolve(options, webhook)).toThrow(name);
+  });
+
+  test("of the body that is stored follow those of the result", () => {
+    expect(resolve({ maxResult: 100_001 }).maxResponseBody).toBe(50_000 - 16_384);
+    expect(resolve({ maxResult: 2_000_000 }).maxResponseBody).toBe(262_144);
+    expect(resolve({ maxResult: 1_000 }).maxResponseBody).toBe(0);
+  });
+});
+
+describe("what is made for each request", () => {
+  test.each([
+    ["redlock.acquire", checkClient, { acquire: () => undefined }],
+    ["provider.verify", checkProvider, { verify: () => undefined }],
+  ])("%s: a function passes, and an object only with its method", (name, check, valid) => {
+    for (const given of [valid, () => valid]) expect(() => check(given)).not.toThrow();
+    for (const given of [{}, undefined, null, "text", { [name.split(".")[1]!]: 1 }]) {
+      expect(() => check(given)).toThrow(TypeError);
+      expect(() => check(given)).toThrow(name);
+    }
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, test } from "vitest";
+import {
+  captureResponse,
+  replayResponse,
+  responseCodec,
+  type StoragePolicy,
+  type StoredResponse,
+} from "../../../src/http/stored.ts";
+
+const text = (value: string) => new TextEncoder().encode(value);
+const stored: StoredResponse = { status: 201, headers: { etag: '"1"' }, body: text("ünï") };
+const policy: StoragePolicy = {
+  headers: ["content-type", "etag"],
+  maxResponseBody: 4,
+  streams: "status",
+  store: () => true,
+};
+
+describe("the text of a stored response", () => {
+  test.each<[what: string, StoredResponse, string]>([
+    ["text", stored, 't201{"etag":"\\"1\\""}\nünï'],
+    [
+      "text with tabs and ends of lines",
+      { ...stored, headers: {}, body: text("a\t\r\n") },
+      "t201{}\na\t\r\n",
+    ],
+    ["an empty body", { status: 204, headers: {}, body: text("") }, "t204{}\n"],
+    ["no body", { status: 599, headers: {}, body: undefined }, "n599{}\n"],
+    ["what is no UTF-8", { status: 200, headers: {}, body: Uint8Array.of(255, 254) }, "b200{}\n//4="],
+    ["a byte order mark", { status: 200, headers: {}, body: text("\ufeffx") }, "t200{}\n\ufeffx"],
+    ["a line feed in it", { status: 200, headers: {}, body: text("{}\n{}\n") }, "t200{}\n{}\n{}\n"],
+  ])("%s", (_what, response, expected) => {
+    expect(responseCodec.encode(response)).toBe(expected);
+    const read = responseCodec.decode(expected);
+    expect({ ...read, body: read.body && [...read.body] }).toEqual({
+      ...response,
+      body: response.body && [...response.body],
+    });
+  });
+
+  test.each([0, 8, 11, 12, 14, 31])("control character %i makes it base64", (code) => {
+    const body = text(`a${String.fromCharCode(code)}`);
+    expect(responseCodec.encode({ status: 200, headers: {}, body })).toBe(
+      `b200{}\n${btoa(`a${String.fromCharCode(code)}`)}`,
+    );
+  });
+
+  test.each([
+    "xt200{}\n",
+    "t200{} \n",
+    "t2000{}\n",
+    "t20{}\n",
+    "t199{}\n",
+    "T200{}\n",
+    "t200\n",
+    " t200{}\n",
+  ])("%j is none", (given) => {
+    expect(() => responseCodec.decode(given)).toThrow(TypeError);
+  });
+});
+
+describe("what is stored of a response", () => {
+  const capture = (response: Response, own: Partial<StoragePolicy> = {}) =>
+    captureResponse(response, { ...policy, ...own });
+  const withHeaders = (headers: HeadersInit, body: BodyInit | null = "body") =>
+    new Response(body, { status: 202, headers });
+
+  test("status, the headers of the list, and the body", async () => {
+    const response = withHeaders({ "content-type": "a/b", etag: '"1"', "x-other": "1" });
+    const captured = await capture(response);
+    expect(captured.stored).toEqual({
+      status: 202,
+      headers: { "content-type": "a/b", etag: '"1"' },
+      body: text("body"),
+    });
+    expect([captured.response.status, captured.response.headers.get("x-other")]).toEqual([202, "1"]);
+    expect(await captured.response.text()).toBe("body");
+  });
+
+  test("of no body an empty one, and the response itself is sent", async () => {
+    const response = withHeaders({}, null);
+    const captured = await capture(response);
+    expect(captured.response).toBe(response);
+    expect(captured.stored).toEqual({ status: 202, headers: {}, body: new Uint8Array() });
+  });
+
+  test.each<[what: string, headers: HeadersInit, isStored: boolean]>([
+    ["an event stream", { "content-type": "text/event-stream" }, false],
+    ["an event stream with parameters", { "content-type": "Text/Event-Stream; charset=utf-8" }, false],
+    ["no event stream", { "content-type": "text/event-streams" }, true],
+    ["a type that only contains it", { "content-type": "x-text/event-stream" }, true],
+    ["sent in chunks", { "transfer-encoding": "chunked" }, false],
+    ["encoded", { "content-encoding": "br" }, false],
+    ["encoded twice", { "content-encoding": "identity, gzip" }, false],
+    ["encoded, but not really", { "content-encoding": "Identity" }, true],
+    ["too long by its own word", { "content-length": "5" }, false],
+    ["just short enough by its own word", { "content-length": "4" }, true],
+  ])("the body where the response is %s", async (_what, headers, isStored) => {
+    const response = withHeaders({ etag: '"1"', "content-type": "a/b", ...headers });
+    const captured = await capture(response);
+    expect(captured.stored!.body).toEqual(isStored ? text("body") : undefined);
+    // A stream is sent as it is, before it has been read.
+    expect(captured.response === response).toBe(!isStored);
+    // The type describes a body.
+    expect(Object.keys(captured.stored!.headers)).toEqual(isStored ? ["content-type", "etag"] : ["etag"]);
+    expect(await captured.response.text()).toBe("body");
+  });
+
+  test("status and headers where the body turns out to be too long", async () => {
+    const captured = await capture(withHeaders({ etag: '"1"' }, "bodies"));
+    expect(captured.stored).toEqual({ status: 202, headers: { etag: '"1"' }, body: undefined });
+    expect(await captured.response.text()).toBe("bodies");
+    const nothing = await capture(withHeaders({}, "bodies"), { streams: "nothing" });
+    expect(nothing).not.toHaveProperty("stored");
+    expect(await nothing.response.text()).toBe("bodies");
+    expect((await capture(withHeaders({}), { streams: "nothing" })).stored!.body).toEqual(text("body"));
+  });
+
+  test.each([200, 599])("a response of status %i", async (status) => {
+    const { stored } = await capture(new Response(text("body"), { status }));
+    expect(stored).toEqual({ status, headers: {}, body: text("body") });
+  });
+
+  test("nothing of one that the rule leaves out, or that could not be made again", async () => {
+    const response = withHeaders({});
+    expect(await capture(response, { store: () => false })).toEqual({ response });
+    const failed = Response.error();
+    expect(await capture(failed)).toEqual({ response: failed });
+  });
+});
+
+describe("a stored response that is sent", () => {
+  const request = (method: string) => new Request("https://a.example", { method });
+
+  test("says that it is a replay", async () => {
+    const replay = replayResponse(stored, request("POST"));
+    expect(replay.status).toBe(201);
+    expect(Object.fromEntries(replay.headers)).toEqual({ etag: '"1"', "idempotent-replayed": "true" });
+    expect(await replay.text()).toBe("ünï");
+  });
+
+  test("says where its body was not stored", async () => {
+    const replay = replayResponse({ ...stored, body: undefined }, request("POST"));
+    expect(replay.headers.get("idempotent-body")).toBe("omitted");
+    expect(await replay.text()).toBe("");
+  });
+
+  test.each([
+    ["POST", 204],
+    ["POST", 205],
+    ["POST", 304],
+    ["HEAD", 200],
+  ])("has no body for %s and %i", (method, status) => {
+    const replay = replayResponse({ status, headers: {}, body: text("x") }, request(method));
+    expect([replay.status, replay.body, replay.headers.has("idempotent-body")]).toEqual([
+      status,
+      null,
+      false,
+    ]);
+  });
+});

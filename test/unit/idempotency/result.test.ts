@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { completeText, parseRecord } from "../../../src/idempotency/record.ts";
+import { encodeResult, json, recordOfResult } from "../../../src/idempotency/result.ts";
+
+const head = { token: "t1", completedAt: 2, fingerprint: "-" };
+
+describe("a result as it is stored", () => {
+  test("is the text that the codec returns", () => {
+    expect(encodeResult(json, { a: [1] })).toEqual({ result: '{"a":[1]}' });
+    expect(encodeResult(json, undefined)).toEqual({ result: "" });
+    expect(encodeResult({ encode: () => "💶" }, 1)).toEqual({ result: "💶" });
+  });
+
+  test.each<[what: string, encode: () => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("the codec's own");
+      },
+    ],
+    ["returns no text", () => 7],
+    ["returns nothing", () => undefined],
+    ["returns half of a surrogate pair", () => "\udfff"],
+  ])("is a reason, and the error, where the codec %s", (_what, encode) => {
+    const stored = encodeResult({ encode: encode as () => string }, 1);
+    expect(stored).toEqual({ unstored: "unserializable", error: expect.any(Error) });
+  });
+});
+
+describe("the record of a result", () => {
+  const recordOf = (result: string, most: number) => recordOfResult(head, { result }, most);
+  const tooLarge = { text: "N1 t1 2 - too-large", unstored: "too-large" };
+
+  test.each([
+    ["letters", "abc", 3],
+    ["letters of two bytes", "üü", 4],
+    ["a letter of four bytes", "💶", 4],
+    ["what JSON escapes", '"\n\\', 6],
+    ["a control character, which takes six", "\u0001", 6],
+  ])("has the result as long as it takes no more bytes than allowed: %s", (_what, result, size) => {
+    const text = completeText({ ...head, result });
+    // The rest of the record is ASCII, and JSON puts two quotes around it.
+    const whole = "C1 t1 2 - ".length + size + 2;
+    expect(recordOf(result, whole)).toEqual({ text, unstored: undefined });
+    expect(recordOf(result, whole - 1)).toEqual(tooLarge);
+    expect(recordOf(result, 1)).toEqual(tooLarge);
+  });
+
+  test("has the reason, whatever is allowed, where there is no result", () => {
+    const record = recordOfResult(head, { unstored: "unserializable", error: new Error("no") }, 1);
+    expect(record).toEqual({ text: "N1 t1 2 - unserializable", unstored: "unserializable" });
+    expect(parseRecord(record.text)).toMatchObject({ state: "complete", unstored: "unserializable" });
+  });
+});
