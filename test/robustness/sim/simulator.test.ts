@@ -25,6 +25,11 @@ const regressions = new Map([
   ],
   [40_003_659, "the same, with the answer to the failed acquire lost"],
   [40_002_661, "three handles of an owner were acquired at once, and two drew the same fence"],
+  [40_010_131, "a lock with a short ttl was extended at half of it, more often than a retry may come"],
+  [
+    40_012_897,
+    "a plain acquire was executed late, after the receiver of a lock that was handed off had released it",
+  ],
 ]);
 
 /** Seeds of synchronizers that once showed a defect, of the library or of a check. */
