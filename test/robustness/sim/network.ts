@@ -202,7 +202,8 @@ class Link {
     world.count("executions");
     if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
       world.count("request too large");
-      this.#wire.refusedForSize(process, server, command);
+      // What is executed again was sent once.
+      if (copy === 0) this.#wire.refusedForSize(process, server, command);
       return this.#failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
     }
     const acquires = request.operation === "acquire" || request.operation === "restore";
