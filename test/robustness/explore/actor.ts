@@ -11,7 +11,12 @@ import {
 import type { AcquireOptions } from "../../../src/lock/options.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { sleep } from "../../../src/runtime.ts";
-import { LimitMismatchError, Semaphore } from "../../../src/sync/index.ts";
+import {
+  LimitMismatchError,
+  Semaphore,
+  type Hold as SyncHold,
+  type SyncOptions,
+} from "../../../src/sync/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import type { RunHistories } from "../sim/run-histories.ts";
 import type { Client } from "./client.ts";
@@ -138,11 +143,30 @@ export class Actor {
     return permit && this.hold(permit, [`${name} ${permit.slot}`], { holder: nonce, nonce, permits });
   }
 
+  /** Acquires the hold of a synchronizer, or not. */
+  async enter(
+    name: string,
+    { ttl, wait, timeout }: SyncOptions,
+    how: Pick<Hold, "invariant" | "group"> & { readonly acquire: (redlock: Redlock) => Promise<SyncHold> },
+  ): Promise<Held | undefined> {
+    const { acquire, ...of } = how;
+    this.client.timeout = timeoutOf({ ttl, timeout });
+    const handle = await this.call({
+      what: `acquire ${name}`,
+      bound: 5 * boundOf({ ttl, wait, timeout }),
+      codes: ["LOCK_HELD", "NO_QUORUM"],
+      run: () => acquire(this.redlock),
+    });
+    const nonce = this.#stage.trails.lastRound(this.client.name)!;
+    return handle && this.hold(handle, [name], { ...of, holder: nonce, nonce });
+  }
+
   /** Records that a handle was returned. */
   hold<Any extends Handle>(
     handle: Any,
     resources: readonly string[],
-    grant: Pick<Hold, "holder" | "nonce" | "permits"> & { readonly isResumed?: boolean },
+    grant: Pick<Hold, "holder" | "group" | "nonce" | "permits"> &
+      Partial<Pick<Hold, "invariant">> & { readonly isResumed?: boolean },
   ): Held<Any> {
     const { client } = this;
     const { holds, world, trails, report } = this.#stage;
@@ -150,9 +174,9 @@ export class Actor {
     const { isResumed, ...known } = grant;
     const { signal } = handle;
     const hold: Hold = {
+      invariant: known.permits ? "one holder per slot" : "mutual exclusion",
       ...known,
       resources,
-      invariant: known.permits ? "one holder per slot" : "mutual exclusion",
       client,
       acquired: world.time,
       fence,

@@ -61,7 +61,7 @@ export function begin(scenario: Scenario, traced = false): Play {
   };
   const stage: Stage = {
     world,
-    trails: new Trails(report, exactReplies, () => world.time),
+    trails: new Trails(report, exactReplies, world),
     holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
     runs: new RunHistories({
       violate: report,

@@ -1,6 +1,8 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { Engine, type Reply, ReplyError } from "../../../src/testing/index.ts";
 import { intern } from "./intern.ts";
@@ -8,7 +10,8 @@ import { intern } from "./intern.ts";
 /** A key with its value. */
 interface Entry {
   readonly key: string;
-  readonly value: string;
+  /** A string, or the members of a sorted set, each followed by its score. */
+  readonly value: string | readonly string[];
   /** When it expires, in ms by the endpoint's clock; undefined: never. */
   readonly deadline: number | undefined;
 }
@@ -17,6 +20,16 @@ interface Entry {
 export interface Contents {
   readonly id: number;
   readonly entries: ReadonlyMap<string, Entry>;
+}
+
+/** The scripts that endpoints know. */
+const scripts = [registerScript, slotScript, memberScript, queueScript];
+
+/** The score of a member of a sorted set; undefined: it is not there. */
+export function scoreOf({ entries }: Contents, key: string, member: string): number | undefined {
+  const value = entries.get(key)?.value ?? [];
+  const at = typeof value === "string" ? -1 : value.indexOf(member);
+  return at < 0 ? undefined : Number(value[at + 1]);
 }
 
 /** What an endpoint answers. */
@@ -82,16 +95,24 @@ export class Store {
     this.#now = now;
     engine.execute(["FLUSHALL"]);
     for (const { key, value, deadline } of before.entries.values()) {
-      engine.execute(deadline === undefined ? ["SET", key, value] : ["SET", key, value, "PXAT", deadline]);
+      if (typeof value === "string") engine.execute(["SET", key, value]);
+      else engine.execute(["ZADD", key, ...inPairs(value)]);
+      if (deadline !== undefined) engine.execute(["PEXPIREAT", key, deadline]);
     }
     const answer = this.#answer(this.#withSource(command));
     const keys = engine.execute(["KEYS", "*"]) as string[];
     const entries = keys.sort().map((key) => {
       const remaining = Number(engine.execute(["PTTL", key]));
       const deadline = remaining < 0 ? undefined : now + remaining;
-      return { key, value: String(engine.execute(["GET", key])), deadline };
+      return { key, value: this.#valueOf(key), deadline };
     });
     return { answer, answerId: intern(JSON.stringify(answer)), contents: this.#remember(entries) };
+  }
+
+  #valueOf(key: string): Entry["value"] {
+    const isSet = this.#engine.execute(["TYPE", key]) === "zset";
+    const command = isSet ? ["ZRANGE", key, 0, -1, "WITHSCORES"] : ["GET", key];
+    return this.#engine.execute(command) as Entry["value"];
   }
 
   #answer(command: Command): Answer {
@@ -107,7 +128,7 @@ export class Store {
   /** Endpoints know all scripts, by the hashes that the library names: else every round would take twice the messages. */
   #withSource([name, sha, ...rest]: Command): Command {
     if (name !== "EVALSHA") return [name!, sha!, ...rest];
-    const script = [registerScript, slotScript].find((known) => known.sha[this.#dialect] === sha);
+    const script = scripts.find((known) => known.sha[this.#dialect] === sha);
     if (!script) throw new Error(`no endpoint knows the script ${sha}`);
     return ["EVAL", (this.#dialect === "upstash" ? upstashFlag : "") + script.source, ...rest];
   }
@@ -121,4 +142,9 @@ export class Store {
     }
     return contents;
   }
+}
+
+/** Members and scores as ZADD takes them: the score first. */
+function inPairs(members: readonly string[]): string[] {
+  return members.flatMap((member, index) => (index % 2 === 0 ? [members[index + 1]!, member] : []));
 }
