@@ -47,7 +47,7 @@ function queue(start: number): Program {
 export const groupScenarios: readonly Scenario[] = [
   {
     name: "readers and a writer",
-    about: "a long reader and a short one, which extends; then a writer, while another reader comes",
+    about: "a long reader and a short one, which extends; then a writer, and a reader that meets it",
     endpoints: 1,
     repeats: true,
     clients: [
@@ -64,6 +64,9 @@ export const groupScenarios: readonly Scenario[] = [
         if (held) await actor.extend(held, 500);
         await actor.until(300);
         if (held) await actor.release(held);
+        await actor.until(1_310);
+        const late = await read(actor);
+        if (late) await actor.release(late);
       },
       async (actor) => {
         await actor.until(320);
@@ -97,8 +100,10 @@ export const groupScenarios: readonly Scenario[] = [
   },
   {
     name: "holds of one owner",
-    about: "an owner enters twice and leaves in another order, while another owner tries",
+    about: "an owner enters twice and leaves in another order, while another tries; requests are sent again",
     endpoints: 1,
+    exactReplies: false,
+    retries: true,
     clients: [
       async (actor) => {
         const long = await own(actor, "o", 1_000);

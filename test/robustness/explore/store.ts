@@ -1,6 +1,7 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
 import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
@@ -10,7 +11,8 @@ import { intern } from "./intern.ts";
 /** A key with its value. */
 interface Entry {
   readonly key: string;
-  /** A string, or the members of a sorted set, each followed by its score. */
+  readonly type: string;
+  /** A string; the members of a sorted set, each followed by its score; or the fields of a hash, with their values. */
   readonly value: string | readonly string[];
   /** When it expires, in ms by the endpoint's clock; undefined: never. */
   readonly deadline: number | undefined;
@@ -23,7 +25,7 @@ export interface Contents {
 }
 
 /** The scripts that endpoints know. */
-const scripts = [registerScript, slotScript, memberScript, queueScript];
+const scripts = [registerScript, slotScript, memberScript, queueScript, arrivalScript];
 
 /** The score of a member of a sorted set; undefined: it is not there. */
 export function scoreOf({ entries }: Contents, key: string, member: string): number | undefined {
@@ -94,9 +96,9 @@ export class Store {
     const engine = this.#engine;
     this.#now = now;
     engine.execute(["FLUSHALL"]);
-    for (const { key, value, deadline } of before.entries.values()) {
+    for (const { key, type, value, deadline } of before.entries.values()) {
       if (typeof value === "string") engine.execute(["SET", key, value]);
-      else engine.execute(["ZADD", key, ...inPairs(value)]);
+      else engine.execute(type === "hash" ? ["HSET", key, ...value] : ["ZADD", key, ...inPairs(value)]);
       if (deadline !== undefined) engine.execute(["PEXPIREAT", key, deadline]);
     }
     const answer = this.#answer(this.#withSource(command));
@@ -104,15 +106,12 @@ export class Store {
     const entries = keys.sort().map((key) => {
       const remaining = Number(engine.execute(["PTTL", key]));
       const deadline = remaining < 0 ? undefined : now + remaining;
-      return { key, value: this.#valueOf(key), deadline };
+      const type = String(engine.execute(["TYPE", key]));
+      const read = { hash: ["HGETALL", key], zset: ["ZRANGE", key, 0, -1, "WITHSCORES"] }[type];
+      const value = engine.execute(read ?? ["GET", key]) as Entry["value"];
+      return { key, type, value, deadline };
     });
     return { answer, answerId: intern(JSON.stringify(answer)), contents: this.#remember(entries) };
-  }
-
-  #valueOf(key: string): Entry["value"] {
-    const isSet = this.#engine.execute(["TYPE", key]) === "zset";
-    const command = isSet ? ["ZRANGE", key, 0, -1, "WITHSCORES"] : ["GET", key];
-    return this.#engine.execute(command) as Entry["value"];
   }
 
   #answer(command: Command): Answer {

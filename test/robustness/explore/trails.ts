@@ -32,6 +32,8 @@ interface Trail {
   grantedAcquire: boolean | undefined;
   freed: boolean;
   gone: boolean;
+  /** A release has removed the value, whatever was replied. */
+  removed: boolean;
 }
 
 /** In the longest scenario, with a pause after each: the shortest pause is 30 ms. */
@@ -88,6 +90,7 @@ export class Trails implements Watcher {
       trail.releaseExecuted = true;
       trail.releasedAt = this.#clocks.time;
       trail.standing = false;
+      trail.removed ||= granted;
     }
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#report("rolled back stays rolled back", `${where} after its release`);
@@ -141,12 +144,13 @@ export class Trails implements Watcher {
     );
   }
 
-  /** How many endpoints answered a release with "freed", and with "gone". */
-  releaseVotes(nonce: string): { freed: number; gone: number } {
+  /** How many endpoints answered a release with "freed", and with "gone", and from how many one has removed it. */
+  releaseVotes(nonce: string): { freed: number; gone: number; removed: number } {
     const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
     return {
       freed: trails.filter(({ freed }) => freed).length,
       gone: trails.filter(({ gone }) => gone).length,
+      removed: trails.filter(({ removed }) => removed).length,
     };
   }
 
@@ -223,6 +227,7 @@ export class Trails implements Watcher {
         grantedAcquire: undefined,
         freed: false,
         gone: false,
+        removed: false,
       };
       trails.set(server, trail);
     }
