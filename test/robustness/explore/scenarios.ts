@@ -1,4 +1,5 @@
 import type { Scenario } from "./scenario.ts";
+import { arrivalScenarios } from "./scenarios-arrivals.ts";
 import { groupScenarios } from "./scenarios-groups.ts";
 import { holdingScenarios } from "./scenarios-holding.ts";
 import { lockScenarios } from "./scenarios-locks.ts";
@@ -10,4 +11,5 @@ export const scenarios: readonly Scenario[] = [
   ...holdingScenarios,
   ...syncScenarios,
   ...groupScenarios,
+  ...arrivalScenarios,
 ];
