@@ -4,7 +4,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { readArguments, refuse } from "./arguments.mjs";
 import { load, project } from "./load.mjs";
 import { bundleSimulator, startSimulator } from "./simulator.mjs";
 
@@ -17,16 +17,15 @@ const entry = "test/robustness/explore/main.ts";
 const foundFile = join(project, "test/robustness/explore/found.json");
 
 process.exitCode = 1;
+const { given, jobs, most } = readOptions();
 const { scenarios } = await load("test/robustness/explore/scenarios.ts");
 const { mutants } = await load("test/robustness/sim/mutants.ts");
-const { given, jobs, most } = readOptions();
 const chosen = scenarios.filter(({ name }) => matches(name, given.scenario));
 const mutated = mutants.filter(({ name }) =>
   given.mutants || given.mutant ? matches(name, given.mutant) : false,
 );
-if (chosen.length === 0) throw new RangeError(`no scenario is called that; usage:\n  ${usage}`);
-if (given.mutant && mutated.length === 0)
-  throw new RangeError(`no mutant is called that; usage:\n  ${usage}`);
+if (chosen.length === 0) refuse("No scenario is called that.", usage);
+if (given.mutant && mutated.length === 0) refuse("No mutant is called that.", usage);
 
 if (given.schedule !== undefined) await replaySchedule();
 else if (given.mutants) await findMutants();
@@ -161,22 +160,23 @@ function matches(name, parts) {
 function readOptions() {
   const text = { type: "string" };
   const flag = { type: "boolean" };
-  const { values } = parseArgs({
-    options: {
-      scenario: { ...text, multiple: true },
-      mutant: { ...text, multiple: true },
-      bound: text,
-      schedule: text,
-      jobs: text,
-      most: text,
-      mutants: flag,
-      test: flag,
-      write: flag,
-    },
-  });
+  const options = {
+    scenario: { ...text, multiple: true },
+    mutant: { ...text, multiple: true },
+    bound: text,
+    schedule: text,
+    jobs: text,
+    most: text,
+    mutants: flag,
+    test: flag,
+    write: flag,
+  };
+  const values = readArguments(options, usage);
   const jobs = Number(values.jobs ?? 2);
   const most = values.most === undefined ? undefined : Number(values.most);
-  if (!(jobs >= 1) || !(Number(values.bound ?? 0) >= 0)) throw new RangeError(`usage:\n  ${usage}`);
+  if (!(jobs >= 1)) refuse("--jobs takes a number from 1 on.", usage);
+  if (!(Number(values.bound ?? 0) >= 0)) refuse("--bound takes a number of deviations.", usage);
+  if (!((most ?? 1) >= 1)) refuse("--most takes a number of schedules.", usage);
   // The small bounds are explored by one process, which takes one order at a time.
   return { given: values, jobs: values.test ? 1 : jobs, most };
 }

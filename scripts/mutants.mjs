@@ -3,7 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { readArguments, refuse } from "./arguments.mjs";
 import { load, project } from "./load.mjs";
 import { bundleSimulator, simulateAll, startSimulator } from "./simulator.mjs";
 
@@ -15,7 +15,7 @@ const { concerns } = await load("test/robustness/sim/mutant.ts");
 const { themeOf } = await load("test/robustness/sim/scenario.ts");
 const { only, limit, jobs, write } = readOptions();
 const chosen = mutants.filter(({ name }) => !only || only.some((part) => name.includes(part)));
-if (chosen.length === 0) throw new RangeError(`no mutant is called that; usage: ${usage}`);
+if (chosen.length === 0) refuse("No mutant is called that.", usage);
 
 console.log(`${chosen.length} mutants, up to ${limit} seeds each\n`);
 const queue = chosen.values();
@@ -94,8 +94,8 @@ function* seedsUpTo(most) {
 function readOptions() {
   const text = { type: "string" };
   const options = { only: { ...text, multiple: true }, seeds: text, jobs: text, write: { type: "boolean" } };
-  const { values } = parseArgs({ options });
+  const values = readArguments(options, usage);
   const [limit, jobs] = [Number(values.seeds ?? 4_000), Number(values.jobs ?? 2)];
-  if (!(limit >= 1 && jobs >= 1)) throw new RangeError(`usage: ${usage}`);
+  if (!(limit >= 1 && jobs >= 1)) refuse("--seeds and --jobs take numbers from 1 on.", usage);
   return { ...values, limit, jobs };
 }

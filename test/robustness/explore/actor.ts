@@ -11,7 +11,14 @@ import {
 import type { AcquireOptions } from "../../../src/lock/options.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { sleep } from "../../../src/runtime.ts";
-import { LimitMismatchError, Semaphore } from "../../../src/sync/index.ts";
+import {
+  LimitMismatchError,
+  Semaphore,
+  type Hold as SyncHold,
+  type SyncOptions,
+} from "../../../src/sync/index.ts";
+import type { LatchHistories } from "../sim/latch-histories.ts";
+import type { Meeting } from "../sim/meeting.ts";
 import { nonceOf } from "../sim/request.ts";
 import type { RunHistories } from "../sim/run-histories.ts";
 import type { Client } from "./client.ts";
@@ -26,6 +33,8 @@ export interface Stage {
   readonly trails: Trails;
   readonly holds: Holds;
   readonly runs: RunHistories;
+  readonly latches: LatchHistories;
+  readonly meeting: Meeting;
   readonly report: Report;
   /** Calls under way. */
   readonly calls: Set<string>;
@@ -58,13 +67,13 @@ interface Call<Value> {
 export class Actor {
   readonly client: Client;
   readonly redlock: Redlock;
-  readonly #stage: Stage;
+  readonly stage: Stage;
   readonly #inbox: string[] = [];
   #isWaitingFor: ((text: string) => void) | undefined;
 
   constructor(stage: Stage, client: Client, link: LinkOptions) {
     const { world } = stage;
-    this.#stage = stage;
+    this.stage = stage;
     this.client = client;
     const endpoints = world.servers.map((server) => createLink(world, client, server, link));
     this.redlock = new Redlock({ endpoints, runtime: client });
@@ -76,7 +85,7 @@ export class Actor {
 
   /** Waits until a time, in ms since the world began. */
   async until(time: number): Promise<void> {
-    const { world } = this.#stage;
+    const { world } = this.stage;
     if (time > world.time) await this.sleep(time - world.time);
   }
 
@@ -88,8 +97,8 @@ export class Actor {
 
   /** Sends a text to another client. */
   post(to: number, text: string): void {
-    const other = this.#stage.actors[to]!;
-    this.#stage.world.post(this.client, other.client, text, () => other.#got(text));
+    const other = this.stage.actors[to]!;
+    this.stage.world.post(this.client, other.client, text, () => other.#got(text));
   }
 
   /** The next text from another client. */
@@ -133,26 +142,45 @@ export class Actor {
       codes: ["LOCK_HELD", "NO_QUORUM", "LIMIT_MISMATCH"],
       run: () => new Semaphore(this.redlock, name, { limit }).acquire({ ttl, wait, timeout, backoff }),
     });
-    const nonce = this.#stage.trails.lastRound(this.client.name)!;
+    const nonce = this.stage.trails.lastRound(this.client.name)!;
     const permits = { name, limit };
     return permit && this.hold(permit, [`${name} ${permit.slot}`], { holder: nonce, nonce, permits });
+  }
+
+  /** Acquires the hold of a synchronizer, or not. */
+  async enter(
+    name: string,
+    { ttl, wait, timeout }: SyncOptions,
+    how: Pick<Hold, "invariant" | "group"> & { readonly acquire: (redlock: Redlock) => Promise<SyncHold> },
+  ): Promise<Held | undefined> {
+    const { acquire, ...of } = how;
+    this.client.timeout = timeoutOf({ ttl, timeout });
+    const handle = await this.call({
+      what: `acquire ${name}`,
+      bound: 5 * boundOf({ ttl, wait, timeout }),
+      codes: ["LOCK_HELD", "NO_QUORUM"],
+      run: () => acquire(this.redlock),
+    });
+    const nonce = this.stage.trails.lastRound(this.client.name)!;
+    return handle && this.hold(handle, [name], { ...of, holder: nonce, nonce });
   }
 
   /** Records that a handle was returned. */
   hold<Any extends Handle>(
     handle: Any,
     resources: readonly string[],
-    grant: Pick<Hold, "holder" | "nonce" | "permits"> & { readonly isResumed?: boolean },
+    grant: Pick<Hold, "holder" | "group" | "nonce" | "permits"> &
+      Partial<Pick<Hold, "invariant">> & { readonly isResumed?: boolean },
   ): Held<Any> {
     const { client } = this;
-    const { holds, world, trails, report } = this.#stage;
+    const { holds, world, trails, report } = this.stage;
     const fence = (handle as Partial<Lock>).fence;
     const { isResumed, ...known } = grant;
     const { signal } = handle;
     const hold: Hold = {
+      invariant: known.permits ? "one holder per slot" : "mutual exclusion",
       ...known,
       resources,
-      invariant: known.permits ? "one holder per slot" : "mutual exclusion",
       client,
       acquired: world.time,
       fence,
@@ -173,7 +201,7 @@ export class Actor {
   /** Extends a hold. @returns whether it was extended */
   async extend({ handle, hold }: Held, ttl: number): Promise<boolean> {
     const before = handle.remaining();
-    const { world, report } = this.#stage;
+    const { world, report } = this.stage;
     const { client } = this;
     const [invoked, sentBefore] = [world.time, client.sent];
     const extended = await this.call({
@@ -198,7 +226,7 @@ export class Actor {
         }
       },
     });
-    this.#stage.holds.check();
+    this.stage.holds.check();
     if (extended && handle.signal.aborted) {
       report("validity is honest", `${client.name} extended ${hold.resources.join()} after its end`);
     }
@@ -207,7 +235,7 @@ export class Actor {
 
   /** Releases a hold, and all other handles of its owner. */
   async release({ handle, hold }: Held): Promise<void> {
-    const { holds, trails, world, report } = this.#stage;
+    const { holds, trails, world, report } = this.stage;
     const { client } = this;
     const isAgain = hold.isOver;
     holds.endAllOf(hold.holder);
@@ -220,19 +248,22 @@ export class Actor {
     });
     if (isAgain || said === undefined) return;
     const quorum = quorumOf(world.servers.length);
-    const { freed, gone } = trails.releaseVotes(hold.nonce);
+    const { freed, gone, removed } = trails.releaseVotes(hold.nonce);
+    // A plain lock has no tombstone that tells a repeated release of the first one.
+    const isFalse = !said && removed >= quorum && (hold.group !== undefined || !this.#hasRepeats());
+    if (isFalse) report("a quorum decides", `${client.name}: release said false, and removed it`);
     if (said ? freed >= quorum : gone > world.servers.length - quorum) return;
     report("a quorum decides", `${client.name}: release said ${said} with ${freed} freed and ${gone} gone`);
   }
 
   /** Leaves a hold to its ttl. */
   leave({ hold }: Held): void {
-    this.#stage.kept.add(hold.nonce);
+    this.stage.kept.add(hold.nonce);
   }
 
   /** Holds a lock for so many ms by `using`, which has to end as its routine does. */
   async using(resource: string, length: number, options: AcquireOptions): Promise<void> {
-    const { report } = this.#stage;
+    const { report } = this.stage;
     this.client.timeout = timeoutOf(options);
     let lock: Lock | undefined;
     const result = await this.call({
@@ -262,7 +293,7 @@ export class Actor {
     length: number,
     { fails = false, ...options }: RunOptions<string> & IdempotencyOptions & { readonly fails?: boolean },
   ): Promise<void> {
-    const { runs, world, report } = this.#stage;
+    const { runs, world, report } = this.stage;
     const { client } = this;
     client.timeout = timeoutOf(options);
     const { value } = runs.nextValue();
@@ -291,7 +322,7 @@ export class Actor {
             acquired: world.time,
             isOver: false,
           };
-          this.#stage.holds.add(hold);
+          this.stage.holds.add(hold);
           world.trace(() => `${client.name} runs its handler: ${value}`);
           await this.sleep(length);
           hold.isOver = true;
@@ -307,7 +338,7 @@ export class Actor {
   /** Makes a call of the library. Undefined: it rejected as it may. */
   async call<Value>({ what, bound, codes, run, isExpected }: Call<Value>): Promise<Value | undefined> {
     const { client } = this;
-    const { world, calls, trails, report } = this.#stage;
+    const { world, calls, trails, report } = this.stage;
     const [invoked, frozenBefore] = [world.time, client.frozenFor];
     const name = `${client.name} ${what} at ${invoked}`;
     calls.add(name);
@@ -335,7 +366,7 @@ export class Actor {
 
   /** Contention is reported where enough endpoints refused, an outage where they failed. */
   #checkRefusal(error: unknown): void {
-    const { trails, world, report } = this.#stage;
+    const { trails, world, report } = this.stage;
     const isHeld = error instanceof LockHeldError || error instanceof LimitMismatchError;
     const nonce = trails.lastRound(this.client.name);
     if ((!isHeld && !(error instanceof QuorumError)) || !nonce) return;
@@ -349,7 +380,7 @@ export class Actor {
   }
 
   #hasRepeats(): boolean {
-    return this.#stage.world.events.has("repeated");
+    return this.stage.world.events.has("repeated");
   }
 }
 

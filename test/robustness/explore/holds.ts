@@ -10,6 +10,8 @@ export interface Hold {
   readonly invariant: Invariant;
   /** Two handles of one owner are one holder. */
   readonly holder: string;
+  /** Holders of one group do not exclude each other. Default: each is alone. */
+  readonly group?: string | undefined;
   readonly nonce: string;
   readonly client: Client;
   /** When it was granted, in ms. */
@@ -87,7 +89,7 @@ export class Holds {
   }
 
   #compare(hold: Hold, other: Hold): void {
-    if (hold.holder === other.holder) return;
+    if (hold.holder === other.holder || (hold.group !== undefined && hold.group === other.group)) return;
     const both = hold.resources.filter((resource) => other.resources.includes(resource));
     if (both.length === 0) return;
     this.#report(

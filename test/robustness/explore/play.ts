@@ -1,4 +1,6 @@
 import type { Invariant } from "../sim/assumptions.ts";
+import { LatchHistories } from "../sim/latch-histories.ts";
+import { Meeting } from "../sim/meeting.ts";
 import { RunHistories } from "../sim/run-histories.ts";
 import { Actor, type Stage } from "./actor.ts";
 import { Holds } from "./holds.ts";
@@ -59,19 +61,22 @@ export function begin(scenario: Scenario, traced = false): Play {
     world.trace(() => `VIOLATED ${invariant}: ${detail}`);
     violations.push({ invariant, detail, at: world.time });
   };
+  const checks: ConstructorParameters<typeof RunHistories>[0] = {
+    violate: report,
+    check(invariant, holds, detail) {
+      if (!holds) report(invariant, detail());
+    },
+    get now() {
+      return world.time;
+    },
+  };
   const stage: Stage = {
     world,
-    trails: new Trails(report, exactReplies, () => world.time),
+    trails: new Trails(report, exactReplies, world),
     holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
-    runs: new RunHistories({
-      violate: report,
-      check(invariant, holds, detail) {
-        if (!holds) report(invariant, detail());
-      },
-      get now() {
-        return world.time;
-      },
-    }),
+    runs: new RunHistories(checks),
+    latches: new LatchHistories(checks),
+    meeting: new Meeting(checks, clients.length),
     report,
     calls: new Set(),
     kept: new Set(),

@@ -1,6 +1,9 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { Engine, type Reply, ReplyError } from "../../../src/testing/index.ts";
 import { intern } from "./intern.ts";
@@ -8,7 +11,9 @@ import { intern } from "./intern.ts";
 /** A key with its value. */
 interface Entry {
   readonly key: string;
-  readonly value: string;
+  readonly type: string;
+  /** A string; the members of a sorted set, each followed by its score; or the fields of a hash, with their values. */
+  readonly value: string | readonly string[];
   /** When it expires, in ms by the endpoint's clock; undefined: never. */
   readonly deadline: number | undefined;
 }
@@ -17,6 +22,16 @@ interface Entry {
 export interface Contents {
   readonly id: number;
   readonly entries: ReadonlyMap<string, Entry>;
+}
+
+/** The scripts that endpoints know. */
+const scripts = [registerScript, slotScript, memberScript, queueScript, arrivalScript];
+
+/** The score of a member of a sorted set; undefined: it is not there. */
+export function scoreOf({ entries }: Contents, key: string, member: string): number | undefined {
+  const value = entries.get(key)?.value ?? [];
+  const at = typeof value === "string" ? -1 : value.indexOf(member);
+  return at < 0 ? undefined : Number(value[at + 1]);
 }
 
 /** What an endpoint answers. */
@@ -81,15 +96,20 @@ export class Store {
     const engine = this.#engine;
     this.#now = now;
     engine.execute(["FLUSHALL"]);
-    for (const { key, value, deadline } of before.entries.values()) {
-      engine.execute(deadline === undefined ? ["SET", key, value] : ["SET", key, value, "PXAT", deadline]);
+    for (const { key, type, value, deadline } of before.entries.values()) {
+      if (typeof value === "string") engine.execute(["SET", key, value]);
+      else engine.execute(type === "hash" ? ["HSET", key, ...value] : ["ZADD", key, ...inPairs(value)]);
+      if (deadline !== undefined) engine.execute(["PEXPIREAT", key, deadline]);
     }
     const answer = this.#answer(this.#withSource(command));
     const keys = engine.execute(["KEYS", "*"]) as string[];
     const entries = keys.sort().map((key) => {
       const remaining = Number(engine.execute(["PTTL", key]));
       const deadline = remaining < 0 ? undefined : now + remaining;
-      return { key, value: String(engine.execute(["GET", key])), deadline };
+      const type = String(engine.execute(["TYPE", key]));
+      const read = { hash: ["HGETALL", key], zset: ["ZRANGE", key, 0, -1, "WITHSCORES"] }[type];
+      const value = engine.execute(read ?? ["GET", key]) as Entry["value"];
+      return { key, type, value, deadline };
     });
     return { answer, answerId: intern(JSON.stringify(answer)), contents: this.#remember(entries) };
   }
@@ -107,7 +127,7 @@ export class Store {
   /** Endpoints know all scripts, by the hashes that the library names: else every round would take twice the messages. */
   #withSource([name, sha, ...rest]: Command): Command {
     if (name !== "EVALSHA") return [name!, sha!, ...rest];
-    const script = [registerScript, slotScript].find((known) => known.sha[this.#dialect] === sha);
+    const script = scripts.find((known) => known.sha[this.#dialect] === sha);
     if (!script) throw new Error(`no endpoint knows the script ${sha}`);
     return ["EVAL", (this.#dialect === "upstash" ? upstashFlag : "") + script.source, ...rest];
   }
@@ -121,4 +141,9 @@ export class Store {
     }
     return contents;
   }
+}
+
+/** Members and scores as ZADD takes them: the score first. */
+function inPairs(members: readonly string[]): string[] {
+  return members.flatMap((member, index) => (index % 2 === 0 ? [members[index + 1]!, member] : []));
 }

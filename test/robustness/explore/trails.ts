@@ -1,8 +1,8 @@
 import type { Invariant } from "../sim/assumptions.ts";
 import { nonceOf, type Request } from "../sim/request.ts";
 import { isGranted } from "../sim/wire.ts";
-import type { Answer, Contents } from "./store.ts";
-import type { Message, Server, Watcher } from "./world.ts";
+import { type Answer, type Contents, scoreOf } from "./store.ts";
+import type { Message, Server, Watcher, World } from "./world.ts";
 
 /** Reports that an invariant does not hold. */
 export type Report = (invariant: Invariant, detail: string) => void;
@@ -32,6 +32,8 @@ interface Trail {
   grantedAcquire: boolean | undefined;
   freed: boolean;
   gone: boolean;
+  /** A release has removed the value, whatever was replied. */
+  removed: boolean;
 }
 
 /** In the longest scenario, with a pause after each: the shortest pause is 30 ms. */
@@ -41,14 +43,14 @@ const mostExtensions = 50;
 export class Trails implements Watcher {
   readonly #report: Report;
   readonly #exactReplies: boolean;
-  readonly #time: () => number;
+  readonly #clocks: Pick<World, "time" | "serverTime">;
   readonly #trails = new Map<string, Map<Server, Trail>>();
   /** The nonce of the last acquire, by client. */
   readonly #last = new Map<string, string>();
 
-  constructor(report: Report, exactReplies: boolean, time: () => number) {
+  constructor(report: Report, exactReplies: boolean, clocks: Pick<World, "time" | "serverTime">) {
     this.#report = report;
-    this.#time = time;
+    this.#clocks = clocks;
     this.#exactReplies = exactReplies;
   }
 
@@ -68,7 +70,7 @@ export class Trails implements Watcher {
       }
     } else if (request.operation === "acquire") {
       trail.acquires += 1;
-      trail.awaitedUntil = this.#time() + client.timeout;
+      trail.awaitedUntil = this.#clocks.time + client.timeout;
       this.#last.set(client.name, nonceOf(request.value));
       if (trail.acquires === 4) {
         this.#report("requests are bounded", `${client.name} sent four acquires of one round`);
@@ -86,8 +88,9 @@ export class Trails implements Watcher {
     const { operation, tombstone } = request;
     if (operation === "release") {
       trail.releaseExecuted = true;
-      trail.releasedAt = this.#time();
+      trail.releasedAt = this.#clocks.time;
       trail.standing = false;
+      trail.removed ||= granted;
     }
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#report("rolled back stays rolled back", `${where} after its release`);
@@ -105,7 +108,7 @@ export class Trails implements Watcher {
     trail.restored ||= operation === "restore";
     trail.repeated ||= isCopy;
     // Also where nobody waits any more: the request ends by its answer or its timeout, and a release follows.
-    const isAwaited = this.#time() < trail.awaitedUntil;
+    const isAwaited = this.#clocks.time < trail.awaitedUntil;
     if (operation === "acquire" && isAwaited && !isCopy) trail.releaseDue = true;
   }
 
@@ -141,12 +144,13 @@ export class Trails implements Watcher {
     );
   }
 
-  /** How many endpoints answered a release with "freed", and with "gone". */
-  releaseVotes(nonce: string): { freed: number; gone: number } {
+  /** How many endpoints answered a release with "freed", and with "gone", and from how many one has removed it. */
+  releaseVotes(nonce: string): { freed: number; gone: number; removed: number } {
     const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
     return {
       freed: trails.filter(({ freed }) => freed).length,
       gone: trails.filter(({ gone }) => gone).length,
+      removed: trails.filter(({ removed }) => removed).length,
     };
   }
 
@@ -167,13 +171,16 @@ export class Trails implements Watcher {
     }
   }
 
-  #checkContents({ operation, keys }: Request, before: Contents, after: Contents, where: string): void {
+  #checkContents(request: Request, before: Contents, after: Contents, where: string): void {
+    const { operation, keys, value, isMember } = request;
+    const endOf = (contents: Contents, key: string) =>
+      isMember ? scoreOf(contents, key, value) : contents.entries.get(key)?.deadline;
     for (const { key, deadline } of after.entries.values()) {
       if (deadline === undefined) this.#report("every key expires", `${where}: ${key} has no ttl`);
     }
     if (operation !== "acquire" && operation !== "restore") return;
     for (const key of keys) {
-      const [earlier, later] = [before.entries.get(key)?.deadline, after.entries.get(key)?.deadline];
+      const [earlier, later] = [endOf(before, key), endOf(after, key)];
       if (earlier !== undefined && (later ?? 0) < earlier) {
         this.#report("validity is honest", `${where} shortened it`);
       }
@@ -182,7 +189,11 @@ export class Trails implements Watcher {
 
   /** A request that is executed again must not be refused because of its first execution. */
   #checkRefusal({ request, command, client, server }: Message, before: Contents, trail: Trail): void {
-    const stands = request!.keys.every((key) => before.entries.get(key)?.value === request!.value);
+    const { keys, value, isMember } = request!;
+    const now = this.#clocks.serverTime();
+    const stands = keys.every((key) =>
+      isMember ? scoreOf(before, key, value)! > now : before.entries.get(key)?.value === value,
+    );
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
     const isPlain = command[0] === "SET" && this.#exactReplies;
     if (!stands || trail.restored || isPlain) return;
@@ -216,6 +227,7 @@ export class Trails implements Watcher {
         grantedAcquire: undefined,
         freed: false,
         gone: false,
+        removed: false,
       };
       trails.set(server, trail);
     }

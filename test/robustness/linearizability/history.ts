@@ -153,9 +153,9 @@ export function fencedHistory(
   accesses: readonly AccessRecord[],
 ): Map<string, Operation<FencedInput, FencedOutput>[]> {
   const operations: (Operation<FencedInput, FencedOutput> & { readonly resource: string })[] = [];
-  for (const { resource, holder, invoked, acquired, fence } of grants) {
+  for (const { resource, holder, owner, invoked, acquired, fence } of grants) {
     if (acquired === undefined || fence === undefined) continue;
-    const input: FencedInput = { kind: "grant", fence };
+    const input: FencedInput = { kind: "grant", fence, ...(owner !== undefined && { owner }) };
     operations.push({
       resource,
       process: holder,

@@ -61,13 +61,15 @@ export type Value = string | number | boolean | null;
 /**
  * Drawing fences, and a register that they guard.
  *
- * - `grant`: a fence was drawn. It must be larger than all before.
+ * - `grant`: a fence was drawn. It must be larger than all before, except that the handles of one owner are one holder,
+ *   and may draw the same fence one after another.
  * - `open`: from now on only this fence and larger ones are accepted; returns the value.
  * - `write`: the same, and stores a value.
  * - `read`: returns the value, without a fence.
  */
 export type FencedInput =
-  | { readonly kind: "grant" | "open"; readonly fence: number }
+  | { readonly kind: "grant"; readonly fence: number; readonly owner?: string | undefined }
+  | { readonly kind: "open"; readonly fence: number }
   | { readonly kind: "write"; readonly fence: number; readonly value: Value }
   | { readonly kind: "read" };
 
@@ -78,9 +80,10 @@ export interface FencedOutput {
   readonly value?: Value;
 }
 
-/** The largest fence drawn, the largest that the register has seen, and what it holds. */
+/** The largest fence drawn, the owner that drew it, the largest that the register has seen, and what it holds. */
 export interface FencedState {
   readonly drawn: number;
+  readonly owner: string | undefined;
   readonly seen: number;
   readonly value: Value;
 }
@@ -88,19 +91,23 @@ export interface FencedState {
 /** Fences that strictly increase, and a register that refuses every fence but the largest that it has seen. */
 export function fencedRegisterModel(value: Value): Model<FencedState, FencedInput, FencedOutput> {
   return {
-    initial: { drawn: -Infinity, seen: -Infinity, value },
+    initial: { drawn: -Infinity, owner: undefined, seen: -Infinity, value },
     step(state, input, output) {
       const agrees = output?.value === undefined || output.value === state.value;
       if (input.kind === "read") return agrees ? [state] : [];
       const { fence } = input;
       // The fence of a grant of unknown outcome is unknown; later ones are larger in any case.
-      if (input.kind === "grant") return fence > state.drawn ? [{ ...state, drawn: fence }] : [];
+      if (input.kind === "grant") {
+        const { owner } = input;
+        const isShared = fence === state.drawn && owner !== undefined && owner === state.owner;
+        return fence > state.drawn || isShared ? [{ ...state, drawn: fence, owner }] : [];
+      }
       const acceptable = fence >= state.seen;
       if (output?.accepted === false) return acceptable ? [] : [state];
       if (!acceptable || !agrees) return [];
       return [{ ...state, seen: fence, value: input.kind === "write" ? input.value : state.value }];
     },
-    fingerprint: ({ drawn, seen, value: held }) => `${drawn} ${seen} ${JSON.stringify(held)}`,
+    fingerprint: ({ drawn, owner, seen, value: held }) => JSON.stringify([`${drawn} ${seen}`, owner, held]),
   };
 }
 

@@ -71,16 +71,13 @@ export function failureKind(error: unknown): "refused" | "unavailable" | "aborte
 }
 
 /** Uses a hold, then releases it once, twice or never. */
-export async function useAndRelease(
-  actor: Actor,
-  held: HeldHandle,
-  { timeout, backoff }: Options,
-): Promise<void> {
+export async function useAndRelease(actor: Actor, held: HeldHandle, options: Options): Promise<void> {
+  const { timeout } = options;
   const fate = actor.draw.fraction();
   const forgets = fate < 0.08;
   if (forgets) actor.kept.add(held.hold.nonce);
   const extensions = await useHandle(actor, held, timeout);
   if (!forgets) await release(actor, held, timeout);
   if (fate > 0.95) await release(actor, held, timeout);
-  checkExtensionRate(actor, held.hold, extensions, backoff.min);
+  checkExtensionRate(actor, held.hold, extensions, options);
 }

@@ -285,18 +285,20 @@ export function checkRefusal({ world, process, wire, scenario }: Actor, key: str
  * Checks that extensions pause: the automatic one comes at half of the ttl, a retry after at least the least backoff.
  *
  * @param byHand how often the holder extended by hand
- * @param pause the least backoff, in ms
+ * @param options with which it was acquired
  */
 export function checkExtensionRate(
   { world, wire, process }: Actor,
   hold: Hold,
   byHand: number,
-  pause: number,
+  { ttl, backoff }: { readonly ttl: number; readonly backoff: { readonly min: number } },
 ): void {
   const sent = wire.extensionsSent(hold.nonce);
   const held = (hold.ended ?? world.now) - hold.acquired;
+  // The drift allowance comes off the ttl, and timers fire early.
+  const half = 0.495 * Math.min(ttl, hold.extensions.least) - 2;
   // Twice for a script that the endpoint does not know yet.
-  const most = 2 * (byHand + 3) + (2 * held) / pause;
+  const most = 2 * (byHand + 3) + (2 * held) / Math.min(backoff.min, half);
   const what = () => `${process.name} sent ${sent} extensions in ${held.toFixed()} ms`;
   if (sent > 0) world.check("requests are bounded", sent <= most, what);
 }

@@ -151,8 +151,8 @@ export class Holds {
   endAllOfHolder({ holder, resources, process }: Hold): () => void {
     const release: Release = { process, returned: undefined };
     this.#releases.set(holder, [...(this.#releases.get(holder) ?? []), release]);
-    for (const resource of resources) {
-      for (const hold of [...this.#on(resource)]) if (hold.holder === holder) this.end(hold);
+    for (const hold of this.all) {
+      if (hold.holder === holder && hold.resources.some((one) => resources.includes(one))) this.end(hold);
     }
     return () => {
       release.returned = this.#world.now;

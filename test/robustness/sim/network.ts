@@ -142,7 +142,7 @@ class Link {
       this.#fail(message, "connection reset");
       return;
     }
-    this.#after(this.#delay(), () => this.#arrive(message, 0));
+    this.#arriveAfter(this.#delay(), message, 0);
   }
 
   /** A message reaches the server, for the first time (`copy` 0) or again. */
@@ -168,7 +168,7 @@ class Link {
         `${this.#way} ${String(command[0])} ${command[1]} ${command.length > 5 ? command.at(-5) : ""} = ${JSON.stringify(executed)}`,
     );
     if (copy === 0 && draw.chance(network.duplicate)) {
-      this.#after(draw.between(0, draw.chance(0.5) ? 20 : 2_000), () => this.#arrive(message, 1));
+      this.#arriveAfter(draw.between(0, draw.chance(0.5) ? 20 : 2_000), message, 1);
     }
     if (draw.chance(network.loseReply)) {
       this.#world.count("reply lost");
@@ -188,7 +188,8 @@ class Link {
 
   /** Sends an answer back to the process. */
   #reply({ isOpen, answer }: Message, what: Answer): void {
-    this.#after(this.#delay(), () => {
+    const { scheduler } = this.#world;
+    scheduler.at(scheduler.now + this.#delay(), () => {
       if (!this.#process.alive) return;
       if (!isOpen()) this.#world.count("reply late");
       this.#process.deliver(() => answer(what));
@@ -201,7 +202,8 @@ class Link {
     world.count("executions");
     if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
       world.count("request too large");
-      this.#wire.refusedForSize(process, server, command);
+      // What is executed again was sent once.
+      if (copy === 0) this.#wire.refusedForSize(process, server, command);
       return this.#failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
     }
     const acquires = request.operation === "acquire" || request.operation === "restore";
@@ -268,7 +270,9 @@ class Link {
     return Math.min(draw.between(...latency) + late + this.#server.slowness, this.#longestDelay);
   }
 
-  #after(ms: number, what: () => void): void {
-    this.#world.scheduler.at(this.#world.now + ms, what);
+  /** What a server does is seen by clients only when its answer arrives. */
+  #arriveAfter(ms: number, message: Message, copy: number): void {
+    const { scheduler } = this.#world;
+    scheduler.quietlyAt(scheduler.now + ms, () => this.#arrive(message, copy));
   }
 }

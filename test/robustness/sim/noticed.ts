@@ -9,7 +9,7 @@ export const caught: Readonly<Record<string, { readonly seed: number }>> = JSON.
   readFileSync(new URL("caught.json", import.meta.url), "utf8"),
 );
 
-/** ms of real time after which a simulation counts as hanging. */
+/** ms of CPU after which a simulation counts as hanging. */
 const timeLimit = 30_000;
 
 /**

@@ -7,12 +7,22 @@ export class Scheduler {
 
   /** Schedules a call of `run`. The returned function cancels it. */
   at(time: number, run: () => void): () => void {
-    this.#order += 1;
-    const scheduled: Scheduled = { time: Math.max(time, this.now), order: this.#order, run };
-    push(this.#queue, scheduled);
+    const scheduled = this.#add(time, run, false);
     return () => {
       scheduled.run = undefined;
     };
+  }
+
+  /** The same for a call that settles no promise and ends nothing: the next event follows it in the same turn. */
+  quietlyAt(time: number, run: () => void): void {
+    this.#add(time, run, true);
+  }
+
+  #add(time: number, run: () => void, isQuiet: boolean): Scheduled {
+    this.#order += 1;
+    const scheduled: Scheduled = { time: Math.max(time, this.now), order: this.#order, run, isQuiet };
+    push(this.#queue, scheduled);
+    return scheduled;
   }
 
   /**
@@ -33,7 +43,7 @@ export class Scheduler {
     });
   }
 
-  /** Runs the next event that is due by `until`, or returns false. */
+  /** Runs the next event that is due by `until`, and the quiet ones before it, or returns false. */
   #next(until: number): boolean {
     for (;;) {
       const next = this.#queue[0];
@@ -45,7 +55,7 @@ export class Scheduler {
       if (!next.run) continue;
       this.now = next.time;
       next.run();
-      return true;
+      if (!next.isQuiet) return true;
     }
   }
 }
@@ -55,6 +65,7 @@ interface Scheduled {
   /** The order of events that are due at the same time: that in which they were scheduled. */
   readonly order: number;
   run: (() => void) | undefined;
+  readonly isQuiet: boolean;
 }
 
 const resolved = Promise.resolve();

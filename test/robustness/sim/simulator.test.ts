@@ -5,7 +5,7 @@ import { simulate } from "./simulate.ts";
 
 // A fixed set of seeds of `npm run sim`. simulator.long.test.ts simulates more.
 
-/** Seeds of locks that once showed a defect. Their scenarios have changed since, but remain unusual ones. */
+/** Seeds of locks that once showed a defect, of the library or of a check. Some scenarios have changed since. */
 const regressions = new Map([
   [50, "two replays of a key differed: one returned a result that only a minority had"],
   [107, "the end of a lock was not reported: its timer had stood still with the process"],
@@ -19,6 +19,12 @@ const regressions = new Map([
   [2_000_890, "two results of a key, each on a half of four endpoints, were both returned"],
   [2_001_509, "the same, again"],
   [10_002_052, "a result was uploaded again and again to endpoints that refuse it for its size"],
+  [40_002_486, "a release freed what a failed acquire of its owner had left, after its hold had ended"],
+  [40_003_659, "the same, with the answer to the failed acquire lost"],
+  [40_002_661, "three handles of an owner were acquired at once, and two drew the same fence"],
+  [40_010_131, "a lock with a short ttl was extended at half of it, more often than a retry may come"],
+  [40_012_897, "a plain acquire was executed after the receiver of a lock had released it"],
+  [40_015_183, "the network executed again a result that an endpoint refuses for its size"],
 ]);
 
 /** Seeds of synchronizers that once showed a defect, of the library or of a check. */

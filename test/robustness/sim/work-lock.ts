@@ -26,8 +26,9 @@ interface HeldLock extends HeldHandle {
 /** Acquires a lock, uses it, and releases it, hands it off, or forgets it. */
 export async function performLock(actor: Actor): Promise<void> {
   const { draw, kept, scenario } = actor;
-  const { lock, autoExtend, timeout, pause, ...times } = await acquireLock(actor);
+  const { lock, autoExtend, options, ...times } = await acquireLock(actor);
   if (!lock) return;
+  const { timeout } = options;
   const held = { ...recordLock(actor, lock, times, draw.chance(0.5) || autoExtend), lock, timeout };
   const { hold } = held;
   const fate = draw.fraction();
@@ -42,7 +43,7 @@ export async function performLock(actor: Actor): Promise<void> {
   }
   if (!forgets) await release(actor, held, timeout);
   if (fate > 0.95) await release(actor, held, timeout);
-  checkExtensionRate(actor, hold, extensions, pause);
+  checkExtensionRate(actor, hold, extensions, options);
 }
 
 /** When an acquire was called, and until when its lock may be held at most. */
@@ -53,9 +54,7 @@ interface Acquisition extends Times {
   /** undefined: it failed. */
   readonly lock: Lock | undefined;
   readonly autoExtend: boolean;
-  readonly timeout: number;
-  /** The least backoff, in ms. */
-  readonly pause: number;
+  readonly options: ReturnType<typeof drawOptions>;
 }
 
 async function acquireLock(actor: Actor): Promise<Acquisition> {
@@ -90,7 +89,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   if (isAborted) world.check("calls end", late <= 0, detail);
   const lock = ("value" in outcome ? outcome.value : undefined) ?? undefined;
   if (!lock) checkFailure(actor, resources, "value" in outcome ? null : outcome.error);
-  return { lock, invoked, limit, autoExtend, timeout: options.timeout, pause: options.backoff.min };
+  return { lock, invoked, limit, autoExtend, options };
 }
 
 /** Hands a lock off to another process, which extends, uses and releases it. */
@@ -139,8 +138,10 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
     return;
   }
   await release(receiver, received, timeout);
-  // A receiver that dies keeps the lock until its ttl.
-  kept.delete(hold.nonce);
+  const { fence, owner, resources, unsettled } = json;
+  const isPlain = fence === undefined && owner === "" && resources.length === 1;
+  // A receiver that dies keeps the lock until its ttl; and a plain acquire that is executed late sees no tombstone.
+  if (!isPlain || unsettled.length === 0) kept.delete(hold.nonce);
 }
 
 /** The giver's handle has ended: it relies on nothing, and sends nothing. */
@@ -211,7 +212,7 @@ export async function performUsing(actor: Actor): Promise<void> {
   const { hold } = run;
   if (hold) {
     hold.releaseReturned = world.now;
-    checkExtensionRate(actor, hold, 0, options.backoff.min);
+    checkExtensionRate(actor, hold, 0, options);
   } else if ("error" in outcome) checkFailure(actor, resources, outcome.error);
   if (run.returned) checkUsing(actor, run, outcome);
 }

@@ -1,0 +1,132 @@
+import { FairLock, ReadWriteLock, ReentrantLock, type SyncOptions } from "../../../src/sync/index.ts";
+import type { Actor, Held } from "./actor.ts";
+import type { Program, Scenario } from "./scenario.ts";
+
+// Locks that readers, or the holds of one owner, have together; and the fair lock.
+
+const options = { ttl: 400, timeout: 100, wait: 0, backoff: (): number => 60 };
+
+function read(actor: Actor, own: SyncOptions = {}): Promise<Held | undefined> {
+  const acquire = (redlock: Actor["redlock"]) =>
+    new ReadWriteLock(redlock, "w", { ...options, ...own }).acquireRead();
+  return actor.enter(
+    "w",
+    { ...options, ...own },
+    { invariant: "a writer is alone", group: "readers", acquire },
+  );
+}
+
+function write(actor: Actor, own: SyncOptions = {}): Promise<Held | undefined> {
+  const acquire = (redlock: Actor["redlock"]) =>
+    new ReadWriteLock(redlock, "w", { ...options, ...own }).acquireWrite();
+  return actor.enter("w", { ...options, ...own }, { invariant: "a writer is alone", acquire });
+}
+
+function own(actor: Actor, owner: string, ttl = options.ttl): Promise<Held | undefined> {
+  const acquire = (redlock: Actor["redlock"]) =>
+    new ReentrantLock(redlock, "e", { ...options, ttl, owner }).acquire();
+  return actor.enter("e", { ...options, ttl }, { invariant: "one owner at a time", group: owner, acquire });
+}
+
+/** Waits in the queue, holds, and releases. */
+function queue(start: number): Program {
+  return async (actor) => {
+    await actor.until(start);
+    const acquire = (redlock: Actor["redlock"]) =>
+      new FairLock(redlock, "f", { ...options, wait: 500 }).acquire();
+    const held = await actor.enter(
+      "f",
+      { ...options, wait: 500 },
+      { invariant: "mutual exclusion", acquire },
+    );
+    await actor.sleep(40);
+    if (held) await actor.release(held);
+  };
+}
+
+export const groupScenarios: readonly Scenario[] = [
+  {
+    name: "readers and a writer",
+    about: "a long reader and a short one, which extends; then a writer, and a reader that meets it",
+    endpoints: 1,
+    repeats: true,
+    clients: [
+      async (actor) => {
+        const held = await read(actor, { ttl: 1_000 });
+        await actor.until(700);
+        if (held) await actor.extend(held, 1_000);
+        await actor.until(1_200);
+        if (held) await actor.release(held);
+      },
+      async (actor) => {
+        await actor.until(10);
+        const held = await read(actor, { ttl: 200 });
+        if (held) await actor.extend(held, 500);
+        await actor.until(300);
+        if (held) await actor.release(held);
+        await actor.until(1_310);
+        const late = await read(actor);
+        if (late) await actor.release(late);
+      },
+      async (actor) => {
+        await actor.until(320);
+        const early = await write(actor);
+        if (early) await actor.release(early);
+        await actor.until(1_300);
+        const held = await write(actor);
+        await actor.sleep(40);
+        if (held) await actor.release(held);
+      },
+    ],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "readers on three endpoints",
+    about: "a reader, then a writer; messages are lost, not late",
+    endpoints: 3,
+    loses: true,
+    clients: [
+      async (actor) => {
+        const held = await read(actor);
+        await actor.sleep(40);
+        if (held) await actor.release(held);
+      },
+      async (actor) => {
+        const held = await write(actor, { wait: 100 });
+        if (held) await actor.release(held);
+      },
+    ],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "holds of one owner",
+    about: "an owner enters twice and leaves in another order, while another tries; requests are sent again",
+    endpoints: 1,
+    exactReplies: false,
+    retries: true,
+    clients: [
+      async (actor) => {
+        const long = await own(actor, "o", 1_000);
+        const short = await own(actor, "o", 200);
+        await actor.until(150);
+        if (short) await actor.release(short);
+        await actor.until(600);
+        if (long) await actor.extend(long, 1_000);
+        if (long) await actor.release(long);
+      },
+      async (actor) => {
+        await actor.until(300);
+        const held = await own(actor, "p");
+        if (held) await actor.release(held);
+      },
+    ],
+    bounds: { test: 1, long: 2 },
+  },
+  {
+    name: "a queue",
+    about: "two wait for a fair lock, one after the other",
+    endpoints: 1,
+    clients: [queue(0), queue(10)],
+    bounds: { test: 1, long: 2 },
+  },
+];
