@@ -7,7 +7,8 @@ import type { VirtualWorld } from "./virtual-client.ts";
 export interface Runner {
   readonly idempotency: Idempotency;
   readonly links: readonly Link[];
-  readonly events: IdempotencyEvent[];
+  /** How its calls ended: the events without `called`, and without the numbers of the calls. */
+  readonly events: Omit<IdempotencyEvent, "id">[];
   /** How many requests it has sent. */
   readonly sent: () => number;
   /** Waits until the requests of a call are sent: its key is hashed in real time. */
@@ -17,8 +18,10 @@ export interface Runner {
 /** A new client. The timeout of its requests is 100 ms; results are kept for 60 000 ms. */
 export function runner(world: VirtualWorld, options: IdempotencyOptions = {}): Runner {
   const { redlock, links } = world.client();
-  const events: IdempotencyEvent[] = [];
-  const onEvent = (event: IdempotencyEvent) => events.push(event);
+  const events: Omit<IdempotencyEvent, "id">[] = [];
+  const onEvent = ({ id, ...event }: IdempotencyEvent) => {
+    if (event.type !== "called") events.push(event);
+  };
   const idempotency = new Idempotency(redlock, { retention: 60_000, onEvent, ...options });
   const sent = () => links.flatMap((each) => each.sent).length;
   const started = async (since = 0) => {

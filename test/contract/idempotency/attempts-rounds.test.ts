@@ -280,7 +280,7 @@ describe("a run that cannot be counted", () => {
       await world.runtime.advance(200);
       expect(counts(world)).toEqual(new Array(3).fill(crashes === 0 ? null : 1));
       expect(records(world)).toEqual([null, null, null]);
-      expect(events).toEqual([]);
+      expect(events).toMatchObject([{ type: "aborted" }]);
     }
   });
 });

@@ -105,7 +105,7 @@ describe("a call that is aborted", () => {
     expect(sent()).toBe(0);
   });
 
-  test("while it begins leaves nothing, and reports nothing", async () => {
+  test("while it begins leaves nothing, and reports why", async () => {
     const world = virtualWorld();
     const { slow } = delays(world.runtime);
     const { idempotency, links, events, started } = runner(world);
@@ -119,7 +119,7 @@ describe("a call that is aborted", () => {
     expect(call.error).toBe(reason);
     await world.runtime.advance(500);
     expect(records(world)).toEqual([null, null, null]);
-    expect(events).toEqual([]);
+    expect(events).toMatchObject([{ type: "aborted", error: reason }]);
   });
 
   test("while it waits ends at once, and leaves the other run alone", async () => {

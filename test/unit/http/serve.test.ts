@@ -155,7 +155,10 @@ describe("a client that has gone", () => {
     const reason = new Error("its own");
     const { status, response } = await answer(requestOf(freshKey(), { signal: AbortSignal.abort(reason) }));
     expect([status, response.status, runs()]).toEqual(["refused", 499, 0]);
-    expect(events).toMatchObject([{ type: "refused", code: "ABORTED", error: reason }]);
+    expect(events).toMatchObject([
+      { type: "aborted", error: reason },
+      { type: "refused", code: "ABORTED", error: reason },
+    ]);
   });
 
   test("changes no other refusal", async () => {

@@ -22,8 +22,11 @@ export function route(
   webhook = false,
   redlockOptions: Parameters<typeof clientOf>[2] = {},
 ) {
+  /** Without the beginnings of runs. */
   const events: HttpEvent[] = [];
-  const onEvent = (event: HttpEvent) => void events.push(event);
+  const onEvent = (event: HttpEvent) => {
+    if (event.type !== "called") events.push(event);
+  };
   const rules = resolveRules("withIdempotency", { timeout: 10_000, onEvent, ...options }, webhook);
   const { redlock, links } = clientOf(store, {}, redlockOptions);
   let runs = 0;

@@ -10,7 +10,7 @@ import {
 const text = (value: string) => new TextEncoder().encode(value);
 const stored: StoredResponse = { status: 201, headers: { etag: '"1"' }, body: text("ünï") };
 const policy: StoragePolicy = {
-  headers: ["content-type", "etag"],
+  omitHeaders: ["x-secret"],
   maxResponseBody: 4,
   streams: "status",
   store: () => true,
@@ -65,16 +65,75 @@ describe("what is stored of a response", () => {
   const withHeaders = (headers: HeadersInit, body: BodyInit | null = "body") =>
     new Response(body, { status: 202, headers });
 
-  test("status, the headers of the list, and the body", async () => {
-    const response = withHeaders({ "content-type": "a/b", etag: '"1"', "x-other": "1" });
+  test("status, the headers that are not left out, and the body", async () => {
+    const response = withHeaders({ "content-type": "a/b", etag: '"1"', "x-secret": "1" });
     const captured = await capture(response);
     expect(captured.stored).toEqual({
       status: 202,
       headers: { "content-type": "a/b", etag: '"1"' },
       body: text("body"),
     });
-    expect([captured.response.status, captured.response.headers.get("x-other")]).toEqual([202, "1"]);
+    expect([captured.response.status, captured.response.headers.get("x-secret")]).toEqual([202, "1"]);
     expect(await captured.response.text()).toBe("body");
+  });
+
+  test.each([
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "via",
+    "proxy-authenticate",
+    "date",
+    "age",
+    "content-length",
+    "content-range",
+    "server-timing",
+    "x-response-time",
+    "ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-request-id",
+    "x-correlation-id",
+    "x-amzn-trace-id",
+    "x-vercel-id",
+    "traceparent",
+    "traceresponse",
+    "cf-ray",
+    "set-cookie",
+    "set-cookie2",
+    "www-authenticate",
+    "authentication-info",
+    "access-control-allow-origin",
+    "idempotent-body",
+  ])("without %s, which belongs to one message, connection or client", async (name) => {
+    const value = name === "content-length" ? "4" : "1";
+    const response = withHeaders({ etag: '"1"', [name]: value }, text("body"));
+    expect((await capture(response)).stored!.headers).toEqual({ etag: '"1"' });
+  });
+
+  test.each([
+    "x-connection",
+    "connections",
+    "x-via",
+    "date-of-birth",
+    "age-limit",
+    "content-lengths",
+    "xratelimit",
+    "x-request-ids",
+    "tracestates",
+    "x-cf-ray",
+    "set-cookie3",
+    "vary",
+    "cache-control",
+  ])("with %s", async (name) => {
+    const response = withHeaders({ [name]: "1" }, text("body"));
+    expect((await capture(response)).stored!.headers).toEqual({ [name]: "1" });
+  });
+
+  test("without what the connection header names", async () => {
+    const response = withHeaders({ connection: "close, X-Hop", "x-hop": "1", "x-stays": "1" }, text("body"));
+    expect((await capture(response)).stored!.headers).toEqual({ "x-stays": "1" });
   });
 
   test("of no body an empty one, and the response itself is sent", async () => {
