@@ -7,6 +7,7 @@ export const settings = {
   maxWorkers: 5,
   // Files share a worker's modules and servers: loading them anew took a third of the time.
   isolate: false,
+  unstubEnvs: true,
   testTimeout: 30_000,
   hookTimeout: 60_000,
 };

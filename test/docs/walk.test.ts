@@ -27,6 +27,7 @@ const hasCurl = ((): boolean => {
 let project: Project;
 let port: number;
 const running: ChildProcess[] = [];
+let isOver = false;
 beforeAll(async () => {
   [project, port] = await Promise.all([installPacked(), freePort()]);
   for (const fence of [...start, ...readme]) {
@@ -41,6 +42,7 @@ beforeAll(async () => {
   );
 }, 120_000);
 afterAll(async () => {
+  isOver = true;
   for (const child of running) {
     const ended = child.exitCode ?? new Promise((done) => child.once("exit", done));
     // With its group: the shell's child must end, too.
@@ -105,12 +107,20 @@ function background(command: string): { printed(): string } {
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     printed += text;
   });
-  child.stderr.resume();
+  let complained = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complained += text;
+  });
+  child.once("exit", (code, signal) => {
+    if (!isOver) console.error(`${command} has ended with ${code ?? signal}:\n${printed}${complained}`);
+  });
   return { printed: () => printed };
 }
 
 function environment(): NodeJS.ProcessEnv {
-  return { ...process.env, PORT: String(port) };
+  // What is set already counts more than --env-file.
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith("UPSTASH_"));
+  return { ...Object.fromEntries(others), PORT: String(port) };
 }
 
 async function freePort(): Promise<number> {

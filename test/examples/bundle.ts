@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { EdgeVM } from "@edge-runtime/vm";
 import { type BuildOptions, build } from "esbuild";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 
 /** Builds an example as users would, but with `redlock-edge` from src and with a longer timeout. */
 const asUsersDo: BuildOptions = {
@@ -39,12 +39,12 @@ export async function bundleForNode(example: string): Promise<string> {
   return outfile;
 }
 
-/** Bundles an example for Node, and imports it with these environment variables. */
+/** Bundles an example for Node, and imports it with these environment variables, until the next test begins. */
 export async function importInNode<Exports>(
   example: string,
   env: Readonly<Record<string, string>>,
 ): Promise<Exports> {
-  Object.assign(process.env, env);
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   return (await import(/* @vite-ignore */ await bundleForNode(example))) as Exports;
 }
 
