@@ -23,6 +23,7 @@ export default defineConfig({
     ...settings,
     ...reporters("vitest.json"),
     include: ["test/**/*.test.ts"],
-    exclude: [...configDefaults.exclude, "test/**/*.long.test.ts"],
+    // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts.
+    exclude: [...configDefaults.exclude, "test/**/*.long.test.ts", "test/robustness/{differential,twins}/**"],
   },
 });
