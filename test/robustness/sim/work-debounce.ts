@@ -136,7 +136,8 @@ export class DebounceWorkload implements Workload {
 
   /** When a process may have sent its second round, and how many endpoints granted and refused that. */
   #secondRound({ process, sent, answers }: Announcement, { invoked, window }: DebouncedCall) {
-    const due = invoked + window / process.rate - early;
+    // Both by the clock of the process. The last part is for rounding: times are sums of floating-point numbers.
+    const due = invoked + (window - early) / process.rate - 1e-6;
     const asked = sent.find((at) => at >= due) ?? Number.POSITIVE_INFINITY;
     const late = answers.filter(({ at }) => at >= asked);
     const count = (granted: boolean) =>
