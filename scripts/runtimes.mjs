@@ -1,13 +1,15 @@
-// `npm run runtimes`: the cases of test/runtime/cases.ts on every runtime, with the packed package as a user installs it.
-// Installs the runtimes of test/runtime/matrix/package.json on demand. Prints the README's table of runtimes; fails if a
-// case fails or the README has another table.
+// `npm run runtimes`: the cases of test/runtime/cases.ts and `redlock-edge dev` on every runtime, with the packed package
+// as a user installs it. Installs the runtimes of test/runtime/matrix/runtimes.json on demand: they have 700 MB, which
+// `npm ci` need not bring. Prints the README's table of runtimes; fails if anything fails or the README has another table.
 
 import { execFileSync, spawn } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { EdgeVM } from "@edge-runtime/vm";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
@@ -31,13 +33,13 @@ function npmInstall(cwd, ...args) {
   execFileSync("npm", ["install", "--no-audit", "--no-fund", ...args], { cwd, stdio: "ignore" });
 }
 
-/** The folder with the commands of the pinned runtimes. */
-async function installRuntimes() {
-  const folder = join(project, "node_modules/.cache/runtimes");
+/** The command of a pinned runtime. Each has a folder of its own, because the versions of Node have the same name. */
+async function commandOf(name, version) {
+  const folder = join(project, "node_modules/.cache/runtimes", `${name}-${version}`);
   await mkdir(folder, { recursive: true });
-  await cp(join(matrix, "package.json"), join(folder, "package.json"));
+  await writeFile(join(folder, "package.json"), JSON.stringify({ dependencies: { [name]: version } }));
   npmInstall(folder);
-  return join(folder, "node_modules/.bin");
+  return join(folder, "node_modules/.bin", name);
 }
 
 /** A program of the matrix, with the sources' imports replaced by the package's. `bundle`: the package is included. */
@@ -101,27 +103,76 @@ async function versionOf(name) {
   return JSON.parse(await readFile(join(project, `node_modules/${name}/package.json`), "utf8")).version;
 }
 
+/** How each runtime runs a file of JavaScript. */
+const run = {
+  node: [],
+  bun: ["run"],
+  deno: ["run", "--allow-all"],
+};
+
+/** Whether `redlock-edge dev` starts endpoints on this runtime, writes their file, and a lock can be acquired there. */
+async function isDevServer(folder, command) {
+  const { endpointsFromEnv, Redlock } = await import(
+    pathToFileURL(join(folder, "node_modules/redlock-edge/dist/index.js")).href
+  );
+  const file = join(folder, ".dev.vars");
+  await rm(file, { force: true });
+  const cli = join(folder, "node_modules/redlock-edge/dist/dev/cli.js");
+  const [program, ...args] = [...command, cli, "dev", "--count", "3", "--write-env", ".dev.vars"];
+  const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  try {
+    for (let tries = 0; tries < 300; tries += 1) {
+      const text = await readFile(file, "utf8").catch(() => "");
+      if (!text.includes("TOKEN_3")) {
+        await delay(100);
+        continue;
+      }
+      const env = Object.fromEntries([...text.matchAll(/^(\w+)="(.*)"$/gm)].map(([, ...pair]) => pair));
+      const redlock = new Redlock({ endpoints: endpointsFromEnv(env), timeout: 5_000 });
+      return await (await redlock.acquire("runtimes", { fencing: true })).release();
+    }
+    return false;
+  } finally {
+    child.kill("SIGTERM");
+    await ended;
+  }
+}
+
+/** The runtimes with a command, and their reports. */
+async function commandReports(folder, stage) {
+  await writeFile(join(folder, "program.mjs"), await programOf("program.ts", { folder, stage }));
+  const pinned = JSON.parse(await readFile(join(matrix, "runtimes.json"), "utf8"));
+  const found = [];
+  const add = async (name, command) => {
+    const report = await reportOf(command[0], [...command.slice(1), "program.mjs"], folder);
+    const dev = (await isDevServer(folder, command)) ? "yes" : "no";
+    found.push([name, { ...report, dev }]);
+  };
+  await add(`Node ${process.versions.node.split(".")[0]}`, [process.execPath]);
+  for (const [name, versions] of Object.entries(pinned)) {
+    const title = `${name[0].toUpperCase()}${name.slice(1)}`;
+    for (const version of versions) {
+      await add(`${title} ${version}`, [await commandOf(name, version), ...run[name]]);
+    }
+  }
+  return found;
+}
+
 /** Each runtime's name, and its report. */
 async function reports(folder, stage) {
-  const bin = await installRuntimes();
-  const { dependencies } = JSON.parse(await readFile(join(matrix, "package.json"), "utf8"));
-  await writeFile(join(folder, "program.mjs"), await programOf("program.ts", { folder, stage }));
-  const run = (command, ...args) => reportOf(command, [...args, "program.mjs"], folder);
   const worker = await programOf("worker.ts", { folder, stage, bundle: true });
   const edge = await programOf("edge.ts", { folder, stage, bundle: true, format: "iife" });
   return [
-    [`Node ${process.versions.node.split(".")[0]}`, await run(process.execPath)],
-    [`Node ${dependencies.node}`, await run(join(bin, "node"))],
-    [`Bun ${dependencies.bun}`, await run(join(bin, "bun"), "run")],
-    [`Deno ${dependencies.deno}`, await run(join(bin, "deno"), "run", "--allow-net", "--allow-env")],
+    ...(await commandReports(folder, stage)),
     [`workerd (Miniflare ${await versionOf("miniflare")})`, await onWorkerd(worker)],
     [`edge-runtime ${await versionOf("@edge-runtime/vm")}`, await onEdgeRuntime(edge)],
   ];
 }
 
-function rowOf([name, { passed, failed, awaitUsing }]) {
+function rowOf([name, { passed, failed, awaitUsing, dev = "" }]) {
   const count = passed.length + Object.keys(failed).length;
-  return `| ${name} | ${passed.length} of ${count} | ${awaitUsing} |`;
+  return `| ${name} | ${passed.length} of ${count} | ${awaitUsing} | ${dev} |`;
 }
 
 const folder = await mkdtemp(join(tmpdir(), "redlock-edge-runtimes-"));
@@ -131,8 +182,14 @@ try {
   await installPacked(folder);
   const all = await reports(folder, stage);
   const rows = all.map(rowOf);
-  console.log(["| runtime | cases passed | `await using` |", "| --- | --- | --- |", ...rows].join("\n"));
-  for (const [name, { failed }] of all) {
+  console.log(
+    ["| runtime | cases passed | `await using` | `dev` |", "| --- | --- | --- | --- |", ...rows].join("\n"),
+  );
+  for (const [name, { failed, dev }] of all) {
+    if (dev === "no") {
+      console.error(`\n${name}: redlock-edge dev does not work`);
+      process.exitCode = 1;
+    }
     for (const [title, error] of Object.entries(failed)) {
       console.error(`\n${name}: ${title}\n${error}`);
       process.exitCode = 1;
