@@ -170,9 +170,9 @@ async function reports(folder, stage) {
   ];
 }
 
-function rowOf([name, { passed, failed, awaitUsing, dev = "" }]) {
+function rowOf([name, { passed, failed, awaitUsing, dev = "–" }]) {
   const count = passed.length + Object.keys(failed).length;
-  return `| ${name} | ${passed.length} of ${count} | ${awaitUsing} | ${dev} |`;
+  return `| ${name} | ${passed.length}/${count} | ${awaitUsing} | ${dev} |`;
 }
 
 const folder = await mkdtemp(join(tmpdir(), "redlock-edge-runtimes-"));
