@@ -55,9 +55,9 @@ export function checkNames(what: string, options: object, known: Readonly<Record
   // The value is not shown: instead of the options it may be a secret.
   if (typeof options !== "object" || options === null)
     throw new TypeError(`${what} needs an object of options`);
-  const names = Object.keys(known);
   for (const name of Object.keys(options)) {
-    if (names.includes(name)) continue;
+    if (Object.hasOwn(known, name)) continue;
+    const names = Object.keys(known);
     const near = names.filter((candidate) => isNear(name.toLowerCase(), candidate.toLowerCase()));
     const distance = (candidate: string) => Math.abs(candidate.length - name.length);
     const [nearest] = near.sort((a, b) => distance(a) - distance(b));

@@ -202,8 +202,8 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
   options: Options,
 ): Options {
   const { signal, token, deadline } = options;
-  const { addEventListener, removeEventListener } = signal ?? EventTarget.prototype;
-  if (typeof addEventListener !== "function" || typeof removeEventListener !== "function") {
+  const isListener = (method: unknown) => typeof method === "function";
+  if (signal && !(isListener(signal.addEventListener) && isListener(signal.removeEventListener))) {
     throw wrongType("signal", signal, "an AbortSignal (of a controller: controller.signal)");
   }
   if (token !== undefined) checkText("token", token);
