@@ -100,7 +100,7 @@ async function begin(
   }
   const { endpoint } = candidate;
   const named = { ...common, endpoint: endpoint.name, dialect: endpoint.dialect };
-  const unreachable = await failureOf(ask(endpoint, ["PING"], settings));
+  const unreachable = await failureOf(() => ask(endpoint, ["PING"], settings));
   if (unreachable) return { ...named, unreachable };
   return { ...named, write: await write(endpoint, number, settings) };
 }
@@ -144,14 +144,12 @@ async function tryNative(
 ): Promise<Examination["native"]> {
   const key = probeKey(settings);
   const own = String(number);
-  const failure = await failureOf(
-    (async () => {
-      await ask(endpoint, ["SET", key, own, "IFEQ", own, "PX", probeTtl], settings);
-      await ask(endpoint, ["DELEX", key, "IFEQ", own], settings);
-    })(),
-  );
+  const failure = await failureOf(async () => {
+    await ask(endpoint, ["SET", key, own, "IFEQ", own, "PX", probeTtl], settings);
+    await ask(endpoint, ["DELEX", key, "IFEQ", own], settings);
+  });
   // It expires in any case.
-  if (failure) await failureOf(ask(endpoint, ["DEL", key], settings));
+  if (failure) await failureOf(() => ask(endpoint, ["DEL", key], settings));
   return failure ?? "yes";
 }
 
@@ -163,14 +161,11 @@ async function tryScripts(
 ): Promise<Examination["scripts"]> {
   const redlock = new Redlock({ endpoints: [endpoint], prefix, timeout });
   const options = { fencing: true, ttl: 2 * timeout, fenceRetention: 2 * timeout } as const;
-  return (
-    (await failureOf(
-      (async () => {
-        const lock = await redlock.acquire(`doctor:${id}:${number}`, { ...options, wait: 0 });
-        await lock.release();
-      })(),
-    )) ?? "yes"
-  );
+  const failure = await failureOf(async () => {
+    const lock = await redlock.acquire(`doctor:${id}:${number}`, { ...options, wait: 0 });
+    await lock.release();
+  });
+  return failure ?? "yes";
 }
 
 /** The round trip, and the clock from the fastest of the replies. */
@@ -206,9 +201,9 @@ function ask(endpoint: Endpoint, command: Command, { timeout }: ExaminationSetti
   return endpoint.send(command, AbortSignal.timeout(timeout));
 }
 
-async function failureOf(work: Promise<unknown>): Promise<Failure | undefined> {
+async function failureOf(work: () => Promise<unknown>): Promise<Failure | undefined> {
   try {
-    await work;
+    await work();
     return undefined;
   } catch (error) {
     return asFailure(error);
