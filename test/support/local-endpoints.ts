@@ -1,5 +1,5 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
 import {
   type Dialect,
@@ -13,6 +13,7 @@ import {
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
 import { upstashFlag } from "../../src/redis/script.ts";
+import { eachInTurns } from "./in-turns.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
 
 /** The endpoints of a test, and how the library reaches them. */
@@ -84,9 +85,8 @@ export function inTurns(sets: readonly EndpointSet[], contract: (open: () => Pro
     for (const set of sets) opened.set(set, await openLocal(set));
   });
   afterAll(() => Promise.all([...opened.values()].map((local) => local.close())));
-  describe.concurrent.each(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
-    describe.sequential("in turn", () => contract(async () => opened.get(set)!));
-  });
+  const titled = sets.map((set) => ({ title: describeSet(set), set }));
+  eachInTurns(titled)("$title", ({ set }) => contract(async () => opened.get(set)!));
 }
 
 /** An `@upstash/redis` client of a local endpoint. */
