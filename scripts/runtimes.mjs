@@ -3,8 +3,7 @@
 // `npm ci` need not bring. Prints the README's table of runtimes; fails if anything fails or the README has another table.
 
 import { execFileSync, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
@@ -16,18 +15,6 @@ import { Miniflare } from "miniflare";
 import { load, project } from "./load.mjs";
 
 const matrix = join(project, "test/runtime/matrix");
-
-/** Installs the packed package into an empty folder. */
-async function installPacked(folder) {
-  const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", folder], {
-    cwd: project,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const [{ filename }] = JSON.parse(packed.slice(packed.indexOf("[\n")));
-  await writeFile(join(folder, "package.json"), '{ "name": "user", "private": true, "type": "module" }');
-  npmInstall(folder, "--offline", `./${filename}`);
-}
 
 function npmInstall(cwd, ...args) {
   execFileSync("npm", ["install", "--no-audit", "--no-fund", ...args], { cwd, stdio: "ignore" });
@@ -175,11 +162,11 @@ function rowOf([name, { passed, failed, awaitUsing, dev = "–" }]) {
   return `| ${name} | ${passed.length}/${count} | ${awaitUsing} | ${dev} |`;
 }
 
-const folder = await mkdtemp(join(tmpdir(), "redlock-edge-runtimes-"));
 const { openStage } = await load("test/runtime/stage.ts");
+const { installPacked } = await load("test/support/packed.ts");
 const { stage, close } = await openStage();
+const { folder, remove } = await installPacked();
 try {
-  await installPacked(folder);
   const all = await reports(folder, stage);
   const rows = all.map(rowOf);
   console.log(
@@ -203,5 +190,5 @@ try {
   }
 } finally {
   await close();
-  await rm(folder, { recursive: true, force: true });
+  remove();
 }
