@@ -25,10 +25,9 @@ export function programsOf(fences: readonly Fence[]): Program[] {
   const found: Program[] = [];
   for (const [index, fence] of fences.entries()) {
     const { page, line, language, file, text } = fence;
-    const next = fences[index + 1];
     if (language !== "ts" && language !== "js") continue;
     const where = `${page}:${line}`;
-    const output = next?.output ? next.text : undefined;
+    const output = outputAfter(fences, index);
     const previous = found.at(-1);
     if (fence.continues) {
       if (previous?.language !== language) throw new Error(`${where}: there is nothing to continue`);
@@ -41,4 +40,14 @@ export function programsOf(fences: readonly Fence[]): Program[] {
     found.push({ page, line, path, language, text, named: file !== undefined, output });
   }
   return found;
+}
+
+/** What the page says that the program prints: right after it, or after the command that runs it. */
+function outputAfter(fences: readonly Fence[], program: number): string | undefined {
+  const { file } = fences[program]!;
+  const after = fences.slice(program + 1);
+  const command = after.findIndex(({ language }) => language !== "sh") - 1;
+  const output = after[command + 1];
+  const runsIt = command < 0 || after[command]!.text.includes(` ${file}`);
+  return output?.output && runsIt ? output.text : undefined;
 }

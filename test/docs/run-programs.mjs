@@ -17,7 +17,9 @@ globalThis.fetch = async (input, init) => {
 
 const reports = [];
 const exported = new Map();
-for (const { program, page } of programs) {
+const env = { ...process.env };
+for (const { program, page, language } of programs) {
+  process.env = { ...env };
   await Promise.all(endpoints.map(empty));
   const printed = [];
   console.log = (...values) => printed.push(`${format(...values)}\n`);
@@ -25,7 +27,10 @@ for (const { program, page } of programs) {
   // As `node program` sets it.
   process.argv[1] = program;
   try {
-    await callExports(page, await import(pathToFileURL(program).href));
+    const { href } = pathToFileURL(program);
+    // A program that imports another one of its page must load it anew. Programs in JavaScript import none, and may ask
+    // whether they are `node program`.
+    await callExports(page, await import(language === "ts" ? `${href}?alone` : href));
   } catch (thrown) {
     error = thrown?.stack ?? String(thrown);
   }

@@ -37,6 +37,7 @@ export async function problemWith(command: string, page: string): Promise<string
   if (program === "npm") return problemWithNpm(args);
   if (command.startsWith("npx redlock-edge ")) return problemWithCommand(args.slice(1));
   if (program === "node") return problemWithNode(args, page);
+  if (command.startsWith("npx tsx ")) return problemWithNode(args.slice(1), page);
   // Run by the test of the page that has them.
   if (/^(curl|mkdir|cd|echo)$/.test(program)) return undefined;
   return "not known: add it to the tests of the page, or to the list of commands that no test runs";

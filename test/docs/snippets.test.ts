@@ -86,15 +86,14 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
     entryPoints: chosen.map(({ path }) => join(project.folder, path)),
     outdir,
     outbase: project.folder,
-    outExtension: { ".js": ".mjs" },
     format: "esm",
     // Node 20 has no `await using`.
     target: "node20",
     bundle: false,
   });
-  const built = (path: string) => join(outdir, path.replace(/\.\w+$/, ".mjs"));
+  const built = (path: string) => join(outdir, path.replace(/\.\w+$/, ".js"));
   const task = {
-    programs: chosen.map(({ path, page }) => ({ program: built(path), page })),
+    programs: chosen.map(({ path, page, language }) => ({ program: built(path), page, language })),
     endpoints: local.endpoints.map(({ url, token }) => ({ url, token })),
   };
   const { stdout } = await promisify(execFile)(

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { importInNode } from "./bundle.ts";
 import { openService, openStage, type Service, type Stage } from "./stage.ts";
 
@@ -9,13 +9,14 @@ const secret = "github-example";
 let stage: Stage;
 let service: Service;
 beforeAll(async () => {
-  [stage, service] = await Promise.all([openStage(), openService()]);
+  stage = await openStage();
 });
-afterAll(async () => {
-  await service.close();
-  await stage.local.close();
+afterAll(() => stage.local.close());
+beforeEach(async () => {
+  service = await openService();
+  await stage.each("FLUSHALL");
 });
-beforeEach(() => stage.each("FLUSHALL"));
+afterEach(() => service.close());
 
 async function load(): Promise<(request: Request) => Promise<Response>> {
   const env = { ...stage.local.env(), GITHUB_WEBHOOK_SECRET: secret, DEPLOYMENTS_URL: service.url };
@@ -38,23 +39,21 @@ function push(after: string, ref = "refs/heads/main", signedWith = secret): Requ
   });
 }
 
-describe("examples/vercel", () => {
+describe("examples/vercel/api/github", () => {
   it("deploys a push once, however often it is redelivered", async () => {
     const POST = await load();
-    const before = service.calls.length;
     const first = await POST(push("a1"));
     expect([first.status, first.headers.get("idempotent-replayed")]).toEqual([204, null]);
     const again = await POST(push("a1"));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, "true"]);
-    expect(service.calls.slice(before)).toMatchObject([{ method: "PUT", path: "/a1" }]);
+    expect(service.calls).toMatchObject([{ method: "PUT", path: "/a1" }]);
   });
 
   it("deploys nothing for another branch, and nothing that GitHub has not signed", async () => {
     const POST = await load();
-    const before = service.calls.length;
     expect((await POST(push("b1", "refs/heads/next"))).status).toBe(204);
     expect((await POST(push("b2", "refs/heads/main", "other"))).status).toBe(401);
-    expect(service.calls).toHaveLength(before);
+    expect(service.calls).toEqual([]);
   });
 
   it("can be redelivered after a failure", async () => {
@@ -64,5 +63,47 @@ describe("examples/vercel", () => {
     service.rule = () => 204;
     const again = await POST(push("c1"));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([204, null]);
+  });
+});
+
+describe("examples/vercel/api/report", () => {
+  const load = async () => {
+    const env = { ...stage.local.env(), CRON_SECRET: "0123456789abcdef", REPORTS_URL: service.url };
+    const { GET } = await importInNode<{ GET(request: Request): Promise<Response> }>(
+      "vercel/api/report.ts",
+      env,
+    );
+    return (authorization = "Bearer 0123456789abcdef") =>
+      GET(new Request("https://shop.example/api/report", { headers: { authorization } }));
+  };
+  const statusOf = async (response: Response) => ((await response.json()) as { status: string }).status;
+
+  it("makes one report of a tick that is delivered again, at the same time or later", async () => {
+    const tick = await load();
+    service.rule = () => undefined;
+    const first = tick();
+    const call = await service.next();
+    expect(await statusOf(await tick())).toBe("in progress");
+    call.answer(204);
+    expect(await statusOf(await first)).toBe("executed");
+    expect(await statusOf(await tick())).toBe("replayed");
+    const today = new Date().toISOString().slice(0, 10);
+    expect(service.calls).toMatchObject([{ method: "PUT", path: `/${today}` }]);
+  });
+
+  it("can be started again after a failure", async () => {
+    const tick = await load();
+    service.rule = () => 500;
+    await expect(tick()).rejects.toThrow("the reports answered 500");
+    service.rule = () => 204;
+    expect(await statusOf(await tick())).toBe("executed");
+  });
+
+  it("does nothing for anybody who does not know the secret", async () => {
+    const tick = await load();
+    expect((await tick("Bearer undefined")).status).toBe(401);
+    vi.stubEnv("CRON_SECRET", "");
+    expect((await tick("Bearer ")).status).toBe(401);
+    expect(service.calls).toEqual([]);
   });
 });
