@@ -31,6 +31,7 @@ const regressions = new Map([
 /** Seeds of synchronizers that once showed a defect, of the library or of a check. */
 const syncRegressions = new Map([
   [7_005_437, "a writer that had removed its announcement was refused because of its own hold"],
+  [40_047_398, "two waiters of a fair lock were granted a part each, in turns, and neither was served"],
 ]);
 
 /** Seeds of `debounce` that once showed a defect, of the library or of a check. */

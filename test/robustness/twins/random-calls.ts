@@ -163,8 +163,10 @@ const queue: RandomScript = {
       const removed = draw.pick([value, ticket]);
       return { keys: ["fair", "queue", tombstones[0]!], args: [removed, ticket, draw.pick(ttls), 0] };
     }
-    const expiry = draw.chance(0.8) ? draw.pick(ttls) : 0;
-    return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, draw.pick(ttls)] };
+    const rollsBack = draw.chance(0.4);
+    const expiry = rollsBack || draw.chance(0.8) ? draw.pick(ttls) : 0;
+    const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls)];
+    return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, ...lengths] };
   },
   disturbance: (draw) => ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
 };
