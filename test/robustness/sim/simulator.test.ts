@@ -26,6 +26,7 @@ const regressions = new Map([
   [40_012_897, "a plain acquire was executed after the receiver of a lock had released it"],
   [40_015_183, "the network executed again a result that an endpoint refuses for its size"],
   [40_047_657, "the first 2 ms of a freeze did not count, after the wall clock had been set back"],
+  [40_063_450, "of two requests of a release the second was executed first, and it returned false"],
 ]);
 
 /** Seeds of synchronizers that once showed a defect, of the library or of a check. */
