@@ -5,6 +5,7 @@ export {
   LeaseLostError,
   RecordCorruptError,
   ResultUnavailableError,
+  SharedFailureError,
 } from "./errors.ts";
 export type { IdempotencyEvent } from "./events.ts";
 export type { LockedRunContext, Outcome, RunContext } from "./execution.ts";
@@ -18,3 +19,4 @@ export {
 export type { KeyInspection, KeyVote } from "./inspect.ts";
 export type { UnstoredReason } from "./record.ts";
 export type { Codec, JsonResult, JsonValue } from "./result.ts";
+export { type FlightContext, type SingleFlightOptions, singleFlight } from "./single-flight.ts";
