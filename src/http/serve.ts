@@ -10,8 +10,9 @@ import {
 import type { LockClient } from "../lock/options.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
+import { type Delivery, deliveryOf } from "./delivery.ts";
 import { parseKey } from "./key.ts";
-import type { ResolvedRules } from "./options.ts";
+import { checkProvider, type ResolvedRules } from "./options.ts";
 import { missingKey, type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
 
@@ -20,19 +21,26 @@ export interface Exchange {
   readonly request: Request;
   readonly redlock: LockClient;
   readonly provider: WebhookProvider | undefined;
-  readonly scope: Scope | undefined;
   readonly deadline: number | undefined;
   readonly waitUntil: WaitUntil | undefined;
+  /** Called once for a request with a key: with the verified delivery, or without a provider before the body is read. */
+  admitted(delivery?: Delivery): Promise<DeliveryOptions>;
   /** The request's body, or undefined when it has more than `cap` bytes. */
   body(cap: number): Promise<Uint8Array | undefined>;
   /**
-   * Runs the handler. Without a `run` it is unprotected; without a `body` the request's own body has not been read.
-   * `failed`: the handler threw, and the response was made from its error.
+   * Runs the handler. Without a `run` it is unprotected; without a `body` the request's own body has not been read;
+   * without a provider there is no `delivery`. `failed`: the handler threw, and the response was made from its error.
    */
   handle(
     run?: RunContext,
     body?: Uint8Array,
+    delivery?: Delivery,
   ): Promise<{ readonly response: Response; readonly failed?: boolean }>;
+}
+
+/** The options that may depend on a webhook's delivery. */
+export interface DeliveryOptions {
+  readonly scope: Scope | undefined;
 }
 
 /** How a request was answered. */
@@ -62,6 +70,7 @@ interface KeyedRequest {
   /** The key is to run once in each of these scopes; usually one. */
   readonly scopes: readonly (Scope | undefined)[];
   readonly body: Uint8Array;
+  readonly delivery?: Delivery;
 }
 
 /** Answers a request: the first of its key by the handler, later ones with the stored response. */
@@ -74,31 +83,42 @@ export async function serve(rules: ResolvedRules, exchange: Exchange): Promise<H
  * Finds the key of a request: in its header, or as the id of a verified delivery. Where there is none, returns the answer;
  * nothing has been sent to Redis then.
  */
-async function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
-  const { request, provider, scope } = exchange;
-  let key = "";
-  if (!rules.webhook) {
-    const header = request.headers.get(rules.header);
-    const isGuarded = rules.guards(request.method);
-    if (header === null || !isGuarded) {
-      if (rules.required && isGuarded) return refuse(rules, key, missingKey(rules.header));
-      return { status: "unguarded", ...(await exchange.handle()) };
-    }
-    key = parseKey(header) ?? "";
-    if (!key) return refuse(rules, key, problem("KEY_INVALID"));
+function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+  // By the rules: a provider that is missing for one request must not let it in unverified.
+  return rules.webhook ? admitDelivery(rules, exchange) : admitRequest(rules, exchange);
+}
+
+async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+  const { method, headers } = exchange.request;
+  const header = headers.get(rules.header);
+  const isGuarded = rules.guards(method);
+  if (header === null || !isGuarded) {
+    if (rules.required && isGuarded) return refuse(rules, "", missingKey(rules.header));
+    return { status: "unguarded", ...(await exchange.handle()) };
   }
-  const usual = provider ? (provider.maxBody ?? 5_242_880) : 1_048_576;
-  const body = await exchange.body(rules.maxRequestBody ?? usual);
-  if (!body) return refuse(rules, key, problem("BODY_TOO_LARGE"));
-  if (!provider) return { key, scopes: [scope], body };
+  const key = parseKey(header);
+  if (!key) return refuse(rules, "", problem("KEY_INVALID"));
+  const { scope } = await exchange.admitted();
+  const body = await exchange.body(rules.maxRequestBody ?? 1_048_576);
+  return body ? { key, scopes: [scope], body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
+}
+
+async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+  const { request } = exchange;
+  const provider = checkProvider(exchange.provider);
+  const body = await exchange.body(rules.maxRequestBody ?? provider.maxBody ?? 5_242_880);
+  if (!body) return refuse(rules, "", problem("BODY_TOO_LARGE"));
+  let verified: VerifiedWebhook;
   try {
-    const verified = await provider.verify(request, body);
-    return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), body };
+    verified = await provider.verify(request, body);
   } catch (error) {
     const refusal = problemOf(error, rules.webhook);
     if (refusal?.code !== "WEBHOOK_INVALID") throw error;
-    return refuse(rules, key, refusal, error);
+    return refuse(rules, "", refusal, error);
   }
+  const delivery = deliveryOf(provider, verified, body);
+  const { scope } = await exchange.admitted(delivery);
+  return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), body, delivery };
 }
 
 /**
@@ -124,7 +144,7 @@ function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unk
 }
 
 /** A request's run: where it runs, and its options without the scope. */
-interface ResponseRun extends Omit<KeyedRequest, "body"> {
+interface ResponseRun extends Pick<KeyedRequest, "key" | "scopes"> {
   readonly redlock: LockClient;
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
@@ -143,7 +163,7 @@ async function answerOnce(
 ): Promise<HttpAnswer> {
   const { request, redlock, deadline } = exchange;
   const { signal } = request;
-  const { key, scopes, body } = keyed;
+  const { key, scopes, body, delivery } = keyed;
   const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? redlock.options.waitUntil;
   const fingerprint = await rules.fingerprint?.(request, body);
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
@@ -152,7 +172,7 @@ async function answerOnce(
   // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
   // has gone.
   const work = runInScopes(rules, { ...run, options: { ...options, signal } }, (context) =>
-    runHandler(rules, () => exchange.handle(context, body), handled),
+    runHandler(rules, () => exchange.handle(context, body, delivery), handled),
   );
   // Where the platform stops the code when the client hangs up, this keeps it going.
   runInBackground({ ...redlock.settings, waitUntil }, work);
@@ -168,7 +188,7 @@ async function answerOnce(
     if (!refusal) throw error;
     if (refusal.code === "NO_QUORUM" && rules.failOpen && !handled.response) {
       emit(rules.onEvent, { type: "unguarded", key, error });
-      return { status: "unguarded", ...(await exchange.handle(undefined, body)) };
+      return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
     }
     const stored = await storedInstead(rules, run, refusal, handled.response);
     if (stored) return { status: "replayed", response: replayResponse(stored, request) };

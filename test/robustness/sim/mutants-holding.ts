@@ -293,7 +293,7 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "a fence that only a minority has seen is returned",
     patches: [
       {
-        file: "lock/acquire.ts",
+        file: "lock/fence.ts",
         find: "const count = fences.filter((drawn) => drawn === fence).length;",
         replace: "const count = fences.length;",
       },
@@ -303,7 +303,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "smallest fence of the quorum",
     breaks: "the fence must not be less than any counter of the quorum",
-    patches: [{ file: "lock/acquire.ts", find: "Math.max(...fences)", replace: "Math.min(...fences)" }],
+    patches: [{ file: "lock/fence.ts", find: "Math.max(...fences)", replace: "Math.min(...fences)" }],
     noticedBy: ["fences increase"],
   },
   {
