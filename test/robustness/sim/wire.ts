@@ -2,7 +2,7 @@ import type { Command } from "../../../src/endpoints/endpoint.ts";
 import { Announcements } from "./announcements.ts";
 import { invariants } from "./assumptions.ts";
 import type { Process } from "./process.ts";
-import { nonceOf, type Request } from "./request.ts";
+import { idOf, nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
@@ -65,6 +65,7 @@ export class Wire {
       trail.releaseDue = false;
     }
     if (request.operation === "extend" && completes) trail.completed = true;
+    if (request.locks) this.sent(process, server, request.locks, []);
   }
 
   #noteClaim({ operation, value, ttl = 0 }: Request): void {
@@ -80,7 +81,7 @@ export class Wire {
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
     // Timers fire early.
     trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
-    const nonce = nonceOf(request.value);
+    const nonce = idOf(request);
     // A script's text may be sent long after its hash, when another round has begun.
     if (this.#stored.has(nonce)) return;
     this.#stored.set(nonce, request);
@@ -192,8 +193,13 @@ export class Wire {
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
   }
 
-  /** A client got an answer. */
-  answered(process: Process, server: Server, request: Request, granted: boolean): void {
+  /** A client got an answer. `byLock`: a lock has refused a run. */
+  answered(
+    process: Process,
+    server: Server,
+    request: Request,
+    { granted, byLock = false }: { readonly granted: boolean; readonly byLock?: boolean },
+  ): void {
     if (request.operation === "announce") {
       this.announcements.answered(server, request, granted);
       return;
@@ -205,13 +211,16 @@ export class Wire {
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
     trail.acquireGranted = granted;
+    trail.refusedByLock = byLock;
     if (granted && trail.standing) trail.releaseDue = true;
+    if (request.locks) this.answered(process, server, request.locks, { granted });
   }
 
-  /** How many endpoints the process knows to have granted, and refused, the round of a nonce. */
-  acquireVotes(nonce: string): { granted: number; refused: number } {
+  /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
+  acquireVotes(nonce: string): { granted: number; refused: number; byLock: number } {
     const trails = this.#trailsOf(nonce);
     return {
+      byLock: trails.filter(({ refusedByLock }) => refusedByLock).length,
       granted: trails.filter(({ acquireGranted }) => acquireGranted === true).length,
       refused: trails.filter(({ acquireGranted }) => acquireGranted === false).length,
     };
@@ -360,8 +369,8 @@ export class Wire {
     return [...(this.#trails.get(nonce)?.values() ?? [])];
   }
 
-  #trail(process: Process, server: Server, { value }: Request): RequestTrail {
-    const nonce = nonceOf(value);
+  #trail(process: Process, server: Server, request: Request): RequestTrail {
+    const nonce = idOf(request);
     let trails = this.#trails.get(nonce);
     if (!trails) {
       trails = new Map();
@@ -383,7 +392,7 @@ function isCompletedRecord(word: string | number): boolean {
 
 /** Whether a reply says that the request was done. */
 export function isGranted(request: Request, command: Command, reply: unknown): boolean {
-  if (Array.isArray(reply)) return reply[0] === request.value;
+  if (Array.isArray(reply)) return reply[0] === (request.locks ?? request).value;
   if (command.includes("GET")) return reply === null || reply === request.value;
   return reply === "OK" || reply === 1;
 }
