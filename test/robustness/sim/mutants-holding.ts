@@ -71,7 +71,13 @@ export const holdingMutants: readonly Mutant[] = [
     name: "larger total of two clocks",
     breaks:
       "one clock is set back, then the other stands still: both totals are too small, and so is the larger",
-    patches: [{ file: "runtime.ts", find: "clocks.stoodStill += Math.max(0, step);", replace: "" }],
+    patches: [
+      {
+        file: "runtime.ts",
+        find: "if (!isRounding) clocks.stoodStill += greatest - clocks.least;",
+        replace: "",
+      },
+    ],
     noticedBy: [...twoAtOnce, "holds survive", "a writer is alone", "one owner at a time"],
   },
   {
