@@ -3,13 +3,14 @@ import { debounce } from "../../../src/sync/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import type { Actor } from "./actor.ts";
 import { abort, freeze } from "./events.ts";
+import { at, inOrder, large, oneTry, pass, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Bursts of calls, of which the last one runs. Times are ms.
 
 const name = "d";
 const key = keyOf("redlock", "debounce", name);
-const options = { window: 200, ttl: 1_000, timeout: 100, wait: 300, backoff: (): number => 60 };
+const options = { ...oneTry, window: 200, ttl: 1_000, wait: 300 };
 
 /** What differs from {@link options}. */
 type Own = Partial<typeof options> & { readonly signal?: AbortSignal };
@@ -55,14 +56,8 @@ async function change(actor: Actor, own: Own = {}): Promise<void> {
   for (const { text } of outcome ? sent : sent.slice(0, -1)) kept.add(nonceOf(text));
 }
 
-/** Calls at each of these times, or as soon as the call before has ended. */
 function changes(times: readonly number[], own: Own = {}): Program {
-  return async (actor) => {
-    for (const time of times) {
-      await actor.until(time);
-      await change(actor, own);
-    }
-  };
+  return at(times, (actor) => change(actor, own));
 }
 
 export const debounceScenarios: readonly Scenario[] = [
@@ -72,7 +67,7 @@ export const debounceScenarios: readonly Scenario[] = [
     endpoints: 3,
     clocks: [3_600_000, 0],
     clients: [changes([0]), changes([50])],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "a burst and lost messages",
@@ -81,15 +76,16 @@ export const debounceScenarios: readonly Scenario[] = [
     loses: true,
     clocks: [3_600_000, 0],
     clients: [changes([0, 210]), changes([50])],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a burst at one endpoint",
-    about: "two calls at once, and a third; requests may be executed again later",
+    about:
+      "two calls at once, and a third; one client's are kept for less long; requests may be executed again later",
     endpoints: 1,
     repeats: true,
-    clients: [changes([0]), changes([0, 220])],
-    bounds: { test: 1, long: 2 },
+    clients: [changes([0]), changes([0, 220], { ttl: 500 })],
+    bounds: usual,
   },
   {
     name: "a call gives up",
@@ -97,14 +93,8 @@ export const debounceScenarios: readonly Scenario[] = [
     endpoints: 1,
     dialect: "redis",
     events: [abort(1)],
-    clients: [
-      changes([0]),
-      async (actor) => {
-        await actor.until(50);
-        await change(actor, { signal: actor.abortable() });
-      },
-    ],
-    bounds: { test: 1, long: 2 },
+    clients: [changes([0]), at([50], (actor) => change(actor, { signal: actor.abortable() }))],
+    bounds: usual,
   },
   {
     name: "a frozen call",
@@ -112,13 +102,7 @@ export const debounceScenarios: readonly Scenario[] = [
     endpoints: 1,
     dialect: "redis",
     events: [freeze(0)],
-    clients: [
-      changes([0], { ttl: 100 }),
-      async (actor) => {
-        await changes([50], { ttl: 100 })(actor);
-        await actor.until(700);
-      },
-    ],
-    bounds: { test: 1, long: 2 },
+    clients: [changes([0], { ttl: 100 }), inOrder(changes([50], { ttl: 100 }), pass(700))],
+    bounds: usual,
   },
 ];

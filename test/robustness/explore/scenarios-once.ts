@@ -4,16 +4,17 @@ import { type OnceContext, once } from "../../../src/sync/index.ts";
 import type { OnceCall } from "../sim/once-histories.ts";
 import type { Actor } from "./actor.ts";
 import { abort, freeze, setClock } from "./events.ts";
+import { at, large, oneTry, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Replicas that run something once per interval. Times are ms; an interval of 400 ends at 397, by the endpoints' clocks.
 
 const name = "n";
-const options = { every: 400, ttl: 200, timeout: 100, backoff: (): number => 60 };
+// `wait` is twice the ttl, as by default.
+const options = { ...oneTry, every: 400, ttl: 200, wait: 400 };
 
 /** What differs from {@link options}; the routine takes `length` ms, and throws where `fails`. */
 interface Own extends Partial<typeof options> {
-  readonly wait?: number;
   readonly signal?: AbortSignal;
   readonly length?: number;
   readonly fails?: boolean;
@@ -22,7 +23,7 @@ interface Own extends Partial<typeof options> {
 /** Calls `once`, and checks how it ends. */
 async function tick(actor: Actor, own: Own = {}): Promise<void> {
   const { length = 0, fails = false, ...given } = { ...options, ...own };
-  const { every, ttl, timeout, wait = 2 * ttl, signal } = given;
+  const { every, ttl, timeout, wait, signal } = given;
   const { client } = actor;
   const { world, report } = actor.stage;
   client.timeout = Math.min(timeout, ttl);
@@ -38,9 +39,8 @@ async function tick(actor: Actor, own: Own = {}): Promise<void> {
     run: () =>
       once(actor.redlock, name, given, async (context) => {
         ran = true;
-        // Of `waited`: an endpoint counts it by its own clock, which is faster.
-        const transit = client.timeout + client.frozenFor - frozenBefore + 0.01 * waited() + 2;
-        const end = begins(actor, call, { context, transit });
+        const frozen = client.frozenFor - frozenBefore;
+        const end = begins(actor, call, { context, waited: waited(), frozen });
         await actor.sleep(length);
         end();
         if (fails) throw failure;
@@ -53,21 +53,36 @@ async function tick(actor: Actor, own: Own = {}): Promise<void> {
   if (outcome?.ran === false) skipped(actor, call, { ...outcome, mayWait: waited() < wait });
 }
 
-/** A routine begins. @returns to be called when it ends */
+/** What is known when a routine begins. */
+interface Beginning {
+  readonly context: OnceContext;
+  /** ms since the call, and for how many of them its client has stood still. */
+  readonly waited: number;
+  readonly frozen: number;
+}
+
+/** A routine begins. Returns what to call when it ends. */
 function begins(
   { client, stage }: Actor,
   call: OnceCall,
-  { context, transit }: { readonly context: OnceContext; readonly transit: number },
+  { context, waited, frozen }: Beginning,
 ): () => void {
   const { world, trails, report, kept, holds } = stage;
   const nonce = trails.lastRound(client.name)!;
-  const { endpoints, first } = trails.extensionsExecuted(nonce);
+  const stored = trails.extensionsExecuted(nonce);
+  const quorum = quorumOf(world.servers.length);
   world.note(`${client.name} runs ${nonce}`);
   world.trace(() => `${client.name} runs its routine for ${context.remaining()} ms, fence ${context.fence}`);
-  if (endpoints < quorumOf(world.servers.length)) {
-    report("a quorum decides", `${client.name} runs, and ${endpoints} endpoints know of it`);
+  if (stored.length < quorum) {
+    report("a quorum decides", `${client.name} runs, and ${stored.length} endpoints know of it`);
   }
-  stage.once.begins(call, first, transit);
+  const began = stored.map(({ last }) => last).sort((one, two) => one - two)[quorum - 1] ?? world.time;
+  if (world.time - began > client.timeout + frozen) {
+    report("validity is honest", `${client.name} runs ${world.time - began} ms after its interval began`);
+  }
+  // Endpoints count by their own clocks, which are faster, for how long the call has waited.
+  const transit = client.timeout + frozen + 0.01 * waited + 2;
+  stage.once.begins(call, Math.min(...stored.map(({ first }) => first)), transit);
   // An interval is never released, and is relied on after the routine's end as well.
   kept.add(nonce);
   const { fence, signal } = context;
@@ -100,14 +115,8 @@ function skipped(
   report("refusals are true", `${client.name} does not run, and ${known} endpoints know of a run`);
 }
 
-/** Calls at each of these times. */
 function ticks(times: readonly number[], own: Own = {}): Program {
-  return async (actor) => {
-    for (const time of times) {
-      await actor.until(time);
-      await tick(actor, own);
-    }
-  };
+  return at(times, (actor) => tick(actor, own));
 }
 
 export const onceScenarios: readonly Scenario[] = [
@@ -116,7 +125,7 @@ export const onceScenarios: readonly Scenario[] = [
     about: "two replicas call at once, the second one again in that interval and after it",
     endpoints: 3,
     clients: [ticks([0], { length: 40 }), ticks([0, 300, 430])],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "ticks and lost messages",
@@ -126,7 +135,7 @@ export const onceScenarios: readonly Scenario[] = [
     loses: true,
     clocks: [3_600_000, 0],
     clients: [ticks([0, 440], { length: 40 }), ticks([30, 430])],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "ticks at one endpoint",
@@ -135,7 +144,7 @@ export const onceScenarios: readonly Scenario[] = [
     repeats: true,
     clocks: [3_600_000, 0],
     clients: [ticks([0, 420], { length: 40, fails: true }), ticks([10, 410])],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "an interval ends while a call waits",
@@ -147,7 +156,7 @@ export const onceScenarios: readonly Scenario[] = [
       (actor) => tick(actor, { every: 200, length: 40 }),
       (actor) => tick(actor, { every: 200, backoff: () => 300, wait: 500, signal: actor.abortable() }),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a run outlasts its interval",
@@ -157,6 +166,6 @@ export const onceScenarios: readonly Scenario[] = [
     dialect: "redis",
     events: [freeze(0), setClock(0, -5_000)],
     clients: [ticks([0], { length: 500 }), ticks([250, 390, 400], { wait: 0 })],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
 ];

@@ -2,12 +2,13 @@ import { Idempotency, type IdempotencyOptions, type RunOptions } from "../../../
 import { type Actor, boundOf, timeoutOf } from "./actor.ts";
 import { freeze } from "./events.ts";
 import type { Hold } from "./holds.ts";
+import { at, large, oneTry, usual } from "./programs.ts";
 import type { Scenario } from "./scenario.ts";
 
 // Idempotent runs.
 
 const key = "k";
-const options = { lease: 400, timeout: 100, wait: 0, backoff: (): number => 60 };
+const options = { ...oneTry, lease: 400 };
 
 /** What differs from {@link options}; `fails`: the handler throws. */
 type Own = RunOptions<string> & IdempotencyOptions & { readonly fails?: boolean };
@@ -72,7 +73,7 @@ export const runScenarios: readonly Scenario[] = [
         await run(actor, 40);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "runs that fail",
@@ -81,16 +82,8 @@ export const runScenarios: readonly Scenario[] = [
     dialect: "redis",
     repeats: true,
     events: [freeze(0)],
-    clients: [
-      (actor) => run(actor, 100, { fails: true }),
-      async (actor) => {
-        await actor.until(150);
-        await run(actor, 40);
-        await actor.until(700);
-        await run(actor, 40);
-      },
-    ],
-    bounds: { test: 1, long: 2 },
+    clients: [(actor) => run(actor, 100, { fails: true }), at([150, 700], (actor) => run(actor, 40))],
+    bounds: usual,
   },
   {
     name: "runs on three endpoints",
@@ -104,7 +97,7 @@ export const runScenarios: readonly Scenario[] = [
         await run(actor, 40);
       },
     ],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "runs and lost messages",
@@ -112,16 +105,8 @@ export const runScenarios: readonly Scenario[] = [
     endpoints: 3,
     loses: true,
     events: [freeze(0)],
-    clients: [
-      (actor) => run(actor, 40),
-      async (actor) => {
-        await actor.until(600);
-        await run(actor, 40);
-        await actor.until(1_200);
-        await run(actor, 40);
-      },
-    ],
-    bounds: { test: 1, long: 2 },
+    clients: [(actor) => run(actor, 40), at([600, 1_200], (actor) => run(actor, 40))],
+    bounds: usual,
   },
   {
     name: "a minority's result",
@@ -133,16 +118,8 @@ export const runScenarios: readonly Scenario[] = [
     given: "8:lose:p0.5,9:lose:p0.6,10:freeze:p0",
     clients: [
       (actor) => run(actor, 40),
-      async (actor) => {
-        await actor.until(600);
-        await run(actor, 40);
-      },
-      async (actor) => {
-        await actor.until(590);
-        await run(actor, 40);
-        await actor.until(1_200);
-        await run(actor, 40);
-      },
+      at([600], (actor) => run(actor, 40)),
+      at([590, 1_200], (actor) => run(actor, 40)),
     ],
     bounds: { test: 0, long: 2 },
   },

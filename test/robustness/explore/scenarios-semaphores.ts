@@ -1,8 +1,9 @@
+import { large, oneTry, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Semaphores.
 
-const permit = { ttl: 1_000, timeout: 100, wait: 100, backoff: (): number => 60 };
+const permit = { ...oneTry, ttl: 1_000, wait: 100 };
 
 function permits(limit: number, start = 0): Program {
   return async (actor) => {
@@ -19,14 +20,14 @@ export const semaphoreScenarios: readonly Scenario[] = [
     about: "two clients and one permit",
     endpoints: 3,
     clients: [permits(1), permits(1)],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "a semaphore of 2",
     about: "three clients and two permits",
     endpoints: 3,
     clients: [permits(2), permits(2), permits(2)],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "three pairs of endpoints",
@@ -35,7 +36,7 @@ export const semaphoreScenarios: readonly Scenario[] = [
     loses: true,
     given: "2:lose:p0.3,5:lose:p1.1",
     clients: [permits(2), permits(2), permits(2)],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a wrong limit on one endpoint",
@@ -44,7 +45,7 @@ export const semaphoreScenarios: readonly Scenario[] = [
     loses: true,
     given: "1:lose:p0.2,2:lose:p0.3",
     clients: [permits(1), permits(2, 300)],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a semaphore on one endpoint",
@@ -62,6 +63,6 @@ export const semaphoreScenarios: readonly Scenario[] = [
       },
       permits(1, 1_200),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
 ];

@@ -123,7 +123,8 @@ export class Trails implements Watcher {
       trail.extended.set(commandId, this.#world.time);
     }
     const asks = operation === "acquire" || operation === "announce";
-    if (asks && !granted && request.from === 1) this.#checkRefusal(message, before, trail);
+    if ((asks || operation === "extend") && !granted && request.from === 1)
+      this.#checkRefusal(message, before, trail);
     if (!granted || !leaves.includes(operation) || request.from > 1 || isCompletion(command)) return;
     // "Kept memory", and "single execution".
     const isExcused = trail.releasedAt <= server!.forgotAt || isCopy;
@@ -188,10 +189,12 @@ export class Trails implements Watcher {
     };
   }
 
-  /** How many endpoints have extended a nonce, and when the first of them did so for the first time. */
-  extensionsExecuted(nonce: string): { endpoints: number; first: number } {
-    const times = this.#trails.all(nonce).flatMap(({ extended }) => [...extended.values()].slice(0, 1));
-    return { endpoints: times.length, first: Math.min(...times) };
+  /** When each endpoint that has extended a nonce did so for the first and for the last time. */
+  extensionsExecuted(nonce: string): { first: number; last: number }[] {
+    return this.#trails.all(nonce).flatMap(({ extended }) => {
+      const times = [...extended.values()];
+      return times.length > 0 ? { first: Math.min(...times), last: Math.max(...times) } : [];
+    });
   }
 
   /** On how many endpoints something that was extended at `since` or later stood at `until` or later. */
@@ -239,7 +242,7 @@ export class Trails implements Watcher {
     const { keys, value, isMember } = request!;
     const now = this.#world.serverTime();
     const stands = keys.every((key) =>
-      isMember ? scoreOf(before, key, value)! > now : before.entries.get(key)?.value === value,
+      isMember ? scoreOf(before, key, value)! > now : holds(before, key, value),
     );
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
     const isPlain = command[0] === "SET" && this.#exactReplies;
@@ -275,6 +278,11 @@ function newTrail(client: string): Trail {
     extended: new Map(),
     announced: undefined,
   };
+}
+
+/** Whether a key has a value. That of a run has the number of its confirmation before it. */
+function holds({ entries }: Contents, key: string, value: string): boolean {
+  return [value, `r1:${value}`, `r2:${value}`].some((text) => entries.get(key)?.value === text);
 }
 
 function isYes({ request, command }: Message, answer: Answer): boolean {
