@@ -66,7 +66,7 @@ export class DebounceHistories {
     this.#world.check("refusals are true", refused >= this.#veto, what);
   }
 
-  /** A call has ended. Only of worlds in which no announcement expires: see {@link checkAtEnd}. */
+  /** A call has ended. Only where announcements last until all later calls have ended: see {@link checkAtEnd}. */
   ended(call: EndedCall): void {
     this.#ended.push(call);
   }
