@@ -144,15 +144,16 @@ export const holdingScenarios: readonly Scenario[] = [
   },
   {
     name: "two extensions at once",
-    about: "a shorter and a longer one: the shorter must not be executed last",
+    about:
+      "a longer one, then a shorter one: the holder must not rely on the longer one if that is executed first",
     endpoints: 1,
     clients: [
       async (actor) => {
         const held = await actor.acquire("a", options);
         if (!held) return;
         actor.leave(held);
-        const first = actor.extend(held, 300);
-        await Promise.all([first, actor.extend(held, ttl)]);
+        const first = actor.extend(held, ttl);
+        await Promise.all([first, actor.extend(held, 300)]);
         await actor.until(900);
       },
       tries([350, 500]),
