@@ -299,7 +299,7 @@ class Run {
 
   #checkOutcome({ status, value, unstored }: RunOutcome<unknown>): void {
     const world = this.#world;
-    const { process } = this.#actor;
+    const { process, kept } = this.#actor;
     const { key, bound } = this.#plan;
     // After the faults nothing may keep a result, or the record that replaces it, from its quorum.
     if (bound !== undefined) {
@@ -313,8 +313,11 @@ class Run {
       world.check("the routine's outcome wins", value === this.#result, what);
     }
     if (status === "executed" && !this.#stored) world.count("executed, not stored");
-    if (status === "executed" && this.#stored && this.#locks) {
-      const { nonce } = this.#locks;
+    if (!this.#locks) return;
+    const { nonce } = this.#locks;
+    // Without a quorum the claim stands until its lease ends, and keeps other runs away.
+    if (unstored === "no-quorum") kept.add(lockIdOf(nonce));
+    if (status === "executed" && this.#stored) {
       checkLocksFreed(world, process.name, nonce, this.#actor.wire.standing(lockIdOf(nonce)));
     }
   }
