@@ -15,6 +15,8 @@ type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
 /** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
 const longestWord = 20_000;
 
+const tooLarge = "HTTP 400, ERR max request size exceeded";
+
 /** What a link reports to. */
 export type Observer = Pick<Wire, "sent" | "executed" | "answered" | "refusedForSize" | "isRestored">;
 
@@ -111,7 +113,12 @@ class Link {
           retries -= 1;
           this.#world.count("request sent again by the client in between");
           this.#process.timer(20, () => open && attempt());
-        } else settle(() => reject(answer.error));
+        } else {
+          if (answer.error.message.includes(tooLarge)) {
+            this.#wire.refusedForSize(this.#process, this.#server, command);
+          }
+          settle(() => reject(answer.error));
+        }
       };
       attempt();
     });
@@ -209,13 +216,11 @@ class Link {
 
   #execute(command: Command, request: Request, copy: number): Answer {
     const world = this.#world;
-    const [process, server] = [this.#process, this.#server];
+    const server = this.#server;
     world.count("executions");
     if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
       world.count("request too large");
-      // What is executed again was sent once.
-      if (copy === 0) this.#wire.refusedForSize(process, server, command);
-      return this.#failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
+      return this.#failed("redis", `${tooLarge}. Limit: ${longestWord} bytes`);
     }
     const { locks } = request;
     const found = snapshotFor(server, request);

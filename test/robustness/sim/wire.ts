@@ -9,7 +9,7 @@ import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
 import type { World } from "./world.ts";
 
-/** How often a result may be sent to a server that refuses it for its size. */
+/** How often a client may be told by one server that a result is too large. */
 const mostUploads = 4;
 
 /**
@@ -288,14 +288,17 @@ export class Wire {
     return this.#last.get(`${process.name} ${key}`);
   }
 
-  /** A server refused a result for its size. A few retries are allowed: other endpoints may yet store it. */
+  /**
+   * A client got the answer that a server refuses a result for its size. A few more are allowed: of requests that were
+   * under way.
+   */
   refusedForSize(process: Process, server: Server, command: Command): void {
     const record = command.map(String).find((word) => word.startsWith("C1 ")) ?? "";
     const upload = `${nonceOf(record)} ${server.name}`;
     const times = (this.#uploads.get(upload) ?? 0) + 1;
     this.#uploads.set(upload, times);
     const detail = () =>
-      `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
+      `${process.name} sent a result to ${server.name} that it was told ${mostUploads} times is too large`;
     this.#world.check("requests are bounded", times <= mostUploads, detail);
   }
 
