@@ -34,6 +34,8 @@ const lockedRunRegressions = new Map([
   [27, "a begin that was executed after the end of its run left lock and record for the rest of the lease"],
   [31, "a begin that another's record had refused was executed again, by the network"],
   [1_419, "no quorum had the result, and a late begin left the lock, as it may"],
+  [11_607, "a run with a short lease was extended at half of it, more often than a retry may come"],
+  [12_061, "a shorter extension was executed again, and the lock had been handed off after a longer one"],
   [10_719, "a result was uploaded again because the refusals for its size came too late"],
 ]);
 

@@ -47,7 +47,7 @@ export async function performLock(actor: Actor): Promise<void> {
 }
 
 /** When an acquire was called, and until when its lock may be held at most. */
-type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit">>;
+type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit" | "extensions">>;
 
 /** What came of an acquire. */
 interface Acquisition extends Times {
@@ -126,10 +126,10 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   const resumed = resume(receiver.redlock, { ...json, validUntil }, { timeout, autoExtend, maxHold });
   world.count("handed off");
   if (resumed.remaining() <= 0) return;
-  // Invoked when the giver's acquire was: a release since then may have ended it.
-  const received = recordLock(receiver, resumed, { invoked: hold.invoked }, true);
-  // The giver's extensions may be executed again after the receiver's.
-  received.hold.extensions.least = hold.extensions.least;
+  // Invoked when the giver's acquire was: a release since then may have ended it. And the giver's extensions may be
+  // executed again, after its own and after the receiver's.
+  const { invoked, extensions } = hold;
+  const received = recordLock(receiver, resumed, { invoked, extensions: { ...extensions } }, true);
   if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
   await receiver.sleep(draw.between(0, 1.5) * actor.scenario.ttl);
   if (actor.scenario.handingOn && draw.chance(0.4)) {
