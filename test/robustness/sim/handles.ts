@@ -142,6 +142,8 @@ export async function extend(actor: Actor, held: HeldHandle, ttl: number, timeou
     invoked: world.now,
     trafficBefore: trafficOf(actor),
   };
+  // Automatic extensions ask for what was requested last.
+  if (actor.wire.extensionsSent(hold.nonce) > 0) extensions.least = Math.min(extensions.least, handle.ttl);
   extensions.regrown ||= extensions.least < ttl;
   extensions.least = Math.min(extensions.least, ttl);
   // A shorter extension ends the validity earlier as soon as it is sent.

@@ -94,7 +94,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
 
 /** Hands a lock off to another process, which extends, uses and releases it. */
 async function handOff(actor: Actor, held: HeldLock): Promise<void> {
-  const { world, draw, process, calls, locks, kept } = actor;
+  const { world, draw, process, calls, locks, kept, wire } = actor;
   const { lock, hold, timeout } = held;
   if (actor.scenario.lingering && draw.chance(0.6)) {
     // It may be executed after the receiver's extension.
@@ -140,8 +140,10 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   await release(receiver, received, timeout);
   const { fence, owner, resources, unsettled } = json;
   const isPlain = fence === undefined && owner === "" && resources.length === 1;
-  // A receiver that dies keeps the lock until its ttl; and a plain acquire that is executed late sees no tombstone.
-  if (!isPlain || unsettled.length === 0) kept.delete(hold.nonce);
+  // A receiver that dies keeps the lock until its ttl; and an acquire that is executed late sees no tombstone where it is
+  // plain, or where the release got lost: only the giver would get the answer.
+  const isGuarded = !isPlain && unsettled.every((name) => wire.isReleased(hold.nonce, name));
+  if (isGuarded || unsettled.length === 0) kept.delete(hold.nonce);
 }
 
 /** The giver's handle has ended: it relies on nothing, and sends nothing. */
