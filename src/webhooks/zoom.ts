@@ -70,7 +70,8 @@ export async function zoomChallenge(body: Uint8Array, secret: string): Promise<R
   const { event, payload } = jsonFields(body);
   const { plainToken }: { plainToken?: unknown } = Object(payload);
   // Zoom's tokens are of this form. A text like `v0:time:body` would be answered with the signature of a delivery.
-  if (event !== "endpoint.url_validation" || !/^[\w+/=-]{1,255}$/.test(String(plainToken))) return undefined;
-  const encryptedToken = toHex(await hmacSha256(secret, String(plainToken)));
+  const isToken = typeof plainToken === "string" && /^[\w+/=-]{1,255}$/.test(plainToken);
+  if (event !== "endpoint.url_validation" || !isToken) return undefined;
+  const encryptedToken = toHex(await hmacSha256(secret, plainToken));
   return Response.json({ plainToken, encryptedToken });
 }
