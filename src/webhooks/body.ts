@@ -1,16 +1,15 @@
-import { unshared } from "../bytes.ts";
-import { type Encoding, encodeBytes } from "./encode.ts";
+import { sha256Hex } from "../bytes.ts";
 import { isId } from "./header.ts";
 
 /**
- * SHA-256 of a body, by default as 64 digits of lower-case hex: the id of a delivery whose sender signs none. Bodies
- * that are equal byte for byte have the same id, also when the sender repeats them on purpose.
+ * SHA-256 of a body as 64 digits of lower-case hex: the id of a delivery whose sender signs none. Bodies that are
+ * equal byte for byte have the same id, also when the sender repeats them on purpose.
  *
  * @example
  * return { id: await bodyHash(body), idSigned: true };
  */
-export async function bodyHash(body: Uint8Array, encoding: Encoding = "hex"): Promise<string> {
-  return encodeBytes(new Uint8Array(await crypto.subtle.digest("SHA-256", unshared(body))), encoding);
+export function bodyHash(body: Uint8Array): Promise<string> {
+  return sha256Hex(body);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { decodeBase64Url } from "./decode.ts";
 import { checkHmacOptions, type HmacProviderOptions } from "./hmac-options.ts";
 import type { WebhookProvider } from "./provider.ts";
 import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
@@ -29,5 +30,5 @@ import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
  */
 export function hmacProvider(options: HmacProviderOptions): WebhookProvider {
   checkHmacOptions(options);
-  return uncheckedHmacProvider(options);
+  return uncheckedHmacProvider(options, options.encoding === "base64url" ? decodeBase64Url : undefined);
 }

@@ -1,3 +1,4 @@
+export { sha256 } from "../bytes.ts";
 export type { SignatureAlgorithm } from "./algorithm.ts";
 export { bodyHash, bodyId } from "./body.ts";
 export { decodeBase64, decodeBase64Url, decodeDer, decodeHex, decodePublicKey } from "./decode.ts";

@@ -1,5 +1,6 @@
+import { sha256 } from "../bytes.ts";
 import { checkNames } from "../check.ts";
-import { bodyHash } from "./body.ts";
+import { encodeBytes } from "./encode.ts";
 import { deliveryIdIn, requireId } from "./header.ts";
 import { requireJwt } from "./jwt.ts";
 import { generated, requireForm, requireForms } from "./option.ts";
@@ -74,7 +75,7 @@ export function qstash(options: QStashOptions): WebhookProvider {
       idSigned: fromBody,
       ...deliveryIdIn(request, [idHeader]),
       async open() {
-        const hash = await bodyHash(body, "base64url");
+        const hash = encodeBytes(await sha256(body), "base64url");
         // With or without padding, as QStash's own library accepts it.
         return open({ iss: "Upstash", body: [hash, `${hash}=`], ...(url && { sub: url(request) }) });
       },

@@ -1,5 +1,5 @@
 import { bodyHash, bodyId, jsonFields } from "./body.ts";
-import { decodeBase64, decodeBase64Url, decodeHex } from "./decode.ts";
+import { decodeBase64, decodeHex } from "./decode.ts";
 import { deliveryIdIn, malformed, requireHeader, requireId } from "./header.ts";
 import type { HmacProviderOptions } from "./hmac-options.ts";
 import { requireForms } from "./option.ts";
@@ -17,9 +17,12 @@ import { uncheckedSignatureProvider } from "./unchecked-signature-provider.ts";
  * @throws {TypeError} `name` or a secret is empty, or `now` is not a function
  * @throws {RangeError} `tolerance` is out of range
  */
-export function uncheckedHmacProvider(options: HmacProviderOptions): WebhookProvider {
+export function uncheckedHmacProvider(
+  options: HmacProviderOptions,
+  decode: SignatureForm["decode"] = options.encoding === "base64" ? decodeBase64 : decodeHex,
+): WebhookProvider {
   const { name, algorithm = "HMAC-SHA256", secret, tagSecrets, tolerance, now } = options;
-  const scheme = resolveScheme(options);
+  const scheme = resolveScheme(options, decode);
   function read(request: Request, body: Uint8Array): SignedRequest {
     const { before, ...claims } = readHeaders(scheme, request);
     const idSigned = claims.id === undefined || scheme.signedText.coversId;
@@ -35,8 +38,6 @@ export function uncheckedHmacProvider(options: HmacProviderOptions): WebhookProv
 
   return uncheckedSignatureProvider({ name, algorithm, key: secret, tagSecrets, tolerance, now, read });
 }
-
-const decoders = { hex: decodeHex, base64: decodeBase64, base64url: decodeBase64Url };
 
 /** Of signatures, in bytes. */
 const lengths = { "HMAC-SHA1": 20, "HMAC-SHA256": 32, "HMAC-SHA512": 64 };
@@ -57,15 +58,15 @@ interface HmacScheme {
   readonly scope: HmacProviderOptions["scope"];
 }
 
-function resolveScheme(options: HmacProviderOptions): HmacScheme {
-  const { name, header, algorithm = "HMAC-SHA256", encoding = "hex", prefix = "" } = options;
+function resolveScheme(options: HmacProviderOptions, decode: SignatureForm["decode"]): HmacScheme {
+  const { name, header, algorithm = "HMAC-SHA256", prefix = "" } = options;
   const { separator, signedText = "{body}", scope } = options;
   const time: Partial<Record<"header" | "entry" | "field", string>> = options.time ?? {};
   const id: { header?: string | readonly string[]; field?: string } = options.id ?? {};
   return {
     name,
     header,
-    form: { prefix, decode: decoders[encoding], length: lengths[algorithm] },
+    form: { prefix, decode, length: lengths[algorithm] },
     separator,
     signedText: parseSignedText(signedText),
     timeHeader: time.header,
