@@ -80,8 +80,9 @@ export function decodeDer(der: Uint8Array | undefined): Uint8Array | undefined {
     const isPadded = first === 0 && second >= 0x80;
     const digits = isPadded ? number.subarray(1) : number;
     const isShortest = first < 0x80 && (first > 0 || isPadded);
-    if (tag !== 2 || number.length !== length || !isShortest || digits.length > 32) return undefined;
+    if (tag !== 2 || !isShortest || digits.length > 32) return undefined;
     raw.set(digits, end - digits.length);
+    // A number that ends too early leads beyond the end.
     offset += 2 + length;
   }
   return offset === der.length ? raw : undefined;

@@ -3,7 +3,7 @@ import { checkNames } from "../check.ts";
 import { encodeBytes } from "./encode.ts";
 import { deliveryIdIn, requireId } from "./header.ts";
 import { requireJwt } from "./jwt.ts";
-import { generated, requireForm, requireForms } from "./option.ts";
+import { generated, idFromBody, requireForms } from "./option.ts";
 import type { WebhookProvider } from "./provider.ts";
 import type { SignedRequest } from "./signature-options.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
@@ -62,7 +62,12 @@ const idHeader = "upstash-message-id";
 export function qstash(options: QStashOptions): WebhookProvider {
   checkNames("qstash", options, optionNames);
   const { name = "qstash", tolerance, now } = options;
-  const fromBody = requireForm("id", options.id, /^(header|body)$/) === "body";
+  if (options.id === undefined) {
+    throw new TypeError(
+      'id must be "header" (Upstash-Message-Id, which is not signed) or "body" (the body\'s hash)',
+    );
+  }
+  const fromBody = idFromBody(options.id);
   const url = options.url === undefined ? undefined : urlOption(options.url);
 
   function read(request: Request, body: Uint8Array): SignedRequest {

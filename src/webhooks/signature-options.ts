@@ -91,6 +91,6 @@ export function checkSignatureOptions(options: SignatureProviderOptions): void {
 function checkKey(algorithm: SignatureAlgorithm, key: unknown): void {
   const isSecret = algorithms[algorithm].name === "HMAC";
   if (((isSecret && typeof key === "string") || key instanceof Uint8Array) && key.length > 0) return;
-  const form = isSecret ? "a string or a Uint8Array" : "a Uint8Array (see decodePublicKey)";
+  const form = isSecret ? "a string or a Uint8Array" : "a Uint8Array, as decodePublicKey returns it,";
   throw new TypeError(`key must be ${form} that is not empty (is the variable set?)`);
 }

@@ -82,7 +82,9 @@ export function twilio(options: TwilioOptions): WebhookProvider {
 /** The fields of a form as they are signed: sorted by name, each with its different values, sorted, without separators. */
 function fieldsOf(body: Uint8Array): string {
   // Behind an "&": alone, a "?" at the beginning would be left out.
-  const fields = new URLSearchParams(`&${new TextDecoder("utf-8", { ignoreBOM: true }).decode(body)}`);
+  const fields = new URLSearchParams(
+    `&${new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(body)}`,
+  );
   const names = [...new Set(fields.keys())].sort();
   return names
     .flatMap((name) => [...new Set(fields.getAll(name))].sort().map((value) => name + value))

@@ -195,6 +195,10 @@ export const moreSenders: Record<string, Sender> = {
       "",
       "no key",
       publicKeys[0]!.slice(4),
+      publicKeys[0]!.slice(0, -8),
+      Buffer.from(`${Buffer.from(publicKeys[0]!, "base64").toString("latin1")}x`, "latin1").toString(
+        "base64",
+      ),
       p384.export({ format: "der", type: "spki" }).toString("base64"),
       generateKeyPairSync("ed25519").publicKey.export({ format: "der", type: "spki" }).toString("base64"),
     ],

@@ -54,6 +54,8 @@ describe("qstash", () => {
       "",
       "..",
       `.${payload}.${signature}`,
+      `${head}.${payload}.${signature}.`,
+      `${head}.${payload}.${signature}.${signature}`,
     ]) {
       expect(await verify(token)).toBe(token === "" ? "missing-header" : "malformed-header");
     }
@@ -111,6 +113,7 @@ describe("qstash", () => {
     for (const id of [undefined, "", "message", null]) {
       expect(() => qstash({ ...least, id: id as "body" })).toThrow(TypeError);
     }
+    expect(() => qstash({ secret } as QStashOptions)).toThrow(/^id must be "header" .* or "body"/);
     expect(() => qstash({ ...least, url: "shop.example" })).toThrow(TypeError);
   });
 });

@@ -153,7 +153,7 @@ describe("set-up of signatureProvider", () => {
     [
       "a public key as text",
       { algorithm: "Ed25519", key: "abc" },
-      /^key must be a Uint8Array \(see decodePublicKey\)/,
+      /^key must be a Uint8Array, as decodePublicKey returns it, /,
     ],
     ["a switch that is no boolean", { tagSecrets: 1 }, /^tagSecrets must/],
     ["no reader", { read: undefined }, /^read is missing/],

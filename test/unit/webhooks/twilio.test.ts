@@ -58,6 +58,8 @@ describe("twilio", () => {
     );
     // A question mark at the beginning belongs to the field's name.
     expect(await outcome(provider(), arrival(signed, "?A=1&B=2"))).toBe("bad-signature");
+    // And so does a byte order mark.
+    expect(await outcome(provider(), arrival(signed, "\ufeffA=1&B=2"))).toBe("bad-signature");
     expect(new Set(await Promise.all(ids))).toEqual(new Set([hash(signed)]));
     expect(await idOf(provider(), arrival(signed, "B=2", `${url}A1`))).toBe(hash(signed));
     expect(await outcome(provider({ url }), arrival(signed, "B=2", `${url}A1`))).toBe("bad-signature");
