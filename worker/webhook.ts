@@ -2,7 +2,6 @@ import type { Context, MiddlewareHandler, Next } from "hono";
 import { type IdempotencyVariables, idempotent } from "../src/hono/index.ts";
 import type { HttpEvent } from "../src/http/index.ts";
 import type { Redlock } from "../src/index.ts";
-import type { WebhookProvider } from "../src/webhooks/index.ts";
 import { type Bindings, database, redlockOf } from "./bindings.ts";
 import { Cost } from "./cost.ts";
 import { writeEffect } from "./effect.ts";
@@ -13,20 +12,12 @@ import { problemOf } from "./problem.ts";
 import { providerOf, type Sender } from "./senders.ts";
 import { withFence } from "./with-fence.ts";
 
-/** A delivery whose signature was verified. */
-interface Delivery {
-  /** The provider's name, what the id is unique within, and the id. */
-  readonly key: string;
-  readonly id: string;
-  readonly event: WebhookEvent;
-}
-
 /** What the steps pass to each other. */
 interface Variables extends IdempotencyVariables {
   cost: Cost;
   redlock: Redlock;
-  /** Absent until the delivery is verified. */
-  delivery?: Delivery;
+  /** What the delivery is about; absent until it is verified. */
+  event?: WebhookEvent;
   /** The fence of the effect; absent until that is written. */
   fence?: number;
   /** Why a problem was answered instead of the handler's response. */
@@ -77,14 +68,15 @@ function journalDelivery(sender: Sender): Step {
 
 /** @param at when the request arrived, ms since 1970 */
 function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): JournalEntry {
-  const { cost, delivery, fence = null } = c.var;
+  const { cost, webhook, event, fence = null } = c.var;
   const outcome = outcomeOf(c);
   return {
     at,
     provider: name,
-    delivery: delivery?.id ?? null,
-    event: delivery?.event.name ?? null,
-    entity: delivery?.event.entity ?? null,
+    // An id without an event says nothing: its delivery was refused.
+    delivery: (event && webhook?.id) ?? null,
+    event: event?.name ?? null,
+    entity: event?.entity ?? null,
     outcome,
     status: c.res.status,
     fence: outcome === "executed" ? fence : null,
@@ -104,7 +96,7 @@ function outcomeOf({ var: { refusal }, error, res }: Context<WorkerEnv>): Outcom
 /** Middle step: verifies the delivery and continues only for the first one, or for the first one that succeeds. */
 function runOnce(sender: Sender): Step {
   return async function runOnce(c, next) {
-    const provider = providerWithEvent(c, sender);
+    const provider = providerOf(sender, c.env);
     // A missing binding is reported before any request to Redis.
     database(c.env);
     const { cost } = c.var;
@@ -122,37 +114,24 @@ function runOnce(sender: Sender): Step {
       redlock,
       provider,
       wait: sender.senderTimeout * waitForRun,
+      // Called with a verified delivery, before any request to Redis: one that cannot be understood never gets there.
+      // Of a redelivery nothing has to be the same but its id.
+      fingerprint(request, body) {
+        c.set("event", sender.event(request, body, c.var.webhook?.id ?? ""));
+        return undefined;
+      },
       onEvent,
     });
     return (await middleware(c, next)) ?? undefined;
   };
 }
 
-/**
- * The sender's provider, which also reads what a verified delivery is about. A delivery that cannot be understood then
- * never gets to Redis, and the journal can name the event of a duplicate, too.
- */
-function providerWithEvent(c: Context<WorkerEnv>, sender: Sender): WebhookProvider {
-  const provider = providerOf(sender, c.env);
-  const { name } = provider;
-  return {
-    name,
-    async verify(request, body) {
-      const verified = await provider.verify(request, body);
-      const { id, scope = [] } = verified;
-      const event = sender.event(request, body, id);
-      c.set("delivery", { key: [name, ...scope, id].join(":"), id, event });
-      return verified;
-    },
-  };
-}
-
 /** Innermost step: answers a challenge, or writes the effect under the entity's lock. */
 function applyEffect({ senderTimeout }: Sender): Step {
   return async function applyEffect(c) {
-    const { redlock, delivery, idempotency: run } = c.var;
-    if (!delivery || !run) throw new TypeError("applyEffect must come after runOnce");
-    const { key, id, event } = delivery;
+    const { redlock, webhook, event, idempotency: run } = c.var;
+    if (!webhook || !event || !run) throw new TypeError("applyEffect must come after runOnce");
+    const { provider, scope, id } = webhook;
     if (event.challenge !== undefined) return c.text(event.challenge);
     const effect = await withFence(
       redlock,
@@ -160,7 +139,7 @@ function applyEffect({ senderTimeout }: Sender): Step {
       { wait: senderTimeout * waitForLock, run },
       (fence) =>
         writeEffect(database(c.env), {
-          deliveryKey: key,
+          deliveryKey: [provider, ...scope, id].join(":"),
           delivery: id,
           entity: event.entity,
           event: event.name,

@@ -9,7 +9,11 @@ const ledger = process.env.LEDGER_URL ?? "https://ledger.example";
 /** Accounts by API key. */
 const accounts = new Map<string, string>(Object.entries(JSON.parse(process.env.API_KEYS ?? "{}")));
 
-export const app = new Hono<{ Variables: { account: string } }>();
+interface Env {
+  Variables: { account: string };
+}
+
+export const app = new Hono<Env>();
 
 app.use(async function authenticated(c, next) {
   const account = accounts.get(c.req.header("authorization")?.replace(/^Bearer /, "") ?? "");
@@ -18,7 +22,7 @@ app.use(async function authenticated(c, next) {
   return next();
 });
 
-app.post("/payments", idempotent({ redlock, scope: (c) => c.get("account") }), async (c) => {
+app.post("/payments", idempotent<Env>({ redlock, scope: (c) => c.get("account") }), async (c) => {
   const paid = await fetch(`${ledger}/payments`, {
     method: "POST",
     headers: { "content-type": "application/json", "idempotency-key": c.var.idempotency?.key ?? "" },
@@ -33,7 +37,7 @@ app.post("/payments", idempotent({ redlock, scope: (c) => c.get("account") }), a
 
 app.delete(
   "/account",
-  lock({ redlock, resource: (c) => `account:${c.get("account")}`, fencing: true }),
+  lock<Env>({ redlock, resource: (c) => `account:${c.get("account")}`, fencing: true }),
   async (c) => {
     const { fence, signal } = c.var.lock;
     const closed = await fetch(`${ledger}/accounts/${c.get("account")}?fence=${fence}`, {

@@ -1,25 +1,29 @@
 import type { Context, Env } from "hono";
+import type { Delivery, PerRequest } from "../http/delivery.ts";
 import type { Exchange } from "../http/serve.ts";
 
-/** The Env of Hono's `Context` where none is given: bindings and variables have any name. */
-export type UntypedEnv = Context extends Context<infer Default> ? Default : never;
+/** No bindings and no variables are known: give the route's Env, as in `idempotent<Env>({ … })`. */
+// biome-ignore lint/suspicious/noEmptyInterface: its name is what the compiler says of `c.env.TENANT` without an Env
+export interface NoEnvGiven {}
+
+/** The Env of a callback's context where none is given. */
+export interface UnknownEnv {
+  Bindings: NoEnvGiven;
+  Variables: NoEnvGiven;
+}
 
 /**
- * A value, or a function that returns it for each request. The function's context has the route's Env where that is
- * given, as in `idempotent<Env>({ … })` or `(c: Context<Env>) => …`.
+ * A value, or a function that returns it for each request. The function's context has the route's Env. Where that cannot
+ * be inferred, it must be given, as in `idempotent<Env>({ … })` or `(c: Context<Env>) => …`.
  */
-export type FromContext<Value, E extends Env = UntypedEnv> =
-  | Value
-  | ((c: Context<E>) => Value | Promise<Value>);
+export type FromContext<Value, E extends Env = UnknownEnv> = PerRequest<Value, [c: Context<E>]>;
 
-/** The value for this request. */
-export function valueFor<Value, E extends Env>(
-  value: FromContext<Value, E>,
-  c: Context,
-): Value | Promise<Value> {
-  // No option's own value is a function.
-  return typeof value === "function" ? (value as (c: Context) => Value | Promise<Value>)(c) : value;
-}
+/** The same, with the verified delivery; without a `provider` there is none. */
+export type FromDelivery<
+  Value,
+  E extends Env = UnknownEnv,
+  Given extends Delivery | undefined = Delivery | undefined,
+> = PerRequest<Value, [c: Context<E>, delivery: Given]>;
 
 /** The platform's `waitUntil`, where it has one; Hono throws where it has none. */
 export function waitUntilOf(c: Context): Exchange["waitUntil"] {

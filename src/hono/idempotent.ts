@@ -1,16 +1,24 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
-import { checkScope, checkType } from "../check.ts";
+import { checkType } from "../check.ts";
 import { bodyOf, withUnreadBody } from "../http/body.ts";
+import { type Delivery, lockFor, scopeFor, valueFor } from "../http/delivery.ts";
 import {
   checkClient,
   checkProvider,
   type HttpOptions,
   type HttpRules,
+  type Locked,
   resolveRules,
 } from "../http/options.ts";
 import { type Exchange, type HttpAnswer, serve } from "../http/serve.ts";
-import type { RunContext } from "../idempotency/index.ts";
-import { type FromContext, type UntypedEnv, valueFor, waitUntilOf, withPreparedHeaders } from "./context.ts";
+import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
+import {
+  type FromContext,
+  type FromDelivery,
+  type UnknownEnv,
+  waitUntilOf,
+  withPreparedHeaders,
+} from "./context.ts";
 
 /** The value of `c.var.idempotency`. */
 export interface IdempotentRun extends RunContext {
@@ -18,34 +26,62 @@ export interface IdempotentRun extends RunContext {
   readonly status?: HttpAnswer["status"] | undefined;
 }
 
+/** The value of `c.var.idempotency` with `lock`. */
+export type LockedRun = IdempotentRun & LockedRunContext;
+
 /**
- * The variables that {@link idempotent} sets.
+ * The variables that {@link idempotent} sets; `IdempotencyVariables<LockedRun>` with `lock`.
  *
  * @example
  * const app = new Hono<{ Variables: IdempotencyVariables }>();
  */
-export interface IdempotencyVariables {
+export interface IdempotencyVariables<Run extends IdempotentRun = IdempotentRun> {
   /** Undefined where nothing protects the handler: without a key, or with `failOpen` and without a store. */
-  idempotency?: IdempotentRun;
+  idempotency?: Run;
+  /** With a `provider`: the delivery, once it is verified; also for a duplicate, and then for middleware further out. */
+  webhook?: Delivery;
+}
+
+/** {@link IdempotencyVariables} behind a `provider`, for the handlers that a delivery reaches. */
+export interface WebhookVariables<Run extends IdempotentRun = IdempotentRun>
+  extends IdempotencyVariables<Run> {
+  idempotency: Run;
+  webhook: Delivery;
 }
 
 /** Options of {@link idempotent}. Those that differ between requests may be functions of the context. */
-export interface IdempotentOptions<E extends Env = UntypedEnv> extends HttpRules {
+export interface IdempotentOptions<
+  E extends Env = UnknownEnv,
+  Given extends Delivery | undefined = Delivery | undefined,
+> extends HttpRules {
   readonly redlock: FromContext<HttpOptions["redlock"], E>;
   /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
   readonly provider?: FromContext<NonNullable<HttpOptions["provider"]>, E> | undefined;
   /**
    * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
-   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds.
+   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds. A function
+   * also gets the verified delivery; its body has been read from the request.
    */
-  readonly scope?: FromContext<string | readonly string[], E> | undefined;
+  readonly scope?: FromDelivery<string | readonly string[], E, Given> | undefined;
+  /**
+   * Locks these resources while the handler runs, in the same requests: one name or several, or a function of the context
+   * and the verified delivery. `c.var.idempotency` has a fence. A lock that is held is waited for, for `wait` at most; then
+   * the answer is that of a request under way. Without a key the handler runs without the lock. Default: none.
+   */
+  readonly lock?: FromDelivery<string | readonly string[], E, Given> | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
   readonly deadline?: FromContext<number, E> | undefined;
 }
 
+/** {@link IdempotentOptions} with a provider: every request that reaches the handler is a verified delivery. */
+export interface IdempotentWebhookOptions<E extends Env = UnknownEnv> extends IdempotentOptions<E, Delivery> {
+  readonly provider: FromContext<NonNullable<HttpOptions["provider"]>, E>;
+}
+
 /**
  * Hono middleware that handles a request once per key: the handler answers the first request, and later ones get its
- * stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery.
+ * stored response. The key is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery, which
+ * is `c.var.webhook` then.
  *
  * Mount it only once per route: a second instance sees the first one's run and answers 409. Mount it before middleware
  * that reads the body, and after middleware that compresses or adds CORS headers.
@@ -59,10 +95,22 @@ export interface IdempotentOptions<E extends Env = UntypedEnv> extends HttpRules
  * });
  * app.post("/webhooks/github", idempotent({ redlock, provider: github({ secret }) }), handleEvent);
  */
-export function idempotent<E extends Env = UntypedEnv>(
+export function idempotent<E extends Env = UnknownEnv>(
+  options: Locked<IdempotentWebhookOptions<E>>,
+): MiddlewareHandler<E & { Variables: WebhookVariables<LockedRun> }>;
+export function idempotent<E extends Env = UnknownEnv>(
+  options: IdempotentWebhookOptions<E>,
+): MiddlewareHandler<E & { Variables: WebhookVariables }>;
+export function idempotent<E extends Env = UnknownEnv>(
+  options: Locked<IdempotentOptions<E>>,
+): MiddlewareHandler<E & { Variables: IdempotencyVariables<LockedRun> }>;
+export function idempotent<E extends Env = UnknownEnv>(
   options: IdempotentOptions<E>,
-): MiddlewareHandler<{ Variables: IdempotencyVariables }> {
-  const { redlock, provider, scope, deadline } = checkType("options", options, "object");
+): MiddlewareHandler<E & { Variables: IdempotencyVariables }>;
+export function idempotent<E extends Env, Given extends Delivery | undefined>(
+  options: IdempotentOptions<E, Given>,
+): MiddlewareHandler {
+  const { redlock, provider, scope, lock, deadline } = checkType("options", options, "object");
   const rules = resolveRules("idempotent", options, provider !== undefined);
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
@@ -73,10 +121,14 @@ export function idempotent<E extends Env = UntypedEnv>(
       request: c.req.raw,
       redlock: await valueFor(redlock, c),
       provider: await valueFor(provider, c),
-      // Checked for each request: a scope of absent parts would be shared by unrelated callers.
-      scope: scope === undefined ? undefined : checkScope(await valueFor(scope, c)),
       deadline: await valueFor(deadline, c),
       waitUntil: waitUntilOf(c),
+      async admitted(delivery) {
+        // Here, so that middleware further out knows the delivery of a duplicate, too.
+        if (delivery) c.set("webhook", delivery);
+        const given = delivery as Given;
+        return { scope: await scopeFor(scope, c, given), lock: await lockFor(lock, c, given) };
+      },
       body: (cap) => requestBody(c, cap),
       handle(run, body) {
         if (body) c.req.raw = withUnreadBody(c.req.raw, body, run?.signal);

@@ -1,8 +1,11 @@
-export type { FromContext, UntypedEnv } from "./context.ts";
+export type { FromContext, FromDelivery, NoEnvGiven, UnknownEnv } from "./context.ts";
 export {
   type IdempotencyVariables,
   type IdempotentOptions,
   type IdempotentRun,
+  type IdempotentWebhookOptions,
   idempotent,
+  type LockedRun,
+  type WebhookVariables,
 } from "./idempotent.ts";
 export { type FencedLockRouteOptions, type LockRouteOptions, type LockVariables, lock } from "./lock.ts";

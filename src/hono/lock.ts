@@ -1,11 +1,12 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
 import { checkNames, checkType, wrongType } from "../check.ts";
+import { valueFor } from "../http/delivery.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
 import { type LockOptions, lockOptionNames, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
-import { type FromContext, type UntypedEnv, valueFor, waitUntilOf, withPreparedHeaders } from "./context.ts";
+import { type FromContext, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
 /**
  * The variables that {@link lock} sets: `LockVariables<FencedLock>` with `fencing: true`.
@@ -18,7 +19,7 @@ export interface LockVariables<Held extends Lock = Lock> {
 }
 
 /** Options of {@link lock}: those of a lock, and others that may be functions of the context. */
-export interface LockRouteOptions<E extends Env = UntypedEnv> extends LockOptions {
+export interface LockRouteOptions<E extends Env = UnknownEnv> extends LockOptions {
   readonly redlock: FromContext<Redlock, E>;
   /** The resource to lock: one name, or several that are acquired all together or not at all. */
   readonly resource: FromContext<string | readonly string[], E>;
@@ -31,7 +32,7 @@ export interface LockRouteOptions<E extends Env = UntypedEnv> extends LockOption
 }
 
 /** {@link LockRouteOptions} of a lock with a fence. */
-export type FencedLockRouteOptions<E extends Env = UntypedEnv> = LockRouteOptions<E> & {
+export type FencedLockRouteOptions<E extends Env = UnknownEnv> = LockRouteOptions<E> & {
   readonly fencing: true;
 };
 
@@ -60,12 +61,12 @@ const names: Readonly<Record<keyof LockRouteOptions, 1>> = {
  *   return c.body(null, 204);
  * });
  */
-export function lock<E extends Env = UntypedEnv>(
+export function lock<E extends Env = UnknownEnv>(
   options: FencedLockRouteOptions<E>,
-): MiddlewareHandler<{ Variables: LockVariables<FencedLock> }>;
-export function lock<E extends Env = UntypedEnv>(
+): MiddlewareHandler<E & { Variables: LockVariables<FencedLock> }>;
+export function lock<E extends Env = UnknownEnv>(
   options: LockRouteOptions<E>,
-): MiddlewareHandler<{ Variables: LockVariables }>;
+): MiddlewareHandler<E & { Variables: LockVariables }>;
 export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHandler {
   const { redlock, resource, status = 423, deadline, ...given } = checkType("options", options, "object");
   checkNames("lock", options, names);

@@ -4,6 +4,7 @@ import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
 import { checkLockClient, type LockClient, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
+import type { Delivery, PerRequest } from "./delivery.ts";
 import { requestFingerprint } from "./fingerprint.ts";
 import type { ProblemCode } from "./problem.ts";
 import type { StoragePolicy } from "./stored.ts";
@@ -93,18 +94,35 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
 }
 
 /** Options of {@link withIdempotency}. */
-export interface HttpOptions extends HttpRules {
+export interface HttpOptions<Given extends Delivery | undefined = Delivery | undefined> extends HttpRules {
   readonly redlock: LockClient;
   /** The sender of webhooks: the ids of its deliveries are the keys. Only genuine deliveries reach Redis. */
   readonly provider?: WebhookProvider | undefined;
   /**
    * The owner of the keys: tenant, account, user; one name or several. Without it, any client that knows a key and its
-   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds.
+   * request gets the response. A webhook's scope begins with the provider's name, and what the provider adds. A function
+   * gets the verified delivery; without a `provider` there is none.
    */
-  readonly scope?: string | readonly string[] | undefined;
+  readonly scope?: PerRequest<string | readonly string[], [delivery: Given]> | undefined;
+  /**
+   * Locks these resources while the handler runs, in the same requests: one name or several, or a function of the verified
+   * delivery. The handler's `run` has a fence. A lock that is held is waited for, for `wait` at most; then the answer is
+   * that of a request under way. Without a key the handler runs without the lock. Default: none.
+   */
+  readonly lock?: PerRequest<string | readonly string[], [delivery: Given]> | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
   readonly deadline?: number | undefined;
 }
+
+/** {@link HttpOptions} with a provider: every request that reaches the handler is a verified delivery. */
+export interface WebhookOptions extends HttpOptions<Delivery> {
+  readonly provider: WebhookProvider;
+}
+
+/** Options with a lock: the handler's run has a fence. */
+export type Locked<Options extends { readonly lock?: unknown }> = Options & {
+  readonly lock: NonNullable<Options["lock"]>;
+};
 
 /** {@link HttpRules} with every default filled in. */
 export interface ResolvedRules extends StoragePolicy {
@@ -133,6 +151,7 @@ const names: Readonly<Record<keyof HttpOptions, 1>> = {
   redlock: 1,
   provider: 1,
   scope: 1,
+  lock: 1,
   deadline: 1,
   header: 1,
   required: 1,
@@ -219,8 +238,10 @@ export function checkClient(redlock: unknown): void {
 }
 
 /** Checks a provider, or a function that returns one for each request. */
-export function checkProvider(provider: unknown): void {
-  if (typeof provider === "function" || typeof Object(provider).verify === "function") return;
+export function checkProvider<Provider>(provider: Provider): NonNullable<Provider> {
+  if (typeof provider === "function" || typeof Object(provider).verify === "function") {
+    return provider as NonNullable<Provider>;
+  }
   throw wrongType("provider", provider, "a sender of webhooks, for example github({ secret })");
 }
 

@@ -10,8 +10,9 @@ import {
 import type { LockClient } from "../lock/options.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
+import { type Delivery, deliveryOf } from "./delivery.ts";
 import { parseKey } from "./key.ts";
-import type { ResolvedRules } from "./options.ts";
+import { checkProvider, type ResolvedRules } from "./options.ts";
 import { missingKey, type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
 
@@ -20,19 +21,28 @@ export interface Exchange {
   readonly request: Request;
   readonly redlock: LockClient;
   readonly provider: WebhookProvider | undefined;
-  readonly scope: Scope | undefined;
   readonly deadline: number | undefined;
   readonly waitUntil: WaitUntil | undefined;
+  /** Called once for a request with a key: with the verified delivery, or without a provider before the body is read. */
+  admitted(delivery?: Delivery): Promise<DeliveryOptions>;
   /** The request's body, or undefined when it has more than `cap` bytes. */
   body(cap: number): Promise<Uint8Array | undefined>;
   /**
-   * Runs the handler. Without a `run` it is unprotected; without a `body` the request's own body has not been read.
-   * `failed`: the handler threw, and the response was made from its error.
+   * Runs the handler. Without a `run` it is unprotected; without a `body` the request's own body has not been read;
+   * without a provider there is no `delivery`. `failed`: the handler threw, and the response was made from its error.
    */
   handle(
     run?: RunContext,
     body?: Uint8Array,
+    delivery?: Delivery,
   ): Promise<{ readonly response: Response; readonly failed?: boolean }>;
+}
+
+/** The options that may depend on a webhook's delivery. */
+export interface DeliveryOptions {
+  readonly scope: Scope | undefined;
+  /** The resources that the run locks. */
+  readonly lock?: readonly string[] | undefined;
 }
 
 /** How a request was answered. */
@@ -61,7 +71,9 @@ interface KeyedRequest {
   readonly key: string;
   /** The key is to run once in each of these scopes; usually one. */
   readonly scopes: readonly (Scope | undefined)[];
+  readonly lock?: readonly string[] | undefined;
   readonly body: Uint8Array;
+  readonly delivery?: Delivery;
 }
 
 /** Answers a request: the first of its key by the handler, later ones with the stored response. */
@@ -74,31 +86,42 @@ export async function serve(rules: ResolvedRules, exchange: Exchange): Promise<H
  * Finds the key of a request: in its header, or as the id of a verified delivery. Where there is none, returns the answer;
  * nothing has been sent to Redis then.
  */
-async function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
-  const { request, provider, scope } = exchange;
-  let key = "";
-  if (!rules.webhook) {
-    const header = request.headers.get(rules.header);
-    const isGuarded = rules.guards(request.method);
-    if (header === null || !isGuarded) {
-      if (rules.required && isGuarded) return refuse(rules, key, missingKey(rules.header));
-      return { status: "unguarded", ...(await exchange.handle()) };
-    }
-    key = parseKey(header) ?? "";
-    if (!key) return refuse(rules, key, problem("KEY_INVALID"));
+function admit(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+  // By the rules: a provider that is missing for one request must not let it in unverified.
+  return rules.webhook ? admitDelivery(rules, exchange) : admitRequest(rules, exchange);
+}
+
+async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+  const { method, headers } = exchange.request;
+  const header = headers.get(rules.header);
+  const isGuarded = rules.guards(method);
+  if (header === null || !isGuarded) {
+    if (rules.required && isGuarded) return refuse(rules, "", missingKey(rules.header));
+    return { status: "unguarded", ...(await exchange.handle()) };
   }
-  const usual = provider ? (provider.maxBody ?? 5_242_880) : 1_048_576;
-  const body = await exchange.body(rules.maxRequestBody ?? usual);
-  if (!body) return refuse(rules, key, problem("BODY_TOO_LARGE"));
-  if (!provider) return { key, scopes: [scope], body };
+  const key = parseKey(header);
+  if (!key) return refuse(rules, "", problem("KEY_INVALID"));
+  const { scope, lock } = await exchange.admitted();
+  const body = await exchange.body(rules.maxRequestBody ?? 1_048_576);
+  return body ? { key, scopes: [scope], lock, body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
+}
+
+async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
+  const { request } = exchange;
+  const provider = checkProvider(exchange.provider);
+  const body = await exchange.body(rules.maxRequestBody ?? provider.maxBody ?? 5_242_880);
+  if (!body) return refuse(rules, "", problem("BODY_TOO_LARGE"));
+  let verified: VerifiedWebhook;
   try {
-    const verified = await provider.verify(request, body);
-    return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), body };
+    verified = await provider.verify(request, body);
   } catch (error) {
     const refusal = problemOf(error, rules.webhook);
     if (refusal?.code !== "WEBHOOK_INVALID") throw error;
-    return refuse(rules, key, refusal, error);
+    return refuse(rules, "", refusal, error);
   }
+  const delivery = deliveryOf(provider, verified, body);
+  const { scope, lock } = await exchange.admitted(delivery);
+  return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), lock, body, delivery };
 }
 
 /**
@@ -124,7 +147,7 @@ function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unk
 }
 
 /** A request's run: where it runs, and its options without the scope. */
-interface ResponseRun extends Omit<KeyedRequest, "body"> {
+interface ResponseRun extends Pick<KeyedRequest, "key" | "scopes" | "lock"> {
   readonly redlock: LockClient;
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
@@ -143,16 +166,16 @@ async function answerOnce(
 ): Promise<HttpAnswer> {
   const { request, redlock, deadline } = exchange;
   const { signal } = request;
-  const { key, scopes, body } = keyed;
+  const { key, scopes, lock, body, delivery } = keyed;
   const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? redlock.options.waitUntil;
   const fingerprint = await rules.fingerprint?.(request, body);
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
-  const run: ResponseRun = { redlock, key, scopes, options };
+  const run: ResponseRun = { redlock, key, scopes, lock, options };
   const handled: Handled = {};
   // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
   // has gone.
   const work = runInScopes(rules, { ...run, options: { ...options, signal } }, (context) =>
-    runHandler(rules, () => exchange.handle(context, body), handled),
+    runHandler(rules, () => exchange.handle(context, body, delivery), handled),
   );
   // Where the platform stops the code when the client hangs up, this keeps it going.
   runInBackground({ ...redlock.settings, waitUntil }, work);
@@ -164,16 +187,24 @@ async function answerOnce(
     if (handled.thrown) throw handled.thrown.error;
     if (error === notStored && handled.response) return { status: "failed", response: handled.response };
     const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
-    const refusal = aborted ?? problemOf(error, rules.webhook);
+    const refusal = aborted ?? refusalOf(rules, error);
     if (!refusal) throw error;
     if (refusal.code === "NO_QUORUM" && rules.failOpen && !handled.response) {
       emit(rules.onEvent, { type: "unguarded", key, error });
-      return { status: "unguarded", ...(await exchange.handle(undefined, body)) };
+      return { status: "unguarded", ...(await exchange.handle(undefined, body, delivery)) };
     }
     const stored = await storedInstead(rules, run, refusal, handled.response);
     if (stored) return { status: "replayed", response: replayResponse(stored, request) };
     return refuse(rules, key, refusal, error);
   }
+}
+
+/** The problem that an error of the run means. To the client, a lock that is held is a request under way. */
+function refusalOf({ webhook }: ResolvedRules, error: unknown): Problem | undefined {
+  const refusal = problemOf(error, webhook);
+  return refusal?.code === "LOCK_HELD"
+    ? { ...refusal, status: problem("IN_PROGRESS", webhook).status }
+    : refusal;
 }
 
 /** Runs the handler, and returns the part of its response that is stored. */
@@ -208,7 +239,7 @@ async function storedInstead(
   // This response is not sent, and must not keep the source of its stream open.
   void response.body?.cancel().catch(() => undefined);
   // The result of the run that took over. Where that has none either, the handler must not run once more.
-  const again = runInScopes(rules, run, () => Promise.reject(notStored));
+  const again = runInScopes(rules, { ...run, lock: undefined }, () => Promise.reject(notStored));
   return (await again.catch(() => undefined))?.value;
 }
 
@@ -219,7 +250,7 @@ async function storedInstead(
  */
 function runInScopes(
   rules: ResolvedRules,
-  { redlock, key, scopes, options }: ResponseRun,
+  { redlock, key, scopes, lock, options }: ResponseRun,
   handler: (context: RunContext) => Promise<StoredResponse>,
 ): Promise<Outcome<StoredResponse>> {
   let id = 0;
@@ -235,7 +266,8 @@ function runInScopes(
   const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {
     const isLast = index === scopes.length - 1;
-    const scoped = { ...options, scope: scopes[index], kind: "http" };
+    // The innermost run holds the lock: those around it would wait for each other.
+    const scoped = { ...options, scope: scopes[index], kind: "http", lock: isLast ? lock : undefined };
     return idempotency.run(key, scoped, isLast ? handler : async () => (await enter(index + 1)).value);
   };
   return enter(0);

@@ -35,6 +35,11 @@ export const calls = {
     const booking = { at: new Date(0), amount: 10n };
     assert.deepEqual(codec.decode(codec.encode(booking)), booking);
   },
+  "docs/idempotency.md accessToken": async (accessToken) => {
+    const tokens = await Promise.all(["acme", "acme", "other"].map((account) => accessToken(account)));
+    assert.equal(tokens[0].token, tokens[1].token);
+    assert.notEqual(tokens[0].token, tokens[2].token);
+  },
   "docs/sync.md transfer": (transfer) => transfer(5),
   "docs/sync.md changed": async (changed) => {
     const works = [];

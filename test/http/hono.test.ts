@@ -3,17 +3,11 @@ import { compress } from "hono/compress";
 import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import { validator } from "hono/validator";
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from "vitest";
-import {
-  type IdempotencyVariables,
-  type IdempotentRun,
-  idempotent,
-  type LockVariables,
-  lock,
-} from "../../src/hono/index.ts";
-import type { HttpOptions } from "../../src/http/index.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type IdempotencyVariables, idempotent } from "../../src/hono/index.ts";
+import type { HttpRules } from "../../src/http/index.ts";
 import { pendingText } from "../../src/idempotency/record.ts";
-import type { FencedLock, Lock, Redlock } from "../../src/index.ts";
+import type { Redlock } from "../../src/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import {
   allArrived,
@@ -37,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => store.close());
 
 const timeout = 10_000;
-const once = (options: Partial<HttpOptions> = {}) => idempotent({ redlock, timeout, ...options });
+const once = (options: HttpRules = {}) => idempotent({ redlock, timeout, ...options });
 const free = async (key: string) =>
   (await recordsOf(store, key, [], "http")).every((record) => record === null);
 
@@ -371,84 +365,4 @@ test("a HEAD request is answered without a body, by GET's handler", async () => 
     expect([response.status, await response.text()]).toEqual([200, ""]);
   }
   await until(async () => (await recordsOf(store, key, [], "http"))[0]?.startsWith("C1 ") ?? false);
-});
-
-// Checked by the compiler; the handlers do not run.
-describe("types", () => {
-  interface Env {
-    Bindings: { TENANT: string };
-    Variables: { account: string };
-  }
-
-  test("callbacks get the route's Env, by a type argument or by an annotation", () => {
-    const app = new Hono<Env>();
-    app.post("/a", idempotent<Env>({ redlock, scope: (c) => [c.env.TENANT, c.var.account] }), (c) =>
-      c.text(""),
-    );
-    app.post("/b", lock<Env>({ redlock, resource: (c) => c.var.account }), (c) => c.text(""));
-    app.post("/c", idempotent({ redlock, scope: (c: Context<Env>) => c.get("account") }), (c) => c.text(""));
-    idempotent<Env>({
-      redlock(c) {
-        expectTypeOf(c).toEqualTypeOf<Context<Env>>();
-        return redlock;
-      },
-      // @ts-expect-error no such binding
-      scope: (c) => c.env.TENNANT,
-    });
-    lock<Env>({
-      redlock: (c) => {
-        expectTypeOf(c.env).toEqualTypeOf<{ TENANT: string }>();
-        return redlock;
-      },
-      // @ts-expect-error a deadline is a number
-      deadline: (c) => c.env.TENANT,
-      // @ts-expect-error no such variable
-      resource: (c) => c.var.acount,
-    });
-    // @ts-expect-error a scope is a text
-    idempotent({ redlock, scope: (c: Context<Env>) => c.env.TENANT.length });
-  });
-
-  test("without an Env, callbacks may read any binding and variable", () => {
-    const app = new Hono<Env>();
-    app.post("/a", idempotent({ redlock, scope: (c) => c.env.TENANT }), (c) => c.text(""));
-    app.post("/b", lock({ redlock, resource: (c) => c.get("account") }), (c) => c.text(""));
-    const shared = (c: { env: { TENANT: string } }) => c.env.TENANT;
-    app.post("/c", idempotent({ redlock, scope: shared }), (c) => c.text(""));
-  });
-
-  test("later handlers get the variables that the middleware sets", () => {
-    const app = new Hono<Env>();
-    app.post("/a", idempotent({ redlock }), lock({ redlock, resource: "a" }), (c) => {
-      expectTypeOf(c.var.idempotency).toEqualTypeOf<IdempotentRun | undefined>();
-      expectTypeOf(c.var.lock).toEqualTypeOf<Lock>();
-      expectTypeOf(c.var.lock.fence).toEqualTypeOf<number | undefined>();
-      expectTypeOf(c.env.TENANT).toBeString();
-      expectTypeOf(c.var.account).toBeString();
-      // @ts-expect-error it may be missing
-      return c.text(c.var.idempotency.key);
-    });
-    app.use(idempotent<Env>({ redlock })).post("/b", (c) => {
-      expectTypeOf(c.var.idempotency).toEqualTypeOf<IdempotentRun | undefined>();
-      return c.text(c.var.account);
-    });
-    const typed = new Hono<{ Variables: IdempotencyVariables & LockVariables<FencedLock> }>();
-    typed.get("/", (c) => c.text(`${c.var.idempotency?.status} ${c.var.lock.fence.toFixed()}`));
-  });
-
-  test("with fencing the lock has a fence", () => {
-    const app = new Hono<Env>();
-    app.post("/a", lock({ redlock, resource: "a", fencing: true }), (c) => {
-      expectTypeOf(c.var.lock).toEqualTypeOf<FencedLock>();
-      return c.text(c.var.lock.fence.toFixed());
-    });
-    app.post("/b", lock<Env>({ redlock, resource: (c) => c.var.account, fencing: true }), (c) => {
-      expectTypeOf(c.var.lock.fence).toBeNumber();
-      return c.text(c.var.account);
-    });
-    app.post("/c", lock({ redlock, resource: "a", fencing: Math.random() > 2 }), (c) => {
-      expectTypeOf(c.var.lock).toEqualTypeOf<Lock>();
-      return c.text("");
-    });
-  });
 });

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { Hono } from "hono";
 import { idempotent } from "../../src/hono/index.ts";
-import { type HttpOptions, withIdempotency } from "../../src/http/index.ts";
+import { type Delivery, type HttpOptions, withIdempotency } from "../../src/http/index.ts";
 import type { RunContext } from "../../src/idempotency/index.ts";
 import { github } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
@@ -10,18 +10,26 @@ import { engines } from "../support/redis-servers.ts";
 import { type Store, storeOf } from "../support/stores.ts";
 
 /** What handles a request that got through. */
-export type Handler = (request: Request, run: RunContext | undefined) => Promise<Response> | Response;
+export type Handler = (
+  request: Request,
+  run: RunContext | undefined,
+  delivery?: Delivery,
+) => Promise<Response> | Response;
 
 /** A server with one route for everything. */
 export type Stand = (handler: Handler, options: HttpOptions) => (request: Request) => Promise<Response>;
 
 /** The middleware in front of a handler that reads the context's request. */
 export const honoStand: Stand = (handler, options) => {
-  const { deadline, ...rules } = options;
+  const { deadline, scope, lock, ...rules } = options;
+  const middleware = idempotent({
+    ...rules,
+    ...(deadline !== undefined && { deadline }),
+    scope: typeof scope === "function" ? (_, delivery) => scope(delivery) : scope,
+    lock: typeof lock === "function" ? (_, delivery) => lock(delivery) : lock,
+  });
   const app = new Hono();
-  app.all("*", idempotent(deadline === undefined ? rules : { ...rules, deadline }), (c) =>
-    handler(c.req.raw, c.var.idempotency),
-  );
+  app.all("*", middleware, (c) => handler(c.req.raw, c.var.idempotency, c.var.webhook));
   // As Hono does, without its note on the console.
   app.onError((_, c) => c.text("Internal Server Error", 500));
   return async (request) => app.fetch(request);

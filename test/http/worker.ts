@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { idempotent, lock } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { endpointsFromEnv, Redlock } from "../../src/index.ts";
@@ -24,8 +24,8 @@ async function echo(request: Request): Promise<Response> {
 }
 
 const app = new Hono<{ Bindings: Bindings }>();
-const redlock = (c: { env: Bindings }) =>
-  new Redlock({ timeout: 10_000, endpoints: endpointsFromEnv(c.env) });
+const redlockOf = (env: Bindings) => new Redlock({ timeout: 10_000, endpoints: endpointsFromEnv(env) });
+const redlock = (c: Context<{ Bindings: Bindings }>) => redlockOf(c.env);
 app.post("/hono", idempotent({ redlock }), (c) => echo(c.req.raw));
 app.post("/locked", lock({ redlock, resource: "r" }), (c) => c.text(c.var.lock.resources.join()));
 app.post("/hook", idempotent({ redlock, provider: (c) => github({ secret: c.env.SECRET }) }), (c) =>
@@ -41,7 +41,7 @@ app.post("/gone", idempotent({ redlock }), async (c) => {
 export default {
   fetch(request: Request, env: Bindings, platform: Platform): Response | Promise<Response> {
     if (new URL(request.url).pathname !== "/plain") return app.fetch(request, env, platform as never);
-    const options = { redlock: redlock({ env }), waitUntil: platform };
+    const options = { redlock: redlockOf(env), waitUntil: platform };
     return withIdempotency(request, echo, options);
   },
 };

@@ -209,7 +209,7 @@ describe("the packed package", () => {
     const program = `
       import { type Lock, Redlock } from "redlock-edge";
       import { Idempotency, type Outcome } from "redlock-edge/idempotency";
-      import { type HttpEvent, type HttpOptions, withIdempotency } from "redlock-edge/http";
+      import { type Delivery, type HttpEvent, type HttpOptions, withIdempotency } from "redlock-edge/http";
       import { github, type WebhookProvider } from "redlock-edge/webhooks";
       import { once, type OnceOutcome, type Permit, Semaphore } from "redlock-edge/sync";
       import { memoryEndpoint } from "redlock-edge/testing";
@@ -221,6 +221,11 @@ describe("the packed package", () => {
       export const run: Promise<OnceOutcome<number>> = once(redlock, "n", { every: 60_000 }, ({ fence }) => fence);
       // @ts-expect-error permits have no fence
       new Semaphore(redlock, "s", { limit: 2, fencing: true });
+      export const verified: Promise<Response> = withIdempotency(
+        new Request("https://a.example"),
+        (_request, run, delivery: Delivery) => new Response(run.key + delivery.id),
+        { redlock, provider, scope: ({ provider, id }) => [provider, id] },
+      );
       const options: HttpOptions = { redlock, provider, onEvent: (event: HttpEvent) => console.log(event.type) };
       export const answer: Promise<Response> = withIdempotency(
         new Request("https://a.example"),
@@ -244,15 +249,24 @@ describe("the packed package", () => {
       import { idempotent, type IdempotencyVariables, lock, type LockVariables } from "redlock-edge/hono";
       import { memoryEndpoint } from "redlock-edge/testing";
       import { Redlock } from "redlock-edge";
+      import { github } from "redlock-edge/webhooks";
       const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
-      export const app = new Hono<{ Bindings: { TENANT: string } }>();
-      app.post("/a/:id", idempotent({ redlock, scope: (c) => c.env.TENANT }), lock({ redlock, resource: "a" }), (c) => {
+      interface Env { Bindings: { TENANT: string } }
+      export const app = new Hono<Env>();
+      app.post("/a/:id", idempotent<Env>({ redlock, scope: (c) => c.env.TENANT }), lock({ redlock, resource: "a" }), (c) => {
         const left: number | undefined = c.var.idempotency?.remaining();
         const fence: number | undefined = c.var.lock.fence;
         // @ts-expect-error it may be missing
         c.var.idempotency.key;
         return c.json({ left, fence, tenant: c.env.TENANT, id: c.req.param("id") });
       });
+      app.post("/hook", idempotent<Env>({ redlock, provider: (c) => github({ secret: c.env.TENANT }) }), (c) =>
+        c.text(c.var.webhook.id + c.var.idempotency.key + c.env.TENANT),
+      );
+      // @ts-expect-error no such binding
+      app.post("/typo", idempotent<Env>({ redlock, scope: (c) => c.env.TENNANT }), (c) => c.text(""));
+      // @ts-expect-error no Env is given, and none can be inferred
+      app.post("/typo", idempotent({ redlock, scope: (c) => c.env.TENNANT }), (c) => c.text(""));
       export const typed = new Hono<{ Variables: IdempotencyVariables & LockVariables }>();
       // @ts-expect-error a resource is named
       lock({ redlock });`;
@@ -402,7 +416,7 @@ describe("the packed package", () => {
     };
     const below = await sizeOf("index.js", "idempotency/index.js");
     const whole = await sizeOf("index.js", "idempotency/index.js", "http/index.js", "hono/index.js");
-    expect(whole - below).toBeLessThan(5_100);
+    expect(whole - below).toBeLessThan(5_200);
   });
 
   it("tree-shakes unused synchronizers, and keeps each small compared with the core", async () => {

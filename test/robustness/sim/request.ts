@@ -154,3 +154,8 @@ export function nonceOf(value: string): string {
   const record = /^[PCN]1 (\S+) /.exec(value);
   return record ? record[1]! : value.slice(0, 33);
 }
+
+/** Whether a command stores the record of an idempotent run that has ended. Called for every request. */
+export function isCompletion(command: Command): boolean {
+  return command.some((word) => typeof word === "string" && /^[CN]1 /.test(word));
+}

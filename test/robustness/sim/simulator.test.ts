@@ -25,11 +25,14 @@ const regressions = new Map([
   [40_010_131, "a lock with a short ttl was extended at half of it, more often than a retry may come"],
   [40_012_897, "a plain acquire was executed after the receiver of a lock had released it"],
   [40_015_183, "the network executed again a result that an endpoint refuses for its size"],
+  [40_047_657, "the first 2 ms of a freeze did not count, after the wall clock had been set back"],
+  [40_063_450, "of two requests of a release the second was executed first, and it returned false"],
 ]);
 
 /** Seeds of synchronizers that once showed a defect, of the library or of a check. */
 const syncRegressions = new Map([
   [7_005_437, "a writer that had removed its announcement was refused because of its own hold"],
+  [40_047_398, "two waiters of a fair lock were granted a part each, in turns, and neither was served"],
 ]);
 
 /** Seeds of `debounce` that once showed a defect, of the library or of a check. */

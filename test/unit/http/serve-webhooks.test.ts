@@ -21,7 +21,10 @@ describe("a webhook", () => {
     };
     // The header of other requests means nothing here.
     const request = requestOf(freshKey());
-    await answer(request, { provider: { ...provider, verify }, scope: "tenant" });
+    await answer(request, {
+      provider: { ...provider, verify },
+      admitted: async () => ({ scope: "tenant" }),
+    });
     expect(seen).toEqual([request, text("body")]);
     const records = await recordsOf(store, id, ["acme", "shop", "tenant"], "http");
     expect(records).toEqual(new Array(3).fill(expect.stringMatching(/^C1 /)));
@@ -32,7 +35,7 @@ describe("a webhook", () => {
     const id = freshKey();
     const tagged = (...secretTags: string[]) => ({
       provider: providerOf({ id, secretTags }),
-      scope: ["tenant"],
+      admitted: async () => ({ scope: ["tenant"] }),
     });
     expect((await answer(requestOf(null), tagged("b", "a", "b"))).status).toBe("executed");
     const first = await recordName(id, ["acme", "a", "tenant"], "http");

@@ -112,7 +112,7 @@ describe("where no quorum answers", () => {
         },
       });
       expect([status, response.status]).toEqual(failOpen ? ["unguarded", 200] : ["refused", 503]);
-      expect(given).toEqual(failOpen ? [undefined, text("body")] : []);
+      expect(given).toEqual(failOpen ? [undefined, text("body"), undefined] : []);
       expect(types(events)).toEqual(["unavailable", failOpen ? "unguarded" : "refused"]);
       expect(events[1]).toMatchObject({ key: "k", error: { code: "NO_QUORUM" } });
     }
