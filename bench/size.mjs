@@ -22,6 +22,8 @@ const rows = [
   ["`otel`, without `@opentelemetry/api`", { otel: ["otel"] }],
   ["all of `redlock-edge/webhooks`", { webhooks: ["*"] }],
   ["`stripe` alone", { webhooks: ["stripe"] }],
+  ["`onceInD1` alone", { inbox: ["onceInD1", "deliveryKey"] }],
+  ["`onceInPostgres` alone", { inbox: ["onceInPostgres", "deliveryKey"] }],
   ["`Semaphore`, over `Redlock`", sync("Semaphore"), core],
   ["`ReadWriteLock`, over `Redlock`", sync("ReadWriteLock"), core],
   ["`ReentrantLock`, over `Redlock`", sync("ReentrantLock"), core],
