@@ -1,4 +1,4 @@
-import { checkNumber } from "../check.ts";
+import { checkInteger, checkNumber } from "../check.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
 
 /** A prepared statement of D1 with its values. */
@@ -94,30 +94,32 @@ async function find<Statement extends D1Statement, Result>(
 }
 
 /**
- * Deletes rows that are older than `olderThan`: of each table at most 1 000, and no more are read.
+ * Deletes rows that are older than `olderThan`: of each table at most `limit`, and no more are read.
  *
  * @param olderThan in ms: longer than the sender retries, because a later delivery of a deleted key has its effect again;
  * and longer than any process can be frozen, because its late write is refused only as long as there is a newer fence
- * @throws {RangeError} `olderThan` is no number from 0
+ * @param limit default 1 000
+ * @throws {RangeError} `olderThan` is no number from 0, or `limit` no integer from 1
  *
  * @example
  * await pruneD1(env.DB, { olderThan: 30 * 86_400_000 }); // once a day
  */
 export async function pruneD1<Statement extends D1Statement, Result>(
   db: D1<Statement, Result>,
-  { olderThan }: { readonly olderThan: number },
+  { olderThan, limit = 1_000 }: { readonly olderThan: number; readonly limit?: number },
 ): Promise<void> {
   checkNumber("olderThan", olderThan, 0, Number.MAX_SAFE_INTEGER);
+  checkInteger("limit", limit, 1, 2 ** 31 - 1);
   await db.batch([
     // The order of the rows is that of time: no index is needed, which would cost a written row for each delivery.
     db
       .prepare(`DELETE FROM redlock_inbox WHERE rowid IN (
-        SELECT number FROM (SELECT rowid AS number, at FROM redlock_inbox ORDER BY rowid LIMIT 1000)
+        SELECT number FROM (SELECT rowid AS number, at FROM redlock_inbox ORDER BY rowid LIMIT ?2)
         WHERE at < unixepoch() * 1000 - ?1)`)
-      .bind(olderThan),
+      .bind(olderThan, limit),
     db
       .prepare(`DELETE FROM redlock_fences WHERE entity IN (
-        SELECT entity FROM redlock_fences WHERE at < unixepoch() * 1000 - ?1 ORDER BY at LIMIT 1000)`)
-      .bind(olderThan),
+        SELECT entity FROM redlock_fences WHERE at < unixepoch() * 1000 - ?1 ORDER BY at LIMIT ?2)`)
+      .bind(olderThan, limit),
   ]);
 }

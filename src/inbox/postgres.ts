@@ -1,4 +1,4 @@
-import { checkNumber, wrongType } from "../check.ts";
+import { checkInteger, checkNumber, wrongType } from "../check.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
 
 /** One connection, as `pg`, `@neondatabase/serverless` and others have it. */
@@ -144,12 +144,13 @@ async function rollBack(client: SqlClient): Promise<boolean> {
 }
 
 /**
- * Deletes rows that are older than `olderThan`: of each table at most 1 000.
+ * Deletes rows that are older than `olderThan`: of each table at most `limit`.
  *
  * @param client a connection or a pool
  * @param olderThan in ms: longer than the sender retries, because a later delivery of a deleted key has its effect again;
  * and longer than any process can be frozen, because its late write is refused only as long as there is a newer fence
- * @throws {RangeError} `olderThan` is no number from 0
+ * @param limit default 1 000
+ * @throws {RangeError} `olderThan` is no number from 0, or `limit` no integer from 1
  * @throws what the client throws
  *
  * @example
@@ -157,17 +158,18 @@ async function rollBack(client: SqlClient): Promise<boolean> {
  */
 export async function prunePostgres(
   client: Pick<SqlClient, "query">,
-  { olderThan }: { readonly olderThan: number },
+  { olderThan, limit = 1_000 }: { readonly olderThan: number; readonly limit?: number },
 ): Promise<void> {
   checkNumber("olderThan", olderThan, 0, Number.MAX_SAFE_INTEGER);
+  checkInteger("limit", limit, 1, 2 ** 31 - 1);
   for (const [table, name] of [
     ["redlock_inbox", "key"],
     ["redlock_fences", "entity"],
   ]) {
     await client.query(
       `DELETE FROM ${table} WHERE ${name} IN (SELECT ${name} FROM ${table}
-        WHERE at < now() - $1::float8 * interval '1 millisecond' ORDER BY at LIMIT 1000)`,
-      [olderThan],
+        WHERE at < now() - $1::float8 * interval '1 millisecond' ORDER BY at LIMIT $2::int)`,
+      [olderThan, limit],
     );
   }
 }

@@ -192,10 +192,13 @@ describe("the inbox in D1", () => {
     expect(await left()).toEqual({ keys: 1501, fences: 2 });
     await pruneD1(db, { olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 501, fences: 1 });
+    await pruneD1(db, { olderThan: 86_400_000, limit: 100 });
+    expect(await left()).toEqual({ keys: 401, fences: 1 });
     await pruneD1(db, { olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 1, fences: 1 });
     expect(await once("new")).toEqual({ first: false });
     await expect(pruneD1(db, { olderThan: Number.NaN })).rejects.toThrow(RangeError);
+    await expect(pruneD1(db, { olderThan: 1, limit: 0 })).rejects.toThrow(RangeError);
   });
 
   test("a wrong entry is refused before anything is sent", async () => {

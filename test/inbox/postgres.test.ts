@@ -281,6 +281,8 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     expect(await left()).toEqual({ keys: 1501, fences: 2 });
     await prunePostgres(pool, { olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 501, fences: 1 });
+    await prunePostgres(pool, { olderThan: 86_400_000, limit: 100 });
+    expect(await left()).toEqual({ keys: 401, fences: 1 });
     await prunePostgres(pool, { olderThan: 86_400_000 });
     expect(await left()).toEqual({ keys: 1, fences: 1 });
     expect(await once("new")).toEqual({ first: false });
