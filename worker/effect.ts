@@ -37,9 +37,8 @@ export interface WrittenEffect {
  * @throws {Error} of D1; the next run finds out whether D1 has written
  *
  * @example
- * await withFence(redlock, entity, { wait: 2_500, run }, (fence) =>
- *   writeEffect(env.DB, { delivery, entity, event, fence, at: Date.now() }),
- * );
+ * const { fence } = c.var.idempotency;
+ * const { effect } = await writeEffect(env.DB, { delivery, entity, event, fence, at: Date.now() });
  */
 export async function writeEffect(db: D1Database, request: EffectRequest): Promise<WrittenEffect> {
   const { delivery, entity, event, fence, at } = request;
