@@ -235,6 +235,16 @@ describe("set-up of hmacProvider", () => {
     expect(make(options)).toThrow(message);
   });
 
+  it("treats a place that is undefined as absent: no time that is not signed is believed", () => {
+    const time = { header: "acme-time", field: undefined };
+    expect(make({ time })).toThrow(/^signedText must contain \{time\}/);
+    expect(make({ time, signedText: "{time}.{body}" })).not.toThrow();
+    const entry = { header: "acme-time", entry: undefined };
+    expect(make({ time: entry, signedText: "{time}.{body}" })).not.toThrow();
+    const id = { header: undefined, field: "event_id" };
+    expect(make({ id, signedText: "{id}.{body}" })).toThrow(/id must name a header/);
+  });
+
   it("throws a RangeError for a tolerance that is out of range", () => {
     expect(make({ time: { field: "sent" }, tolerance: 10 })).toThrow(RangeError);
   });
