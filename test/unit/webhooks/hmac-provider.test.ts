@@ -133,6 +133,12 @@ describe("hmacProvider", () => {
     expect(await reason(options, { "acme-signature": sign(body) })).toBe("missing-header");
   });
 
+  it("accepts ids that contain other characters than the one behind {id}", async () => {
+    const options = { id: { header: "acme-id" }, signedText: "{id}:.{body}" };
+    const headers = { "acme-id": "a.b", "acme-signature": sign(`a.b:.${body}`) };
+    expect((await verify(options, headers)).id).toBe("a.b");
+  });
+
   it("reads an id from the body, or takes its hash", async () => {
     const options = { id: { field: "event_id" } };
     expect((await verify(options, { "acme-signature": sign(body) })).id).toBe("evt-1");
@@ -153,7 +159,9 @@ describe("hmacProvider", () => {
     const time = `ts=${seconds}`;
     expect(await verify(options, header(time, bad, good, "x"))).toMatchObject({ timestamp: at });
     expect(await reason(options, header(time, bad))).toBe("bad-signature");
-    for (const entries of [[good], [time], [time, time, good], [time, ...Array<string>(16).fill(good)]]) {
+    const full = [...Array<string>(14).fill(bad), good];
+    expect(await verify(options, header(time, ...full))).toMatchObject({ timestamp: at });
+    for (const entries of [[good], [time], [time, time, good], [time, bad, ...full]]) {
       expect(await reason(options, header(...entries))).toBe("malformed-header");
     }
   });
@@ -219,9 +227,18 @@ describe("set-up of hmacProvider", () => {
     ["a delivery id that is no header", { deliveryId: "" }, /^deliveryId (must|is missing)/],
     ["a misspelt option", { signed: "{body}" }, /did you mean signedText\?/],
     ["a misspelt place", { id: { headr: "a" } }, /did you mean header\?/],
+    ["what only looks like places", { id: "header" }, /^id must be an object/],
     ["two places", { id: { header: "a", field: "b" } }, /^id must have one of header, field/],
     ["no place", { time: {} }, /^time must have one of header, entry, field/],
     ["a place that is no object", { time: "acme-time" }, /^time must be an object/],
+    [
+      "several headers of the time",
+      { time: { header: ["a", "b"] }, signedText: "{time}{body}" },
+      /^time\.header must/,
+    ],
+    ["several fields of the id", { id: { field: ["a", "b"] } }, /^id\.field must/],
+    ["an encoding that only ends in one", { encoding: "xhex" }, /^encoding must/],
+    ["a header behind other text", { header: "a: b" }, /^header must/],
     ["an empty field", { id: { field: "" } }, /^id\.field (must|is missing)/],
     ["an empty header", { id: { header: "" } }, /^id\.header (must|is missing)/],
     ["a time that is not signed", timed, /^signedText must contain \{time\}/],

@@ -370,6 +370,9 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
       await verify(by, sender.sign(other));
       // Once to verify, once to tag.
       expect(importKey).toHaveBeenCalledTimes(4);
+      const keys = await Promise.all(importKey.mock.results.map(({ value }) => value as Promise<CryptoKey>));
+      // A public key may be exported; a secret may not.
+      for (const key of keys) expect([key.type, key.extractable]).not.toEqual(["secret", true]);
       parse.mockClear();
       const { headers } = sender.sign(secret);
       await refusal(by, { headers, body: bytes('{"id":"forged"}') });

@@ -234,8 +234,10 @@ describe("standardWebhooks", () => {
     it("refuses a header full of signatures without checking them", async () => {
       const verify = vi.spyOn(crypto.subtle, "verify");
       try {
-        const signature = [...Array<string>(16).fill(wrong), hmac(secret, content)].join(" ");
-        expect(await refusal(provider(), delivery({ signature }))).toBe("malformed-header");
+        const most = [...Array<string>(15).fill(wrong), hmac(secret, content)].join(" ");
+        await expect(provider().verify(delivery({ signature: most }), bytes(body))).resolves.toBeDefined();
+        verify.mockClear();
+        expect(await refusal(provider(), delivery({ signature: `${wrong} ${most}` }))).toBe("malformed-header");
         expect(verify).not.toHaveBeenCalled();
       } finally {
         verify.mockRestore();
