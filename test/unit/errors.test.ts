@@ -2,10 +2,12 @@ import vm from "node:vm";
 import { describe, expect, test } from "vitest";
 import * as errors from "../../src/errors.ts";
 import {
+  DeadKeyError,
   FingerprintMismatchError,
   InProgressError,
   LeaseLostError,
   RecordCorruptError,
+  ResultUnavailableError,
 } from "../../src/idempotency/errors.ts";
 
 const { EndpointError, isRedlockError, LockHeldError, LockLostError, QuorumError, RedlockError } = errors;
@@ -54,6 +56,13 @@ const all: [name: string, code: string, error: errors.RedlockError, message: str
     new RecordCorruptError("k"),
     'what is stored for "k" is not an idempotency record',
   ],
+  ["DeadKeyError", "DEAD_KEY", new DeadKeyError("k", 3), '"k" is dead: 3 runs of it did not end'],
+  [
+    "ResultUnavailableError",
+    "RESULT_UNAVAILABLE",
+    new ResultUnavailableError("k", "too-large"),
+    '"k" is complete, but its result was not stored: too-large',
+  ],
 ];
 
 describe.each(all)("%s", (name, code, error, message) => {
@@ -75,6 +84,12 @@ describe.each(all)("%s", (name, code, error, message) => {
   test("does not list its brand and name among its own fields", () => {
     expect(Object.keys(error)).not.toContain("name");
     expect(JSON.stringify(error)).toContain(`"code":"${code}"`);
+    expect(Object.getOwnPropertyDescriptor(error, "name")).toEqual({
+      value: name,
+      configurable: true,
+      writable: true,
+      enumerable: false,
+    });
   });
 });
 
@@ -102,6 +117,36 @@ describe("fields", () => {
     expect(timeout.status).toBe(undefined);
     const cause = new Error("ECONNREFUSED");
     expect(new EndpointError("eu", "network", "m", { cause }).cause).toBe(cause);
+  });
+
+  test.each([401, 403, 404])("EndpointError: status %i is permanent", (status) => {
+    expect(new EndpointError("eu", "http", "HTTP", { status }).permanent).toBe(true);
+  });
+
+  test.each([0, 302, 400, 408, 429, 500, 503, undefined])("EndpointError: status %s is not", (status) => {
+    expect(new EndpointError("eu", "http", "HTTP", { ...(status && { status }) }).permanent).toBe(false);
+  });
+
+  test("EndpointError: Redis' refusals of the token are permanent", () => {
+    const says = (message: string) => new EndpointError("eu", "redis", message).permanent;
+    const wrong = "WRONGPASS invalid or missing auth token";
+    for (const message of [wrong, "NOAUTH Authentication required", "NOPERM this user has no permissions"]) {
+      expect(says(message)).toBe(true);
+      expect(says(`ERR ${message}`)).toBe(true);
+    }
+    for (const message of ["ERR wrongpass", "XNOAUTH", "NOPERMIT", "ERR unknown command"]) {
+      expect(says(message)).toBe(false);
+    }
+  });
+
+  test("the errors of idempotent runs", () => {
+    const cause = new SyntaxError("no JSON");
+    expect(new InProgressError("k", 29_999.6)).toMatchObject({ key: "k", retryAfter: 29_999.6 });
+    expect(new FingerprintMismatchError("k").key).toBe("k");
+    expect(new LeaseLostError("k", "it ended").key).toBe("k");
+    expect(new DeadKeyError("k", 3)).toMatchObject({ key: "k", attempts: 3 });
+    expect(new RecordCorruptError("k", { cause })).toMatchObject({ key: "k", cause });
+    expect(new ResultUnavailableError("k", "too-large")).toMatchObject({ key: "k", reason: "too-large" });
   });
 });
 
