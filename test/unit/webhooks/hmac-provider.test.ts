@@ -37,7 +37,8 @@ async function reason(...args: Parameters<typeof verify>): Promise<string> {
 describe("hmacProvider", () => {
   it("needs no more than a name, a secret and a header", async () => {
     const verified = await verify({}, { "acme-signature": sign(body) });
-    expect(verified).toEqual({ id: sha256(body), idSigned: true, secretTags: [await secretTag("hush")] });
+    const secretTags = [await secretTag("hush")];
+    expect(verified).toStrictEqual({ id: sha256(body), idSigned: true, secretTags });
     expect(await reason({}, { "acme-signature": sign("other") })).toBe("bad-signature");
     expect(await reason({}, {})).toBe("missing-header");
   });
@@ -185,6 +186,15 @@ describe("hmacProvider", () => {
     }
   });
 
+  it("looks for nothing that is not configured", async () => {
+    const text = '{"undefined":"evt-1"}';
+    const signature = `undefined ${sign(text)}`;
+    const headers = { "acme-signature": signature, undefined: "evt-2" };
+    expect((await verify({ separator: " " }, headers, text)).id).toBe(sha256(text));
+    const named = { "acme-id": "undefined-1", "acme-signature": sign(text) };
+    expect((await verify({ id: { header: "acme-id" } }, named, text)).id).toBe("undefined-1");
+  });
+
   it("has a tolerance of 5 minutes unless another is given", async () => {
     const of = (age: number, tolerance?: number) => {
       const time = String(seconds - age);
@@ -205,6 +215,7 @@ describe("hmacProvider", () => {
     for (const bad of [undefined, [], [""], Promise.resolve(["a"])]) {
       const wrong = verify({ scope: () => bad as string[] }, headers);
       await expect(wrong).rejects.toThrow(TypeError);
+      await expect(wrong).rejects.toThrow(/^scope /);
     }
   });
 });
@@ -225,7 +236,11 @@ describe("set-up of hmacProvider", () => {
     ["a tag switch that is no boolean", { tagSecrets: "no" }, /^tagSecrets must/],
     ["a scope that is no function", { scope: ["a"] }, /^scope must/],
     ["a delivery id that is no header", { deliveryId: "" }, /^deliveryId (must|is missing)/],
-    ["a misspelt option", { signed: "{body}" }, /did you mean signedText\?/],
+    [
+      "a misspelt option",
+      { signed: "{body}" },
+      /^hmacProvider has no option "signed"; did you mean signedText\?/,
+    ],
     ["a misspelt place", { id: { headr: "a" } }, /did you mean header\?/],
     ["what only looks like places", { id: "header" }, /^id must be an object/],
     ["two places", { id: { header: "a", field: "b" } }, /^id must have one of header, field/],
@@ -266,12 +281,20 @@ describe("set-up of hmacProvider", () => {
     expect(make({ time: { field: "sent" }, tolerance: 10 })).toThrow(RangeError);
   });
 
-  it.each(["", "body", "{id}.{time}", "{body}.", "{body}{body}", "{timestamp}.{body}", "{{body}", null, 5])(
-    "refuses the signed text %o",
-    (signedText) => {
-      expect(make({ signedText })).toThrow(/^signedText must end with \{body\}/);
-    },
-  );
+  it.each([
+    "",
+    "body",
+    "{id}.{time}",
+    "{body}.",
+    "{body}{body}",
+    "{timestamp}.{body}",
+    "{{body}",
+    null,
+    5,
+    [["{body}"]],
+  ])("refuses the signed text %o", (signedText) => {
+    expect(make({ signedText })).toThrow(/^signedText must end with \{body\}/);
+  });
 
   it.each(["{id}{body}", "{id}{time}.{body}"])("refuses an id without an end: %o", (signedText) => {
     expect(make({ signedText, id: { header: "a" } })).toThrow(/ends the id$/);

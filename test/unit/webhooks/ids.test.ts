@@ -113,8 +113,9 @@ describe.each([
   });
 
   it("has no other source", () => {
-    for (const id of ["", "hash", null, ["body"], 1]) {
+    for (const id of ["", "hash", "headers", "nobody", null, ["body"], 1]) {
       expect(() => make({ ...options, id: id as "body" })).toThrow(TypeError);
+      expect(() => make({ ...options, id: id as "body" })).toThrow(/^id /);
     }
   });
 });

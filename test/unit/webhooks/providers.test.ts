@@ -325,18 +325,22 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
       for (const given of [bad, [secret, bad]]) {
         const make = () => sender.make(given);
         expect(make, JSON.stringify(bad)).toThrow(TypeError);
+        expect(make).toThrow(/^(secret|publicKey) /);
         if (bad.length > 6) expect(make).not.toThrow(bad.trim());
         expect(make).not.toThrow(secret);
       }
     }
     for (const bad of [undefined, null, [], [secret, undefined], [[secret]], 42, {}]) {
       expect(() => sender.make(bad as string), JSON.stringify(bad)).toThrow(TypeError);
+      expect(() => sender.make(bad as string)).toThrow(/^(secret|publicKey) /);
     }
   });
 
   it("refuses invalid options at set-up", () => {
-    expect(() => sender.make(secret, { name: "" })).toThrow(TypeError);
-    expect(() => sender.make(secret, { name: 5 as unknown as string })).toThrow(TypeError);
+    for (const name of ["", 5 as unknown as string]) {
+      expect(() => sender.make(secret, { name })).toThrow(TypeError);
+      expect(() => sender.make(secret, { name })).toThrow(/^name /);
+    }
     if (!sender.takesTolerance) return;
     for (const tolerance of [999, -1, 1_000.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => sender.make(secret, { tolerance })).toThrow(
@@ -349,6 +353,14 @@ describe.each(Object.entries(senders))("%s", (title, sender) => {
   it("accepts a name", () => {
     expect(sender.make(secret).name).toBe(title.replace(" ", "-"));
     expect(sender.make(secret, { name: "billing" }).name).toBe("billing");
+  });
+
+  it("tells senders apart by their secrets, unless it has a name", async () => {
+    const { secretTags } = await verify(provider, sender.sign(secret));
+    expect(secretTags).toHaveLength(1);
+    const named = await verify(sender.make(secret, { now, name: "billing" }), sender.sign(secret));
+    expect(named).not.toHaveProperty("secretTags");
+    expect({ ...named, secretTags }).toStrictEqual({ ...sender.verified, secretTags });
   });
 
   it("does not read the request's body, and requires bytes", async () => {
