@@ -6,7 +6,7 @@ import {
   resolveIdempotency,
 } from "../../../src/idempotency/idempotency.ts";
 import type { LockOptions } from "../../../src/lock/options.ts";
-import { maxTimerDelay } from "../../../src/runtime.ts";
+import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
@@ -18,7 +18,8 @@ const never = () => expect.unreachable("nothing may run");
 const any = (value: unknown): never => value as never;
 
 function resolve(options: IdempotencyOptions, client: LockOptions = {}) {
-  const { settings, ...rest } = resolveIdempotency(virtualWorld().client(client).redlock, options);
+  const parts = { settings: { endpoints: [], runtime: systemRuntime }, options: { timeout: 100, ...client } };
+  const { settings, ...rest } = resolveIdempotency(parts, options);
   const { ttl, wait, timeout, maxHold, prefix } = settings;
   return { lease: ttl, wait, timeout, maxHold, prefix, ...rest };
 }
