@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { hashKey } from "../../../src/idempotency/digest.ts";
 import {
   Idempotency,
   type IdempotencyOptions,
@@ -182,6 +183,28 @@ describe("an Idempotency", () => {
     expect(await idempotency.forget("k", { kind: "http" })).toBe(true);
     expect(world.endpoints[0]!.engine.execute(["DBSIZE"])).toBe(2);
     expect(await idempotency.inspect("k", any({ kind: "x" })).catch(String)).toMatch(/^RangeError: kind/);
+  });
+
+  test("has the record and the count of a key under names that contain the key's hash", async () => {
+    const world = virtualWorld({ count: 1 });
+    const idempotency = new Idempotency(world.client({ prefix: "shop" }).redlock, { maxAttempts: 3 });
+    for (const [scope, parts] of [
+      [undefined, []],
+      ["a", "a"],
+      [
+        ["a", "b"],
+        ["a", "b"],
+      ],
+    ] as const) {
+      const { engine } = world.endpoints[0]!;
+      engine.execute(["FLUSHALL"]);
+      await idempotency.run("k", { scope }, () => 1);
+      const hash = await hashKey(parts, "k", "run");
+      expect((engine.execute(["KEYS", "*"]) as string[]).sort()).toEqual([
+        `shop:idem:{${hash}}`,
+        `shop:tries:{${hash}}`,
+      ]);
+    }
   });
 
   test("computes fingerprint and scope before the handler can change what they are made of", async () => {

@@ -25,6 +25,13 @@ describe("a result as it is stored", () => {
     const stored = encodeResult({ encode: encode as () => string }, 1);
     expect(stored).toEqual({ unstored: "unserializable", error: expect.any(Error) });
   });
+
+  test("names what the codec returned in the error", () => {
+    const messageOf = (text: unknown) =>
+      String(encodeResult({ encode: () => text as string }, 1).error).replace(/, got.*/, "");
+    expect(messageOf(7)).toBe("TypeError: codec.encode() must be a string");
+    expect(messageOf("\ud83d")).toBe("RangeError: codec.encode() has half of a surrogate pair in it");
+  });
 });
 
 describe("the record of a result", () => {
