@@ -103,6 +103,14 @@ describe("using", () => {
     expect(await call).toBe(runtime.now());
   });
 
+  test("takes no options from the routine, whatever fields that has", async () => {
+    const { runtime, client } = virtualWorld();
+    const routine: Routine<Lock, number> = Object.assign((lock: Lock) => lock.ttl, { ttl: 5_000, calls: 0 });
+    const call = client({ ttl: 7_000 }).redlock.using("r", routine);
+    await runtime.advance(0);
+    expect(await call).toBe(7_000);
+  });
+
   test("needs a routine as its last argument, before it acquires anything", async () => {
     const { client } = virtualWorld();
     const { redlock, links } = client();
