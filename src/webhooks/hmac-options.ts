@@ -159,22 +159,25 @@ function checkPlace(
 
 /** Refuses options that contradict each other. Ignored, each would leave a user less protected than they believe. */
 function checkCombination(options: HmacProviderOptions): void {
-  const { signedText = "{body}", time, id, separator, tolerance, now } = options;
+  const { signedText = "{body}", separator, tolerance, now } = options;
+  // A place that is undefined is absent: whether the object has its name says nothing.
+  const time: Partial<Record<"header" | "entry" | "field", string>> = options.time ?? {};
+  const id: { header?: string | readonly string[]; field?: string } = options.id ?? {};
   const { coversId, coversTime } = parseSignedText(signedText);
-  const timeInHeaders = time !== undefined && !("field" in time);
+  const timeInHeaders = (time.header ?? time.entry) !== undefined;
   if (timeInHeaders && !coversTime) {
     throw new TypeError("signedText must contain {time}: a time that is not signed protects from nothing");
   }
   if (coversTime && !timeInHeaders) {
     throw new TypeError("signedText contains {time}: time must name a header or an entry");
   }
-  if (coversId && !(id !== undefined && "header" in id)) {
+  if (coversId && id.header === undefined) {
     throw new TypeError("signedText contains {id}: id must name a header");
   }
-  if (timeInHeaders && "entry" in time && separator === undefined) {
+  if (time.entry !== undefined && separator === undefined) {
     throw new TypeError("time.entry needs separator: the signature's header must have entries");
   }
-  if (time === undefined && (tolerance !== undefined || now !== undefined)) {
+  if (options.time === undefined && (tolerance !== undefined || now !== undefined)) {
     throw new TypeError("tolerance and now need time: without it deliveries of any age are accepted");
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, type MockInstance, vi } from "vitest";
 import {
   bodyHash,
@@ -130,8 +130,9 @@ describe.each([
   });
 
   it("has no other source", () => {
-    for (const id of ["", "hash", null, ["body"], 1]) {
+    for (const id of ["", "hash", "headers", "nobody", null, ["body"], 1]) {
       expect(() => make({ ...options, id: id as "body" })).toThrow(TypeError);
+      expect(() => make({ ...options, id: id as "body" })).toThrow(/^id /);
     }
   });
 });
@@ -163,6 +164,14 @@ describe("secretTag", () => {
     for (const tag of tags!) expect(tag).toMatch(/^[0-9a-f]{32}$/);
     expect(await verified(github({ secret: "two" }))).toEqual([tags![1]]);
     expect(await verified(github({ secret: "two", name: "github" }))).toBe(undefined);
+  });
+
+  it("never changes: it is part of the keys of deliveries that were handled before", async () => {
+    const tag = (secret: string | Uint8Array) =>
+      createHmac("sha256", secret).update("redlock-edge: scope of a secret").digest("hex").slice(0, 32);
+    for (const secret of ["one", "żółć", Uint8Array.of(0, 255)])
+      expect(await secretTag(secret)).toBe(tag(secret));
+    expect(await secretTag("one")).toBe("d3dff88fb95ab9e15c27b395f87363a0");
   });
 
   it("is one-way: it contains neither the secret nor the secret's hash", async () => {

@@ -159,18 +159,22 @@ describe.each(Object.entries({ ...senders, ...moreSenders }))("%s", (title, send
       for (const given of [bad, [secret, bad]]) {
         const make = () => sender.make(given);
         expect(make, JSON.stringify(bad)).toThrow(TypeError);
+        expect(make).toThrow(/^(secret|publicKey) /);
         if (bad.length > 6) expect(make).not.toThrow(bad.trim());
         expect(make).not.toThrow(secret);
       }
     }
     for (const bad of [undefined, null, [], [secret, undefined], [[secret]], 42, {}]) {
       expect(() => sender.make(bad as string), JSON.stringify(bad)).toThrow(TypeError);
+      expect(() => sender.make(bad as string)).toThrow(/^(secret|publicKey) /);
     }
   });
 
   it("refuses invalid options at set-up", () => {
-    expect(() => sender.make(secret, { name: "" })).toThrow(TypeError);
-    expect(() => sender.make(secret, { name: 5 as unknown as string })).toThrow(TypeError);
+    for (const name of ["", 5 as unknown as string]) {
+      expect(() => sender.make(secret, { name })).toThrow(TypeError);
+      expect(() => sender.make(secret, { name })).toThrow(/^name /);
+    }
     if (!sender.takesTolerance) return;
     for (const tolerance of [999, -1, 1_000.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => sender.make(secret, { tolerance })).toThrow(
@@ -183,6 +187,14 @@ describe.each(Object.entries({ ...senders, ...moreSenders }))("%s", (title, send
   it("accepts a name", () => {
     expect(sender.make(secret).name).toBe(title.replace(" ", "-"));
     expect(sender.make(secret, { name: "billing" }).name).toBe("billing");
+  });
+
+  it("tells senders apart by their secrets, unless it has a name", async () => {
+    const { secretTags } = await verify(provider, sender.sign(secret));
+    expect(secretTags).toHaveLength(1);
+    const named = await verify(sender.make(secret, { now, name: "billing" }), sender.sign(secret));
+    expect(named).not.toHaveProperty("secretTags");
+    expect({ ...named, secretTags }).toStrictEqual({ ...sender.verified, secretTags });
   });
 
   it("does not read the request's body, and requires bytes", async () => {
@@ -204,6 +216,9 @@ describe.each(Object.entries({ ...senders, ...moreSenders }))("%s", (title, send
       await verify(by, sender.sign(other));
       // Once to verify, once to tag.
       expect(importKey).toHaveBeenCalledTimes(4);
+      const keys = await Promise.all(importKey.mock.results.map(({ value }) => value as Promise<CryptoKey>));
+      // A public key may be exported; a secret may not.
+      for (const key of keys) expect([key.type, key.extractable]).not.toEqual(["secret", true]);
       parse.mockClear();
       const { headers } = sender.sign(secret);
       await refusal(by, { headers, body: bytes('{"id":"forged"}') });

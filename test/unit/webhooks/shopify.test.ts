@@ -74,6 +74,14 @@ describe("shopify", () => {
     expect(() => shopify({ secret })).toThrow(/topics/);
   });
 
+  it('receives every topic with id: "header", unless topics are listed', async () => {
+    const updated = { "X-Shopify-Event-Id": "e-1", "X-Shopify-Topic": "orders/updated" };
+    await expect(verify(updated, byHeader)).rejects.toMatchObject({ reason: "malformed-header" });
+    const { scope } = await verify(updated, { ...byHeader, topics: undefined });
+    expect(scope).toEqual(["one.myshopify.com", "orders/updated"]);
+    expect(() => shopify({ secret, ...byHeader, topics: "a b" })).toThrow(/^topics must/);
+  });
+
   it.each(["", "orders paid", "x".repeat(256), "café"])("refuses the topic %o", async (topic) => {
     await expect(verify({ "X-Shopify-Webhook-Id": "w-1", "X-Shopify-Topic": topic })).rejects.toMatchObject({
       reason: topic === "" ? "missing-header" : "malformed-header",
