@@ -29,6 +29,8 @@ const rows = [
   ["`hubspot` alone", { webhooks: ["hubspot"] }],
   ["`twitch` alone", { webhooks: ["twitch"] }],
   ["`signatureProvider` alone", { webhooks: ["signatureProvider"] }],
+  ["`onceInD1` alone", { inbox: ["onceInD1", "deliveryKey"] }],
+  ["`onceInPostgres` alone", { inbox: ["onceInPostgres", "deliveryKey"] }],
   ["`Semaphore`, over `Redlock`", sync("Semaphore"), core],
   ["`ReadWriteLock`, over `Redlock`", sync("ReadWriteLock"), core],
   ["`ReentrantLock`, over `Redlock`", sync("ReentrantLock"), core],

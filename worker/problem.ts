@@ -1,7 +1,7 @@
 import { LeaseLostError } from "../src/idempotency/index.ts";
+import { StaleFenceError } from "../src/inbox/index.ts";
 import { LockHeldError, LockLostError, QuorumError } from "../src/index.ts";
 import { BindingError } from "./bindings.ts";
-import { StaleFenceError } from "./effect.ts";
 import { EventError } from "./event.ts";
 import type { Outcome } from "./page.ts";
 import { NotSetUpError } from "./senders.ts";

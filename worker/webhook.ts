@@ -4,7 +4,7 @@ import type { HttpEvent } from "../src/http/index.ts";
 import type { Redlock } from "../src/index.ts";
 import { type Bindings, database, redlockOf } from "./bindings.ts";
 import { Cost } from "./cost.ts";
-import { writeEffect } from "./effect.ts";
+import { type WrittenEffect, writeEffect } from "./effect.ts";
 import type { WebhookEvent } from "./event.ts";
 import { type JournalEntry, writeJournal } from "./journal.ts";
 import type { Outcome } from "./page.ts";
@@ -18,8 +18,8 @@ interface Variables extends IdempotencyVariables {
   redlock: Redlock;
   /** What the delivery is about; absent until it is verified. */
   event?: WebhookEvent;
-  /** The fence of the effect; absent until that is written. */
-  fence?: number;
+  /** The effect; absent until it is written, or found. */
+  written?: WrittenEffect;
   /** Why a problem was answered instead of the handler's response. */
   refusal?: Extract<HttpEvent, { type: "refused" }>;
 }
@@ -43,7 +43,7 @@ const backoff = { min: 100, max: 500 };
 
 /**
  * The steps that receive one sender's webhooks: verify, run once per delivery, lock the entity, write under the lock's
- * fence. Every failure is answered so that the sender tries again if, and only if, that can help.
+ * fence and the delivery's key. Every failure is answered so that the sender tries again if, and only if, that can help.
  *
  * @example
  * app.post(senders.github.path, ...receive(senders.github));
@@ -68,7 +68,7 @@ function journalDelivery(sender: Sender): Step {
 
 /** @param at when the request arrived, ms since 1970 */
 function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): JournalEntry {
-  const { cost, webhook, event, fence = null } = c.var;
+  const { cost, webhook, event, written } = c.var;
   const outcome = outcomeOf(c);
   return {
     at,
@@ -79,18 +79,18 @@ function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): Jour
     entity: event?.entity ?? null,
     outcome,
     status: c.res.status,
-    fence: outcome === "executed" ? fence : null,
+    fence: (outcome === "executed" && written?.effect.fence) || null,
     requests: cost.requests,
     commands: cost.commands,
     ms: Date.now() - at,
   };
 }
 
-function outcomeOf({ var: { refusal }, error, res }: Context<WorkerEnv>): Outcome {
+function outcomeOf({ var: { refusal, written }, error, res }: Context<WorkerEnv>): Outcome {
   if (refusal?.code === "IN_PROGRESS" || refusal?.code === "ABORTED") return "busy";
   if (refusal) return refusal.status < 500 ? "refused" : "failed";
   if (error) return problemOf(error).outcome;
-  return res.headers.has("idempotent-replayed") ? "replayed" : "executed";
+  return res.headers.has("idempotent-replayed") || written?.first === false ? "replayed" : "executed";
 }
 
 /** Middle step: verifies the delivery and continues only for the first one, or for the first one that succeeds. */
@@ -131,23 +131,21 @@ function applyEffect({ senderTimeout }: Sender): Step {
   return async function applyEffect(c) {
     const { redlock, webhook, event, idempotency: run } = c.var;
     if (!webhook || !event || !run) throw new TypeError("applyEffect must come after runOnce");
-    const { provider, scope, id } = webhook;
     if (event.challenge !== undefined) return c.text(event.challenge);
-    const effect = await withFence(
+    const written = await withFence(
       redlock,
       event.entity,
       { wait: senderTimeout * waitForLock, run },
       (fence) =>
         writeEffect(database(c.env), {
-          deliveryKey: [provider, ...scope, id].join(":"),
-          delivery: id,
+          delivery: webhook,
           entity: event.entity,
           event: event.name,
           fence,
           at: Date.now(),
         }),
     );
-    c.set("fence", effect.fence);
-    return c.json(effect);
+    c.set("written", written);
+    return c.json(written.effect);
   };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startEndpoints } from "../../src/dev/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
-import { Idempotency } from "../../src/idempotency/index.ts";
+import { Idempotency, singleFlight } from "../../src/idempotency/index.ts";
 import {
   endpointsFromEnv,
   forceRelease,
@@ -140,6 +140,13 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "an empty key": () => new Idempotency(redlock).run("", none),
     "no handler": () => new Idempotency(redlock).run("k", any(undefined)),
     "an empty scope": () => new Idempotency(redlock).run("k", { scope: "" }, none),
+    "a lock without a name": () => new Idempotency(redlock).run("k", { lock: "" }, none),
+    "a lock that is a client": () => new Idempotency(redlock).run("k", { lock: any(redlock) }, none),
+    "a single flight without ttl": () => singleFlight(redlock, "k", any({}), none),
+    "a single flight with a misspelt option": () =>
+      singleFlight(redlock, "k", any({ ttl: 1, retry: true }), none),
+    "a single flight with an unknown policy": () =>
+      singleFlight(redlock, "k", any({ ttl: 1, onOutage: true }), none),
   },
   requests: {
     "withIdempotency without options": () => withIdempotency(post(), ok, any(undefined)),
@@ -162,6 +169,7 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "idempotent(redlock)": () => idempotent(any(redlock)),
     "lock()": () => lockRoute(any(undefined)),
     "lock without a resource": () => lockRoute(any({ redlock })),
+    "idempotent with an empty lock": () => idempotent(any({ redlock, lock: [] })),
     "a provider that is a name": () => idempotent(any({ redlock, provider: "stripe" })),
     "a header that is none": () => idempotent({ redlock, header: "Idempotency Key" }),
     "a status as store": () => idempotent(any({ redlock, store: 200 })),

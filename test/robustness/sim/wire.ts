@@ -3,13 +3,13 @@ import { Announcements } from "./announcements.ts";
 import { invariants } from "./assumptions.ts";
 import { ByNonce } from "./by-nonce.ts";
 import type { Process } from "./process.ts";
-import { isCompletion, nonceOf, type Request } from "./request.ts";
+import { idOf, isCompletion, nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
 import type { World } from "./world.ts";
 
-/** How often a result may be sent to a server that refuses it for its size. */
+/** How often a client may be told by one server that a result is too large. */
 const mostUploads = 4;
 
 /**
@@ -65,6 +65,7 @@ export class Wire {
       trail.releaseDue = false;
     }
     if (request.operation === "extend" && completes) trail.completed = true;
+    if (request.locks) this.sent(process, server, request.locks, []);
   }
 
   #noteClaim({ operation, value, ttl = 0 }: Request): void {
@@ -80,7 +81,7 @@ export class Wire {
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
     // Timers fire early.
     trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
-    const nonce = nonceOf(request.value);
+    const nonce = idOf(request);
     // A script's text may be sent long after its hash, when another round has begun.
     if (this.#stored.has(nonce)) return;
     this.#stored.set(nonce, request);
@@ -192,8 +193,13 @@ export class Wire {
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
   }
 
-  /** A client got an answer. */
-  answered(process: Process, server: Server, request: Request, granted: boolean): void {
+  /** A client got an answer. `byLock`: a lock has refused a run. */
+  answered(
+    process: Process,
+    server: Server,
+    request: Request,
+    { granted, byLock = false }: { readonly granted: boolean; readonly byLock?: boolean },
+  ): void {
     if (request.operation === "announce") {
       this.announcements.answered(server, request, granted);
       return;
@@ -205,12 +211,15 @@ export class Wire {
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
     trail.acquireGranted = granted;
+    trail.refusedByLock = byLock;
     if (granted && trail.standing) trail.releaseDue = true;
+    if (request.locks) this.answered(process, server, request.locks, { granted });
   }
 
-  /** How many endpoints the process knows to have granted, and refused, the round of a nonce. */
-  acquireVotes(nonce: string): { granted: number; refused: number } {
+  /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
+  acquireVotes(nonce: string): { granted: number; refused: number; byLock: number } {
     return {
+      byLock: this.#trails.count(nonce, ({ refusedByLock }) => refusedByLock),
       granted: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === true),
       refused: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === false),
     };
@@ -279,14 +288,17 @@ export class Wire {
     return this.#last.get(`${process.name} ${key}`);
   }
 
-  /** A server refused a result for its size. A few retries are allowed: other endpoints may yet store it. */
+  /**
+   * A client got the answer that a server refuses a result for its size. A few more are allowed: of requests that were
+   * under way.
+   */
   refusedForSize(process: Process, server: Server, command: Command): void {
     const record = command.map(String).find((word) => word.startsWith("C1 ")) ?? "";
     const upload = `${nonceOf(record)} ${server.name}`;
     const times = (this.#uploads.get(upload) ?? 0) + 1;
     this.#uploads.set(upload, times);
     const detail = () =>
-      `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
+      `${process.name} sent a result to ${server.name} that it was told ${mostUploads} times is too large`;
     this.#world.check("requests are bounded", times <= mostUploads, detail);
   }
 
@@ -351,14 +363,14 @@ export class Wire {
     );
   }
 
-  #trail(process: Process, server: Server, { value }: Request): RequestTrail {
-    return this.#trails.of(nonceOf(value), server, () => newTrail(process, server));
+  #trail(process: Process, server: Server, request: Request): RequestTrail {
+    return this.#trails.of(idOf(request), server, () => newTrail(process, server));
   }
 }
 
 /** Whether a reply says that the request was done. */
 export function isGranted(request: Request, command: Command, reply: unknown): boolean {
-  if (Array.isArray(reply)) return reply[0] === request.value;
+  if (Array.isArray(reply)) return reply[0] === (request.locks ?? request).value;
   if (command.includes("GET")) return reply === null || reply === request.value;
   return reply === "OK" || reply === 1;
 }
