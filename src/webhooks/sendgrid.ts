@@ -64,12 +64,12 @@ export function sendgrid(options: SendGridOptions): WebhookProvider {
   );
 }
 
+/** What an SPKI has in front of a point on P-256: the algorithm, the curve, and that both coordinates follow. */
+const p256 = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE";
+
 /** A public key whose SPKI says that it is a point on P-256, not compressed. */
 function decodeP256(text: string): Uint8Array {
   const spki = decodePublicKey(text);
   if (spki.length === 91 && btoa(String.fromCharCode(...spki.subarray(0, 27))) === p256) return spki;
   throw new TypeError("publicKey must be a key on P-256 (is it the right variable, and all of it?)");
 }
-
-/** What is in front of the point: the algorithm, the curve, and that both coordinates follow. */
-const p256 = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE";

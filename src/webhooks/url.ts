@@ -1,6 +1,6 @@
 /**
  * The URL that a sender calls and signs, as it was given to the sender; or a function that returns it, for URLs that
- * differ, for example by tenant.
+ * differ, for example by tenant. With a text, path and query of the request itself are not verified.
  */
 export type SignedUrl = string | ((request: Request) => string);
 

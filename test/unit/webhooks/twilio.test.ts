@@ -119,6 +119,14 @@ describe("twilio", () => {
     });
   });
 
+  it("reads a form of megabytes in one pass, before it knows who sent it", async () => {
+    const names = Array.from({ length: 60_000 }, (_, index) => `a${index}`);
+    const refused = await outcome(provider(), arrival("", names.join("&")));
+    expect(refused).toBe("bad-signature");
+    const signed = url + [...names].sort().join("");
+    expect(await outcome(provider(), arrival(signed, names.join("&")))).toMatchObject({ idSigned: true });
+  });
+
   it("takes a body that is not UTF-8 as what its decoder reads", async () => {
     const bytes = Uint8Array.of(0x41, 0x3d, 0xff);
     expect(await outcome(provider(), arrival(`${url}A\ufffd`, bytes))).toMatchObject({ idSigned: true });
