@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic (docs/mutation.md). */
 export default defineConfig({
   test: {
-    include: ["test/{unit,contract,http}/**/*.test.ts"],
+    include: ["test/{unit,contract,http,otel}/**/*.test.ts"],
     exclude: [
       // About the local endpoints and the embedded engine, which are not mutated, and about this project's files.
       "test/unit/{dev,testing}/**",

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 rmSync("dist", { recursive: true, force: true });
 
-const folders = ["idempotency", "http", "hono", "otel", "webhooks", "sync", "testing", "dev"];
+const folders = ["idempotency", "http", "hono", "otel", "webhooks", "inbox", "sync", "testing", "dev"];
 await build({
   entryPoints: ["src/index.ts", ...folders.map((name) => `src/${name}/index.ts`), "src/dev/cli.ts"],
   outbase: "src",

@@ -1,7 +1,7 @@
 // Demonstrates the package on real input: `npm run demo`. Sends GitHub's own example webhooks, Standard Webhooks and
 // events of Stripe, signed by their senders' own libraries, to the Worker (in workerd, with D1). Each is sent several
-// times concurrently, while the three Redis endpoints are killed, slowed down, or lose replies. Then it checks in the
-// database what took effect.
+// times concurrently, while the three Redis endpoints are killed, slowed down, or lose replies; and once the Worker is
+// killed between an effect and its result. Then it checks in the database what took effect.
 // `npm run demo -- --keep` keeps running afterwards, so that you can look at the page.
 import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
@@ -9,6 +9,7 @@ import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { githubDelivery, githubExamples, standardDelivery, stripeDelivery } from "./deliveries.mjs";
 import { checkAll } from "./demo/checks.mjs";
+import { crashAfterEffects } from "./demo/crash.mjs";
 import { planFaults } from "./demo/faults.mjs";
 import { measureGain } from "./demo/gain.mjs";
 import { phaseHead, phaseLine, printChecks, table } from "./demo/report.mjs";
@@ -84,11 +85,22 @@ async function demonstrate(local, worker, secrets) {
   const demo = { local, worker, answers: new Map(), counts: [] };
 
   console.log(phaseHead());
-  const [measured, others] = [deliveries.slice(0, 12), deliveries.slice(12)];
+  const [measured, others, [last]] = [
+    deliveries.slice(0, 12),
+    deliveries.slice(12, -1),
+    deliveries.slice(-1),
+  ];
   const cost = await runPhase(demo, "one by one, then again", measured, (counts) =>
     measureCost(demo, measured, counts),
   );
   const faultHits = await deliverWithFaults(demo, others);
+  const bindings = { ...secrets, ...local.env() };
+  faultHits["Worker killed after an effect"] = await runPhase(
+    demo,
+    "Worker killed after effect",
+    [last],
+    (counts) => crashAfterEffects({ worker, local, bindings }, [last], sending(demo, counts)),
+  );
   const forgedRequests = await runPhase(demo, "bad signatures alone", [], (counts) =>
     sendForged(demo, deliveries.slice(0, 40), counts),
   );

@@ -26,7 +26,9 @@ export function randomSecrets() {
 /**
  * @typedef {object} LocalWorker
  * @property {string} url its address, without a trailing slash
- * @property {any} database its D1 database, a `D1Database`; undefined without one
+ * @property {any} database its D1 database, a `D1Database`, until the next restart; undefined without one
+ * @property {(bindings: Record<string, string>) => Promise<void>} restart kills workerd, whatever it is doing, and starts
+ *   it again with these bindings, at the same address and with the same database
  * @property {() => Promise<void>} close stops workerd and deletes the database; may be called more than once
  */
 
@@ -59,15 +61,16 @@ export async function startWorker({ bindings, port = 0, withDatabase = true, onL
     logLevel: "silent",
   });
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-worker-"));
-  const miniflare = open(directory, {
+  const optionsOf = (given, at) => ({
     name: "redlock-edge",
     modules: true,
     script: outputFiles[0].text,
     compatibilityDate,
-    bindings,
-    ...(withDatabase && { d1Databases: ["DB"] }),
+    bindings: given,
+    // In files, so that a restart finds what was committed.
+    ...(withDatabase && { d1Databases: ["DB"], d1Persist: join(directory, "d1") }),
     host: "127.0.0.1",
-    port,
+    port: at,
     // Otherwise Miniflare requests its location from a server of Cloudflare.
     cf: false,
     telemetry: { enabled: false },
@@ -75,20 +78,34 @@ export async function startWorker({ bindings, port = 0, withDatabase = true, onL
       for (const stream of [stdout, stderr]) stream.setEncoding("utf8").on("data", onLog);
     },
   });
+  let miniflare = open(directory, optionsOf(bindings, port));
   async function stop() {
     await miniflare.dispose();
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
   try {
-    const { origin } = await miniflare.ready;
-    const database = withDatabase ? await miniflare.getD1Database("DB") : undefined;
+    const { origin, port: used } = await miniflare.ready;
+    const find = async () => (withDatabase ? await miniflare.getD1Database("DB") : undefined);
+    let database = await find();
     if (database) await createTables(database);
     let closing;
-    const close = () => {
-      closing ??= stop();
-      return closing;
+    return {
+      url: origin,
+      get database() {
+        return database;
+      },
+      async restart(given) {
+        // This kills workerd with SIGKILL.
+        await miniflare.dispose();
+        miniflare = open(directory, optionsOf(given, Number(used)));
+        await miniflare.ready;
+        database = await find();
+      },
+      close() {
+        closing ??= stop();
+        return closing;
+      },
     };
-    return { url: origin, database, close };
   } catch (error) {
     await stop();
     throw error;

@@ -1,6 +1,6 @@
 /**
  * The kind of a {@link RedlockError}; stable, and the same in every realm and bundle. The first four
- * belong to the lock client, the others to `redlock-edge/idempotency`, `/webhooks` and `/sync`.
+ * belong to the lock client, the others to `redlock-edge/idempotency`, `/webhooks`, `/inbox` and `/sync`.
  */
 export type RedlockErrorCode =
   | "LOCK_HELD"
@@ -15,6 +15,7 @@ export type RedlockErrorCode =
   | "DEAD_KEY"
   | "SHARED_FAILURE"
   | "WEBHOOK_INVALID"
+  | "STALE_FENCE"
   | "LIMIT_MISMATCH"
   | "ARRIVALS_MISSING";
 

@@ -147,3 +147,6 @@ export function runInBackground(
     return false;
   }
 }
+
+/** A time such as `2023-07-19T14:56:51.634Z` in ms since 1970, or NaN. It reads no clock. */
+export const parseTime = (text: string): number => Date.parse(text);

@@ -1,14 +1,13 @@
 import type { HttpEvent } from "../src/http/index.ts";
-import type { RedlockEvent } from "../src/index.ts";
 
 /**
- * Adds up what one delivery costs in Redis, from the library's events. Requests that had no response yet when the
- * delivery was answered count; the commands inside their scripts do not.
+ * What one delivery costs in Redis, from the library's events. Requests that had no response yet when the delivery was
+ * answered count; the commands inside their scripts do not.
  *
  * @example
  * const cost = new Cost();
- * await redlock.using("invoice:42", { onEvent: cost.ofLock }, work);
- * cost.requests; // 6 with three endpoints: each acquires and releases
+ * app.post("/webhooks", idempotent({ redlock, provider, onEvent: cost.add }), handle);
+ * cost.requests; // 6 with three endpoints: each begins and ends
  */
 export class Cost {
   /** HTTP requests. */
@@ -16,19 +15,10 @@ export class Cost {
   /** Commands that Upstash bills. */
   commands = 0;
 
-  /** Pass it as `onEvent` of a lock. */
-  readonly ofLock = (event: RedlockEvent): void => {
-    // The event that ends the call includes the rounds that found the lock held.
-    if ("requests" in event && event.type !== "contended") this.#add(event);
+  /** Adds what an event reports; the last one of a run includes the cost of the whole run. */
+  readonly add = (event: HttpEvent): void => {
+    if (!("requests" in event)) return;
+    this.requests += event.requests;
+    this.commands += event.commands;
   };
-
-  /** Pass it as `onEvent` of an idempotent run, whose event includes the cost of the whole run. */
-  readonly ofRun = (event: HttpEvent): void => {
-    if ("requests" in event) this.#add(event);
-  };
-
-  #add({ requests, commands }: { readonly requests: number; readonly commands: number }): void {
-    this.requests += requests;
-    this.commands += commands;
-  }
 }

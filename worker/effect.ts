@@ -1,8 +1,9 @@
+import type { Delivery } from "../src/http/index.ts";
+import { deliveryKey, onceInD1 } from "../src/inbox/index.ts";
+
 /** An effect to write, and the fence to write it under. */
 export interface EffectRequest {
-  /** The provider's name, what the id is unique within, and the delivery's id, joined with `:`. */
-  readonly deliveryKey: string;
-  readonly delivery: string;
+  readonly delivery: Delivery;
   readonly entity: string;
   readonly event: string;
   /** The fencing token of the lock on the entity. */
@@ -21,47 +22,51 @@ export interface Effect {
   readonly events: number;
 }
 
-/** A newer holder of the lock has already written. Nothing was written; a new run gets a newer fence. */
-export class StaleFenceError extends Error {
-  override readonly name = "StaleFenceError";
-
-  constructor({ entity, fence }: EffectRequest) {
-    super(`${entity} was written under a fence that is not older than ${fence}`);
-  }
+/** An effect, and whether this call has written it. */
+export interface WrittenEffect {
+  readonly effect: Effect;
+  /** False: an earlier run had written it, and ended before its result was stored in Redis. */
+  readonly first: boolean;
 }
 
 /**
- * Writes the effect of one delivery: counts it on its entity and records it, both in one transaction and both only if
- * no newer lock holder has written (schema.sql says why).
+ * Writes the effect of one delivery: counts it on its entity and records it, in one transaction with the delivery's key
+ * and the fence. So it happens once, and not at all if a newer lock holder has written (schema.sql says why).
  *
- * @throws {StaleFenceError} the fence is not newer than the stored one
- * @throws {Error} of D1. Whether D1 has written may be unknown then: as after a crash, the effect can happen again
+ * @throws {StaleFenceError} a newer holder has written
+ * @throws {Error} of D1; the next run finds out whether D1 has written
  *
  * @example
- * await withFence(redlock, entity, { wait: 2_500, run }, (fence) =>
- *   writeEffect(env.DB, { deliveryKey, delivery, entity, event, fence, at: Date.now() }),
- * );
+ * const { fence } = c.var.idempotency;
+ * const { effect } = await writeEffect(env.DB, { delivery, entity, event, fence, at: Date.now() });
  */
-export async function writeEffect(db: D1Database, request: EffectRequest): Promise<Effect> {
-  const { deliveryKey, delivery, entity, event, fence, at } = request;
-  const [, entities] = await db.batch<{ events: number }>([
+export async function writeEffect(db: D1Database, request: EffectRequest): Promise<WrittenEffect> {
+  const { delivery, entity, event, fence, at } = request;
+  const { provider, scope, id } = delivery;
+  const name = [provider, ...scope, id].join(":");
+  const outcome = await onceInD1(db, { key: deliveryKey(delivery), entity, fence }, [
     db
-      .prepare(`INSERT INTO effects (delivery_key, entity, event, fence, at)
-        SELECT ?1, ?2, ?3, ?4, ?5
-        WHERE NOT EXISTS (SELECT 1 FROM entities WHERE entity = ?2 AND fence >= ?4)`)
-      .bind(deliveryKey, entity, event, fence, at),
+      .prepare("INSERT INTO effects (delivery_key, entity, event, fence, at) VALUES (?1, ?2, ?3, ?4, ?5)")
+      .bind(name, entity, event, fence, at),
     db
       .prepare(`INSERT INTO entities (entity, events, last_event, last_delivery, updated_at, fence)
         VALUES (?1, 1, ?2, ?3, ?4, ?5)
         ON CONFLICT (entity) DO UPDATE SET
           events = entities.events + 1, last_event = excluded.last_event,
           last_delivery = excluded.last_delivery, updated_at = excluded.updated_at, fence = excluded.fence
-        WHERE entities.fence < excluded.fence
-        RETURNING events`)
-      .bind(entity, event, delivery, at, fence),
+        RETURNING ?6 AS delivery, last_event AS event, entity, fence, events`)
+      .bind(entity, event, id, at, fence, id),
   ]);
-  const row = entities?.results[0];
-  // Without this error the run would be completed and the event be lost.
-  if (!row) throw new StaleFenceError(request);
-  return { delivery, event, entity, fence, events: row.events };
+  if (outcome.first) {
+    const [, entities] = outcome.result as readonly D1Result<Effect>[];
+    return { effect: entities!.results[0]!, first: true };
+  }
+  const written = await db
+    .prepare(`SELECT ?2 AS delivery, effects.event, entity, effects.fence, entities.events
+      FROM effects JOIN entities USING (entity) WHERE delivery_key = ?1`)
+    .bind(name, id)
+    .first<Effect>();
+  // Effects are kept as long as the inbox.
+  if (!written) throw new Error("the inbox has a delivery without an effect");
+  return { effect: written, first: false };
 }

@@ -94,7 +94,7 @@ async function checkEndpoints(redlock: Redlock): Promise<readonly EndpointHealth
 
 /** Whether the database answered in time, or the error that says that a table is missing. */
 async function checkDatabase(db: D1Database): Promise<boolean | Error> {
-  const tables = ["effects", "entities", "deliveries", "counters"];
+  const tables = ["effects", "entities", "deliveries", "counters", "redlock_inbox", "redlock_fences"];
   // Reads at most one row of each; a join would read whole tables when one is empty.
   const query = `SELECT ${tables.map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(", ")}`;
   const answer = db

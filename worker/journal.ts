@@ -1,3 +1,4 @@
+import { pruneD1 } from "../src/inbox/index.ts";
 import { type DeliveryRow, type EntityRow, outcomes, type PageData } from "./page.ts";
 
 /** A row for the journal. */
@@ -6,7 +7,7 @@ export type JournalEntry = Omit<DeliveryRow, "id">;
 /** The number of newest deliveries that the journal keeps. */
 const maxDeliveries = 10_000;
 
-/** How long effects are kept, in ms: longer than any sender retries. */
+/** How long effects, and their keys in the inbox, are kept, in ms: longer than any sender retries. */
 const effectRetention = 30 * 24 * 60 * 60 * 1_000;
 
 // Anyone can send deliveries that are refused. If all were written, a flood of them would cost money per row and push
@@ -16,7 +17,7 @@ const maxRefusedPerMinute = 60;
 const refused = { minute: 0, count: 0 };
 
 /**
- * Writes the outcome of a delivery, and deletes the oldest deliveries and effects. Of refused deliveries each isolate
+ * Writes the outcome of a delivery, and deletes the oldest deliveries, effects and rows of the inbox. Of refused deliveries each isolate
  * writes at most 60 a minute. Reads and deletes a bounded number of rows, independent of the tables' size.
  *
  * @throws {Error} of D1
@@ -44,6 +45,7 @@ export async function writeJournal(db: D1Database, entry: JournalEntry): Promise
         SELECT number FROM (SELECT rowid AS number, at FROM effects ORDER BY rowid LIMIT 10) WHERE at < ?1)`)
       .bind(at - effectRetention),
   ]);
+  await pruneD1(db, { olderThan: effectRetention, limit: 10 });
 }
 
 function isSampled(at: number): boolean {

@@ -1,7 +1,6 @@
-import { LeaseLostError } from "../src/idempotency/index.ts";
-import { LockHeldError, LockLostError, QuorumError } from "../src/index.ts";
+import { StaleFenceError } from "../src/inbox/index.ts";
+import { QuorumError } from "../src/index.ts";
 import { BindingError } from "./bindings.ts";
-import { StaleFenceError } from "./effect.ts";
 import { EventError } from "./event.ts";
 import type { Outcome } from "./page.ts";
 import { NotSetUpError } from "./senders.ts";
@@ -24,7 +23,7 @@ export interface Problem {
  * answered by the middleware. No error is answered with 2xx: the sender would never send the event again.
  *
  * @example
- * problemOf(new LockHeldError(["octo/demo#42"], 2_500)); // { outcome: "busy", status: 503, retryAfter: 1, … }
+ * problemOf(new StaleFenceError("octo/demo#42", 7)); // { outcome: "failed", status: 503, retryAfter: 1, … }
  */
 export function problemOf(error: unknown): Problem {
   if (error instanceof NotSetUpError) {
@@ -38,12 +37,9 @@ export function problemOf(error: unknown): Problem {
     const { message: detail, hint } = error;
     return { outcome: "failed", status: 500, title: "The Worker is not set up", detail, hint };
   }
-  if (error instanceof LockHeldError) {
-    return unavailable("busy", "Another event of the same entity is being handled", error.retryAfter);
-  }
-  if (error instanceof QuorumError) return unavailable("failed", "Too few Redis endpoints answered");
-  if (error instanceof LeaseLostError || error instanceof LockLostError || error instanceof StaleFenceError) {
-    return unavailable("failed", "Someone else took over while this was being handled");
+  if (error instanceof QuorumError) return unavailable("Too few Redis endpoints answered");
+  if (error instanceof StaleFenceError) {
+    return unavailable("Someone else took over while this was being handled");
   }
   if (error instanceof Error && error.message.includes("no such table")) {
     return {
@@ -80,7 +76,6 @@ export function problemResponse(problem: Omit<Problem, "outcome">): Response {
   });
 }
 
-function unavailable(outcome: Outcome, title: string, retryAfter = 1_000): Problem {
-  const seconds = Math.max(1, Math.ceil(retryAfter / 1_000));
-  return { outcome, status: 503, title, detail: `Send it again in ${seconds} s.`, retryAfter: seconds };
+function unavailable(title: string): Problem {
+  return { outcome: "failed", status: 503, title, detail: "Send it again in 1 s.", retryAfter: 1 };
 }

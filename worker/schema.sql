@@ -7,17 +7,26 @@
 -- All times are ms since 1970. All fences are fencing tokens of the lock on the entity: positive integers that strictly
 -- increase with every acquisition, independent of holders and clocks.
 
+-- The inbox of redlock-edge/inbox: `d1Schema` is these three statements, and a test compares them. A row for each
+-- delivery whose effect is committed, and the highest fence that has written to each entity.
+--
+-- Both rows are written in the same batch (one transaction) as the effect. So a delivery has its effect once, whatever
+-- becomes of the Worker or of Redis: a second insertion of its key undoes the whole batch. And a holder that was paused
+-- until another one had the lock is harmless: its late write carries a lower fence, which undoes its batch, too.
+CREATE TABLE IF NOT EXISTS redlock_inbox (
+  key TEXT NOT NULL PRIMARY KEY,
+  at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS redlock_fences (
+  entity TEXT NOT NULL PRIMARY KEY,
+  fence INTEGER NOT NULL,
+  at INTEGER NOT NULL DEFAULT (unixepoch() * 1000)
+) STRICT;
+
+CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
+
 -- What the webhooks are about, e.g. `github:octo/demo#42`, as the newest lock holder wrote it.
---
--- The fence makes a holder harmless that was paused until another one had the lock: its late write carries an older
--- fence, and the condition on the update makes that write change nothing:
---
---   INSERT INTO entities (entity, events, last_event, last_delivery, updated_at, fence)
---   VALUES (?1, 1, ?2, ?3, ?4, ?5)
---   ON CONFLICT (entity) DO UPDATE SET
---     events = entities.events + 1, last_event = excluded.last_event,
---     last_delivery = excluded.last_delivery, updated_at = excluded.updated_at, fence = excluded.fence
---   WHERE entities.fence < excluded.fence
 --
 -- `events` is incremented from the stored value, never from a value that the handler read before.
 CREATE TABLE IF NOT EXISTS entities (
@@ -33,18 +42,11 @@ CREATE TABLE IF NOT EXISTS entities (
 CREATE INDEX IF NOT EXISTS entities_updated_at ON entities (updated_at);
 
 -- One row for each effect that was performed in the last 30 days, which is longer than any sender retries. Deliberately
--- not unique by delivery: a unique key would hide the very mistake that idempotency and lock have to prevent. A
--- delivery whose effect happened twice has two rows. The page shows how many such deliveries there are
--- (`effects repeated` in the counters), and this query finds them. It reads every row, and D1 bills them:
+-- not unique by delivery: if an effect happened twice in spite of the inbox, this table would show it. Such a delivery has
+-- two rows. The page shows how many there are (`effects repeated` in the counters), and this query finds them. It reads
+-- every row, and D1 bills them:
 --
 --   SELECT delivery_key, count(*) FROM effects GROUP BY delivery_key HAVING count(*) > 1
---
--- The row is written in the same batch (one transaction) as the entity and before it, under the same condition on the
--- fence, so that neither is ever written without the other:
---
---   INSERT INTO effects (delivery_key, entity, event, fence, at)
---   SELECT ?1, ?2, ?3, ?4, ?5
---   WHERE NOT EXISTS (SELECT 1 FROM entities WHERE entity = ?2 AND fence >= ?4)
 --
 -- `delivery_key` is the provider's name, what the id is unique within (for Shopify the topic) and the delivery's id,
 -- because ids of two senders may be equal.

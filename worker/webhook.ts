@@ -1,25 +1,22 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
-import { type IdempotencyVariables, idempotent } from "../src/hono/index.ts";
+import { type IdempotencyVariables, idempotent, type LockedRun } from "../src/hono/index.ts";
 import type { HttpEvent } from "../src/http/index.ts";
-import type { Redlock } from "../src/index.ts";
 import { type Bindings, database, redlockOf } from "./bindings.ts";
 import { Cost } from "./cost.ts";
-import { writeEffect } from "./effect.ts";
+import { type WrittenEffect, writeEffect } from "./effect.ts";
 import type { WebhookEvent } from "./event.ts";
 import { type JournalEntry, writeJournal } from "./journal.ts";
 import type { Outcome } from "./page.ts";
 import { problemOf } from "./problem.ts";
 import { providerOf, type Sender } from "./senders.ts";
-import { withFence } from "./with-fence.ts";
 
 /** What the steps pass to each other. */
-interface Variables extends IdempotencyVariables {
+interface Variables extends IdempotencyVariables<LockedRun> {
   cost: Cost;
-  redlock: Redlock;
   /** What the delivery is about; absent until it is verified. */
   event?: WebhookEvent;
-  /** The fence of the effect; absent until that is written. */
-  fence?: number;
+  /** The effect; absent until it is written, or found. */
+  written?: WrittenEffect;
   /** Why a problem was answered instead of the handler's response. */
   refusal?: Extract<HttpEvent, { type: "refused" }>;
 }
@@ -32,24 +29,26 @@ export interface WorkerEnv {
 
 type Step = (c: Context<WorkerEnv>, next: Next) => Promise<Response | undefined>;
 
-// Fractions of the sender's timeout. A duplicate waits for the first run; if that fails, it runs itself and waits for
-// the lock. Of GitHub's 10 s this leaves one second for the last request of each wait, and time for the write.
-const waitForRun = 0.3;
-const waitForLock = 0.25;
+// Share of the sender's timeout. A duplicate waits for the first run, another delivery about the same entity for the
+// lock. Of GitHub's 10 s this leaves time for the requests and the write.
+const waitShare = 0.5;
+
+// ms. Renewed while the handler runs, and short because after a crash the entity stays locked for it.
+const lease = 10_000;
 
 // ms. The default pauses of up to 1 s would use up waits this short after a few attempts. Much shorter pauses would
 // not help: the more often many contenders try, the more often they block each other.
 const backoff = { min: 100, max: 500 };
 
 /**
- * The steps that receive one sender's webhooks: verify, run once per delivery, lock the entity, write under the lock's
- * fence. Every failure is answered so that the sender tries again if, and only if, that can help.
+ * The steps that receive one sender's webhooks: verify, run once per delivery under the lock of its entity, write with
+ * the fence and the delivery's key. Every failure is answered so that the sender tries again if, and only if, that can help.
  *
  * @example
  * app.post(senders.github.path, ...receive(senders.github));
  */
 export function receive(sender: Sender): [Step, Step, Step] {
-  return [journalDelivery(sender), runOnce(sender), applyEffect(sender)];
+  return [journalDelivery(sender), runOnce(sender), applyEffect];
 }
 
 /** Outermost step: writes the outcome into the journal. */
@@ -68,7 +67,7 @@ function journalDelivery(sender: Sender): Step {
 
 /** @param at when the request arrived, ms since 1970 */
 function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): JournalEntry {
-  const { cost, webhook, event, fence = null } = c.var;
+  const { cost, webhook, event, written } = c.var;
   const outcome = outcomeOf(c);
   return {
     at,
@@ -79,18 +78,18 @@ function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): Jour
     entity: event?.entity ?? null,
     outcome,
     status: c.res.status,
-    fence: outcome === "executed" ? fence : null,
+    fence: (outcome === "executed" && written?.effect.fence) || null,
     requests: cost.requests,
     commands: cost.commands,
     ms: Date.now() - at,
   };
 }
 
-function outcomeOf({ var: { refusal }, error, res }: Context<WorkerEnv>): Outcome {
-  if (refusal?.code === "IN_PROGRESS" || refusal?.code === "ABORTED") return "busy";
+function outcomeOf({ var: { refusal, written }, error, res }: Context<WorkerEnv>): Outcome {
+  if (refusal && /^(IN_PROGRESS|LOCK_HELD|ABORTED)$/.test(refusal.code)) return "busy";
   if (refusal) return refusal.status < 500 ? "refused" : "failed";
   if (error) return problemOf(error).outcome;
-  return res.headers.has("idempotent-replayed") ? "replayed" : "executed";
+  return res.headers.has("idempotent-replayed") || written?.first === false ? "replayed" : "executed";
 }
 
 /** Middle step: verifies the delivery and continues only for the first one, or for the first one that succeeds. */
@@ -100,10 +99,9 @@ function runOnce(sender: Sender): Step {
     // A missing binding is reported before any request to Redis.
     database(c.env);
     const { cost } = c.var;
-    const redlock = redlockOf(c.env, { waitUntil: c.executionCtx, backoff, onEvent: cost.ofLock });
-    c.set("redlock", redlock);
+    const redlock = redlockOf(c.env, { waitUntil: c.executionCtx, backoff });
     function onEvent(event: HttpEvent): void {
-      cost.ofRun(event);
+      cost.add(event);
       if (event.type !== "refused") return;
       c.set("refusal", event);
       if (event.status === 500) console.error(event.error);
@@ -113,12 +111,13 @@ function runOnce(sender: Sender): Step {
     const middleware: MiddlewareHandler = idempotent({
       redlock,
       provider,
-      wait: sender.senderTimeout * waitForRun,
+      lease,
+      wait: sender.senderTimeout * waitShare,
       // Called with a verified delivery, before any request to Redis: one that cannot be understood never gets there.
-      // Of a redelivery nothing has to be the same but its id.
-      fingerprint(request, body) {
-        c.set("event", sender.event(request, body, c.var.webhook?.id ?? ""));
-        return undefined;
+      lock(_, { id, body }) {
+        const event = sender.event(c.req.raw, body, id);
+        c.set("event", event);
+        return event.entity;
       },
       onEvent,
     });
@@ -126,28 +125,18 @@ function runOnce(sender: Sender): Step {
   };
 }
 
-/** Innermost step: answers a challenge, or writes the effect under the entity's lock. */
-function applyEffect({ senderTimeout }: Sender): Step {
-  return async function applyEffect(c) {
-    const { redlock, webhook, event, idempotency: run } = c.var;
-    if (!webhook || !event || !run) throw new TypeError("applyEffect must come after runOnce");
-    const { provider, scope, id } = webhook;
-    if (event.challenge !== undefined) return c.text(event.challenge);
-    const effect = await withFence(
-      redlock,
-      event.entity,
-      { wait: senderTimeout * waitForLock, run },
-      (fence) =>
-        writeEffect(database(c.env), {
-          deliveryKey: [provider, ...scope, id].join(":"),
-          delivery: id,
-          entity: event.entity,
-          event: event.name,
-          fence,
-          at: Date.now(),
-        }),
-    );
-    c.set("fence", effect.fence);
-    return c.json(effect);
-  };
+/** Innermost step: answers a challenge, or writes the effect. The entity's lock is held meanwhile. */
+async function applyEffect(c: Context<WorkerEnv>): Promise<Response> {
+  const { webhook, event, idempotency: run } = c.var;
+  if (!webhook || !event || !run) throw new TypeError("applyEffect must come after runOnce");
+  if (event.challenge !== undefined) return c.text(event.challenge);
+  const written = await writeEffect(database(c.env), {
+    delivery: webhook,
+    entity: event.entity,
+    event: event.name,
+    fence: run.fence,
+    at: Date.now(),
+  });
+  c.set("written", written);
+  return c.json(written.effect);
 }

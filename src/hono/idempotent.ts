@@ -12,6 +12,7 @@ import {
 } from "../http/options.ts";
 import { type Exchange, type HttpAnswer, serve } from "../http/serve.ts";
 import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
+import { checkResources } from "../lock/options.ts";
 import {
   type FromContext,
   type FromDelivery,
@@ -114,6 +115,7 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
   const rules = resolveRules("idempotent", options, provider !== undefined);
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
+  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
 
   return async function idempotent(c, next) {
     let handled: { readonly run: IdempotentRun | undefined } | undefined;

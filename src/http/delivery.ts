@@ -49,5 +49,5 @@ export async function lockFor<Given extends readonly unknown[]>(
   option: PerRequest<string | readonly string[], Given> | undefined,
   ...given: Given
 ): Promise<readonly string[] | undefined> {
-  return option === undefined ? undefined : checkResources(await valueFor(option, ...given));
+  return option === undefined ? undefined : checkResources(await valueFor(option, ...given), "lock");
 }

@@ -79,7 +79,7 @@ export async function withIdempotency<Run extends RunContext | undefined, Given 
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
   if (scope !== undefined && typeof scope !== "function") checkScope(scope);
-  if (lock !== undefined && typeof lock !== "function") checkResources(lock);
+  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
   const { response } = await serve(resolveRules("withIdempotency", options, provider !== undefined), {
     request,
     redlock,

@@ -1,4 +1,5 @@
 import { checkNames, checkType } from "../check.ts";
+import type { Encoding } from "./encode.ts";
 import { listOf, requireForm, requireForms } from "./option.ts";
 import { checkSignedText, parseSignedText } from "./signed-text.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
@@ -43,8 +44,13 @@ export interface HmacProviderOptions extends ToleranceOptions {
   readonly tagSecrets?: boolean | undefined;
   /** The header with the signature, e.g. `x-acme-signature`. */
   readonly header: string;
-  /** How the signature is encoded. Only the canonical spelling is accepted. Default `"hex"`, lower-case. */
-  readonly encoding?: "hex" | "base64" | undefined;
+  /** The HMAC's hash. Default `"HMAC-SHA256"`. */
+  readonly algorithm?: "HMAC-SHA1" | "HMAC-SHA256" | "HMAC-SHA512" | undefined;
+  /**
+   * How the signature is encoded. Only the canonical spelling is accepted: lower-case hex, base64 with padding,
+   * base64url without. Default `"hex"`.
+   */
+  readonly encoding?: Encoding | undefined;
   /** The text before each signature, e.g. `sha256=`. Default none. */
   readonly prefix?: string | undefined;
   /**
@@ -85,6 +91,7 @@ const optionNames: Readonly<Record<keyof HmacProviderOptions, 1>> = {
   secret: 1,
   tagSecrets: 1,
   header: 1,
+  algorithm: 1,
   encoding: 1,
   prefix: 1,
   separator: 1,
@@ -106,12 +113,14 @@ const headerForm = /^[\w!#$%&'*+.^`|~-]+$/;
  */
 export function checkHmacOptions(options: HmacProviderOptions): void {
   checkNames("hmacProvider", options, optionNames);
-  const { tagSecrets = true, encoding = "hex", prefix = "", signedText = "{body}", separator } = options;
+  const { tagSecrets = true, algorithm = "HMAC-SHA256", encoding = "hex", prefix = "" } = options;
+  const { signedText = "{body}", separator } = options;
   requireForm("name", options.name);
   for (const secret of listOf(options.secret)) checkSecret(secret);
   checkType("tagSecrets", tagSecrets, "boolean");
   requireForm("header", options.header, headerForm);
-  requireForm("encoding", encoding, /^(hex|base64)$/);
+  requireForm("algorithm", algorithm, /^HMAC-SHA(1|256|512)$/);
+  requireForm("encoding", encoding, /^(hex|base64|base64url)$/);
   checkType("prefix", prefix, "string");
   if (separator !== undefined) requireForm("separator", separator);
   checkSignedText(signedText);
@@ -150,22 +159,25 @@ function checkPlace(
 
 /** Refuses options that contradict each other. Ignored, each would leave a user less protected than they believe. */
 function checkCombination(options: HmacProviderOptions): void {
-  const { signedText = "{body}", time, id, separator, tolerance, now } = options;
+  const { signedText = "{body}", separator, tolerance, now } = options;
+  // A place that is undefined is absent: whether the object has its name says nothing.
+  const time: Partial<Record<"header" | "entry" | "field", string>> = options.time ?? {};
+  const id: { header?: string | readonly string[]; field?: string } = options.id ?? {};
   const { coversId, coversTime } = parseSignedText(signedText);
-  const timeInHeaders = time !== undefined && !("field" in time);
+  const timeInHeaders = (time.header ?? time.entry) !== undefined;
   if (timeInHeaders && !coversTime) {
     throw new TypeError("signedText must contain {time}: a time that is not signed protects from nothing");
   }
   if (coversTime && !timeInHeaders) {
     throw new TypeError("signedText contains {time}: time must name a header or an entry");
   }
-  if (coversId && !(id !== undefined && "header" in id)) {
+  if (coversId && id.header === undefined) {
     throw new TypeError("signedText contains {id}: id must name a header");
   }
-  if (timeInHeaders && "entry" in time && separator === undefined) {
+  if (time.entry !== undefined && separator === undefined) {
     throw new TypeError("time.entry needs separator: the signature's header must have entries");
   }
-  if (time === undefined && (tolerance !== undefined || now !== undefined)) {
+  if (options.time === undefined && (tolerance !== undefined || now !== undefined)) {
     throw new TypeError("tolerance and now need time: without it deliveries of any age are accepted");
   }
 }

@@ -74,6 +74,7 @@ describe("the packed package", () => {
       "dist/hono/index.js",
       "dist/http/index.js",
       "dist/idempotency/index.js",
+      "dist/inbox/index.js",
       "dist/index.js",
       "dist/otel/index.js",
       "dist/sync/index.js",
@@ -108,6 +109,7 @@ describe("the packed package", () => {
   it("can be imported, export by export, and works", () => {
     const program = `
       import { endpointsFromEnv, Redlock, isRedlockError } from "redlock-edge";
+      import { onceInD1, onceInPostgres } from "redlock-edge/inbox";
       import { Idempotency } from "redlock-edge/idempotency";
       import { withIdempotency } from "redlock-edge/http";
       import { idempotent, lock as lockRoute } from "redlock-edge/hono";
@@ -125,6 +127,8 @@ describe("the packed package", () => {
       const answer = () => withIdempotency(post(), () => new Response("once"), { redlock });
       const answers = [await answer(), await answer()].map(({ headers }) => headers.get("idempotent-replayed"));
       const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
+      const inbox = [onceInD1, onceInPostgres].map((it) => typeof it);
+      if (inbox.join() !== "function,function") throw new Error("redlock-edge/inbox");
       const { slot } = await new Semaphore(redlock, "s", { limit: 1 }).acquire();
       const nightly = await once(redlock, "nightly", { every: 60_000 }, () => "ran");
       const last = await debounce(redlock, "d", { window: 5 }, () => "last");
@@ -363,6 +367,7 @@ describe("the packed package", () => {
       "hono/index",
       "otel/index",
       "webhooks/index",
+      "inbox/index",
       "sync/index",
       "testing/index",
     ].map((name) => `${name}.js`);

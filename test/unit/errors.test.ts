@@ -2,62 +2,85 @@ import vm from "node:vm";
 import { describe, expect, test } from "vitest";
 import * as errors from "../../src/errors.ts";
 import {
+  DeadKeyError,
   FingerprintMismatchError,
   InProgressError,
   LeaseLostError,
   RecordCorruptError,
+  ResultUnavailableError,
 } from "../../src/idempotency/errors.ts";
 
 const { EndpointError, isRedlockError, LockHeldError, LockLostError, QuorumError, RedlockError } = errors;
 
 const timeout = new EndpointError("eu", "timeout", "no answer within 50 ms");
-const refused = new EndpointError("us", "http", "HTTP 429, no usable reply", { status: 429 });
-const all: [name: string, code: string, error: errors.RedlockError, message: string][] = [
-  ["RedlockError", "LOCK_HELD", new RedlockError("LOCK_HELD", "m"), "m"],
+const tooMany = () => new EndpointError("us", "http", "HTTP 429, no usable reply", { status: 429 });
+const refused = tooMany();
+const all: [name: string, code: string, make: () => errors.RedlockError, message: string][] = [
+  ["RedlockError", "LOCK_HELD", () => new RedlockError("LOCK_HELD", "m"), "m"],
   [
     "LockHeldError",
     "LOCK_HELD",
-    new LockHeldError(["a", 'b"'], 1_234.5, 70),
+    () => new LockHeldError(["a", 'b"'], 1_234.5, 70),
     '"a", "b\\"" is held by someone else (waited 1235 ms)',
   ],
   [
     "QuorumError",
     "NO_QUORUM",
-    new QuorumError(
-      "acquire",
-      ["a"],
-      [
-        { endpoint: "eu", outcome: "error", cause: timeout },
-        { endpoint: "us", outcome: "granted" },
-      ],
-    ),
+    () =>
+      new QuorumError(
+        "acquire",
+        ["a"],
+        [
+          { endpoint: "eu", outcome: "error", cause: timeout },
+          { endpoint: "us", outcome: "granted" },
+        ],
+      ),
     'no quorum to acquire "a": eu: no answer within 50 ms; us: granted',
   ],
-  ["LockLostError", "LOCK_LOST", new LockLostError(["a"], "it ended"), 'the lock on "a" is lost: it ended'],
-  ["EndpointError", "ENDPOINT_ERROR", refused, "us: HTTP 429, no usable reply"],
+  [
+    "LockLostError",
+    "LOCK_LOST",
+    () => new LockLostError(["a"], "it ended"),
+    'the lock on "a" is lost: it ended',
+  ],
+  ["EndpointError", "ENDPOINT_ERROR", tooMany, "us: HTTP 429, no usable reply"],
   [
     "InProgressError",
     "IN_PROGRESS",
-    new InProgressError("k", 29_999.6),
+    () => new InProgressError("k", 29_999.6),
     'a run of "k" is under way; ask again in 30000 ms',
   ],
   [
     "FingerprintMismatchError",
     "FINGERPRINT_MISMATCH",
-    new FingerprintMismatchError("k"),
+    () => new FingerprintMismatchError("k"),
     '"k" was used before with a different fingerprint',
   ],
-  ["LeaseLostError", "LEASE_LOST", new LeaseLostError("k", "it ended"), 'the lease on "k" is lost: it ended'],
+  [
+    "LeaseLostError",
+    "LEASE_LOST",
+    () => new LeaseLostError("k", "it ended"),
+    'the lease on "k" is lost: it ended',
+  ],
   [
     "RecordCorruptError",
     "RECORD_CORRUPT",
-    new RecordCorruptError("k"),
+    () => new RecordCorruptError("k"),
     'what is stored for "k" is not an idempotency record',
+  ],
+  ["DeadKeyError", "DEAD_KEY", () => new DeadKeyError("k", 3), '"k" is dead: 3 runs of it did not end'],
+  [
+    "ResultUnavailableError",
+    "RESULT_UNAVAILABLE",
+    () => new ResultUnavailableError("k", "too-large"),
+    '"k" is complete, but its result was not stored: too-large',
   ],
 ];
 
-describe.each(all)("%s", (name, code, error, message) => {
+describe.each(all)("%s", (name, code, make, message) => {
+  // Made in each test: what is made while the file is loaded belongs to no test, as a tool that mutates sees it.
   test("has its name, code and message", () => {
+    const error = make();
     expect(error.name).toBe(name);
     expect(error.code).toBe(code);
     expect(error.message).toBe(message);
@@ -66,6 +89,7 @@ describe.each(all)("%s", (name, code, error, message) => {
   });
 
   test("is an Error, a RedlockError and of its own class", () => {
+    const error = make();
     expect(error).toBeInstanceOf(Error);
     expect(error).toBeInstanceOf(RedlockError);
     expect(error.constructor.name).toBe(name);
@@ -73,8 +97,15 @@ describe.each(all)("%s", (name, code, error, message) => {
   });
 
   test("does not list its brand and name among its own fields", () => {
+    const error = make();
     expect(Object.keys(error)).not.toContain("name");
     expect(JSON.stringify(error)).toContain(`"code":"${code}"`);
+    expect(Object.getOwnPropertyDescriptor(error, "name")).toEqual({
+      value: name,
+      configurable: true,
+      writable: true,
+      enumerable: false,
+    });
   });
 });
 
@@ -102,6 +133,36 @@ describe("fields", () => {
     expect(timeout.status).toBe(undefined);
     const cause = new Error("ECONNREFUSED");
     expect(new EndpointError("eu", "network", "m", { cause }).cause).toBe(cause);
+  });
+
+  test.each([401, 403, 404])("EndpointError: status %i is permanent", (status) => {
+    expect(new EndpointError("eu", "http", "HTTP", { status }).permanent).toBe(true);
+  });
+
+  test.each([0, 302, 400, 408, 429, 500, 503, undefined])("EndpointError: status %s is not", (status) => {
+    expect(new EndpointError("eu", "http", "HTTP", { ...(status && { status }) }).permanent).toBe(false);
+  });
+
+  test("EndpointError: Redis' refusals of the token are permanent", () => {
+    const says = (message: string) => new EndpointError("eu", "redis", message).permanent;
+    const wrong = "WRONGPASS invalid or missing auth token";
+    for (const message of [wrong, "NOAUTH Authentication required", "NOPERM this user has no permissions"]) {
+      expect(says(message)).toBe(true);
+      expect(says(`ERR ${message}`)).toBe(true);
+    }
+    for (const message of ["ERR wrongpass", "XNOAUTH", "NOPERMIT", "ERR unknown command"]) {
+      expect(says(message)).toBe(false);
+    }
+  });
+
+  test("the errors of idempotent runs", () => {
+    const cause = new SyntaxError("no JSON");
+    expect(new InProgressError("k", 29_999.6)).toMatchObject({ key: "k", retryAfter: 29_999.6 });
+    expect(new FingerprintMismatchError("k").key).toBe("k");
+    expect(new LeaseLostError("k", "it ended").key).toBe("k");
+    expect(new DeadKeyError("k", 3)).toMatchObject({ key: "k", attempts: 3 });
+    expect(new RecordCorruptError("k", { cause })).toMatchObject({ key: "k", cause });
+    expect(new ResultUnavailableError("k", "too-large")).toMatchObject({ key: "k", reason: "too-large" });
   });
 });
 

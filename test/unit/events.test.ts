@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { emit } from "../../src/events.ts";
+import { emit, newId } from "../../src/events.ts";
 
 test("emit calls the hook with the event", () => {
   const hook = vi.fn();
@@ -32,4 +32,10 @@ test("emit survives a hook that rejects", async () => {
   } finally {
     process.off("unhandledRejection", unhandled);
   }
+});
+
+test("newId counts up: no number is used twice", () => {
+  const first = newId();
+  expect([newId(), newId()]).toEqual([first + 1, first + 2]);
+  expect(first).toBeGreaterThan(0);
 });

@@ -113,6 +113,34 @@ describe("stopwatch", () => {
   });
 });
 
+describe("stopwatch and the precision of clocks", () => {
+  /** The wall clock runs ahead by `step` ms while the monotonic clock stands still, and gives it back over 100 ms. */
+  function countedAfter(step: number): number {
+    const runtime = { ...systemRuntime, now: () => 1_000_000, monotonic: () => 500 };
+    const elapsed = stopwatch(runtime);
+    runtime.now = () => 1_000_000 + step;
+    expect(elapsed()).toBe(step);
+    runtime.now = () => 1_000_100;
+    runtime.monotonic = () => 600;
+    return elapsed();
+  }
+
+  test("a step of up to 2 ms is rounding, a larger one counts", () => {
+    expect([1, 2, 2.125, 3, 50].map(countedAfter)).toEqual([100, 100, 102.125, 103, 150]);
+  });
+
+  test("a wall clock that is set back takes nothing away", () => {
+    const runtime = { ...systemRuntime, now: () => 1_000_000, monotonic: () => 500 };
+    const elapsed = stopwatch(runtime);
+    runtime.now = () => 990_000;
+    runtime.monotonic = () => 540;
+    expect(elapsed()).toBe(40);
+    const later = stopwatch(runtime);
+    runtime.now = () => 990_005;
+    expect([elapsed(), later()]).toEqual([45, 5]);
+  });
+});
+
 describe("sleep", () => {
   test("ends after its time", async () => {
     const runtime = steppingRuntime();
@@ -175,6 +203,27 @@ describe("systemRuntime", () => {
     expect(systemRuntime.monotonic()).toBeGreaterThanOrEqual(before);
     const drawn = systemRuntime.random();
     expect(drawn >= 0 && drawn < 1).toBe(true);
+  });
+
+  test("its timers keep a process alive, unless they need not", () => {
+    const set = vi.spyOn(globalThis, "setTimeout");
+    try {
+      for (const [keepsAlive, expected] of [
+        [undefined, true],
+        [true, true],
+        [false, false],
+      ] as const) {
+        const cancel = systemRuntime.timer(60_000, () => undefined, keepsAlive);
+        expect(set.mock.results.at(-1)?.value.hasRef()).toBe(expected);
+        expect(set.mock.calls.at(-1)?.[1]).toBe(60_000);
+        cancel();
+      }
+      // Elsewhere than on Node and Bun a timer is a number.
+      set.mockReturnValue(7 as unknown as NodeJS.Timeout);
+      expect(() => systemRuntime.timer(60_000, () => undefined, false)()).not.toThrow();
+    } finally {
+      set.mockRestore();
+    }
   });
 
   test("its timers fire once, unless they are cancelled", async () => {

@@ -21,7 +21,7 @@ describe("a genuine delivery", () => {
     const [entity] = await stand.query("SELECT * FROM entities WHERE entity = ?1", answer.entity);
     expect(entity).toMatchObject({ fence: answer.fence, last_delivery: delivery.id, events: answer.events });
     const [row] = await stand.journal(delivery, 1);
-    expect(row).toMatchObject({ outcome: "executed", status: 200, fence: answer.fence, requests: 12 });
+    expect(row).toMatchObject({ outcome: "executed", status: 200, fence: answer.fence, requests: 6 });
   });
 
   it("of Standard Webhooks takes effect on the object it names", async () => {
@@ -82,7 +82,9 @@ describe("a duplicate", () => {
     expect(await duplicate.text()).toBe(first);
     expect(await stand.effects(delivery)).toHaveLength(1);
     const [, row] = await stand.journal(delivery, 2);
-    expect(row).toMatchObject({ outcome: "replayed", status: 200, fence: null, requests: 3, commands: 3 });
+    expect(row).toMatchObject({ outcome: "replayed", status: 200, fence: null, requests: 3 });
+    // The answer waits for a quorum only, and a script is counted when it is answered.
+    expect(row!.commands).toBeGreaterThanOrEqual(5);
   });
 
   it("has no effect of its own, of 20 at once", async () => {

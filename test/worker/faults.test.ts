@@ -67,6 +67,7 @@ describe("a write under a stale fence", () => {
     const entity = "standard-webhooks:inv_stale";
     const newest = Number.MAX_SAFE_INTEGER;
     await stand.query("INSERT INTO entities VALUES (?1, 7, 'invoice.paid', 'msg_0', 1, ?2)", entity, newest);
+    await stand.query("INSERT INTO redlock_fences (entity, fence) VALUES (?1, ?2)", entity, newest);
     const delivery = stand.standard("inv_stale");
     const response = await stand.send(delivery);
     expect(response.status).toBe(503);
@@ -77,7 +78,7 @@ describe("a write under a stale fence", () => {
     const [row] = await stand.journal(delivery, 1);
     expect(row).toMatchObject({ outcome: "failed", status: 503, fence: null });
 
-    await stand.query("UPDATE entities SET fence = 1 WHERE entity = ?1", entity);
+    await stand.query("UPDATE redlock_fences SET fence = 1 WHERE entity = ?1", entity);
     await sendUntilSuccess(delivery);
     expect(await stand.effects(delivery)).toHaveLength(1);
     expect(await stand.query(find, entity)).toMatchObject([{ events: 8 }]);

@@ -9,7 +9,7 @@ import {
 } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
 import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
-import { registerScript } from "../../src/redis/register-script.ts";
+import { claimScript } from "../../src/redis/claim-script.ts";
 import { redisServer } from "../support/redis-servers.ts";
 import { until } from "../support/until.ts";
 
@@ -48,7 +48,7 @@ export interface LocalStand {
 export async function openStand(furtherSecrets: Record<string, string> = {}): Promise<LocalStand> {
   const local = await startEndpoints({ count: 3, engine: redisServer === undefined ? "embedded" : "redis" });
   // Otherwise the first delivery would have to send the script, and cost more than the others.
-  const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", registerScript.source]));
+  const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", claimScript.source]));
   await Promise.all(loaded);
   const secrets = randomSecrets();
   const worker = await startWorker({ bindings: { ...secrets, ...furtherSecrets, ...local.env() } }).catch(

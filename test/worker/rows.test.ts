@@ -27,6 +27,7 @@ interface D1Database {
 interface Statement {
   bind(...values: readonly (string | number)[]): Statement;
   all(): Promise<Result>;
+  first(): Promise<Result["results"][number] | null>;
 }
 interface Result {
   readonly results: readonly Readonly<Record<string, string | number>>[];
@@ -44,6 +45,7 @@ function counting(database: D1Database): D1Database {
     const wrapped = {
       bind: (...values: readonly (string | number)[]) => wrap(statement.bind(...values)),
       all: async () => noted(await statement.all()),
+      first: async () => noted(await statement.all()).results[0] ?? null,
     };
     made.set(wrapped, statement);
     return wrapped;
@@ -63,6 +65,8 @@ async function fill(count: number, at: number): Promise<void> {
   for (const statement of [
     `INSERT INTO effects ${from(`'key ' || i, 'entity ' || i, 'paid', i, ${at}`)}`,
     `INSERT INTO entities ${from(`'entity ' || i, 1, 'paid', 'key ' || i, ${at}, i`)}`,
+    `INSERT INTO redlock_inbox ${from(`'["x","' || i || '"]', ${at}`)}`,
+    `INSERT INTO redlock_fences ${from(`'entity ' || i, i, ${at}`)}`,
     `INSERT INTO deliveries (at, provider, outcome, status, ms) ${from(`${at}, 'x', 'executed', 200, 1`)}`,
   ]) {
     await worker.database.prepare(statement).run();
@@ -82,8 +86,11 @@ const entry = (at: number) => ({
   commands: 0,
   ms: 1,
 });
-const effect = (delivery: string, fence: number, at = Date.now()) =>
-  writeEffect(db, { deliveryKey: delivery, delivery, entity: "shared", event: "paid", fence, at });
+const effect = (id: string, fence: number, at = Date.now()) =>
+  writeEffect(db, { delivery: { provider: "x", scope: [], id }, entity: "shared", event: "paid", fence, at });
+/** An effect that happens again in spite of the inbox. */
+const again = (key: string) =>
+  db.prepare("INSERT INTO effects VALUES (?1, 'shared', 'paid', 9, ?2)").bind(key, Date.now()).all();
 const page = () => readPageData(db);
 const count = async (table: string) =>
   (await worker.database.prepare(`SELECT count(*) AS count FROM ${table}`).all()).results[0].count;
@@ -103,7 +110,10 @@ describe("with 20 000 rows in every table", () => {
   it("the list of deliveries, a delivery and its journal entry read few of them, too", async () => {
     await readDeliveries(db, 50);
     await effect("new", 1);
-    await effect("key 7", 2);
+    await effect("newer", 2);
+    await effect("new", 3);
+    await expect(effect("newest", 1)).rejects.toThrow(/fence/);
+    await again("key 7");
     expect(Math.max(...read)).toBeLessThanOrEqual(100);
     // The first entry finds 10 000 rows too many.
     await writeJournal(db, entry(Date.now()));
@@ -111,20 +121,29 @@ describe("with 20 000 rows in every table", () => {
     read = [];
     await writeJournal(db, entry(Date.now()));
     expect(Math.max(...read)).toBeLessThanOrEqual(100);
-    expect((await page()).effects).toEqual({ performed: 20_002, repeated: 1 });
+    expect((await page()).effects).toEqual({ performed: 20_003, repeated: 1 });
   });
 });
 
 describe("effects", () => {
   const days = (count: number) => Date.now() - count * 24 * 60 * 60 * 1_000;
 
-  it("count as repeated once per delivery; a write that the fence refuses does not count", async () => {
-    await effect("a", 1);
-    await effect("b", 2);
+  it("are written once, and what the fence refuses is not written", async () => {
+    const { effect: written, first } = await effect("a", 1);
+    expect([written, first]).toEqual([
+      { delivery: "a", event: "paid", entity: "shared", fence: 1, events: 1 },
+      true,
+    ]);
+    expect(await effect("a", 2)).toEqual({ effect: written, first: false });
+    await effect("b", 3);
+    await expect(effect("c", 2)).rejects.toThrow(/fence/);
     expect((await page()).effects).toEqual({ performed: 2, repeated: 0 });
-    for (const fence of [3, 4, 5]) await effect("a", fence);
-    await expect(effect("a", 5)).rejects.toThrow(/fence/);
-    expect((await page()).effects).toEqual({ performed: 5, repeated: 1 });
+  });
+
+  it("that happened twice in spite of the inbox count as repeated once per delivery", async () => {
+    await effect("a", 1);
+    for (const _ of [1, 2, 3]) await again("x:a");
+    expect((await page()).effects).toEqual({ performed: 4, repeated: 1 });
   });
 
   it("older than 30 days are deleted, some with each delivery, and still counted", async () => {
@@ -133,6 +152,8 @@ describe("effects", () => {
     for (const remaining of [16, 6, 1, 1]) {
       await writeJournal(db, entry(Date.now()));
       expect(await count("effects")).toBe(remaining);
+      expect(await count("redlock_inbox")).toBe(remaining);
+      expect(await count("redlock_fences")).toBe(remaining);
     }
     expect((await page()).effects).toEqual({ performed: 26, repeated: 0 });
   });

@@ -19,7 +19,9 @@ export async function GET(request: Request): Promise<Response> {
   const day = new Date().toISOString().slice(0, 10);
   const deadline = Date.now() + maxDuration * 1_000 - 1_500; // early enough to free the key
   try {
-    const { status } = await idempotency.run(`report:${day}`, { deadline }, ({ signal }) => make(day, signal));
+    const { status } = await idempotency.run(`report:${day}`, { deadline }, ({ signal }) =>
+      make(day, signal),
+    );
     return Response.json({ day, status });
   } catch (error) {
     if (error instanceof InProgressError) return Response.json({ day, status: "in progress" });

@@ -81,7 +81,7 @@ describe("the count of a key", () => {
     const world = virtualWorld();
     for (let time = 0; time < maxAttempts; time += 1) await crash(world);
     const before = textsOf(world, "tries");
-    const { idempotency, events, links } = runner(world, { maxAttempts, wait: 10_000 });
+    const { idempotency, events, links, sent } = runner(world, { maxAttempts, wait: 10_000 });
     const { error } = await outcomeOf(idempotency.run("key", never));
     expect(error).toBeInstanceOf(DeadKeyError);
     expect(error).toMatchObject({ key: "key", attempts: maxAttempts });
@@ -89,6 +89,33 @@ describe("the count of a key", () => {
     expect(textsOf(world, "tries")).toEqual(before);
     expect(records(world)).toEqual([null, null, null]);
     expect(links.flatMap(({ sent }) => sent).some(isRaise)).toBe(false);
+    // To begin, to count, and to free its claim.
+    expect(sent()).toBe(9);
+  });
+
+  test.each([
+    ["first", 0, 9],
+    ["second", 1, 12],
+  ])(
+    "costs one request per endpoint, and one more where others have begun: the %s",
+    async (_, crashes, most) => {
+      const world = virtualWorld();
+      for (let time = 0; time < crashes; time += 1) await crash(world);
+      const { idempotency, events, sent } = runner(world, { maxAttempts });
+      await idempotency.run("key", () => 1);
+      expect(events).toMatchObject([{ type: "executed", requests: most }]);
+      expect(sent()).toBe(most);
+    },
+  );
+
+  test("is taken back also by the last run that is allowed, where that cannot begin", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    const { idempotency } = spoiling(world, isRaise, ["reply lost", "reply lost", "delivered"], {
+      maxAttempts: 2,
+    });
+    expect((await outcomeOf(idempotency.run("key", never))).error).toBeInstanceOf(QuorumError);
+    expect(counts(world)).toEqual([1, 1, 1]);
   });
 
   test("lets the last of them run that is allowed", async () => {

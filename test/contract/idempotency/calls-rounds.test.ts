@@ -55,8 +55,10 @@ describe("the event of a call says what it took", () => {
 
   test("failed, with the requests that freed the key", async () => {
     const { idempotency, events } = runner(virtualWorld({ dialect: "upstash" }));
-    await outcomeOf(idempotency.run("key", () => Promise.reject(new Error("declined"))));
-    expect(events).toMatchObject([{ type: "failed", key: "key" }]);
+    const error = new Error("declined");
+    await outcomeOf(idempotency.run("key", () => Promise.reject(error)));
+    expect(events).toMatchObject([{ type: "failed", key: "key", error }]);
+    expect(events[0]!.error).toBe(error);
   });
 
   test("unstored and omitted, with the reason, and the codec's error where it was its own", async () => {

@@ -366,7 +366,7 @@ describe("the option lock", () => {
       const world = virtualWorld();
       const { idempotency, sent } = runner(world);
       const options = { lock } as unknown as LockedRunOptions<unknown>;
-      await expect(idempotency.run("key", options, never)).rejects.toThrow(/resource/);
+      await expect(idempotency.run("key", options, never)).rejects.toThrow(/\block/);
       expect(sent()).toBe(0);
     },
   );

@@ -73,7 +73,46 @@ describe("inspect", () => {
   test("a result: it is gone when every quorum may be without it", async () => {
     const world = having([[complete, 9_000], [complete, 7_000], [complete, 8_000], undefined]);
     // A quorum of four is three; two with it prevent one without it.
-    expect(await of(world)).toMatchObject({ state: "complete", age: 4_000, remaining: 8_000, attempts: 0 });
+    const seen = await of(world);
+    expect(seen).toMatchObject({ state: "complete", age: 4_000, remaining: 8_000, attempts: 0 });
+    expect(seen).not.toHaveProperty("unstored");
+  });
+
+  test("a run under way on four endpoints: a quorum is three", async () => {
+    const world = having([9_000, 8_000, 7_000, 6_000].map((ttl) => [pending, ttl]));
+    expect(await of(world)).toMatchObject({ state: "pending", remaining: 7_000 });
+  });
+
+  test("a run under way beside a result: what remains is that of the run", async () => {
+    const world = having([
+      [pending, 9_000],
+      [pending, 8_000],
+      [complete, 50_000],
+    ]);
+    expect(await of(world)).toMatchObject({ state: "pending", remaining: 8_000 });
+  });
+
+  test.each([
+    ["text"],
+    [5],
+    [null],
+    [[]],
+    [["x"]],
+    [["x", 5]],
+    [["x", "5", ""]],
+    [["x", 5, 7]],
+    [[7, 5, ""]],
+  ])("an endpoint that replies %j has no vote", async (reply) => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 8_000],
+      [complete, 7_000],
+    ]);
+    const { idempotency, links } = runner(world);
+    Object.assign(links[0]!, { send: async () => reply });
+    const seen = await idempotency.inspect("key");
+    expect(seen).toMatchObject({ state: "complete", remaining: 7_000 });
+    expect(seen.votes[0]).toMatchObject({ endpoint: "e1", state: "error", cause: { kind: "malformed" } });
   });
 
   test("a result with a fingerprint that could not be stored", async () => {
@@ -125,6 +164,7 @@ describe("inspect", () => {
     const { error } = await outcomeOf(of(world, 1));
     expect(error).toBeInstanceOf(QuorumError);
     expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+    expect(String(error)).toContain('no quorum to inspect "key"');
   });
 
   test("changes nothing", async () => {
@@ -149,6 +189,19 @@ describe("forget", () => {
     expect(textsOf(world)).toEqual(nothing);
     expect(textsOf(world, "tries")).toEqual(nothing);
     expect(await idempotency.forget("key")).toBe(false);
+  });
+
+  test("sends only what is needed: a reading, the removal of what is there, and a reading", async () => {
+    const world = having(
+      [
+        [complete, 9_000],
+        [complete, 9_000],
+      ],
+      ["A1 ta 1"],
+    );
+    const { idempotency, sent } = runner(world);
+    expect(await idempotency.forget("key")).toBe(true);
+    expect(sent()).toBe(2 + 3 + 2);
   });
 
   test.each([
@@ -219,6 +272,7 @@ describe("forget", () => {
     const { error } = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
     expect(error).toBeInstanceOf(QuorumError);
     expect(textsOf(world)).toEqual([null, null, complete]);
+    expect(String(error)).toContain('no quorum to forget "key"');
     // Nothing is left where it asks: the same answer.
     const again = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
     expect(again.error).toBeInstanceOf(QuorumError);

@@ -36,9 +36,16 @@ describe("the deadline of an acquire", () => {
 
   test("is refused without a request when it has passed", async () => {
     const { runtime, client } = virtualWorld();
-    const { redlock, links } = client();
-    expect(await rejection(redlock.acquire("r", { deadline: runtime.now() }))).toBeInstanceOf(RangeError);
+    const { redlock, links, events } = client();
+    const error = await rejection(redlock.acquire("r", { deadline: runtime.now() }));
+    expect(error).toBeInstanceOf(RangeError);
     expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+    const call = { id: expect.any(Number), resources: ["r"] };
+    const took = { attempts: 0, elapsed: 0, requests: 0, commands: 0 };
+    expect(events).toEqual([
+      { type: "acquiring", ...call },
+      { type: "aborted", ...call, ...took, error },
+    ]);
   });
 });
 

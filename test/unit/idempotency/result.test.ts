@@ -25,6 +25,27 @@ describe("a result as it is stored", () => {
     const stored = encodeResult({ encode: encode as () => string }, 1);
     expect(stored).toEqual({ unstored: "unserializable", error: expect.any(Error) });
   });
+
+  test("is decoded to what was encoded", () => {
+    for (const value of [undefined, null, "", "text", 0, { a: [1, "b"] }]) {
+      const { result } = encodeResult(json, value);
+      expect(json.decode(result!)).toEqual(value);
+    }
+    expect(() => json.decode("no JSON")).toThrow(SyntaxError);
+  });
+
+  test.each([[() => 1], [Symbol("s")]])("is a reason where it has no JSON: %s", (value) => {
+    const { unstored, error } = encodeResult(json, value);
+    expect(unstored).toBe("unserializable");
+    expect(error).toEqual(new TypeError(`the result has no JSON: it is a ${typeof value}`));
+  });
+
+  test("names what the codec returned in the error", () => {
+    const messageOf = (text: unknown) =>
+      String(encodeResult({ encode: () => text as string }, 1).error).replace(/, got.*/, "");
+    expect(messageOf(7)).toBe("TypeError: codec.encode() must be a string");
+    expect(messageOf("\ud83d")).toBe("RangeError: codec.encode() has half of a surrogate pair in it");
+  });
 });
 
 describe("the record of a result", () => {

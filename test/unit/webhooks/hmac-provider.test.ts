@@ -37,7 +37,8 @@ async function reason(...args: Parameters<typeof verify>): Promise<string> {
 describe("hmacProvider", () => {
   it("needs no more than a name, a secret and a header", async () => {
     const verified = await verify({}, { "acme-signature": sign(body) });
-    expect(verified).toEqual({ id: sha256(body), idSigned: true, secretTags: [await secretTag("hush")] });
+    const secretTags = [await secretTag("hush")];
+    expect(verified).toStrictEqual({ id: sha256(body), idSigned: true, secretTags });
     expect(await reason({}, { "acme-signature": sign("other") })).toBe("bad-signature");
     expect(await reason({}, {})).toBe("missing-header");
   });
@@ -60,6 +61,21 @@ describe("hmacProvider", () => {
     await expect(verify(options, { "acme-signature": signature })).resolves.toBeDefined();
     expect(await reason(options, { "acme-signature": signature.slice(3) })).toBe("malformed-header");
     expect(await reason(options, { "acme-signature": `v9:${sign(body)}` })).toBe("malformed-header");
+  });
+
+  it.each([
+    ["HMAC-SHA1", "sha1"],
+    ["HMAC-SHA256", "sha256"],
+    ["HMAC-SHA512", "sha512"],
+  ] as const)("checks signatures of %s, in each encoding", async (algorithm, node) => {
+    for (const encoding of ["hex", "base64", "base64url"] as const) {
+      const signed = (by: string) => createHmac(by, "hush").update(body).digest(encoding);
+      const of = (signature: string) => [{ algorithm, encoding }, { "acme-signature": signature }] as const;
+      await expect(verify(...of(signed(node)))).resolves.toMatchObject({ id: sha256(body) });
+      expect(await reason(...of(signed(node === "sha1" ? "sha256" : "sha1")))).toBe("malformed-header");
+      const other = createHmac(node, "another").update(body).digest(encoding);
+      expect(await reason(...of(other))).toBe("bad-signature");
+    }
   });
 
   it("checks the parts of the signed text in its order", async () => {
@@ -133,6 +149,12 @@ describe("hmacProvider", () => {
     expect(await reason(options, { "acme-signature": sign(body) })).toBe("missing-header");
   });
 
+  it("accepts ids that contain other characters than the one behind {id}", async () => {
+    const options = { id: { header: "acme-id" }, signedText: "{id}:.{body}" };
+    const headers = { "acme-id": "a.b", "acme-signature": sign(`a.b:.${body}`) };
+    expect((await verify(options, headers)).id).toBe("a.b");
+  });
+
   it("reads an id from the body, or takes its hash", async () => {
     const options = { id: { field: "event_id" } };
     expect((await verify(options, { "acme-signature": sign(body) })).id).toBe("evt-1");
@@ -153,7 +175,9 @@ describe("hmacProvider", () => {
     const time = `ts=${seconds}`;
     expect(await verify(options, header(time, bad, good, "x"))).toMatchObject({ timestamp: at });
     expect(await reason(options, header(time, bad))).toBe("bad-signature");
-    for (const entries of [[good], [time], [time, time, good], [time, ...Array<string>(16).fill(good)]]) {
+    const full = [...Array<string>(14).fill(bad), good];
+    expect(await verify(options, header(time, ...full))).toMatchObject({ timestamp: at });
+    for (const entries of [[good], [time], [time, time, good], [time, bad, ...full]]) {
       expect(await reason(options, header(...entries))).toBe("malformed-header");
     }
   });
@@ -177,6 +201,15 @@ describe("hmacProvider", () => {
     }
   });
 
+  it("looks for nothing that is not configured", async () => {
+    const text = '{"undefined":"evt-1"}';
+    const signature = `undefined ${sign(text)}`;
+    const headers = { "acme-signature": signature, undefined: "evt-2" };
+    expect((await verify({ separator: " " }, headers, text)).id).toBe(sha256(text));
+    const named = { "acme-id": "undefined-1", "acme-signature": sign(text) };
+    expect((await verify({ id: { header: "acme-id" } }, named, text)).id).toBe("undefined-1");
+  });
+
   it("has a tolerance of 5 minutes unless another is given", async () => {
     const of = (age: number, tolerance?: number) => {
       const time = String(seconds - age);
@@ -197,6 +230,7 @@ describe("hmacProvider", () => {
     for (const bad of [undefined, [], [""], Promise.resolve(["a"])]) {
       const wrong = verify({ scope: () => bad as string[] }, headers);
       await expect(wrong).rejects.toThrow(TypeError);
+      await expect(wrong).rejects.toThrow(/^scope /);
     }
   });
 });
@@ -211,17 +245,31 @@ describe("set-up of hmacProvider", () => {
     ["no secrets", { secret: [] }, /^secret must/],
     ["no header", { header: "" }, /^header (must|is missing)/],
     ["what is no header", { header: "acme signature" }, /^header (must|is missing)/],
-    ["another encoding", { encoding: "base64url" }, /^encoding must/],
+    ["another encoding", { encoding: "base32" }, /^encoding must/],
+    ["another algorithm", { algorithm: "HMAC-MD5" }, /^algorithm must/],
     ["a prefix that is no text", { prefix: 1 }, /^prefix must/],
     ["an empty separator", { separator: "" }, /^separator (must|is missing)/],
     ["a tag switch that is no boolean", { tagSecrets: "no" }, /^tagSecrets must/],
     ["a scope that is no function", { scope: ["a"] }, /^scope must/],
     ["a delivery id that is no header", { deliveryId: "" }, /^deliveryId (must|is missing)/],
-    ["a misspelt option", { signed: "{body}" }, /did you mean signedText\?/],
+    [
+      "a misspelt option",
+      { signed: "{body}" },
+      /^hmacProvider has no option "signed"; did you mean signedText\?/,
+    ],
     ["a misspelt place", { id: { headr: "a" } }, /did you mean header\?/],
+    ["what only looks like places", { id: "header" }, /^id must be an object/],
     ["two places", { id: { header: "a", field: "b" } }, /^id must have one of header, field/],
     ["no place", { time: {} }, /^time must have one of header, entry, field/],
     ["a place that is no object", { time: "acme-time" }, /^time must be an object/],
+    [
+      "several headers of the time",
+      { time: { header: ["a", "b"] }, signedText: "{time}{body}" },
+      /^time\.header must/,
+    ],
+    ["several fields of the id", { id: { field: ["a", "b"] } }, /^id\.field must/],
+    ["an encoding that only ends in one", { encoding: "xhex" }, /^encoding must/],
+    ["a header behind other text", { header: "a: b" }, /^header must/],
     ["an empty field", { id: { field: "" } }, /^id\.field (must|is missing)/],
     ["an empty header", { id: { header: "" } }, /^id\.header (must|is missing)/],
     ["a time that is not signed", timed, /^signedText must contain \{time\}/],
@@ -235,16 +283,34 @@ describe("set-up of hmacProvider", () => {
     expect(make(options)).toThrow(message);
   });
 
+  it("treats a place that is undefined as absent: no time that is not signed is believed", () => {
+    const time = { header: "acme-time", field: undefined };
+    expect(make({ time })).toThrow(/^signedText must contain \{time\}/);
+    expect(make({ time, signedText: "{time}.{body}" })).not.toThrow();
+    const entry = { header: "acme-time", entry: undefined };
+    expect(make({ time: entry, signedText: "{time}.{body}" })).not.toThrow();
+    const id = { header: undefined, field: "event_id" };
+    expect(make({ id, signedText: "{id}.{body}" })).toThrow(/id must name a header/);
+  });
+
   it("throws a RangeError for a tolerance that is out of range", () => {
     expect(make({ time: { field: "sent" }, tolerance: 10 })).toThrow(RangeError);
   });
 
-  it.each(["", "body", "{id}.{time}", "{body}.", "{body}{body}", "{timestamp}.{body}", "{{body}", null, 5])(
-    "refuses the signed text %o",
-    (signedText) => {
-      expect(make({ signedText })).toThrow(/^signedText must end with \{body\}/);
-    },
-  );
+  it.each([
+    "",
+    "body",
+    "{id}.{time}",
+    "{body}.",
+    "{body}{body}",
+    "{timestamp}.{body}",
+    "{{body}",
+    null,
+    5,
+    [["{body}"]],
+  ])("refuses the signed text %o", (signedText) => {
+    expect(make({ signedText })).toThrow(/^signedText must end with \{body\}/);
+  });
 
   it.each(["{id}{body}", "{id}{time}.{body}"])("refuses an id without an end: %o", (signedText) => {
     expect(make({ signedText, id: { header: "a" } })).toThrow(/ends the id$/);

@@ -1,16 +1,26 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, type MockInstance, vi } from "vitest";
 import {
   bodyHash,
   discord,
   github,
+  hubspot,
+  lemonSqueezy,
   linear,
+  meta,
+  paddle,
+  qstash,
   secretTag,
+  sendgrid,
   shopify,
   slack,
+  square,
   standardWebhooks,
   stripe,
+  twilio,
+  twitch,
   type WebhookProvider,
+  zoom,
 } from "../../../src/webhooks/index.ts";
 
 // The ids of verified deliveries. Every signature is accepted here.
@@ -46,6 +56,13 @@ describe.each([
     "id",
     discord({ publicKey: hex }),
     { "x-signature-ed25519": hex + hex, "x-signature-timestamp": String(seconds) },
+  ],
+  ["paddle", "event_id", paddle(timed), { "paddle-signature": `ts=${seconds};h1=${hex}` }],
+  [
+    "square",
+    "event_id",
+    square({ ...options, url: "https://example.com/hooks" }),
+    { "x-square-hmacsha256-signature": base64 },
   ],
 ] as const)("the id of %s, from the body's %s", (_, field, provider, headers) => {
   const idOf = async (text: string) => (await verify(provider, headers, text)).id;
@@ -113,8 +130,9 @@ describe.each([
   });
 
   it("has no other source", () => {
-    for (const id of ["", "hash", null, ["body"], 1]) {
+    for (const id of ["", "hash", "headers", "nobody", null, ["body"], 1]) {
       expect(() => make({ ...options, id: id as "body" })).toThrow(TypeError);
+      expect(() => make({ ...options, id: id as "body" })).toThrow(/^id /);
     }
   });
 });
@@ -146,6 +164,14 @@ describe("secretTag", () => {
     for (const tag of tags!) expect(tag).toMatch(/^[0-9a-f]{32}$/);
     expect(await verified(github({ secret: "two" }))).toEqual([tags![1]]);
     expect(await verified(github({ secret: "two", name: "github" }))).toBe(undefined);
+  });
+
+  it("never changes: it is part of the keys of deliveries that were handled before", async () => {
+    const tag = (secret: string | Uint8Array) =>
+      createHmac("sha256", secret).update("redlock-edge: scope of a secret").digest("hex").slice(0, 32);
+    for (const secret of ["one", "żółć", Uint8Array.of(0, 255)])
+      expect(await secretTag(secret)).toBe(tag(secret));
+    expect(await secretTag("one")).toBe("d3dff88fb95ab9e15c27b395f87363a0");
   });
 
   it("is one-way: it contains neither the secret nor the secret's hash", async () => {
@@ -198,6 +224,24 @@ describe("a misspelt option", () => {
       () => standardWebhooks(loose({ header: "svix", name: undefined })),
       /standardWebhooks .*"header"/,
     ],
+    ["meta", () => meta(loose({ ...options, appSecret: "a" })), /meta has no option "appSecret"; there are /],
+    ["twilio", () => twilio(loose({ ...options, authToken: "a" })), /twilio has no option "authToken"/],
+    ["paddle", () => paddle(loose({ ...options, tolerence: 1 })), /paddle .*did you mean tolerance\?/],
+    ["square", () => square(loose({ ...options, uri: "a", url: "b" })), /square .*did you mean url\?/],
+    [
+      "sendgrid",
+      () => sendgrid(loose({ publicKey: hex, publickey: hex })),
+      /sendgrid .*did you mean publicKey\?/,
+    ],
+    ["zoom", () => zoom(loose({ ...options, token: "a" })), /zoom has no option "token"/],
+    ["hubspot", () => hubspot(loose({ ...options, urls: "a" })), /hubspot .*did you mean url\?/],
+    [
+      "lemonSqueezy",
+      () => lemonSqueezy(loose({ ...options, nam: "a" })),
+      /lemonSqueezy .*did you mean name\?/,
+    ],
+    ["twitch", () => twitch(loose({ ...options, secrets: "a" })), /twitch .*did you mean secret\?/],
+    ["qstash", () => qstash(loose({ ...options, id: "body", keys: "a" })), /qstash has no option "keys"/],
   ])("of %s is refused", (_, make, message) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);

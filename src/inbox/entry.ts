@@ -1,0 +1,93 @@
+import { checkText, wrongType } from "../check.ts";
+import { RedlockError } from "../errors.ts";
+
+/** One delivery whose effect is to be committed once. */
+export interface InboxEntry {
+  /**
+   * What tells the delivery from all others: one name or several, such as {@link deliveryKey} returns them. At most 800
+   * characters when written as JSON.
+   */
+  readonly key: string | readonly string[];
+  /** What the effect writes to; only together with `fence`. At most 800 characters. */
+  readonly entity?: string | undefined;
+  /** The fence of the lock on the entity: a positive integer below 2^63, a number only up to 2^53 - 1. */
+  readonly fence?: number | bigint | undefined;
+}
+
+/** What has become of an entry. */
+export type InboxOutcome<Result> =
+  /** The effect was committed, in the same transaction as its key. */
+  | { readonly first: true; readonly result: Result }
+  /** The table has the key: the effect was committed before, by whichever attempt, and has not been repeated. */
+  | { readonly first: false };
+
+/** A holder of the lock with a newer fence has written to the entity: nothing of this effect was written. */
+export class StaleFenceError extends RedlockError {
+  readonly entity: string;
+  readonly fence: bigint;
+
+  constructor(entity: string, fence: bigint) {
+    super("STALE_FENCE", `${JSON.stringify(entity)} was written under a newer fence than ${fence}`);
+    this.name = "StaleFenceError";
+    this.entity = entity;
+    this.fence = fence;
+  }
+}
+
+/**
+ * The key of a verified delivery: its provider, what its id is unique within, and its id.
+ *
+ * @param owner the tenant, account or user that the delivery belongs to. Needed where senders with different secrets share
+ * a provider's name: otherwise one of them could use up the ids of another
+ *
+ * @example
+ * await onceInD1(env.DB, { key: deliveryKey(c.var.webhook) }, [effect]);
+ */
+export function deliveryKey(
+  delivery: { readonly provider: string; readonly scope?: readonly string[]; readonly id: string },
+  ...owner: readonly string[]
+): readonly string[] {
+  const { provider, scope = [], id } = delivery;
+  return [provider, ...owner, ...scope, id];
+}
+
+/** An entry as it is stored. */
+export interface InboxRow {
+  readonly key: string;
+  readonly fenced: { readonly entity: string; readonly fence: bigint } | undefined;
+}
+
+/** Most characters of a stored text. In UTF-8 they are less than the 2 704 bytes of an entry of Postgres' index. */
+const most = 800;
+
+/**
+ * Checks an entry. Its key is stored as JSON: parts cannot be confused, and it contains no character that a database
+ * cannot store.
+ *
+ * @throws TypeError | RangeError naming the argument
+ */
+export function rowOf({ key, entity, fence }: InboxEntry): InboxRow {
+  const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
+  if (parts.length === 0 || !parts.every((part) => typeof part === "string" && part)) {
+    throw wrongType("key", key, "a text, or an array of texts, none of them empty");
+  }
+  if ((entity === undefined) !== (fence === undefined)) {
+    throw new TypeError("entity and fence need each other: the fence of the lock on the entity");
+  }
+  return {
+    key: checkText("key", JSON.stringify(parts), most),
+    fenced:
+      entity === undefined || fence === undefined
+        ? undefined
+        : { entity: checkText("entity", entity, most), fence: checkFence(fence) },
+  };
+}
+
+function checkFence(fence: number | bigint): bigint {
+  // A number beyond 2^53 may have been rounded to the fence of another holder.
+  const exact = typeof fence === "bigint" || Number.isSafeInteger(fence) ? BigInt(fence) : 0n;
+  if (exact < 1n || exact >= 2n ** 63n) {
+    throw new RangeError(`fence must be a positive integer, below 2^53 or a bigint below 2^63, got ${fence}`);
+  }
+  return exact;
+}

@@ -1,0 +1,175 @@
+import { checkInteger, checkNumber, wrongType } from "../check.ts";
+import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
+
+/** One connection, as `pg`, `@neondatabase/serverless` and others have it. */
+export interface SqlClient {
+  /** Runs one statement; `$1` and so on stand for the values. */
+  query(
+    sql: string,
+    values?: unknown[],
+  ): Promise<{ readonly rows: readonly unknown[]; readonly command?: string | null | undefined }>;
+  /** Gives the connection back to its pool; with true it is closed instead. */
+  release?(destroy?: boolean): void;
+  /** Adds a listener to an emitter of Node. */
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  /** Removes it. */
+  off?(event: "error", listener: (error: Error) => void): unknown;
+}
+
+/**
+ * Where the connection for a transaction comes from: a pool, or `{ connect: async () => client }` for a client that nothing
+ * else uses meanwhile. A pool's own `query` is not used: each call of it may get another connection.
+ */
+export interface SqlPool<Client extends SqlClient = SqlClient> {
+  /** A connection that nothing else uses until it is released. */
+  connect(): Promise<Client>;
+}
+
+/**
+ * The tables in Postgres. Every statement can be repeated.
+ *
+ * `redlock_inbox` has a row for each delivery whose effect is committed, `redlock_fences` the highest fence that has
+ * written to each entity.
+ */
+export const postgresSchema = `CREATE TABLE IF NOT EXISTS redlock_inbox (
+  key text PRIMARY KEY,
+  at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE INDEX IF NOT EXISTS redlock_inbox_at ON redlock_inbox (at);
+
+CREATE TABLE IF NOT EXISTS redlock_fences (
+  entity text PRIMARY KEY,
+  fence bigint NOT NULL,
+  at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
+`;
+
+// Waits for the end of a concurrent transaction that has inserted the key.
+const insertKey = "INSERT INTO redlock_inbox (key) VALUES ($1) ON CONFLICT DO NOTHING RETURNING key";
+
+const raiseFence = `INSERT INTO redlock_fences (entity, fence) VALUES ($1, $2::bigint)
+  ON CONFLICT (entity) DO UPDATE SET fence = excluded.fence, at = excluded.at
+  WHERE redlock_fences.fence <= excluded.fence
+  RETURNING entity`;
+
+/** Connections in a transaction of this module: a second one on the same connection would be part of the first. */
+const inUse = new WeakSet<SqlClient>();
+
+/**
+ * Commits an effect in Postgres together with its delivery's key, in one transaction: both or neither, and once per key.
+ * The table decides; neither a lock nor an answer of Redis is needed for that.
+ *
+ * Of two concurrent calls the second waits for the end of the first one's transaction. When the answer to COMMIT is lost,
+ * the call fails, and whether it has committed is unknown: the next attempt finds the key, or has the effect. A
+ * serialization failure or a deadlock (`code` 40001 or 40P01) is thrown, not retried: nothing was written, and calling
+ * again is safe.
+ *
+ * @param effect writes through the client that it gets, and only through that; it must await everything, and leave BEGIN,
+ * COMMIT and ROLLBACK alone. What it does elsewhere, such as a request to a service, is not undone
+ * @throws {StaleFenceError} a newer holder has written to the entity
+ * @throws what `effect` or the client throws; the transaction is rolled back then
+ * @throws TypeError | RangeError when the entry is wrong, or the connection is in use
+ *
+ * @example
+ * const { first } = await onceInPostgres(pool, { key: deliveryKey(c.var.webhook) }, (client) =>
+ *   client.query("UPDATE invoices SET paid = true WHERE id = $1", [invoice]),
+ * );
+ */
+export async function onceInPostgres<Client extends SqlClient, Result>(
+  pool: SqlPool<Client>,
+  entry: InboxEntry,
+  effect: (client: Client) => Promise<Result> | Result,
+): Promise<InboxOutcome<Result>> {
+  const row = rowOf(entry);
+  if (typeof pool?.connect !== "function") throw wrongType("pool", pool, "a pool of connections");
+  const client = await pool.connect();
+  if (typeof client?.query !== "function") throw wrongType("what connect() returns", client, "a connection");
+  if (inUse.has(client)) throw new TypeError("the connection is in a transaction: every call needs its own");
+  inUse.add(client);
+  // `pg` also emits the error of a connection that breaks, and an event without a listener would end the process. The
+  // query that fails reports it.
+  const ignore = () => undefined;
+  client.on?.("error", ignore);
+  let isClean = false;
+  try {
+    const outcome = await transact(client, row, effect);
+    isClean = true;
+    return outcome;
+  } catch (error) {
+    isClean = await rollBack(client);
+    throw error;
+  } finally {
+    inUse.delete(client);
+    // A connection in an unknown state must not be used for anything else.
+    client.release?.(!isClean);
+    client.off?.("error", ignore);
+  }
+}
+
+async function transact<Client extends SqlClient, Result>(
+  client: Client,
+  { key, fenced }: InboxRow,
+  effect: (client: Client) => Promise<Result> | Result,
+): Promise<InboxOutcome<Result>> {
+  const { command: tag } = await client.query("BEGIN");
+  if ((await client.query(insertKey, [key])).rows.length === 0) {
+    await client.query("ROLLBACK");
+    return { first: false };
+  }
+  if (fenced) {
+    const { entity, fence } = fenced;
+    const { rows } = await client.query(raiseFence, [entity, `${fence}`]);
+    if (rows.length === 0) throw new StaleFenceError(entity, fence);
+  }
+  const result = await effect(client);
+  // Where a statement failed and the effect went on, Postgres answers COMMIT with ROLLBACK, and without an error. Clients
+  // that do not report its answer get a statement that fails then.
+  if (!tag) await client.query("SELECT 1");
+  const { command } = await client.query("COMMIT");
+  if (command === "ROLLBACK")
+    throw new Error("a statement of the effect failed: Postgres has rolled it back");
+  return { first: true, result };
+}
+
+async function rollBack(client: SqlClient): Promise<boolean> {
+  try {
+    await client.query("ROLLBACK");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Deletes rows that are older than `olderThan`: of each table at most `limit`.
+ *
+ * @param client a connection or a pool
+ * @param olderThan in ms: longer than the sender retries, because a later delivery of a deleted key has its effect again;
+ * and longer than any process can be frozen, because its late write is refused only as long as there is a newer fence
+ * @param limit default 1 000
+ * @throws {RangeError} `olderThan` is no number from 0, or `limit` no integer from 1
+ * @throws what the client throws
+ *
+ * @example
+ * await prunePostgres(pool, { olderThan: 30 * 86_400_000 }); // once a day
+ */
+export async function prunePostgres(
+  client: Pick<SqlClient, "query">,
+  { olderThan, limit = 1_000 }: { readonly olderThan: number; readonly limit?: number },
+): Promise<void> {
+  checkNumber("olderThan", olderThan, 0, Number.MAX_SAFE_INTEGER);
+  checkInteger("limit", limit, 1, 2 ** 31 - 1);
+  for (const [table, name] of [
+    ["redlock_inbox", "key"],
+    ["redlock_fences", "entity"],
+  ]) {
+    await client.query(
+      `DELETE FROM ${table} WHERE ${name} IN (SELECT ${name} FROM ${table}
+        WHERE at < now() - $1::float8 * interval '1 millisecond' ORDER BY at LIMIT $2::int)`,
+      [olderThan, limit],
+    );
+  }
+}

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "vitest";
+import { type Lock, LockHeldError, LockLostError, QuorumError, type Routine } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// `using` and `tryAcquire` in virtual time: what they return or throw, and what becomes of the lock.
+
+const free = [null, null, null];
+
+describe("using", () => {
+  test("holds the lock while the routine runs, returns its result, and releases", async () => {
+    const { runtime, values, client } = virtualWorld();
+    const { redlock, events } = client();
+    const call = redlock.using("r", async (lock) => {
+      expect(values("r")).not.toContain(null);
+      expect(lock.remaining()).toBeGreaterThan(0);
+      return ["the result"];
+    });
+    await runtime.advance(0);
+    expect(await call).toEqual(["the result"]);
+    expect(values("r")).toEqual(free);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "released"]);
+  });
+
+  test("releases before it throws what the routine throws", async () => {
+    const { runtime, values, client } = virtualWorld();
+    const failure = new Error("the routine's own");
+    const call = rejection(
+      client().redlock.using("r", { ttl: 5_000 }, () => {
+        throw failure;
+      }),
+    );
+    await runtime.advance(0);
+    expect(await call).toBe(failure);
+    expect(values("r")).toEqual(free);
+  });
+
+  test("waits for the release", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const call = watch(
+      redlock.using("r", () => {
+        for (const each of links) each.fate = () => delays(runtime).slow(70);
+      }),
+    );
+    await runtime.advance(69);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.settled).toBe(true);
+    expect(call.error).toBe(undefined);
+  });
+
+  test("the result wins over a release that fails", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const call = watch(
+      redlock.using("r", () => {
+        for (const each of links) each.fate = () => "refused";
+        return "the result";
+      }),
+    );
+    await runtime.advance(20_000);
+    expect(call.value).toBe("the result");
+  });
+
+  test("throws LockLostError when the lock was lost before the routine ended", async () => {
+    const { runtime, put, values, client } = virtualWorld();
+    const call = client().redlock.using("r", { ttl: 1_000 }, async (lock) => {
+      put("r", [0, 1, 2]);
+      await lock.verify();
+      return "too late";
+    });
+    const error = rejection(call);
+    await runtime.advance(100);
+    expect(await error).toBeInstanceOf(LockLostError);
+    expect(values("r")).toEqual(Array(3).fill("somebody-else"));
+  });
+
+  test.each<[what: string, client: object, call: object | undefined, lives: boolean]>([
+    ["the lock by default", {}, undefined, true],
+    ["the lock with other options", {}, { wait: 0 }, true],
+    ["no lock where the client's options say so", { autoExtend: false }, undefined, false],
+    ["the lock where the call says so", { autoExtend: false }, { autoExtend: true }, true],
+    ["no lock where the call says so", { autoExtend: true }, { autoExtend: false }, false],
+  ])("extends %s", async (_, defaults, options, lives) => {
+    const { runtime, values, client } = virtualWorld();
+    const { redlock } = client({ ttl: 1_000, ...defaults });
+    const routine: Routine<Lock, string> = async () => {
+      await new Promise<void>((resolve) => void runtime.timer(3_000, resolve));
+      return values("r").includes(null) ? "expired" : "held";
+    };
+    const call = watch(options ? redlock.using("r", options, routine) : redlock.using("r", routine));
+    await runtime.advance(3_100);
+    if (lives) expect(call.value).toBe("held");
+    else expect(call.error).toBeInstanceOf(LockLostError);
+    expect(values("r")).toEqual(free);
+  });
+
+  test("has a fence where the options ask for it", async () => {
+    const { runtime, client } = virtualWorld();
+    const call = client().redlock.using("r", { fencing: true }, (lock) => lock.fence);
+    await runtime.advance(0);
+    expect(await call).toBe(runtime.now());
+  });
+
+  test("takes no options from the routine, whatever fields that has", async () => {
+    const { runtime, client } = virtualWorld();
+    const routine: Routine<Lock, number> = Object.assign((lock: Lock) => lock.ttl, { ttl: 5_000, calls: 0 });
+    const call = client({ ttl: 7_000 }).redlock.using("r", routine);
+    await runtime.advance(0);
+    expect(await call).toBe(7_000);
+  });
+
+  test("needs a routine as its last argument, before it acquires anything", async () => {
+    const { client } = virtualWorld();
+    const { redlock, links } = client();
+    const none = undefined as unknown as Routine<Lock, void>;
+    for (const call of [redlock.using("r", none), redlock.using("r", { ttl: 1_000 }, none)]) {
+      expect(await rejection(call)).toEqual(new TypeError("using needs a routine as its last argument"));
+    }
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+});
+
+describe("tryAcquire", () => {
+  test("acquires in one round", async () => {
+    const { runtime, values, client } = virtualWorld();
+    const trying = client().redlock.tryAcquire("r", { ttl: 5_000 });
+    await runtime.advance(0);
+    expect((await trying)?.ttl).toBe(5_000);
+    expect(values("r")).not.toContain(null);
+  });
+
+  test("is null when someone else holds the lock, without waiting", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2]);
+    const call = watch(client({ wait: 5_000 }).redlock.tryAcquire("r"));
+    await runtime.advance(0);
+    expect(call).toEqual({ settled: true, value: null });
+  });
+
+  test("throws QuorumError when too few endpoints answered", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    for (const each of links) each.fate = () => "refused";
+    const call = watch(redlock.tryAcquire("r"));
+    await runtime.advance(0);
+    expect(call.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("differs from acquire, which throws", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2]);
+    const call = watch(client().redlock.acquire("r", { wait: 0 }));
+    await runtime.advance(0);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+  });
+});
+
+describe("the options of a call", () => {
+  test.each([null, 5_000, "ttl"])("must be an object, not %s", async (options) => {
+    const { redlock, links } = virtualWorld().client();
+    expect(await rejection(redlock.acquire("r", options as unknown as object))).toBeInstanceOf(TypeError);
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+
+  test("win over the client's, which count where the call has none", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock } = client({ ttl: 7_000 });
+    const ttls = [undefined, {}, { ttl: 3_000 }, { ttl: undefined }].map(async (options, index) => {
+      const lock = await redlock.acquire(`r${index}`, options);
+      return lock.ttl;
+    });
+    await runtime.advance(0);
+    expect(await Promise.all(ttls)).toEqual([7_000, 7_000, 3_000, 7_000]);
+    expect(redlock.options).toMatchObject({ ttl: 7_000, timeout: 100 });
+    expect(redlock.options).not.toHaveProperty("endpoints");
+    expect(redlock.options).not.toHaveProperty("runtime");
+  });
+});

@@ -1,0 +1,223 @@
+import type { D1Database, D1PreparedStatement, D1Result } from "@cloudflare/workers-types";
+import { Miniflare } from "miniflare";
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import { d1Schema, type InboxEntry, onceInD1, pruneD1, StaleFenceError } from "../../src/inbox/index.ts";
+import { outcomeOf } from "../support/outcomes.ts";
+
+// On D1 in workerd. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
+
+describe("the inbox in D1", () => {
+  let worker: Miniflare;
+  let db: D1Database;
+  beforeAll(async () => {
+    worker = new Miniflare({
+      modules: true,
+      script: "export default {}",
+      compatibilityDate: "2026-04-01",
+      d1Databases: ["DB"],
+      cf: false,
+      telemetry: { enabled: false },
+    });
+    db = (await worker.getD1Database("DB")) as unknown as D1Database;
+    const tables = `CREATE TABLE effects (key TEXT NOT NULL, what TEXT NOT NULL, n INTEGER PRIMARY KEY);
+      CREATE TABLE invoices (number TEXT PRIMARY KEY);
+      CREATE TABLE inbox (key TEXT PRIMARY KEY);`;
+    // The schema may be applied again.
+    for (const statement of `${tables}${d1Schema}${d1Schema}`.split(";").filter((text) => text.trim())) {
+      await db.prepare(statement).run();
+    }
+  });
+  afterAll(() => worker.dispose());
+  beforeEach(async () => {
+    const names = ["redlock_inbox", "redlock_fences", "effects", "invoices", "inbox"];
+    await db.batch(names.map((name) => db.prepare(`DELETE FROM ${name}`)));
+  });
+
+  const pay = (key: InboxEntry["key"], what = "paid") =>
+    db
+      .prepare("INSERT INTO effects (key, what) VALUES (?1, ?2) RETURNING what")
+      .bind([key].flat().join(), what);
+  const once = (key: InboxEntry["key"], fence?: Pick<InboxEntry, "entity" | "fence">, what = "paid") =>
+    onceInD1(db, { key, ...fence }, [pay(key, what)]);
+  const rows = async (sql: string) => (await db.prepare(sql).all()).results;
+  const effects = async () => (await rows("SELECT key FROM effects ORDER BY key")).map(({ key }) => key);
+  const keys = async () => (await rows("SELECT key FROM redlock_inbox ORDER BY key")).map(({ key }) => key);
+
+  test("the first call commits effect and key, and later ones change nothing", async () => {
+    expect(await once("a")).toMatchObject({ first: true, result: [{ results: [{ what: "paid" }] }] });
+    expect(await once("a")).toEqual({ first: false });
+    expect((await once(["a", "b"], { entity: "e", fence: 1 })).first).toBe(true);
+    expect(await effects()).toEqual(["a", "a,b"]);
+    expect(await keys()).toEqual(['["a","b"]', '["a"]']);
+    expect(await onceInD1(db, { key: "none" }, [])).toEqual({ first: true, result: [] });
+  });
+
+  test("of 20 deliveries of one key at once there is one effect", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => once("a")));
+    expect(outcomes.filter(({ first }) => first)).toHaveLength(1);
+    expect(await effects()).toEqual(["a"]);
+  });
+
+  test.each([
+    ["quotes", `a'; DROP TABLE effects; --"`],
+    ["other scripts and emoji", "дієслово 🧾"],
+    ["half of an emoji", "\uD83D"],
+    ["a null character", "a\0b"],
+    ["790 characters", "x".repeat(790)],
+  ])("a key with %s", async (_what, key) => {
+    const write = () => onceInD1(db, { key }, []);
+    expect(await write()).toEqual({ first: true, result: [] });
+    expect(await write()).toEqual({ first: false });
+    expect(await onceInD1(db, { key: ["other", key.slice(0, 1)] }, [])).toEqual({ first: true, result: [] });
+    expect(await onceInD1(db, { key: "\uD83E" }, [])).toEqual({ first: true, result: [] });
+  });
+
+  test("a statement of the effect that violates a constraint is not a repetition, and undoes everything", async () => {
+    const write = (key: string, sql: string) => onceInD1(db, { key }, [pay(key), db.prepare(sql)]);
+    await write("a", "INSERT INTO invoices VALUES ('7')");
+    await db.prepare(`INSERT INTO inbox VALUES ('["b"]')`).run();
+    for (const sql of [
+      "INSERT INTO invoices VALUES ('7')",
+      `INSERT INTO inbox VALUES ('["b"]')`,
+      // Even one on the inbox itself, whose error is that of a repetition.
+      `INSERT INTO redlock_inbox (key) VALUES ('["a"]')`,
+    ]) {
+      await expect(write("b", sql)).rejects.toThrow(/UNIQUE constraint failed/);
+    }
+    expect([await effects(), await keys()]).toEqual([["a"], ['["a"]']]);
+    expect((await write("b", "INSERT INTO invoices VALUES ('8')")).first).toBe(true);
+  });
+
+  test("a missing table is an error", async () => {
+    await expect(onceInD1(db, { key: "a" }, [db.prepare("INSERT INTO nowhere VALUES (1)")])).rejects.toThrow(
+      /no such table: nowhere/,
+    );
+    expect(await keys()).toEqual([]);
+  });
+
+  describe("with a fence", () => {
+    const entity = "invoice:42";
+
+    test("a lower one writes nothing, an equal and a higher one do", async () => {
+      expect((await once("a", { entity, fence: 5 })).first).toBe(true);
+      expect((await once("b", { entity, fence: 5 })).first).toBe(true);
+      const { error } = await outcomeOf(once("c", { entity, fence: 4 }));
+      expect(error).toBeInstanceOf(StaleFenceError);
+      expect(error).toMatchObject({ code: "STALE_FENCE", entity, fence: 4n });
+      expect((await once("d", { entity, fence: 6n })).first).toBe(true);
+      expect((await once("e", { entity: "invoice:43", fence: 1 })).first).toBe(true);
+      // What was refused is not entered; what was entered is only repeated, however old its fence.
+      expect((await once("c", { entity, fence: 7 })).first).toBe(true);
+      expect(await once("a", { entity, fence: 5 })).toEqual({ first: false });
+      expect(await effects()).toEqual(["a", "b", "c", "d", "e"]);
+      const [stored] = await rows("SELECT fence FROM redlock_fences WHERE entity = 'invoice:42'");
+      expect(stored).toEqual({ fence: 7 });
+    });
+
+    test("beyond 2^53 they are compared exactly", async () => {
+      const fence = 2n ** 53n;
+      await once("a", { entity, fence: fence + 1n });
+      expect((await outcomeOf(once("b", { entity, fence }))).error).toBeInstanceOf(StaleFenceError);
+      expect((await once("c", { entity, fence: fence + 1n })).first).toBe(true);
+      expect((await once("d", { entity, fence: 2n ** 63n - 1n })).first).toBe(true);
+    });
+
+    test("a failed effect does not raise it, and its error is its own", async () => {
+      await once("a", { entity, fence: 5 });
+      const failing = onceInD1(db, { key: "b", entity, fence: 9 }, [
+        db.prepare("INSERT INTO effects (n) VALUES (1)"),
+      ]);
+      await expect(failing).rejects.toThrow(/NOT NULL constraint failed: effects/);
+      expect((await once("b", { entity, fence: 6 })).first).toBe(true);
+    });
+
+    test("of concurrent writers none writes after a higher one", async () => {
+      const fences = Array.from({ length: 20 }, (_, index) => ((index * 7) % 20) + 1);
+      await Promise.allSettled(fences.map((fence) => once(`${fence}`, { entity, fence }, `${fence}`)));
+      const written = (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what));
+      expect(written).toContain(20);
+      expect(written).toEqual([...written].sort((a, b) => a - b));
+    });
+  });
+
+  describe("where D1's answer is lost", () => {
+    /** The database, whose batches are carried out or not, and never answered. */
+    const losing = (isCarriedOut: boolean, readsWork: boolean) => ({
+      prepare(sql: string) {
+        if (!readsWork && sql.startsWith("SELECT"))
+          return { bind: () => db.prepare("SELECT * FROM unreachable") };
+        return db.prepare(sql);
+      },
+      async batch(statements: D1PreparedStatement[]): Promise<D1Result[]> {
+        if (isCarriedOut) await db.batch(statements);
+        throw new Error("D1_ERROR: Network connection lost.");
+      },
+    });
+
+    test("a committed effect is found at once, and not repeated", async () => {
+      expect(await onceInD1(losing(true, true), { key: "a" }, [pay("a")])).toEqual({ first: false });
+      expect(await effects()).toEqual(["a"]);
+    });
+
+    test("one that is not committed is an error, and the next attempt has it", async () => {
+      await expect(onceInD1(losing(false, true), { key: "a" }, [pay("a")])).rejects.toThrow(
+        /connection lost/,
+      );
+      expect((await once("a")).first).toBe(true);
+    });
+
+    test("one that cannot be asked for is D1's first error, and the next attempt finds it", async () => {
+      await expect(onceInD1(losing(true, false), { key: "a" }, [pay("a")])).rejects.toThrow(
+        /connection lost/,
+      );
+      expect(await once("a")).toEqual({ first: false });
+      expect(await effects()).toEqual(["a"]);
+    });
+  });
+
+  test("prune deletes what is older, at most 1 000 rows of each table", async () => {
+    await db
+      .prepare(`INSERT INTO redlock_inbox (key, at)
+        WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < 1500)
+        SELECT 'k' || i, (unixepoch() - 2 * 86400) * 1000 FROM numbers`)
+      .run();
+    await db.prepare("INSERT INTO redlock_fences VALUES ('old', 1, (unixepoch() - 2 * 86400) * 1000)").run();
+    await once("new", { entity: "new", fence: 1 });
+    const left = async () =>
+      (
+        await rows(`SELECT (SELECT count(*) FROM redlock_inbox) AS keys,
+          (SELECT count(*) FROM redlock_fences) AS fences`)
+      )[0];
+    await pruneD1(db, { olderThan: 3 * 86_400_000 });
+    expect(await left()).toEqual({ keys: 1501, fences: 2 });
+    await pruneD1(db, { olderThan: 86_400_000 });
+    expect(await left()).toEqual({ keys: 501, fences: 1 });
+    await pruneD1(db, { olderThan: 86_400_000, limit: 100 });
+    expect(await left()).toEqual({ keys: 401, fences: 1 });
+    await pruneD1(db, { olderThan: 86_400_000 });
+    expect(await left()).toEqual({ keys: 1, fences: 1 });
+    expect(await once("new")).toEqual({ first: false });
+    await expect(pruneD1(db, { olderThan: Number.NaN })).rejects.toThrow(RangeError);
+    await expect(pruneD1(db, { olderThan: 1, limit: 0 })).rejects.toThrow(RangeError);
+  });
+
+  test("a wrong entry is refused before anything is sent", async () => {
+    for (const entry of [{ key: "" }, { key: "a", fence: 1 }, { key: "a", entity: "e", fence: 2 ** 53 }]) {
+      expect((await outcomeOf(onceInD1(db, entry, [pay("a")]))).error).toBeInstanceOf(Error);
+    }
+    expect(await effects()).toEqual([]);
+  });
+});
+
+// Checked by the compiler; nothing runs.
+test("types: D1's own, and the results of the effect", () => {
+  const calls = async (db: D1Database) => {
+    const outcome = await onceInD1(db, { key: "a" }, [db.prepare("SELECT 1")]);
+    if (outcome.first) expectTypeOf(outcome.result).toEqualTypeOf<D1Result<unknown>[]>();
+    // @ts-expect-error only the first call has results
+    outcome.result;
+    // @ts-expect-error a statement is prepared
+    await onceInD1(db, { key: "a" }, ["SELECT 1"]);
+  };
+  expect(calls).toBeTypeOf("function");
+});

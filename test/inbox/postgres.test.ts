@@ -1,0 +1,358 @@
+import pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import {
+  type InboxEntry,
+  onceInPostgres,
+  postgresSchema,
+  prunePostgres,
+  type SqlClient,
+  StaleFenceError,
+} from "../../src/inbox/index.ts";
+import { gate } from "../support/link.ts";
+import { outcomeOf } from "../support/outcomes.ts";
+import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
+
+// On a real PostgreSQL. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
+
+describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
+  let server: Postgres;
+  let pool: pg.Pool;
+  beforeAll(async () => {
+    server = await startPostgres();
+    pool = new pg.Pool({ connectionString: server.url, max: 20 });
+    // Connections that break while they are idle.
+    pool.on("error", () => undefined);
+    await pool.query(postgresSchema);
+    // It may be applied again.
+    await pool.query(postgresSchema);
+    await pool.query(`CREATE TABLE effects (key text NOT NULL, what text NOT NULL);
+      CREATE TABLE invoices (number text PRIMARY KEY);
+      CREATE TABLE inbox (key text PRIMARY KEY)`);
+  });
+  afterAll(async () => {
+    await pool.end();
+    await server.close();
+  });
+  beforeEach(() =>
+    pool.query("TRUNCATE redlock_inbox, redlock_fences, effects, invoices, inbox").then(() => undefined),
+  );
+
+  const once = (key: InboxEntry["key"], fence?: Pick<InboxEntry, "entity" | "fence">, what = "paid") =>
+    onceInPostgres(pool, { key, ...fence }, async (client: pg.PoolClient) => {
+      await client.query("INSERT INTO effects VALUES ($1, $2)", [[key].flat().join(), what]);
+      return what;
+    });
+  const rows = async (sql: string, values: unknown[] = []) => (await pool.query(sql, values)).rows;
+  const effects = async () => (await rows("SELECT key FROM effects ORDER BY key")).map(({ key }) => key);
+  const keys = async () => (await rows("SELECT key FROM redlock_inbox ORDER BY key")).map(({ key }) => key);
+
+  test("the first call commits effect and key, and later ones change nothing", async () => {
+    expect(await once("a")).toEqual({ first: true, result: "paid" });
+    expect(await once("a")).toEqual({ first: false });
+    expect(await once(["a", "b"])).toEqual({ first: true, result: "paid" });
+    expect(await effects()).toEqual(["a", "a,b"]);
+    expect(await keys()).toEqual(['["a","b"]', '["a"]']);
+  });
+
+  test("of 20 deliveries of one key at once there is one effect", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => once("a")));
+    expect(outcomes.filter(({ first }) => first)).toHaveLength(1);
+    expect(await effects()).toEqual(["a"]);
+  });
+
+  test("a second delivery waits for the first one, and has the effect if that fails", async () => {
+    const began = gate();
+    const end = gate();
+    const first = outcomeOf(
+      onceInPostgres(pool, { key: "a" }, () => {
+        began.open();
+        return end.passed.then(() => Promise.reject(new Error("no")));
+      }),
+    );
+    await began.passed;
+    const second = once("a");
+    end.open();
+    expect((await first).error).toEqual(new Error("no"));
+    expect(await second).toEqual({ first: true, result: "paid" });
+    expect(await effects()).toEqual(["a"]);
+  });
+
+  test.each([
+    ["quotes", `a'; DROP TABLE effects; --"`],
+    ["other scripts and emoji", "дієслово 🧾"],
+    ["half of an emoji", "\uD83D"],
+    ["a null character", "a\0b"],
+    ["790 characters", "x".repeat(790)],
+    ["260 of three bytes each, in three parts", ["€".repeat(260), "€".repeat(260), "€".repeat(260)]],
+  ])("a key with %s", async (_what, key) => {
+    const write = () => onceInPostgres(pool, { key }, () => 1);
+    expect(await write()).toEqual({ first: true, result: 1 });
+    expect(await write()).toEqual({ first: false });
+    expect((await once(["other", ...[key].flat()].slice(0, 1))).first).toBe(true);
+  });
+
+  test("a statement of the effect that violates a constraint is not a repetition", async () => {
+    const write = (key: string, sql: string) => onceInPostgres(pool, { key }, (client) => client.query(sql));
+    await write("a", "INSERT INTO invoices VALUES ('7'); INSERT INTO inbox VALUES ('[\"b\"]')");
+    for (const sql of [
+      "INSERT INTO invoices VALUES ('7')",
+      "INSERT INTO inbox VALUES ('[\"b\"]')",
+      // Even one on the inbox itself.
+      `INSERT INTO redlock_inbox VALUES ('["a"]')`,
+    ]) {
+      const { error } = await outcomeOf(write("b", sql));
+      expect(error).toMatchObject({ code: "23505" });
+    }
+    expect(await keys()).toEqual(['["a"]']);
+    expect((await write("b", "INSERT INTO invoices VALUES ('8')")).first).toBe(true);
+  });
+
+  test("a failed statement whose error the effect ignores is no success", async () => {
+    const write = (wrap: (client: pg.PoolClient) => SqlClient) =>
+      onceInPostgres({ connect: async () => wrap(await pool.connect()) }, { key: "a" }, async (client) => {
+        await client.query("INSERT INTO effects VALUES ('a', 'paid')");
+        await client.query("INSERT INTO no_such_table VALUES (1)").catch(() => undefined);
+      });
+    await expect(write((client) => client)).rejects.toThrow(/rolled it back/);
+    // A client that does not say what Postgres answered.
+    const silent = (client: pg.PoolClient): SqlClient => ({
+      query: async (sql, values) => ({ rows: (await client.query(sql, values)).rows }),
+      release: (destroy) => client.release(destroy),
+    });
+    await expect(write(silent)).rejects.toMatchObject({ code: "25P02" });
+    expect([await effects(), await keys()]).toEqual([[], []]);
+  });
+
+  describe("with a fence", () => {
+    const entity = "invoice:42";
+
+    test("a lower one writes nothing, an equal and a higher one do", async () => {
+      expect((await once("a", { entity, fence: 5 })).first).toBe(true);
+      expect((await once("b", { entity, fence: 5 })).first).toBe(true);
+      const { error } = await outcomeOf(once("c", { entity, fence: 4 }));
+      expect(error).toBeInstanceOf(StaleFenceError);
+      expect(error).toMatchObject({ code: "STALE_FENCE", entity, fence: 4n });
+      expect((await once("d", { entity, fence: 6n })).first).toBe(true);
+      expect((await once("e", { entity: "invoice:43", fence: 1 })).first).toBe(true);
+      // What was refused is not entered; what was entered is only repeated, however old its fence.
+      expect((await once("c", { entity, fence: 7 })).first).toBe(true);
+      expect(await once("a", { entity, fence: 5 })).toEqual({ first: false });
+      expect(await effects()).toEqual(["a", "b", "c", "d", "e"]);
+      expect(await rows("SELECT fence FROM redlock_fences WHERE entity = $1", [entity])).toEqual([
+        { fence: "7" },
+      ]);
+    });
+
+    test("beyond 2^53 they are compared exactly", async () => {
+      const fence = 2n ** 53n;
+      await once("a", { entity, fence: fence + 1n });
+      expect((await outcomeOf(once("b", { entity, fence }))).error).toBeInstanceOf(StaleFenceError);
+      const [stored] = await rows("SELECT fence FROM redlock_fences");
+      expect((await once("c", { entity, fence: BigInt(stored.fence) })).first).toBe(true);
+      expect((await once("d", { entity, fence: 2n ** 63n - 1n })).first).toBe(true);
+    });
+
+    test("a failed effect does not raise it", async () => {
+      await once("a", { entity, fence: 5 });
+      const failing = onceInPostgres(pool, { key: "b", entity, fence: 9 }, () =>
+        Promise.reject(new Error("no")),
+      );
+      await expect(failing).rejects.toThrow("no");
+      expect((await once("b", { entity, fence: 6 })).first).toBe(true);
+    });
+
+    test("of concurrent writers none writes after a higher one", async () => {
+      const fences = Array.from({ length: 20 }, (_, index) => ((index * 7) % 20) + 1);
+      await pool.query("ALTER TABLE effects ADD COLUMN n serial");
+      await Promise.allSettled(fences.map((fence) => once(`${fence}`, { entity, fence }, `${fence}`)));
+      const written = (await rows("SELECT what FROM effects ORDER BY n")).map(({ what }) => Number(what));
+      await pool.query("ALTER TABLE effects DROP COLUMN n");
+      expect(written).toContain(20);
+      expect(written).toEqual([...written].sort((a, b) => a - b));
+    });
+  });
+
+  describe("a connection", () => {
+    test("that is cut between effect and COMMIT: no effect, and the next attempt has it", async () => {
+      const cut = onceInPostgres(pool, { key: "a" }, async (client: pg.PoolClient) => {
+        await client.query("INSERT INTO effects VALUES ('a', 'paid')");
+        client.connection.stream.destroy();
+      });
+      expect((await outcomeOf(cut)).error).toBeDefined();
+      expect(await once("a")).toEqual({ first: true, result: "paid" });
+      expect(await effects()).toEqual(["a"]);
+      expect(pool.totalCount - pool.idleCount).toBe(0);
+    });
+
+    test("that loses the answer to COMMIT: an error, and the next attempt finds the effect", async () => {
+      const released: (boolean | undefined)[] = [];
+      let isCut = false;
+      const connect = async (): Promise<SqlClient> => {
+        const client = await pool.connect();
+        return {
+          async query(sql, values) {
+            if (isCut) throw new Error("not connected");
+            const result = await client.query(sql, values);
+            if (sql !== "COMMIT") return result;
+            isCut = true;
+            throw new Error("the connection has ended");
+          },
+          release(destroy) {
+            released.push(destroy);
+            client.release(destroy);
+          },
+        };
+      };
+      const lost = onceInPostgres({ connect }, { key: "a" }, (client) =>
+        client.query("INSERT INTO effects VALUES ('a', 'paid')"),
+      );
+      await expect(lost).rejects.toThrow("the connection has ended");
+      // Nobody knows what it would answer next.
+      expect(released).toEqual([true]);
+      expect(await once("a")).toEqual({ first: false });
+      expect(await effects()).toEqual(["a"]);
+    });
+
+    test("is given back after an error of the effect, and usable", async () => {
+      const one = new pg.Pool({ connectionString: server.url, max: 1 });
+      const pid = async () => (await one.query("SELECT pg_backend_pid() AS pid")).rows[0].pid;
+      const before = await pid();
+      const failing = onceInPostgres(one, { key: "a" }, (client) => client.query("SELECT 1 / 0"));
+      await expect(failing).rejects.toMatchObject({ code: "22012" });
+      expect(await onceInPostgres(one, { key: "a" }, () => 1)).toEqual({ first: true, result: 1 });
+      expect(await onceInPostgres(one, { key: "a" }, () => 1)).toEqual({ first: false });
+      expect(await pid()).toBe(before);
+      await one.end();
+    });
+
+    test("serves one transaction at a time", async () => {
+      const client = new pg.Client({ connectionString: server.url });
+      await client.connect();
+      const single = { connect: async () => client };
+      const both = await Promise.allSettled(
+        ["a", "b"].map((key) => onceInPostgres(single, { key }, () => key)),
+      );
+      expect(both).toEqual([
+        { status: "fulfilled", value: { first: true, result: "a" } },
+        {
+          status: "rejected",
+          reason: new TypeError("the connection is in a transaction: every call needs its own"),
+        },
+      ]);
+      expect(await onceInPostgres(single, { key: "b" }, () => "b")).toEqual({ first: true, result: "b" });
+      await client.end();
+    });
+  });
+
+  test("serialization failures are errors, and never a second effect", async () => {
+    const strict = new pg.Pool({
+      connectionString: server.url,
+      max: 20,
+      options: "-c default_transaction_isolation=serializable",
+    });
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, () =>
+        onceInPostgres(strict, { key: "a", entity: "e", fence: 1 }, async (client: pg.PoolClient) => {
+          await client.query("INSERT INTO effects VALUES ('a', 'paid')");
+        }),
+      ),
+    );
+    for (const outcome of outcomes) {
+      if (outcome.status === "rejected") expect(outcome.reason.code).toBe("40001");
+    }
+    expect(outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value.first)).toHaveLength(
+      1,
+    );
+    expect(await effects()).toEqual(["a"]);
+    await strict.end();
+  });
+
+  test("prune deletes what is older, at most 1 000 rows of each table", async () => {
+    await pool.query(`INSERT INTO redlock_inbox
+      SELECT i::text, now() - interval '2 days' FROM generate_series(1, 1500) AS i`);
+    await pool.query("INSERT INTO redlock_fences VALUES ('old', 1, now() - interval '2 days')");
+    await once("new", { entity: "new", fence: 1 });
+    const left = async () =>
+      (
+        await rows(`SELECT (SELECT count(*)::int FROM redlock_inbox) AS keys,
+        (SELECT count(*)::int FROM redlock_fences) AS fences`)
+      )[0];
+    await prunePostgres(pool, { olderThan: 3 * 86_400_000 });
+    expect(await left()).toEqual({ keys: 1501, fences: 2 });
+    await prunePostgres(pool, { olderThan: 86_400_000 });
+    expect(await left()).toEqual({ keys: 501, fences: 1 });
+    await prunePostgres(pool, { olderThan: 86_400_000, limit: 100 });
+    expect(await left()).toEqual({ keys: 401, fences: 1 });
+    await prunePostgres(pool, { olderThan: 86_400_000 });
+    expect(await left()).toEqual({ keys: 1, fences: 1 });
+    expect(await once("new")).toEqual({ first: false });
+    await expect(prunePostgres(pool, { olderThan: -1 })).rejects.toThrow(RangeError);
+  });
+
+  test("a server that is killed while transactions commit: after its restart every effect is there once", async () => {
+    const all = Array.from({ length: 400 }, (_, index) => `k${index}`);
+    const outcomes = new Map<string, string>();
+    const work = all.map(async (key) => {
+      const { value, error } = await outcomeOf(once(key));
+      outcomes.set(key, error === undefined ? `${value?.first}` : "failed");
+    });
+    while (outcomes.size < 60) await new Promise((resolve) => setTimeout(resolve, 1));
+    await server.kill();
+    await Promise.all(work);
+    await server.restart();
+    // What was reported as committed is; what failed may be, and only the table knows.
+    for (const [key, outcome] of outcomes) {
+      const { first } = await once(key);
+      if (outcome === "true") expect(first).toBe(false);
+    }
+    expect([...outcomes.values()]).toContain("failed");
+    expect([...outcomes.values()]).toContain("true");
+    expect(await effects()).toEqual([...all].sort());
+  });
+
+  test("wrong calls are refused before anything is sent", async () => {
+    const none = { connect: () => Promise.reject(new Error("it was asked")) };
+    for (const [entry, message] of [
+      [{ key: "" }, /^TypeError: key/],
+      [{ key: [] }, /^TypeError: key/],
+      [{ key: ["a", undefined] }, /^TypeError: key/],
+      [{ key: "x".repeat(800) }, /^RangeError: key .*804/],
+      [{ key: "a", fence: 1 }, /entity and fence/],
+      [{ key: "a", entity: "e" }, /entity and fence/],
+      [{ key: "a", entity: "", fence: 1 }, /^RangeError: entity/],
+      [{ key: "a", entity: "\uD83D", fence: 1 }, /^RangeError: entity/],
+      [{ key: "a", entity: "e", fence: 0 }, /^RangeError: fence/],
+      [{ key: "a", entity: "e", fence: 1.5 }, /^RangeError: fence/],
+      [{ key: "a", entity: "e", fence: 2 ** 53 }, /^RangeError: fence/],
+      [{ key: "a", entity: "e", fence: 2n ** 63n }, /^RangeError: fence/],
+    ] as [InboxEntry, RegExp][]) {
+      const { error } = await outcomeOf(onceInPostgres(none, entry, () => 1));
+      expect(String(error)).toMatch(message);
+    }
+    // An URL of a database, and a client of pg that is connected already and is no pool.
+    const wrong = [server.url, { query: () => undefined }, { connect: async () => undefined }];
+    for (const it of wrong as unknown as (typeof none)[]) {
+      await expect(onceInPostgres(it, { key: "a" }, () => 1)).rejects.toThrow(TypeError);
+    }
+  });
+});
+
+// Checked by the compiler; nothing runs.
+test("types: the client of the pool, and the result of the effect", () => {
+  const calls = async (pool: pg.Pool) => {
+    const outcome = await onceInPostgres(pool, { key: "a" }, async (client: pg.PoolClient) => {
+      expectTypeOf(client).toEqualTypeOf<pg.PoolClient>();
+      return 7;
+    });
+    expectTypeOf(outcome).toEqualTypeOf<
+      { readonly first: true; readonly result: number } | { readonly first: false }
+    >();
+    // @ts-expect-error only the first call has a result
+    outcome.result;
+    // @ts-expect-error a query of a pool would leave the transaction: a pool is no client
+    await onceInPostgres(pool, { key: "a" }, (client: pg.Pool) => client.query("SELECT 1"));
+    // @ts-expect-error a key is a text
+    await onceInPostgres(pool, { key: 7 }, () => 1);
+  };
+  expect(calls).toBeTypeOf("function");
+});

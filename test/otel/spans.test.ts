@@ -1,0 +1,115 @@
+import { type Attributes, type Context, context, SpanStatusCode } from "@opentelemetry/api";
+import { expect, test } from "vitest";
+import type { ObservedEvent } from "../../src/otel/end.ts";
+import { type OtelOptions, otel } from "../../src/otel/index.ts";
+
+// What a tracer is told, event by event.
+
+const costs = { elapsed: 5, requests: 3, commands: 4 };
+const lock = { id: 1, resources: ["a", "b"] };
+const known = { "redlock.resource_count": 2 };
+
+/** The calls of a tracer and its spans, in their order, after these events. */
+function told(events: readonly ObservedEvent[], options: OtelOptions = {}) {
+  const calls: unknown[][] = [];
+  const parents: (Context | undefined)[] = [];
+  const tracer = {
+    startSpan(name: string, { attributes }: { attributes: Attributes }, parent?: Context) {
+      calls.push(["start", name, attributes]);
+      parents.push(parent);
+      const note =
+        (what: string) =>
+        (...args: unknown[]) =>
+          void calls.push([what, name, ...args]);
+      return {
+        addEvent: note("event"),
+        setAttributes: note("attributes"),
+        setAttribute: note("attribute"),
+        setStatus: note("status"),
+        end: note("end"),
+      };
+    },
+  } as unknown as NonNullable<OtelOptions["tracer"]>;
+  const onEvent = otel({ ...options, tracer });
+  for (const event of events) onEvent(event);
+  return { calls, parents };
+}
+
+const acquire = "redlock.acquire";
+const hold = "redlock.hold";
+const acquired: ObservedEvent = { type: "acquired", ...lock, ...costs, attempts: 2, fence: 7 };
+const released: ObservedEvent = { type: "released", ...lock, ...costs, held: 9, freed: true };
+
+test("a lock: two spans beside each other, with the rounds and the extensions as events", () => {
+  const { calls, parents } = told([
+    { type: "acquiring", ...lock },
+    { type: "contended", ...lock, ...costs, attempts: 1, retryIn: 25 },
+    acquired,
+    { type: "extended", ...lock, ...costs, ttl: 10_000 },
+    released,
+  ]);
+  const spent = {
+    "redlock.attempts": 2,
+    "redlock.requests": 3,
+    "redlock.commands": 4,
+    "redlock.fencing": true,
+  };
+  expect(calls).toEqual([
+    ["start", acquire, known],
+    ["event", acquire, "contended", { "redlock.attempts": 1 }],
+    ["attributes", acquire, { ...spent, "redlock.outcome": "acquired" }],
+    ["end", acquire],
+    ["start", hold, { ...known, "redlock.fencing": true }],
+    ["event", hold, "extended", { "redlock.ttl": 10_000 }],
+    ["attributes", hold, { "redlock.outcome": "released" }],
+    ["end", hold],
+  ]);
+  expect(parents).toEqual([context.active(), context.active()]);
+});
+
+test("a failure sets the status, and the type of the error", () => {
+  const { calls } = told([
+    { type: "resumed", ...lock, fence: undefined },
+    { ...released, freed: undefined },
+  ]);
+  expect(calls).toEqual([
+    ["start", hold, { ...known, "redlock.fencing": false }],
+    ["attributes", hold, { "redlock.outcome": "unreleased" }],
+    ["attribute", hold, "error.type", "NO_QUORUM"],
+    ["status", hold, { code: SpanStatusCode.ERROR, message: "NO_QUORUM" }],
+    ["end", hold],
+  ]);
+});
+
+test("a span ends once, and nothing is told of what did not begin here", () => {
+  const lost: ObservedEvent = { type: "lost", ...lock, held: 9, reason: "its validity ended" };
+  const { calls } = told([{ type: "acquiring", ...lock }, acquired, released, released, lost]);
+  expect(calls.filter(([what]) => what === "end")).toEqual([
+    ["end", acquire],
+    ["end", hold],
+  ]);
+  const strange: ObservedEvent[] = [
+    released,
+    lost,
+    { type: "extended", ...lock, ...costs, ttl: 5 },
+    { ...released, id: undefined },
+    { type: "contended", ...lock, ...costs, attempts: 1, retryIn: undefined },
+    { type: "executed", id: 3, key: "k", ...costs },
+  ];
+  expect(told(strange).calls).toEqual([]);
+});
+
+test("names and attributes are those of the options", () => {
+  const begins: ObservedEvent[] = [
+    { type: "acquiring", ...lock },
+    { type: "called", id: 2, key: "order-7", ...costs },
+  ];
+  expect(told(begins, { attributes: { use: "imports" } }).calls).toEqual([
+    ["start", acquire, { use: "imports", ...known }],
+    ["start", "idempotency.run", { use: "imports" }],
+  ]);
+  expect(told(begins, { names: true }).calls).toEqual([
+    ["start", acquire, { ...known, "redlock.resources": ["a", "b"] }],
+    ["start", "idempotency.run", { "idempotency.key": "order-7" }],
+  ]);
+});
