@@ -1,0 +1,97 @@
+import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
+import { Redlock } from "../../src/index.ts";
+import { keyOf } from "../../src/redis/keys.ts";
+import { upstashFlag } from "../../src/redis/script.ts";
+import { announceScript } from "../../src/sync/debounce.ts";
+import { arrivalScript } from "../../src/sync/internal/arrivals.ts";
+import { freeScript } from "../../src/sync/internal/force-release.ts";
+import { intervalScript } from "../../src/sync/internal/interval.ts";
+import { memberScript } from "../../src/sync/internal/members.ts";
+import { queueScript } from "../../src/sync/internal/queue.ts";
+import { slotScript } from "../../src/sync/internal/slots.ts";
+import type { SteppingRuntime } from "./stepping-runtime.ts";
+import { type VirtualClient, type VirtualWorld, virtualWorld, watch } from "./virtual-client.ts";
+
+const scripts = [
+  announceScript,
+  arrivalScript,
+  freeScript,
+  intervalScript,
+  memberScript,
+  queueScript,
+  slotScript,
+];
+
+/** A {@link VirtualWorld} of synchronizers. */
+export interface SyncWorld extends VirtualWorld {
+  /** Executes a command about a synchronizer's key on every endpoint; returns the replies. */
+  each(command: string, kind: string, name: string, ...rest: (string | number)[]): unknown[];
+  /** The same on the endpoints of these indices. */
+  at(
+    indices: readonly number[],
+    command: string,
+    kind: string,
+    name: string,
+    ...rest: (string | number)[]
+  ): unknown[];
+  /** The result of a call that takes no time, though it may send several rounds. */
+  atOnce<Value>(call: Promise<Value>): Promise<Value>;
+  /** Everything that is stored on one endpoint, with ttls in ms, by key. */
+  ttls(index?: number): Record<string, number>;
+}
+
+/** A world whose endpoints know all scripts, so that every request is sent once. */
+export function syncWorld(options: Parameters<typeof virtualWorld>[0] = {}): SyncWorld {
+  const world = virtualWorld(options);
+  const { endpoints } = world;
+  for (const { engine, dialect } of endpoints) {
+    const flag = dialect === "upstash" ? upstashFlag : "";
+    for (const { source } of scripts) engine.execute(["SCRIPT", "LOAD", flag + source]);
+  }
+  const at: SyncWorld["at"] = (indices, command, kind, name, ...rest) =>
+    indices.map((index) =>
+      endpoints[index]!.engine.execute([command, keyOf("redlock", kind, name), ...rest]),
+    );
+  return {
+    ...world,
+    at,
+    each: (command, kind, name, ...rest) => at([...endpoints.keys()], command, kind, name, ...rest),
+    async atOnce(call) {
+      const watched = watch(call);
+      await world.runtime.advance(0);
+      if (!watched.settled) throw new Error("the call takes time");
+      return call;
+    },
+    ttls(index = 0) {
+      const { engine } = endpoints[index]!;
+      const names = engine.execute(["KEYS", "*"]) as string[];
+      return Object.fromEntries(names.sort().map((name) => [name, engine.execute(["PTTL", name]) as number]));
+    },
+  };
+}
+
+/** By link: how many requests it has sent. */
+export function sentBy({ links }: VirtualClient): number[] {
+  return links.map(({ sent }) => sent.length);
+}
+
+/** The times of the requests to each endpoint since `since` (ms since 1970), in ms after it. */
+export function timesOf({ endpoints }: VirtualWorld, since: number): number[][] {
+  return endpoints.map(({ log }) => log.map(({ at }) => at - since));
+}
+
+/** Executes a command again, as a late request or as one that a proxy repeats; its reply is ignored. */
+export async function repeat({ links }: VirtualClient, index: number, command: Command): Promise<void> {
+  await links[index]!.send(command, new AbortController().signal).catch(() => undefined);
+}
+
+/** A client of one endpoint whose every reply is made by `reply`. */
+export function replying(runtime: SteppingRuntime, reply: (command: Command) => unknown): Redlock {
+  const endpoint: Endpoint = {
+    name: "garbled",
+    dialect: "redis",
+    exactReplies: true,
+    send: async (command) => reply(command),
+  };
+  return new Redlock({ endpoints: [endpoint], runtime, wait: 0, timeout: 100 });
+}
