@@ -10,8 +10,8 @@ import { type SyncWorld, sentBy, syncWorld } from "../../support/virtual-sync.ts
 const lockOf = ({ redlock }: VirtualClient, options: SyncOptions = {}) =>
   new ReadWriteLock(redlock, "r", { ttl: 20_000, ...options });
 
-const holdsIn = ({ each }: SyncWorld) => each("ZCARD", "read-write", "r");
-const announcedIn = ({ each }: SyncWorld) => each("ZCARD", "writers", "r");
+const holdsIn = ({ each }: Pick<SyncWorld, "each">) => each("ZCARD", "read-write", "r");
+const announcedIn = ({ each }: Pick<SyncWorld, "each">) => each("ZCARD", "writers", "r");
 const nowhere = [0, 0, 0];
 /** ms until the tombstones of an endpoint expire. */
 const voidsIn = ({ ttls }: SyncWorld, index = 0) =>
