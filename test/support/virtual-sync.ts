@@ -95,3 +95,23 @@ export function replying(runtime: SteppingRuntime, reply: (command: Command) => 
   };
   return new Redlock({ endpoints: [endpoint], runtime, wait: 0, timeout: 100 });
 }
+
+/** Arrivals at a latch or a barrier as endpoints store them. */
+export interface StoredArrivals {
+  readonly kind: "latch" | "barrier";
+  readonly name: string;
+  readonly generation: string;
+  readonly ids: readonly string[];
+  readonly count: number;
+}
+
+/** Puts arrivals at the endpoints of these indices, beside those that are there. */
+export function putArrivals(
+  { at }: SyncWorld,
+  indices: readonly number[],
+  { kind, name, generation, ids, count }: StoredArrivals,
+): void {
+  const fields = ids.flatMap((id) => [`i${id}`, 1]);
+  at(indices, "HSET", kind, name, "g", generation, "n", count, ...fields);
+  at(indices, "PEXPIRE", kind, name, 86_400_000);
+}
