@@ -1,0 +1,125 @@
+import { describe, expect, test } from "vitest";
+import { LockLostError, QuorumError } from "../../../src/index.ts";
+import { type OnceOptions, once } from "../../../src/sync/index.ts";
+import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
+
+// How a claim of `once` becomes a run in virtual time, what stays of one that does not, and what it costs.
+
+const unreachable = () => expect.unreachable("it must not run");
+
+const call = (
+  { redlock }: VirtualClient,
+  options: Partial<OnceOptions> = {},
+  routine: () => unknown = () => undefined,
+) => watch(once(redlock, "n", { every: 60_000, ...options }, routine));
+
+const isConfirmation = (command: readonly unknown[]) => command.includes("extend");
+
+describe("a confirmation", () => {
+  test("whose answers were lost is sent again, and counts for the whole interval then", async () => {
+    const { runtime, client, each } = syncWorld();
+    const own = client();
+    for (const link of own.links) {
+      link.fate = (command) => (isConfirmation(command) && link.sent.length < 4 ? "reply lost" : "delivered");
+    }
+    const ran = call(own, {}, () => "ran");
+    await runtime.advance(19);
+    expect([ran.settled, sentBy(own)]).toEqual([false, [3, 3, 3]]);
+    await runtime.advance(1);
+    expect([ran.value, sentBy(own)]).toEqual([{ ran: true, value: "ran" }, [4, 4, 4]]);
+    expect(each("PTTL", "once", "n")).toEqual([60_000, 60_000, 60_000]);
+    expect(String(each("GET", "once", "n")[0])).toMatch(/^r3:/);
+  });
+
+  test("that reaches no quorum within the claim's ttl is given up, and what it stored is released", async () => {
+    const { runtime, client, each } = syncWorld();
+    const own = client();
+    for (const link of own.links.slice(1)) {
+      link.fate = (command) => (isConfirmation(command) ? "refused" : "delivered");
+    }
+    const failed = call(own, { ttl: 100 }, unreachable);
+    await runtime.advance(96);
+    expect(failed.settled).toBe(false);
+    await runtime.advance(2);
+    expect((failed.error as QuorumError).code).toMatch(/NO_QUORUM|LOCK_LOST/);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+    const next = call(client());
+    await runtime.advance(0);
+    expect(next.value!.ran).toBe(true);
+  });
+
+  test("that finds the claim gone is a loss, at once", async () => {
+    const { runtime, client, each } = syncWorld();
+    const own = client();
+    own.links[0]!.fate = (command) => {
+      if (isConfirmation(command)) each("DEL", "once", "n");
+      return "delivered";
+    };
+    const lost = call(own, {}, unreachable);
+    await runtime.advance(0);
+    expect(lost.error).toBeInstanceOf(LockLostError);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+  });
+});
+
+describe("an outage", () => {
+  test("is a QuorumError, and nothing runs or stays", async () => {
+    const { runtime, client, each } = syncWorld();
+    const own = client();
+    for (const link of own.links.slice(1)) link.fate = () => "refused";
+    const failed = call(own, { wait: 25 }, unreachable);
+    await runtime.advance(25);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+  });
+
+  test("a late claim of a round that was rolled back is refused", async () => {
+    const world = syncWorld();
+    const { late } = delays(world.runtime);
+    const own = world.client();
+    for (const link of own.links)
+      link.fate = (command) => (command.includes("acquire") ? late(500) : "delivered");
+    const failed = call(own, { wait: 0 }, unreachable);
+    await world.runtime.advance(150);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    expect(Object.values(world.ttls())).toEqual([60_000 - 50 + 0]);
+    await world.runtime.advance(500);
+    expect(world.each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+  });
+});
+
+test("requests cost what the endpoint bills at most, and what is documented", async () => {
+  const { runtime, client, endpoints, each } = syncWorld({ count: 1, dialect: "upstash" });
+  const own = client();
+  call(own);
+  await runtime.advance(0);
+  call(own, {}, unreachable);
+  await runtime.advance(0);
+  each("SET", "once", "n", "t-of-another", "PX", 60_000);
+  call(own, { wait: 0 }, unreachable);
+  await runtime.advance(0);
+  each("DEL", "once", "n");
+  each("DEL", "once-end", "n");
+  // The claim is gone before it is confirmed, so that it is released for nothing.
+  own.links[0]!.fate = (command) => {
+    if (isConfirmation(command)) each("DEL", "once", "n");
+    return "delivered";
+  };
+  const lost = call(own, {}, unreachable);
+  await runtime.advance(0);
+  expect(lost.error).toBeInstanceOf(LockLostError);
+  const costs = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
+  const billed = endpoints[0]!.log.map((entry) => entry.billed);
+  expect(billed).toEqual([4, 6, 3, 4, 4, 3, 2]);
+  expect(costs).toEqual([
+    ["acquired", 4],
+    ["extended", 6],
+    ["contended", 3],
+    ["notAcquired", 3],
+    ["contended", 4],
+    ["notAcquired", 4],
+    ["acquired", 4],
+    ["released", 2],
+  ]);
+});
