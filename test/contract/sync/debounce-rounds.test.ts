@@ -180,6 +180,14 @@ describe("an abort", () => {
     expect(sentBy(own)).toEqual([2, 2, 2]);
   });
 
+  test("before the first request sends none", async () => {
+    const world = syncWorld();
+    const own = world.client();
+    const none = call(own, { signal: AbortSignal.abort("before") }, unreachable);
+    await world.runtime.advance(200);
+    expect([none.error, sentBy(own)]).toEqual(["before", [0, 0, 0]]);
+  });
+
   test("while answers are awaited ends it at once, and what is late is rolled back", async () => {
     const world = syncWorld();
     const { late } = delays(world.runtime);

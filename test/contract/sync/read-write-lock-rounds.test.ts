@@ -229,6 +229,12 @@ describe("a writer that gives up", () => {
     expect(announcedIn(world)).toEqual(nowhere);
   });
 
+  test("before its first request sends none", async () => {
+    const own = syncWorld().client();
+    const error = await rejection(lockOf(own).acquireWrite({ signal: AbortSignal.abort("before") }));
+    expect([error, sentBy(own)]).toEqual(["before", nowhere]);
+  });
+
   test("is not announced again by its own late request, nor granted", async () => {
     const world = syncWorld();
     const { late } = delays(world.runtime);
