@@ -1,26 +1,9 @@
 import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { Redlock } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { upstashFlag } from "../../src/redis/script.ts";
-import { announceScript } from "../../src/sync/debounce.ts";
-import { arrivalScript } from "../../src/sync/internal/arrivals.ts";
-import { freeScript } from "../../src/sync/internal/force-release.ts";
-import { intervalScript } from "../../src/sync/internal/interval.ts";
-import { memberScript } from "../../src/sync/internal/members.ts";
-import { queueScript } from "../../src/sync/internal/queue.ts";
-import { slotScript } from "../../src/sync/internal/slots.ts";
+import { type Script, upstashFlag } from "../../src/redis/script.ts";
 import type { SteppingRuntime } from "./stepping-runtime.ts";
 import { type VirtualClient, type VirtualWorld, virtualWorld, watch } from "./virtual-client.ts";
-
-const scripts = [
-  announceScript,
-  arrivalScript,
-  freeScript,
-  intervalScript,
-  memberScript,
-  queueScript,
-  slotScript,
-];
 
 /** A {@link VirtualWorld} of synchronizers. */
 export interface SyncWorld extends VirtualWorld {
@@ -40,8 +23,11 @@ export interface SyncWorld extends VirtualWorld {
   ttls(index?: number): Record<string, number>;
 }
 
-/** A world whose endpoints know all scripts, so that every request is sent once. */
-export function syncWorld(options: Parameters<typeof virtualWorld>[0] = {}): SyncWorld {
+/** A world whose endpoints know these scripts, so that every request is sent once. */
+export function syncWorld(
+  scripts: readonly Script[],
+  options: Parameters<typeof virtualWorld>[0] = {},
+): SyncWorld {
   const world = virtualWorld(options);
   const { endpoints } = world;
   for (const { engine, dialect } of endpoints) {

@@ -6,12 +6,14 @@ import {
   CountDownLatch,
   LimitMismatchError,
 } from "../../../src/sync/index.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // The rounds of a latch in virtual time: when it opens, what a call returns then, and how long it is remembered.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([arrivalScript], options);
 const day = 86_400_000;
 
 const latchOf = ({ redlock }: VirtualClient, count = 3, options: ArrivalOptions = {}) =>
@@ -35,7 +37,7 @@ function put(world: SyncWorld, indices: readonly number[], ids: string, generati
 
 describe("an arrival", () => {
   test("counts each id once; the last one opens the latch, which stays open", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const latch = latchOf(world.client());
     const states = [];
     for (const id of ["1", "true", "1", "[1]"]) states.push(await latch.arrive(id));
@@ -54,7 +56,7 @@ describe("an arrival", () => {
   });
 
   test("costs one round, and one more where it opens the latch", async () => {
-    const { client } = syncWorld();
+    const { client } = newWorld();
     const own = client();
     const latch = latchOf(own, 2);
     await latch.arrive("a");
@@ -66,7 +68,7 @@ describe("an arrival", () => {
   });
 
   test("looks once more where the endpoints differ: others may have arrived at the same moment", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0], "a");
     const own = world.client();
     expect(await world.atOnce(latchOf(own).arrive("c"))).toEqual({ open: false, arrived: 2, remaining: 1 });
@@ -75,7 +77,7 @@ describe("an arrival", () => {
   });
 
   test("opens the latch where only that look finds the last of the others", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0], "a");
     const own = world.client();
     // Another one arrives between the two rounds.
@@ -88,7 +90,7 @@ describe("an arrival", () => {
   });
 
   test("looks no further where all that answered agree", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0, 1], "a");
     const own = world.client();
     own.links[2]!.fate = () => "lost";
@@ -97,7 +99,7 @@ describe("an arrival", () => {
   });
 
   test("that is repeated through an outage counts once, for as long as `wait`", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client({ wait: 25 });
     for (const link of own.links.slice(1)) link.fate = () => "reply lost";
     const call = watch(latchOf(own).arrive("a"));
@@ -116,7 +118,7 @@ describe("an arrival", () => {
   });
 
   test("is tried no more where the endpoints refuse for good", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime, client } = world;
     const own = client();
     for (const [index, { faults }] of world.endpoints.entries()) {
@@ -130,7 +132,7 @@ describe("an arrival", () => {
 
 describe("an open latch", () => {
   test("that only a minority knows of is written to a quorum before a call returns it", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [2], "", "g1");
     put(world, [0, 1], "ab");
     const own = world.client();
@@ -142,7 +144,7 @@ describe("an open latch", () => {
   });
 
   test("that a quorum knows of needs no further request", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0, 2], "", "g1");
     put(world, [1], "ab");
     const own = world.client();
@@ -154,7 +156,7 @@ describe("an open latch", () => {
   });
 
   test("stays open for those who do not reach the minority that knew of an arrival", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0, 1, 2], "ab");
     put(world, [0], "c");
     const seeing = world.client();
@@ -168,7 +170,7 @@ describe("an open latch", () => {
 
 describe("waiting", () => {
   test("ends as soon as the pause after the last arrival is over", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const waiting = client();
     const call = watch(latchOf(waiting).wait());
     for (const id of ["a", "b"]) await latchOf(client()).arrive(id);
@@ -182,7 +184,7 @@ describe("waiting", () => {
   });
 
   test("ends after `wait` with what is missing", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     for (const id of ["a", "b"]) await latchOf(client()).arrive(id);
     const own = client();
     const call = watch(latchOf(own).wait({ wait: 25 }));
@@ -207,7 +209,7 @@ describe("waiting", () => {
   });
 
   test("ends with the deadline, and does not begin when that has passed", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const call = watch(latchOf(client()).wait({ deadline: runtime.now() + 15 }));
     await runtime.advance(14);
     expect(call.settled).toBe(false);
@@ -219,7 +221,7 @@ describe("waiting", () => {
   });
 
   test("ends with an abort, at once, also while an answer or a pause is awaited", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const { slow } = delays(runtime);
     for (const after of [0, 5, 25]) {
       const own = client();
@@ -237,7 +239,7 @@ describe("waiting", () => {
   });
 
   test("remembers an arrival that it has seen at an endpoint that is silent by now", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0], "a", "g0", 2);
     const own = world.client();
     const call = watch(latchOf(own, 2).wait());
@@ -249,7 +251,7 @@ describe("waiting", () => {
   });
 
   test("is no waiting for answers that change nothing: the platform keeps those requests alive", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { slow } = delays(world.runtime);
     const background: Promise<unknown>[] = [];
     const own = world.client({ waitUntil: (work) => background.push(work) });
@@ -266,7 +268,7 @@ describe("waiting", () => {
 
 describe("what has begun", () => {
   test("is finished without waiting", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { slow } = delays(world.runtime);
     put(world, [0], "ab");
     const own = world.client();
@@ -279,7 +281,7 @@ describe("what has begun", () => {
   });
 
   test("is given up five timeouts after the waiting, should it never end", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime, client, each } = world;
     const own = client();
     let resets = 0;
@@ -300,7 +302,7 @@ describe("what has begun", () => {
 
 describe("the count", () => {
   test("that differs is an error on a quorum", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     await latchOf(world.client(), 3).arrive("a");
     const other = latchOf(world.client(), 4);
     for (const call of [() => other.arrive("b"), () => other.wait(), () => other.inspect()]) {
@@ -312,7 +314,7 @@ describe("the count", () => {
   });
 
   test("that a minority has differently is none, not even where others are silent", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0], "x", "g0", 7);
     const latch = latchOf(world.client());
     await latch.arrive("a");
@@ -326,7 +328,7 @@ describe("the count", () => {
 
 describe("the ttl", () => {
   test("is a day, or as given; arrivals renew it, looks do not", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime, client, each } = world;
     const latch = latchOf(client());
     await latch.arrive("a");
@@ -344,7 +346,7 @@ describe("the ttl", () => {
   });
 
   test("of the client is that of its locks", async () => {
-    const { client, each } = syncWorld();
+    const { client, each } = newWorld();
     await latchOf(client({ ttl: 3_000 })).arrive("a");
     expect(each("PTTL", "latch", "l")).toEqual([day, day, day]);
   });

@@ -7,12 +7,14 @@ import {
   type CyclicBarrierOptions,
   LimitMismatchError,
 } from "../../../src/sync/index.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { watch } from "../../support/virtual-client.ts";
 import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // The parties of a barrier in virtual time: when each passes, with which number, and where the next one begins.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([arrivalScript], options);
 const day = 86_400_000;
 /** The first level that a run has at the time of these worlds: 10 000 for each day since 1970. */
 const firstLevel = Math.floor(1_700_000_000_000 / day) * 10_000;
@@ -37,13 +39,13 @@ function put(world: SyncWorld, indices: readonly number[], text: string, ids: st
 
 describe("three parties", () => {
   test("pass together, as soon as the last has arrived, with numbers that grow by 1", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime } = world;
     const parties = ["a", "b", "c"].map((id) => party(world, id));
     for (let turn = 0; turn < 3; turn += 1) {
       const [first, second, last] = [0, 1, 2].map((index) => parties[(turn + index) % 3]!);
       const early = [first!.meet(), second!.meet()];
-      await runtime.advance(50);
+      await runtime.advance(25);
       expect(early.map(({ settled }) => settled)).toEqual([false, false]);
       const late = last!.meet();
       await runtime.advance(0);
@@ -54,7 +56,7 @@ describe("three parties", () => {
   });
 
   test("each send two requests to arrive, one in each pause, and the last one or two more", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const [a, b] = [party(world, "a", { parties: 2 }), party(world, "b", { parties: 2 })];
     a.meet();
     await world.runtime.advance(0);
@@ -70,7 +72,7 @@ describe("three parties", () => {
   });
 
   test("that begin at the same moment in two runs pass together all the same", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const [a, b] = [party(world, "a", { parties: 2 }), party(world, "b", { parties: 2 })];
     const passed = [a.meet(), b.meet()];
     await world.runtime.advance(30);
@@ -78,7 +80,7 @@ describe("three parties", () => {
   });
 
   test("pass although each is cut off from another endpoint", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const parties = ["a", "b", "c"].map((id) => party(world, id));
     for (const [index, { links }] of parties.entries()) links[index]!.fate = () => "reply lost";
     const passed = parties.map(({ meet }) => meet());
@@ -89,7 +91,7 @@ describe("three parties", () => {
 
 describe("the number of a generation", () => {
   test("begins with the time in units of the ttl: higher than those that a quorum has forgotten", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const call = party(world, "a", { parties: 1, ttl: 1_000 }).meet();
     await world.runtime.advance(0);
     expect(call.value).toBe(17_000_000_000_000);
@@ -102,7 +104,7 @@ describe("the number of a generation", () => {
   });
 
   test("goes on where the run of a quorum is", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0, 1, 2], generation(77), "ab");
     const call = party(world, "c").meet();
     await world.runtime.advance(0);
@@ -110,7 +112,7 @@ describe("the number of a generation", () => {
   });
 
   test("is the later one where a minority remembers an earlier run", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [2], generation(77), "ab");
     const own = party(world, "c", { parties: 1 });
     own.links[2]!.fate = () => "refused";
@@ -122,7 +124,7 @@ describe("the number of a generation", () => {
 
 describe("a party", () => {
   test("that gives up waiting has arrived; called again it passes at once with the same number", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const [a, b, c] = ["a", "b", "c"].map((id) => party(world, id)) as [Party, Party, Party];
     const gaveUp = a.meet({ wait: 25 });
     await world.runtime.advance(24);
@@ -145,7 +147,7 @@ describe("a party", () => {
   });
 
   test("whose process restarts counts once, and joins the generation that it finds", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const caller = new AbortController();
     const died = party(world, "a").meet({ wait: 60_000, signal: caller.signal });
     await world.runtime.advance(5);
@@ -162,7 +164,7 @@ describe("a party", () => {
   });
 
   test("goes on after an outage, with the arrival that it has made", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const [a, b] = [party(world, "a", { parties: 2 }), party(world, "b", { parties: 2 })];
     for (const link of a.links.slice(1)) link.fate = () => "reply lost";
     const cut = a.meet({ wait: 20 });
@@ -177,7 +179,7 @@ describe("a party", () => {
   });
 
   test("repeats its arrival for endpoints that have lost it", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const early = [party(world, "a").meet(), party(world, "b").meet()];
     await world.runtime.advance(20);
     world.each("DEL", "barrier", "b");
@@ -189,7 +191,7 @@ describe("a party", () => {
   });
 
   test("joins no generation of a minority before a quorum has answered", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     put(world, [0], generation(5), "bc");
     put(world, [1, 2], generation(6), "");
     const own = party(world, "a");
@@ -203,7 +205,7 @@ describe("a party", () => {
   });
 
   test("in a run that loses passes with the number of the run that wins, where it has arrived, too", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = party(world, "a");
     const call = own.meet();
     await world.runtime.advance(5);
@@ -222,7 +224,7 @@ describe("a party", () => {
   });
 
   test("passes when the run where it arrived first is complete, although it waits in another", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = party(world, "a");
     const call = own.meet();
     await world.runtime.advance(5);
@@ -235,7 +237,7 @@ describe("a party", () => {
   });
 
   test("arrives again in a later generation of a run that it does not know", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const call = party(world, "a").meet();
     await world.runtime.advance(5);
     put(world, [0, 1, 2], generation(firstLevel + 500, "x"), "b");
@@ -247,7 +249,7 @@ describe("a party", () => {
   });
 
   test("has passed when a quorum, not a minority, has the next generation", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = party(world, "a", { parties: 2 });
     const call = own.meet();
     await world.runtime.advance(5);
@@ -263,7 +265,7 @@ describe("a party", () => {
   });
 
   test("that is given up for good is forgotten: there are no more ids than parties", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     const barrier = new CyclicBarrier(own.redlock, "b", { parties: 2 });
     const meet = (id: string, wait = 0) => watch(barrier.arriveAndWait(id, { wait }));
@@ -293,7 +295,7 @@ describe("a party", () => {
   });
 
   test("ends with the deadline", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const call = party(world, "a").meet({ wait: 60_000, deadline: world.runtime.now() + 15 });
     await world.runtime.advance(15);
     expect(call.error).toBeInstanceOf(ArrivalsMissingError);
@@ -303,7 +305,7 @@ describe("a party", () => {
 type Party = ReturnType<typeof party>;
 
 test("another number of parties is an error on a quorum", async () => {
-  const world = syncWorld();
+  const world = newWorld();
   party(world, "a").meet({ wait: 0 });
   await world.runtime.advance(0);
   const { barrier } = party(world, "b", { parties: 2 });
@@ -313,7 +315,7 @@ test("another number of parties is an error on a quorum", async () => {
 });
 
 test("the barrier is remembered for a day, or for its ttl; those who wait renew it", async () => {
-  const world = syncWorld();
+  const world = newWorld();
   party(world, "a").meet({ wait: 0 });
   await world.runtime.advance(0);
   expect(world.each("PTTL", "barrier", "b")).toEqual([day, day, day]);

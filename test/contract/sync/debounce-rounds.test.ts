@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/index.ts";
+import { announceScript } from "../../../src/sync/debounce.ts";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../src/sync/index.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // The calls of a burst in virtual time: which one runs, when, and what stays of the others.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([announceScript], options);
 const start = 1_700_000_000_000;
 const unreachable = () => expect.unreachable("it must not run");
 
@@ -27,7 +29,7 @@ const nowhere = [null, null, null];
 
 describe("a lone call", () => {
   test("runs when its window is over, with two requests to each endpoint; and so does the next", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     for (let turn = 1; turn <= 2; turn += 1) {
       const alone = call(own);
@@ -40,7 +42,7 @@ describe("a lone call", () => {
   });
 
   test("is announced with its clock's time, for its window and the ttl", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     world.runtime.wallOffset = 0.75;
     call(world.client());
     await world.runtime.advance(0);
@@ -56,7 +58,7 @@ describe("a lone call", () => {
   });
 
   test("fails with its routine, and returns what that returns", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const failed = call(world.client(), {}, () => Promise.reject(new Error("no")));
     await world.runtime.advance(100);
     expect(failed.error).toEqual(new Error("no"));
@@ -67,7 +69,7 @@ describe("a lone call", () => {
 
 describe("of a burst", () => {
   test("the last call runs, when its own window is over", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const calls = [];
     for (let index = 0; index < 4; index += 1) {
       calls.push(call(world.client(), {}, index === 3 ? undefined : unreachable));
@@ -82,7 +84,7 @@ describe("of a burst", () => {
   });
 
   test("one of several simultaneous calls runs", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const calls = [1, 2, 3, 4].map(() => call(world.client()));
     await world.runtime.advance(110);
     expect(calls.filter(({ value }) => value!.ran)).toHaveLength(1);
@@ -90,7 +92,7 @@ describe("of a burst", () => {
   });
 
   test("clocks do not decide which is the last: it takes the greatest number that it meets, plus 1", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     world.at([0], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
     world.at([1], "SET", "debounce", "n", textOf(start + 9), "PX", 60_000);
     world.at([2], "SET", "debounce", "n", textOf(start + 8), "PX", 60_000);
@@ -103,7 +105,7 @@ describe("of a burst", () => {
   });
 
   test("an endpoint that fails or is late returns no number", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { slow } = delays(world.runtime);
     for (const late of [true, false]) {
       world.at([0, 1], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
@@ -116,7 +118,7 @@ describe("of a burst", () => {
   });
 
   test("a call that meets a greater number again and again goes on until it is the last", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     let ahead = 0;
     own.links[0]!.fate = () => {
@@ -130,7 +132,7 @@ describe("of a burst", () => {
   });
 
   test("a minority that knows a later call does not stop this one", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const alone = call(world.client());
     await world.runtime.advance(50);
     world.at([0], "SET", "debounce", "n", textOf(start + 999), "PX", 60_000);
@@ -139,7 +141,7 @@ describe("of a burst", () => {
   });
 
   test("a call whose process died supersedes the one before it nevertheless", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const before = call(world.client(), {}, unreachable);
     await world.runtime.advance(50);
     const dying = world.client();
@@ -151,7 +153,7 @@ describe("of a burst", () => {
   });
 
   test("the greatest number that a text can carry is not exceeded", async () => {
-    const world = syncWorld({ count: 1 });
+    const world = newWorld({ count: 1 });
     world.each("SET", "debounce", "n", textOf(Number.MAX_SAFE_INTEGER - 1), "PX", 60_000);
     const last = call(world.client());
     await world.runtime.advance(100);
@@ -164,7 +166,7 @@ describe("of a burst", () => {
 
 describe("an abort", () => {
   test("during the window ends the call, and the one before it runs", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const before = call(world.client());
     await world.runtime.advance(50);
     const caller = new AbortController();
@@ -181,7 +183,7 @@ describe("an abort", () => {
   });
 
   test("before the first request sends none", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     const none = call(own, { signal: AbortSignal.abort("before") }, unreachable);
     await world.runtime.advance(200);
@@ -189,7 +191,7 @@ describe("an abort", () => {
   });
 
   test("while answers are awaited ends it at once, and what is late is rolled back", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     const caller = new AbortController();
     const own = world.client();
@@ -204,7 +206,7 @@ describe("an abort", () => {
   });
 
   test("during an outage ends the pause", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const caller = new AbortController();
     const own = world.client({ backoff: () => 60_000 });
     for (const link of own.links) link.fate = () => "refused";
@@ -216,7 +218,7 @@ describe("an abort", () => {
   });
 
   test("is not followed by waiting for the rollback", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     const caller = new AbortController();
     const own = world.client();
@@ -234,7 +236,7 @@ describe("an abort", () => {
 describe("an outage", () => {
   /** One endpoint answers, the others lose their replies to announcements. */
   function cut(options: Parameters<SyncWorld["client"]>[0] = {}) {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client(options);
     const isAnnouncement = (command: readonly unknown[]) => command.length === 6;
     for (const link of own.links.slice(1)) {
@@ -270,7 +272,7 @@ describe("an outage", () => {
   });
 
   test("for good is not waited for", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     for (const { faults } of world.endpoints) faults.add({ fault: "status", status: 403 });
     const own = world.client();
     const failed = call(own, {}, unreachable);
@@ -279,7 +281,7 @@ describe("an outage", () => {
   });
 
   test("after the window is waited out for as long as the announcement is valid", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     const failed = call(own, { ttl: 100 }, unreachable);
     await world.runtime.advance(50);
@@ -292,7 +294,7 @@ describe("an outage", () => {
   });
 
   test("after the window that ends in time changes nothing", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     const alone = call(own, { ttl: 100 });
     await world.runtime.advance(50);
@@ -319,7 +321,7 @@ describe("an outage", () => {
 
 describe("a process that was frozen", () => {
   test("for longer than its ttl after the window does not run its routine", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     const frozen = call(own, { ttl: 1_000 }, unreachable);
     await world.runtime.advance(50);
@@ -331,7 +333,7 @@ describe("a process that was frozen", () => {
   });
 
   test("for less does", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const frozen = call(world.client(), { ttl: 1_000 });
     await world.runtime.advance(50);
     world.runtime.wallOffset += 900;
@@ -341,7 +343,7 @@ describe("a process that was frozen", () => {
 });
 
 test("each request costs as much as is documented", async () => {
-  const { runtime, client, endpoints } = syncWorld({ count: 1, dialect: "upstash" });
+  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
   const first = call(client(), {}, unreachable);
   await runtime.advance(50);
   call(client());

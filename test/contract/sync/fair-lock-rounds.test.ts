@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
 import { FairLock, type SyncOptions } from "../../../src/sync/index.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld, timesOf } from "../../support/virtual-sync.ts";
 
 // A fair lock in virtual time: who is served when, how long a ticket lives, and what stays behind.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([queueScript], options);
 const lockOf = ({ redlock }: VirtualClient, options: SyncOptions = {}) =>
   new FairLock(redlock, "f", { ttl: 20_000, ...options });
 
@@ -19,7 +21,7 @@ const acquires = (command: readonly unknown[]) => command[2] === 4;
 
 /** A world whose lock is held, and so many waiters that came a ms after each other. */
 async function queueOf(count: number, options: SyncOptions = {}) {
-  const world = syncWorld();
+  const world = newWorld();
   const held = await lockOf(world.client()).acquire();
   const waiters = [];
   for (let index = 0; index < count; index += 1) {
@@ -33,7 +35,7 @@ async function queueOf(count: number, options: SyncOptions = {}) {
 
 describe("the lock", () => {
   test("is held by one at a time, for its ttl without the drift", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const hold = await lockOf(world.client()).acquire();
     expect([locksIn(world), new Set(world.each("GET", "fair", "f")).size]).toEqual([[1, 1, 1], 1]);
     expect([hold.ttl, hold.remaining(), hold.signal.aborted]).toEqual([20_000, 19_798, false]);
@@ -45,7 +47,7 @@ describe("the lock", () => {
   });
 
   test("has nothing in common with the plain lock of its name", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     await lockOf(own).acquire();
     expect(await own.redlock.tryAcquire("f")).not.toBe(null);
@@ -53,7 +55,7 @@ describe("the lock", () => {
   });
 
   test("is extended exactly, and not created again where it is gone", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const hold = await lockOf(world.client()).acquire();
     expect(await hold.extend(40_000)).toBe(40_000 - 402);
     expect(world.each("PTTL", "fair", "f")).toEqual([40_000, 40_000, 40_000]);
@@ -63,7 +65,7 @@ describe("the lock", () => {
   });
 
   test("is released at the end of `await using`, and kept until then by `autoExtend`", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     {
       await using hold = await lockOf(world.client(), { ttl: 1_000, autoExtend: true }).acquire();
       await world.runtime.advance(5_000);
@@ -104,7 +106,7 @@ describe("waiters", () => {
 
   /** A waiter with 5, no and 2 earlier tickets before it at the three endpoints, some of which fail. */
   async function behindOthers(failing: readonly number[] = []) {
-    const world = syncWorld();
+    const world = newWorld();
     const since = world.runtime.now();
     await lockOf(world.client()).acquire();
     for (const [index, count] of [5, 0, 2].entries()) {
@@ -134,7 +136,7 @@ describe("waiters", () => {
   });
 
   test("wait with the pauses of a plain lock where no endpoint answers", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const own = client({ backoff: { min: 30, max: 30 } });
     for (const link of own.links) link.fate = (command) => (acquires(command) ? "refused" : "delivered");
     watch(lockOf(own).acquire());
@@ -173,7 +175,7 @@ describe("waiters", () => {
   });
 
   test("take over from a dead holder after its ttl", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const dead = await lockOf(client()).acquire({ ttl: 405 });
     const next = watch(lockOf(client()).acquire());
     await runtime.advance(409);
@@ -228,7 +230,7 @@ describe("a waiter that gives up", () => {
   });
 
   test("before its first request has nothing to leave", async () => {
-    const own = syncWorld().client();
+    const own = newWorld().client();
     const error = await rejection(lockOf(own).acquire({ signal: AbortSignal.abort("before") }));
     expect([error, sentBy(own)]).toEqual(["before", [0, 0, 0]]);
   });
@@ -245,7 +247,7 @@ describe("a waiter that gives up", () => {
 
 describe("a failed round", () => {
   test("leaves nothing where its replies were lost", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     for (const link of own.links) link.fate = (command) => (acquires(command) ? "reply lost" : "delivered");
     expect(await rejection(lockOf(own).acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
@@ -255,7 +257,7 @@ describe("a failed round", () => {
   });
 
   test("acquires nothing when it is executed after its rollback", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     const own = world.client();
     for (const link of own.links) {
@@ -270,7 +272,7 @@ describe("a failed round", () => {
   });
 
   test("whose late rollback follows a later round leaves that one's lock alone", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime, at, client } = world;
     const { slow } = delays(runtime);
     const held = await lockOf(client()).acquire();
@@ -315,7 +317,7 @@ describe("a release", () => {
   });
 
   test("of a lock that one endpoint granted late leaves nothing there", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     const own = world.client({ timeout: 1_000, waitUntil: () => undefined });
     own.links[2]!.fate = (command) => (acquires(command) ? late(50) : "delivered");
@@ -327,7 +329,7 @@ describe("a release", () => {
 });
 
 test("a repeated request does no more than the first", async () => {
-  const world = syncWorld();
+  const world = newWorld();
   const twice = world.client();
   for (const link of twice.links) link.fate = () => "twice";
   const hold = await lockOf(twice).acquire();
@@ -344,7 +346,7 @@ test("a repeated request does no more than the first", async () => {
 });
 
 test("requests cost what the endpoint bills, and what is documented", async () => {
-  const { runtime, client, endpoints } = syncWorld({ count: 1, dialect: "upstash" });
+  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
   const own = client();
   const lock = lockOf(own);
   const hold = await lock.acquire();

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/index.ts";
 import { type OnceOptions, once } from "../../../src/sync/index.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // How a claim of `once` becomes a run in virtual time, what stays of one that does not, and what it costs.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([intervalScript], options);
 const unreachable = () => expect.unreachable("it must not run");
 
 const call = (
@@ -18,7 +20,7 @@ const isConfirmation = (command: readonly unknown[]) => command.includes("extend
 
 describe("a confirmation", () => {
   test("whose answers were lost is sent again, and counts for the whole interval then", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const own = client();
     for (const link of own.links) {
       link.fate = (command) => (isConfirmation(command) && link.sent.length < 4 ? "reply lost" : "delivered");
@@ -33,7 +35,7 @@ describe("a confirmation", () => {
   });
 
   test("that reaches no quorum within the claim's ttl is given up, and what it stored is released", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const own = client();
     for (const link of own.links.slice(1)) {
       link.fate = (command) => (isConfirmation(command) ? "refused" : "delivered");
@@ -50,7 +52,7 @@ describe("a confirmation", () => {
   });
 
   test("that finds the claim gone is a loss, at once", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const own = client();
     own.links[0]!.fate = (command) => {
       if (isConfirmation(command)) each("DEL", "once", "n");
@@ -65,7 +67,7 @@ describe("a confirmation", () => {
 
 describe("an outage", () => {
   test("is a QuorumError, and nothing runs or stays", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const own = client();
     for (const link of own.links.slice(1)) link.fate = () => "refused";
     const failed = call(own, { wait: 25 }, unreachable);
@@ -75,7 +77,7 @@ describe("an outage", () => {
   });
 
   test("a late claim of a round that was rolled back is refused", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     const own = world.client();
     for (const link of own.links)
@@ -90,7 +92,7 @@ describe("an outage", () => {
 });
 
 test("requests cost what the endpoint bills at most, and what is documented", async () => {
-  const { runtime, client, endpoints, each } = syncWorld({ count: 1, dialect: "upstash" });
+  const { runtime, client, endpoints, each } = newWorld({ count: 1, dialect: "upstash" });
   const own = client();
   call(own);
   await runtime.advance(0);

@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError } from "../../../src/index.ts";
 import { type OnceContext, type OnceOptions, type OnceOutcome, once } from "../../../src/sync/index.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // The intervals of `once` in virtual time: who runs, when, and how long others are kept out.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([intervalScript], options);
 const day = 86_400_000;
 const start = 1_700_000_000_000;
 /** The value of another replica. */
@@ -30,7 +32,7 @@ const isConfirmation = (command: readonly unknown[]) => command.includes("extend
 
 describe("a run", () => {
   test("begins an interval of `every` ms, in which nobody else runs", async () => {
-    const { runtime, client, atOnce, each } = syncWorld();
+    const { runtime, client, atOnce, each } = newWorld();
     const outcome = await atOnce(once(client().redlock, "n", { every: 60_000 }, (context) => context));
     expect(outcome.ran).toBe(true);
     expect(each("PTTL", "once", "n")).toEqual([60_000, 60_000, 60_000]);
@@ -47,7 +49,7 @@ describe("a run", () => {
   });
 
   test("is the only one of replicas that call at the same moment", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const calls = [1, 2, 3, 4].map((index) => call(client(), {}, () => index));
     await runtime.advance(200);
     const ran = calls.filter(({ value }) => value!.ran);
@@ -56,7 +58,7 @@ describe("a run", () => {
   });
 
   test("has what remains of the interval as its validity", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     let context: OnceContext | undefined;
     const long = call(client(), { every: 1_000 }, (given) => {
       context = given;
@@ -72,7 +74,7 @@ describe("a run", () => {
   });
 
   test("leaves no timer behind, and its signal does not abort afterwards", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const own = client();
     const { value } = call(own, {}, ({ signal }) => signal);
     await runtime.advance(0);
@@ -84,7 +86,7 @@ describe("a run", () => {
   });
 
   test("that fails has begun all the same", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const failed = call(client(), {}, () => Promise.reject(new Error("no paper")));
     await runtime.advance(0);
     expect([failed.error, runtime.pending]).toEqual([new Error("no paper"), 0]);
@@ -94,7 +96,7 @@ describe("a run", () => {
   });
 
   test("is not extended by the client's `autoExtend`", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const own = client({ autoExtend: true });
     const long = call(own, { every: 1_000 }, ({ signal }) => {
       return new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -113,7 +115,7 @@ describe("the fence", () => {
   };
 
   test("is the time, and grows with each run, also where clocks go back", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     expect(await fenceOf(world)).toBe(start);
     expect(world.each("GET", "once-fence", "n")).toEqual(new Array(3).fill(String(start)));
     await world.runtime.advance(1_000);
@@ -126,7 +128,7 @@ describe("the fence", () => {
   });
 
   test("and the end of the interval are remembered for a day after it", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     await fenceOf(world);
     expect(world.ttls()).toEqual({
       "redlock:once-end:{n}": day + 1_000,
@@ -136,7 +138,7 @@ describe("the fence", () => {
   });
 
   test("is larger than that of a quorum, although one endpoint has not answered", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     world.each("SET", "once-fence", "n", start + 7);
     const own = world.client();
     own.links[0]!.fate = () => "lost";
@@ -146,7 +148,7 @@ describe("the fence", () => {
 
 describe("a claim", () => {
   test("of a replica that died keeps others out for its ttl only, and is taken over then", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     claim(world, 405);
     const next = call(world.client(), {}, () => "taken over");
     await world.runtime.advance(404);
@@ -156,7 +158,7 @@ describe("a claim", () => {
   });
 
   test("that becomes a run ends the waiting for it", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime, client } = world;
     const { late } = delays(runtime);
     const first = client({ timeout: 1_000 });
@@ -183,14 +185,14 @@ describe("a claim", () => {
       [60_000, { ttl: 20_000 }, 20_000],
       [60_000, { ttl: 60_000 }, 60_000],
     ] as const) {
-      const { runtime, client, each } = syncWorld();
+      const { runtime, client, each } = newWorld();
       const own = client();
       for (const link of own.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
       call(own, { every, ...given }, unreachable);
       await runtime.advance(0);
       expect(each("PTTL", "once", "n")).toEqual([ttl, ttl, ttl]);
     }
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const brief = client({ ttl: 3_000 });
     for (const link of brief.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
     call(brief, {}, unreachable);
@@ -203,7 +205,7 @@ describe("a claim", () => {
       [{ ttl: 50 }, 100],
       [{ ttl: 50, wait: 35 }, 35],
     ] as const) {
-      const world = syncWorld();
+      const world = newWorld();
       claim(world, 10_000);
       const next = call(world.client(), options, unreachable);
       await world.runtime.advance(waits - 1);
@@ -214,7 +216,7 @@ describe("a claim", () => {
   });
 
   test("whose end is not known is retried after the ttl", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     // Tombstones stand in the way of two requests.
     const own = world.client();
     for (const link of own.links) {
@@ -229,7 +231,7 @@ describe("a claim", () => {
   });
 
   test("is waited for until an abort", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     claim(world, 10_000);
     const caller = new AbortController();
     const next = call(world.client(), { signal: caller.signal }, unreachable);
@@ -240,7 +242,7 @@ describe("a claim", () => {
   });
 
   test("is waited for until the deadline", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     claim(world, 10_000);
     const next = call(world.client(), { deadline: world.runtime.now() + 15 }, unreachable);
     await world.runtime.advance(15);
@@ -250,7 +252,7 @@ describe("a claim", () => {
 
 describe("a run that began and ended while a call waited", () => {
   test("counts for that call", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime, client } = world;
     claim(world, 1_000);
     const own = client({ backoff: () => 500 });
@@ -265,7 +267,7 @@ describe("a run that began and ended while a call waited", () => {
   });
 
   test("before the call was made does not", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     call(client(), { every: 100 });
     await runtime.advance(100);
     const next = call(client(), { every: 100 });
@@ -276,7 +278,7 @@ describe("a run that began and ended while a call waited", () => {
 
 describe("a minority", () => {
   test("that knows of a run refuses nobody", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     world.at([0], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
     const next = call(world.client());
     await world.runtime.advance(0);
@@ -284,7 +286,7 @@ describe("a minority", () => {
   });
 
   test("that knows of a run beside a claim elsewhere does not end the waiting", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     claim(world, 405);
     world.at([0], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
     const next = call(world.client());
@@ -295,7 +297,7 @@ describe("a minority", () => {
   });
 
   test("that is silent beside two runs changes nothing", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     world.at([0, 1], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
     const own = world.client();
     own.links[2]!.fate = () => "lost";
@@ -307,7 +309,7 @@ describe("a minority", () => {
 });
 
 test("a signal that has aborted already ends the call before its first request", async () => {
-  const own = syncWorld().client();
+  const own = newWorld().client();
   const signal = AbortSignal.abort("before");
   expect(await rejection(once(own.redlock, "n", { every: 1_000, signal }, unreachable))).toBe("before");
   expect(sentBy(own)).toEqual([0, 0, 0]);

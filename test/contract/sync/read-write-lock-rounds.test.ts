@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
 import { type Hold, ReadWriteLock, type SyncOptions } from "../../../src/sync/index.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // Readers and writers in virtual time: who holds it, how long a waiting writer is announced, and what stays.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([memberScript], options);
 const lockOf = ({ redlock }: VirtualClient, options: SyncOptions = {}) =>
   new ReadWriteLock(redlock, "r", { ttl: 20_000, ...options });
 
@@ -19,7 +21,7 @@ const voidsIn = ({ ttls }: SyncWorld, index = 0) =>
 
 /** A world with a reader, and a writer that has been refused once. */
 async function withWaitingWriter(options: SyncOptions = {}, signal?: AbortSignal) {
-  const world = syncWorld();
+  const world = newWorld();
   const reading = await lockOf(world.client()).acquireRead();
   const writer = world.client();
   const writing = watch(lockOf(writer, options).acquireWrite({ signal }));
@@ -29,7 +31,7 @@ async function withWaitingWriter(options: SyncOptions = {}, signal?: AbortSignal
 
 describe("the lock", () => {
   test("is held by readers together, or by a writer alone", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const [mine, theirs] = [lockOf(world.client()), lockOf(world.client())];
     const readers = [await mine.acquireRead(), await theirs.acquireRead()];
     expect(holdsIn(world)).toEqual([2, 2, 2]);
@@ -49,7 +51,7 @@ describe("the lock", () => {
   });
 
   test("is free for a writer when the last reader's ttl is over, although another's is longer gone", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const lock = lockOf(world.client());
     const dead = await lock.acquireRead({ ttl: 203 });
     await lock.acquireRead({ ttl: 407 });
@@ -63,7 +65,7 @@ describe("the lock", () => {
   });
 
   test("is lost where it is gone, and not created again", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const reading = await lockOf(world.client()).acquireRead();
     world.each("DEL", "read-write", "r");
     const writing = await lockOf(world.client()).acquireWrite();
@@ -73,7 +75,7 @@ describe("the lock", () => {
   });
 
   test("needs a quorum: a minority that refuses, or is down, changes nothing", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const lock = lockOf(world.client());
     const reading = await lock.acquireRead();
     world.at([0, 1], "DEL", "read-write", "r");
@@ -129,7 +131,7 @@ describe("a waiting writer", () => {
   });
 
   test("is announced where it was refused at first, everywhere from its second round on", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     await lockOf(world.client()).acquireRead();
     world.at([0], "DEL", "read-write", "r");
     watch(lockOf(world.client()).acquireWrite());
@@ -168,7 +170,7 @@ describe("a waiting writer", () => {
   });
 
   test("that does not wait is not announced, and has nothing to remove", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     await lockOf(world.client()).acquireRead();
     const own = world.client();
     expect(await lockOf(own).tryAcquireWrite()).toBe(null);
@@ -230,13 +232,13 @@ describe("a writer that gives up", () => {
   });
 
   test("before its first request sends none", async () => {
-    const own = syncWorld().client();
+    const own = newWorld().client();
     const error = await rejection(lockOf(own).acquireWrite({ signal: AbortSignal.abort("before") }));
     expect([error, sentBy(own)]).toEqual(["before", nowhere]);
   });
 
   test("is not announced again by its own late request, nor granted", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     const reading = await lockOf(world.client()).acquireRead();
     const own = world.client({ timeout: 100 });
@@ -251,7 +253,7 @@ describe("a writer that gives up", () => {
 
   test("on an outage leaves neither a hold nor an announcement", async () => {
     for (const wait of [0, 5]) {
-      const world = syncWorld();
+      const world = newWorld();
       const own = world.client();
       for (const link of own.links) {
         link.fate = (command) => (command.includes("acquire") ? "reply lost" : "delivered");
@@ -268,7 +270,7 @@ describe("a deadline that has passed", () => {
   test.each(["acquireRead", "acquireWrite"] as const)(
     "is refused by %s, and nothing is sent",
     async (how) => {
-      const { runtime, client } = syncWorld();
+      const { runtime, client } = newWorld();
       const own = client();
       const error = await rejection(lockOf(own)[how]({ deadline: runtime.now() }));
       await runtime.advance(1_000);
@@ -277,7 +279,7 @@ describe("a deadline that has passed", () => {
   );
 
   test("otherwise limits the hold and the waiting", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const hold = await lockOf(client()).acquireWrite({ deadline: runtime.now() + 5_000 });
     expect(hold.remaining()).toBe(5_000);
     const call = watch(lockOf(client()).acquireWrite({ deadline: runtime.now() + 20 }));
@@ -288,7 +290,7 @@ describe("a deadline that has passed", () => {
 
 describe("a request that is executed twice", () => {
   test("makes one hold, and releases all of it", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const twice = world.client();
     for (const link of twice.links) link.fate = () => "twice";
     const lock = lockOf(twice);
@@ -304,7 +306,7 @@ describe("a request that is executed twice", () => {
   });
 
   test("is not refused for a writer that was announced in between", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     await lockOf(world.client()).acquireRead();
     const own = world.client();
@@ -340,7 +342,7 @@ describe("a request that is executed twice", () => {
 });
 
 test("requests cost what the endpoint bills, and what is documented", async () => {
-  const { runtime, client, endpoints } = syncWorld({ count: 1, dialect: "upstash" });
+  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
   const own = client();
   const lock = lockOf(own);
   const reading = await lock.acquireRead();
@@ -386,7 +388,7 @@ test("requests cost what the endpoint bills, and what is documented", async () =
 });
 
 test("a hold is released at the end of `await using`, and kept until then by `autoExtend`", async () => {
-  const world = syncWorld();
+  const world = newWorld();
   const holds: Hold[] = [];
   {
     await using hold = await lockOf(world.client(), { ttl: 1_000, autoExtend: true }).acquireRead();

@@ -1,20 +1,22 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
 import { ReentrantLock, type ReentrantLockOptions } from "../../../src/sync/index.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // The holds of a reentrant lock in virtual time, and what requests that are late or repeated do to them.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([memberScript], options);
 const lockOf = ({ redlock }: VirtualClient, options: ReentrantLockOptions = {}) =>
   new ReentrantLock(redlock, "r", { ttl: 20_000, ...options });
 
-const holdsIn = ({ each }: ReturnType<typeof syncWorld>) => each("ZCARD", "reentrant", "r");
+const holdsIn = ({ each }: ReturnType<typeof newWorld>) => each("ZCARD", "reentrant", "r");
 
 describe("the holds of one owner", () => {
   test("exist together, and keep others out until the last is released", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const [mine, theirs] = [lockOf(world.client()), lockOf(world.client())];
     const holds = [await mine.acquire(), await mine.acquire(), await mine.acquire()];
     expect(holdsIn(world)).toEqual([3, 3, 3]);
@@ -30,7 +32,7 @@ describe("the holds of one owner", () => {
   });
 
   test("are those of one object, or of one name in several processes", async () => {
-    const { client } = syncWorld();
+    const { client } = newWorld();
     const mine = lockOf(client());
     await mine.acquire();
     const { owner } = mine;
@@ -41,7 +43,7 @@ describe("the holds of one owner", () => {
   });
 
   test("end each after its own ttl, and the key after the last", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { runtime, each } = world;
     const mine = lockOf(world.client());
     const brief = await mine.acquire({ ttl: 1_000 });
@@ -61,7 +63,7 @@ describe("the holds of one owner", () => {
   });
 
   test("that are gone are lost at the next extension, and are not created again", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const hold = await lockOf(world.client()).acquire();
     world.each("DEL", "reentrant", "r");
     expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
@@ -71,7 +73,7 @@ describe("the holds of one owner", () => {
 
 describe("waiting for another owner", () => {
   test("ends after `wait`, with the time until it may be free", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     await lockOf(client()).acquire();
     const call = watch(lockOf(client()).acquire({ wait: 25 }));
     await runtime.advance(24);
@@ -82,7 +84,7 @@ describe("waiting for another owner", () => {
   });
 
   test("ends with its last hold, to the millisecond", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const mine = lockOf(client());
     await mine.acquire({ ttl: 103 });
     await mine.acquire({ ttl: 57 });
@@ -94,7 +96,7 @@ describe("waiting for another owner", () => {
   });
 
   test("ends with an abort, and leaves nothing", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const hold = await lockOf(world.client()).acquire();
     const caller = new AbortController();
     const call = watch(lockOf(world.client()).acquire({ signal: caller.signal }));
@@ -108,7 +110,7 @@ describe("waiting for another owner", () => {
   });
 
   test("ends with the deadline, which also limits the hold", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const hold = await lockOf(client()).acquire({ deadline: runtime.now() + 5_000 });
     expect(hold.remaining()).toBe(5_000);
     const call = watch(lockOf(client()).acquire({ deadline: runtime.now() + 20 }));
@@ -122,7 +124,7 @@ describe("waiting for another owner", () => {
 
 describe("a release that is repeated", () => {
   test("returns what the first one did, for two timeouts", async () => {
-    const { runtime, client, endpoints, ttls } = syncWorld({ count: 1 });
+    const { runtime, client, endpoints, ttls } = newWorld({ count: 1 });
     const own = client({ timeout: 100.3 });
     const hold = await lockOf(own).acquire();
     expect(await hold.release()).toBe(true);
@@ -136,7 +138,7 @@ describe("a release that is repeated", () => {
   });
 
   test("over several endpoints returns true, and frees that hold only", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const twice = world.client();
     for (const link of twice.links) link.fate = () => "twice";
     const mine = lockOf(twice);
@@ -151,7 +153,7 @@ describe("a release that is repeated", () => {
   });
 
   test("keeps out a repeated acquire for as long; a later one holds for its ttl", async () => {
-    const world = syncWorld({ count: 1 });
+    const world = newWorld({ count: 1 });
     const { runtime, client, endpoints } = world;
     const own = client();
     const hold = await lockOf(own).acquire();
@@ -169,7 +171,7 @@ describe("a release that is repeated", () => {
 
 describe("an acquire that is repeated", () => {
   test("shortens no extension and adds no hold", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     const hold = await lockOf(own).acquire({ ttl: 5_000 });
     const commands = own.links.map(({ sent }) => sent[0]!);
@@ -184,7 +186,7 @@ describe("an acquire that is repeated", () => {
   });
 
   test("or late makes no hold after its rollback, for a minute", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { late } = delays(world.runtime);
     const own = world.client();
     for (const link of own.links) link.fate = () => (link.sent.length === 1 ? late(59_000) : "delivered");
@@ -198,7 +200,7 @@ describe("an acquire that is repeated", () => {
   });
 
   test("and fails leaves no hold, and rolls back none of its owner's others", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     const mine = lockOf(own);
     const outer = await mine.acquire();
@@ -211,7 +213,7 @@ describe("an acquire that is repeated", () => {
 });
 
 test("requests cost what the endpoint bills, and what is documented", async () => {
-  const { client, endpoints, atOnce } = syncWorld({ count: 1, dialect: "upstash" });
+  const { client, endpoints, atOnce } = newWorld({ count: 1, dialect: "upstash" });
   const own = client({ wait: 0 });
   const lock = lockOf(own);
   const hold = await lock.acquire();
@@ -237,7 +239,7 @@ test("requests cost what the endpoint bills, and what is documented", async () =
 
 describe("the options", () => {
   test("of the client apply, those of the lock before them, those of the call before these", async () => {
-    const { client } = syncWorld();
+    const { client } = newWorld();
     const { redlock } = client({ ttl: 3_000 });
     expect((await new ReentrantLock(redlock, "a").acquire()).ttl).toBe(3_000);
     const lock = new ReentrantLock(redlock, "b", { ttl: 4_000 });
@@ -251,7 +253,7 @@ describe("the options", () => {
     ["fenceRetention", 86_400_000],
     ["token", "t"],
   ])("%s is none of a synchronizer", async (name, value) => {
-    const own = syncWorld().client();
+    const own = newWorld().client();
     const given = { [name]: value };
     expect(() => new ReentrantLock(own.redlock, "r", given)).toThrow(TypeError);
     const error = await rejection(lockOf(own).acquire(given));
@@ -261,7 +263,7 @@ describe("the options", () => {
   });
 
   test("the client's fences concern its locks only", async () => {
-    const { client, ttls } = syncWorld();
+    const { client, ttls } = newWorld();
     const own = client({ fencing: true, fenceRetention: 15_000 });
     const hold = await lockOf(own, { ttl: 60_000 }).acquire();
     expect(hold.remaining()).toBe(60_000 - 602);
@@ -269,7 +271,7 @@ describe("the options", () => {
   });
 
   test("a handle shows neither a token nor the lock behind it", async () => {
-    const hold = await lockOf(syncWorld().client()).acquire();
+    const hold = await lockOf(newWorld().client()).acquire();
     expect(Object.keys(hold).sort()).toEqual(["extend", "release", "remaining", "signal", "ttl", "verify"]);
   });
 });

@@ -6,22 +6,24 @@ import {
   Semaphore,
   type SemaphoreOptions,
 } from "../../../src/sync/index.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { replying, sentBy, syncWorld } from "../../support/virtual-sync.ts";
 
 // The rounds of a semaphore in virtual time: which slot is proposed, when, and what the endpoints keep.
 
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([slotScript], options);
 const slots = ({ redlock }: VirtualClient, options: Partial<SemaphoreOptions> = {}) =>
   new Semaphore(redlock, "s", { limit: 3, ttl: 20_000, ...options });
 
 /** Puts another holder's value into a slot. */
-const occupy = ({ at }: ReturnType<typeof syncWorld>, slot: number, indices = [0, 1, 2], ttl = 60_000) =>
+const occupy = ({ at }: ReturnType<typeof newWorld>, slot: number, indices = [0, 1, 2], ttl = 60_000) =>
   at(indices, "SET", `slot:${slot}`, "s", "somebody-else", "PX", ttl);
 
 describe("a permit", () => {
   test("is one of `limit` slots, each held once; a release frees it on every endpoint", async () => {
-    const { client, each, atOnce } = syncWorld();
+    const { client, each, atOnce } = newWorld();
     const [mine, theirs] = [slots(client()), slots(client())];
     const permits: Permit[] = [];
     for (let round = 0; round < 3; round += 1) permits.push((await atOnce(mine.tryAcquire()))!);
@@ -36,7 +38,7 @@ describe("a permit", () => {
   });
 
   test("is valid for its ttl without the drift, and no longer", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const permit = await slots(client()).acquire();
     const { signal } = permit;
     expect([permit.ttl, permit.remaining()]).toEqual([20_000, 20_000 - (200 + 2)]);
@@ -48,7 +50,7 @@ describe("a permit", () => {
   });
 
   test("of a dead holder is free after its ttl, for the one who waits", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const dead = await slots(client(), { limit: 1 }).acquire({ ttl: 405 });
     const next = watch(slots(client(), { limit: 1 }).acquire());
     await runtime.advance(409);
@@ -60,7 +62,7 @@ describe("a permit", () => {
   });
 
   test("is waited for with the pauses of a lock, for `wait` at most", async () => {
-    const { runtime, client } = syncWorld();
+    const { runtime, client } = newWorld();
     const held = await slots(client(), { limit: 1 }).acquire();
     const waiting = client();
     const call = watch(slots(waiting, { limit: 1, wait: 45 }).acquire());
@@ -79,7 +81,7 @@ describe("a permit", () => {
   });
 
   test("is not waited for after an abort, and nothing of it stays", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const held = await slots(client(), { limit: 1 }).acquire();
     const caller = new AbortController();
     const call = watch(slots(client(), { limit: 1 }).acquire({ signal: caller.signal }));
@@ -93,7 +95,7 @@ describe("a permit", () => {
   });
 
   test("that is gone is lost at its next extension, and is not created again", async () => {
-    const { client, each } = syncWorld();
+    const { client, each } = newWorld();
     const permit = await slots(client()).acquire();
     each("DEL", `slot:${permit.slot}`, "s");
     expect(await rejection(permit.extend())).toBeInstanceOf(LockLostError);
@@ -103,14 +105,14 @@ describe("a permit", () => {
   });
 
   test("whose limit was replaced is lost at its next extension", async () => {
-    const { client, each } = syncWorld();
+    const { client, each } = newWorld();
     const permit = await slots(client()).acquire();
     each("SET", "limit", "s", "7", "PX", 1_000);
     expect(await rejection(permit.extend())).toBeInstanceOf(LockLostError);
   });
 
   test("is released at the end of `await using`, and kept until then by `autoExtend`", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const own = client();
     {
       await using permit = await slots(own, { ttl: 1_000, autoExtend: true }).acquire();
@@ -124,7 +126,7 @@ describe("a permit", () => {
 
 describe("the limit", () => {
   test("is remembered as long as any permit of it", async () => {
-    const { runtime, client, each, atOnce } = syncWorld();
+    const { runtime, client, each, atOnce } = newWorld();
     const semaphore = slots(client());
     const first = await semaphore.acquire({ ttl: 5_000 });
     expect(each("PTTL", "limit", "s")).toEqual([5_000, 5_000, 5_000]);
@@ -140,7 +142,7 @@ describe("the limit", () => {
   });
 
   test("is not touched by a verification", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const permit = await slots(client()).acquire();
     await runtime.advance(1_000);
     expect(await permit.verify()).toBe(true);
@@ -149,7 +151,7 @@ describe("the limit", () => {
   });
 
   test("that differs is an error, at once, until the last permit's ttl is over", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const permit = await slots(client(), { limit: 2 }).acquire();
     const other = client();
     for (const call of [() => slots(other).acquire(), () => slots(other).tryAcquire()]) {
@@ -168,7 +170,7 @@ describe("the limit", () => {
   });
 
   test("that a minority knows blocks that endpoint only", async () => {
-    const { client, at, atOnce } = syncWorld();
+    const { client, at, atOnce } = newWorld();
     at([2], "SET", "limit", "s", "7", "PX", 60_000);
     const semaphore = slots(client(), { limit: 2 });
     const permits = [await atOnce(semaphore.tryAcquire()), await atOnce(semaphore.tryAcquire())];
@@ -178,7 +180,7 @@ describe("the limit", () => {
   });
 
   test("of an endpoint that failed is not known: an outage beside one other limit is an outage", async () => {
-    const { client, at } = syncWorld();
+    const { client, at } = newWorld();
     at([0], "SET", "limit", "s", "7", "PX", 60_000);
     const own = client();
     own.links[1]!.fate = () => "refused";
@@ -190,7 +192,7 @@ describe("the limit", () => {
 
 describe("the search for a slot", () => {
   test("on one endpoint is left to the script, which begins at a random slot", async () => {
-    const { runtime, client } = syncWorld({ count: 1 });
+    const { runtime, client } = newWorld({ count: 1 });
     const own = client();
     const semaphore = slots(own, { limit: 4 });
     const found: number[] = [];
@@ -203,7 +205,7 @@ describe("the search for a slot", () => {
   });
 
   test("on several endpoints goes on at once with a slot that was free, even without waiting", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     occupy(world, 1);
     const own = world.client();
     const permit = await world.atOnce(slots(own).tryAcquire());
@@ -214,7 +216,7 @@ describe("the search for a slot", () => {
 
   test("prefers the slot that is free at the most endpoints", async () => {
     for (const random of [0, 0.99]) {
-      const world = syncWorld();
+      const world = newWorld();
       world.runtime.random = () => 0.5;
       const own = world.client();
       const semaphore = slots(own, { limit: 5 });
@@ -230,7 +232,7 @@ describe("the search for a slot", () => {
   });
 
   test("while none is free proposes the one that is free at the most endpoints after the pause", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     for (const slot of [0, 1]) occupy(world, slot);
     occupy(world, 2, [0, 1]);
     const own = world.client();
@@ -244,7 +246,7 @@ describe("the search for a slot", () => {
   });
 
   test("counts an endpoint that has not answered as free", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const { slow } = delays(world.runtime);
     occupy(world, 1);
     occupy(world, 2);
@@ -259,7 +261,7 @@ describe("the search for a slot", () => {
   });
 
   test("does not count an endpoint that failed as free", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     occupy(world, 1);
     occupy(world, 2);
     occupy(world, 0, [1]);
@@ -271,7 +273,7 @@ describe("the search for a slot", () => {
   });
 
   test("proposes no slot twice in a row without a pause", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     const own = world.client();
     // Where it was free when it was asked about, somebody else is faster: each of the first three proposals.
     occupy(world, 1);
@@ -289,7 +291,7 @@ describe("the search for a slot", () => {
   });
 
   test("begins anew after a pause: a slot that was refused before it is tried again", async () => {
-    const world = syncWorld();
+    const world = newWorld();
     for (const slot of [0, 1]) occupy(world, slot);
     const own = world.client();
     const call = watch(slots(own, { limit: 2 }).acquire());
@@ -306,7 +308,7 @@ describe("the search for a slot", () => {
   test("after a round without a result goes on at once only while it waits", async () => {
     /** One endpoint refuses the first proposal, one fails, and one grants. */
     const split = () => {
-      const world = syncWorld();
+      const world = newWorld();
       const own = world.client();
       occupy(world, 1, [0]);
       own.links[1]!.fate = () => "refused";
@@ -325,7 +327,7 @@ describe("the search for a slot", () => {
 
 describe("what requests cost", () => {
   test("is reported as the endpoint bills it", async () => {
-    const { client, endpoints } = syncWorld({ count: 1, dialect: "upstash" });
+    const { client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
     const { log } = endpoints[0]!;
     const own = client();
     const semaphore = slots(own, { limit: 1 });
@@ -347,7 +349,7 @@ describe("what requests cost", () => {
   });
 
   test("of a second execution is that of what it does", async () => {
-    const { client, endpoints } = syncWorld({ count: 1, dialect: "upstash" });
+    const { client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
     const own = client();
     own.links[0]!.fate = () => "twice";
     await slots(own).acquire();
@@ -358,7 +360,7 @@ describe("what requests cost", () => {
 
 describe("a repeated request", () => {
   test("acquires one permit", async () => {
-    const { client, each, atOnce } = syncWorld();
+    const { client, each, atOnce } = newWorld();
     const twice = client();
     for (const link of twice.links) link.fate = () => "twice";
     const semaphore = slots(twice);
@@ -370,7 +372,7 @@ describe("a repeated request", () => {
   });
 
   test("whose first reply was lost is rolled back", async () => {
-    const { runtime, client, each } = syncWorld();
+    const { runtime, client, each } = newWorld();
     const cut = client();
     for (const link of cut.links) link.fate = () => (link.sent.length === 1 ? "reply lost" : "delivered");
     expect(await rejection(slots(cut).tryAcquire())).toBeInstanceOf(QuorumError);
@@ -401,7 +403,7 @@ describe("replies that the script cannot have given", () => {
     ["another limit that is half", () => [0, 1.5, ""]],
   ];
   test.each(nonsense)("%s: an endpoint's error", async (_what, reply) => {
-    const { runtime } = syncWorld();
+    const { runtime } = newWorld();
     const garbled = replying(runtime, (command) => reply(String(command[5])));
     const error = await rejection(new Semaphore(garbled, "s", { limit: 1 }).tryAcquire());
     expect(error).toBeInstanceOf(QuorumError);
@@ -409,7 +411,7 @@ describe("replies that the script cannot have given", () => {
   });
 
   test("and those that it gives", async () => {
-    const { runtime } = syncWorld();
+    const { runtime } = newWorld();
     const replies: Reply[] = [(value) => [value, 1, "f"], () => [0, 0, "t"], () => [0, 2, ""]];
     const results = replies.map((reply) => {
       const given = replying(runtime, (command) => reply(String(command[5])));
