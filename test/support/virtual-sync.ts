@@ -1,8 +1,5 @@
-import type { Command, Endpoint } from "../../src/endpoints/endpoint.ts";
-import { Redlock } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { type Script, upstashFlag } from "../../src/redis/script.ts";
-import type { SteppingRuntime } from "./stepping-runtime.ts";
 import { type VirtualClient, type VirtualWorld, virtualWorld, watch } from "./virtual-client.ts";
 
 /** A {@link VirtualWorld} of synchronizers. */
@@ -64,22 +61,6 @@ export function sentBy({ links }: VirtualClient): number[] {
 /** The times of the requests to each endpoint since `since` (ms since 1970), in ms after it. */
 export function timesOf({ endpoints }: VirtualWorld, since: number): number[][] {
   return endpoints.map(({ log }) => log.map(({ at }) => at - since));
-}
-
-/** Executes a command again, as a late request or as one that a proxy repeats; its reply is ignored. */
-export async function repeat({ links }: VirtualClient, index: number, command: Command): Promise<void> {
-  await links[index]!.send(command, new AbortController().signal).catch(() => undefined);
-}
-
-/** A client of one endpoint whose every reply is made by `reply`. */
-export function replying(runtime: SteppingRuntime, reply: (command: Command) => unknown): Redlock {
-  const endpoint: Endpoint = {
-    name: "garbled",
-    dialect: "redis",
-    exactReplies: true,
-    send: async (command) => reply(command),
-  };
-  return new Redlock({ endpoints: [endpoint], runtime, wait: 0, timeout: 100 });
 }
 
 /** Arrivals at a latch or a barrier as endpoints store them. */
