@@ -1,15 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Endpoint, type QuorumError, Redlock, type Runtime } from "../../../src/index.ts";
 import { type OnceContext, once } from "../../../src/sync/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { eachInTurns } from "../../support/in-turns.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
-import { schedule } from "./schedule.ts";
 import { onEach, stores, type Visitor, visitor } from "./stand.ts";
 
 const keyFor = (name: string) => `redlock:once:{${name}}`;
@@ -135,35 +132,4 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("once on $title", ({ open, count }) => {
     expect(await costOf(() => once(redlock, name, { every: 60_000 }, () => 1))).toEqual([2, 10]);
     expect(await costOf(() => once(redlock, name, { every: 60_000 }, unreachable))).toEqual([1, 3]);
   });
-});
-
-test("a coarse clock does not delay a claim", async () => {
-  for (let every = 40; every < 100; every += 7) {
-    const { runtime: virtual, run } = schedule(every, 1);
-    let timers = 0;
-    // Of a time since 1970, a double has steps of a four-thousandth of a ms.
-    const start = 1_763_714_567_890.1;
-    const now = () => start + virtual.monotonic();
-    const runtime: Runtime = {
-      ...virtual,
-      now,
-      monotonic: now,
-      timer(ms, callback) {
-        timers += 1;
-        if (timers > 1_000) throw new Error(`endless rounds, with pauses of ${ms} ms`);
-        return virtual.timer(now() + ms - start - virtual.monotonic(), callback);
-      },
-    };
-    const endpoint = memoryEndpoint({ runtime });
-    const deaf: Endpoint = {
-      ...endpoint,
-      send: (command, signal) =>
-        command.includes("extend") || command.includes("IFEQ")
-          ? Promise.reject(new Error("unreachable"))
-          : endpoint.send(command, signal),
-    };
-    const redlock = new Redlock({ endpoints: [deaf], runtime, backoff: { min: 5 } });
-    const error = await run(rejection(once(redlock, "nightly", { every }, unreachable)));
-    expect((error as QuorumError).code).toMatch(/NO_QUORUM|LOCK_LOST/);
-  }
 });
