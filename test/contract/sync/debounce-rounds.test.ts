@@ -271,6 +271,34 @@ describe("an outage", () => {
     expect(alone).toEqual(ran);
   });
 
+  test("beside a later call elsewhere is an outage, and shows both", async () => {
+    const world = newWorld();
+    world.at([0], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
+    const own = world.client({ wait: 0 });
+    own.links[1]!.fate = () => "refused";
+    const failed = call(own, {}, unreachable);
+    await world.runtime.advance(0);
+    const { votes } = failed.error as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "granted"]);
+  });
+
+  test.each<[string, number, () => number, number, number]>([
+    ["to the last ms", 11, () => 10, 11, 3],
+    ["but not for a part of a ms", 10.5, () => 10, 10, 2],
+    ["but not without a pause", 1_000, () => 0, 0, 1],
+  ])("is waited out %s", async (_, wait, backoff, ends, rounds) => {
+    const world = newWorld();
+    const own = world.client({ wait, backoff });
+    for (const link of own.links) link.fate = (command) => (command.length === 6 ? "refused" : "delivered");
+    const failed = call(own, {}, unreachable);
+    if (ends > 0) await world.runtime.advance(ends - 1);
+    expect(failed.settled).toBe(false);
+    await world.runtime.advance(Math.min(ends, 1));
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    const announcements = own.links[0]!.sent.filter((command) => command.length === 6);
+    expect(announcements).toHaveLength(rounds);
+  });
+
   test("for good is not waited for", async () => {
     const world = newWorld();
     for (const { faults } of world.endpoints) faults.add({ fault: "status", status: 403 });
