@@ -256,12 +256,25 @@ describe("a party", () => {
     const mine = generationsIn(world)[0]!;
     const next = generation(firstLevel + 1, mine.slice(17));
     put(world, [2], next, "", 2);
-    for (const link of own.links.slice(0, 2)) link.fate = () => "refused";
-    await world.runtime.advance(30);
+    for (const link of own.links.slice(0, 2)) link.fate = () => "lost";
+    // It finds it at 10 ms, and tries to bring the others there in rounds of 100 ms.
+    await world.runtime.advance(300);
     expect(call.settled).toBe(false);
     own.links[0]!.fate = () => "delivered";
-    await world.runtime.advance(10);
+    await world.runtime.advance(110);
     expect([call.value, generationsIn(world)]).toEqual([firstLevel, [next, mine, next]]);
+  });
+
+  test("does not pass where only a minority has all arrivals, while the others are silent", async () => {
+    const world = newWorld();
+    const own = party(world, "a", { parties: 2 });
+    const call = own.meet();
+    await world.runtime.advance(5);
+    const mine = generationsIn(world)[0]!;
+    put(world, [2], mine, "ab", 2);
+    for (const link of own.links.slice(0, 2)) link.fate = () => "lost";
+    await world.runtime.advance(300);
+    expect([call.settled, generationsIn(world)]).toEqual([false, [mine, mine, mine]]);
   });
 
   test("that is given up for good is forgotten: there are no more ids than parties", async () => {

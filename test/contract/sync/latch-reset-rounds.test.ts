@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ArrivalsMissingError, CountDownLatch } from "../../../src/sync/index.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { type VirtualClient, watch } from "../../support/virtual-client.ts";
-import { putArrivals, type SyncWorld, syncWorld, timesOf } from "../../support/virtual-sync.ts";
+import { putArrivals, type SyncWorld, sentBy, syncWorld, timesOf } from "../../support/virtual-sync.ts";
 
 // Calls of a latch in virtual time while an operator resets it.
 
@@ -25,6 +25,14 @@ describe("a latch that was reset", () => {
     const own = world.client();
     expect(await world.atOnce(latchOf(own).arrive("d"))).toEqual({ open: false, arrived: 1, remaining: 2 });
     expect(generationsIn(world)).toEqual(new Array(3).fill(`${epoch}0`));
+  });
+
+  test("who looks finds it with one request", async () => {
+    const world = newWorld();
+    put(world, [0, 1, 2], "ab", `${epoch}0`);
+    const own = world.client();
+    expect(await world.atOnce(latchOf(own).inspect())).toEqual({ open: false, arrived: 2, remaining: 1 });
+    expect(sentBy(own)).toEqual([1, 1, 1]);
   });
 
   test("who waits does not count what it saw before", async () => {
