@@ -17,7 +17,8 @@ const locksIn = ({ each }: Pick<SyncWorld, "each">) => each("EXISTS", "fair", "f
 const queuesIn = ({ each }: Pick<SyncWorld, "each">) =>
   each("GET", "queue", "f").map((text) => (text === null ? 0 : String(text).split(",").length));
 const nowhere = [0, 0, 0];
-const acquires = (command: readonly unknown[]) => command[2] === 4;
+// A rollback has the same keys, and a ttl of 0.
+const acquires = (command: readonly unknown[]) => command[2] === 4 && command[10] !== 0;
 
 /** A world whose lock is held, and so many waiters that came a ms after each other. */
 async function queueOf(count: number, options: SyncOptions = {}) {
