@@ -21,7 +21,7 @@ export interface HeldHandle {
 /** A handle that the library has just returned, and what it is for. */
 interface AcquiredHandle
   extends Pick<Hold, "resources" | "nonce" | "invoked">,
-    Partial<Pick<Hold, "holder" | "fence" | "group" | "limit">> {
+    Partial<Pick<Hold, "holder" | "fence" | "group" | "limit" | "extensions">> {
   readonly handle: CommonHandle;
   /** The keys at which it stands. Default: those of its first request. */
   readonly keys?: readonly string[];
@@ -142,6 +142,8 @@ export async function extend(actor: Actor, held: HeldHandle, ttl: number, timeou
     invoked: world.now,
     trafficBefore: trafficOf(actor),
   };
+  // Automatic extensions ask for what was requested last.
+  if (actor.wire.extensionsSent(hold.nonce) > 0) extensions.least = Math.min(extensions.least, handle.ttl);
   extensions.regrown ||= extensions.least < ttl;
   extensions.least = Math.min(extensions.least, ttl);
   // A shorter extension ends the validity earlier as soon as it is sent.

@@ -48,7 +48,7 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<Pick<Hold, "holder" | "fence" | "group" | "standing" | "limit">>,
+    Partial<Pick<Hold, "holder" | "fence" | "group" | "standing" | "limit" | "extensions">>,
 ): Hold {
   return {
     holder: grant.nonce,
@@ -56,9 +56,9 @@ export function newHold(
     group: undefined,
     standing: undefined,
     limit: Number.POSITIVE_INFINITY,
+    extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
     ...grant,
     endUnknown: false,
-    extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
     ended: undefined,
     releaseInvoked: undefined,
     releaseReturned: undefined,

@@ -26,6 +26,10 @@ const regressions = new Map([
   [40_012_897, "a plain acquire was executed after the receiver of a lock had released it"],
   [40_015_183, "the network executed again a result that an endpoint refuses for its size"],
   [40_047_657, "the first 2 ms of a freeze did not count, after the wall clock had been set back"],
+  [40_054_722, "an automatic extension was executed again after a longer one by hand"],
+  [40_065_261, "an acquire was executed late, and the release of the lock's receiver had got lost"],
+  [40_068_478, "an owner acquired a lock again and again while one of its handles was released"],
+  [40_069_938, "a fence fell where clocks drift and counters are kept for a short time"],
   [40_063_450, "of two requests of a release the second was executed first, and it returned false"],
 ]);
 
@@ -34,6 +38,8 @@ const lockedRunRegressions = new Map([
   [27, "a begin that was executed after the end of its run left lock and record for the rest of the lease"],
   [31, "a begin that another's record had refused was executed again, by the network"],
   [1_419, "no quorum had the result, and a late begin left the lock, as it may"],
+  [11_607, "a run with a short lease was extended at half of it, more often than a retry may come"],
+  [12_061, "a shorter extension was executed again, and the lock had been handed off after a longer one"],
   [10_719, "a result was uploaded again because the refusals for its size came too late"],
 ]);
 

@@ -123,7 +123,7 @@ export class Wire {
       this.#writers.set(`${server.name} ${key} ${id}`, { process, at: this.#world.now });
     }
     if (operation === "release") {
-      this.#released(trail, execution);
+      this.#released(trail, request, execution);
       return;
     }
     this.#checkRolledBackStays(trail, request, execution);
@@ -153,11 +153,12 @@ export class Wire {
     this.#counted.set(keys[0]!, counted.add(token));
   }
 
-  #released(trail: RequestTrail, { stood, stands }: Execution): void {
+  #released(trail: RequestTrail, { from }: Request, { stood, stands }: Execution): void {
     trail.releaseExecuted = true;
     trail.standing = false;
     trail.freed ||= stood && !stands;
-    trail.foundGone ||= !stood;
+    // Or its owner has it again, under another mark.
+    trail.foundGone ||= !stood || (stands && from > 1);
   }
 
   /** A request that is executed after its rollback is not granted, where a tombstone or the value's absence shows it. */
@@ -236,6 +237,13 @@ export class Wire {
   /** Whether the holder of a nonce has put its value back on a server. */
   isRestored(nonce: string, server: Server): boolean {
     return this.#trails.find(nonce, server)?.restored ?? false;
+  }
+
+  /** Whether an endpoint has executed a release of a nonce. */
+  isReleased(nonce: string, name: string): boolean {
+    return this.#trails
+      .all(nonce)
+      .some(({ server, releaseExecuted }) => server.name === name && releaseExecuted);
   }
 
   /** On how many endpoints a release has removed the value, and on how many one did not find it. */

@@ -292,7 +292,9 @@ class Run {
       this.#world.check("nothing is abandoned", isBounded, detail, []);
     }
     const extensions = wire.extensionsSent(nonce);
-    const most = 6 + (2 * (this.#world.now - this.#invoked)) / (options.backoff.min ?? 25);
+    // At half of the lease, as a lock at half of its ttl: see checkExtensionRate.
+    const half = 0.495 * options.lease - 2;
+    const most = 6 + (2 * (this.#world.now - this.#invoked)) / Math.min(options.backoff.min ?? 25, half);
     const what = () => `${process.name} sent ${extensions} extensions of ${key}`;
     if (extensions > 0) this.#world.check("requests are bounded", extensions <= most, what);
   }

@@ -47,7 +47,7 @@ export async function performLock(actor: Actor): Promise<void> {
 }
 
 /** When an acquire was called, and until when its lock may be held at most. */
-type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit">>;
+type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit" | "extensions">>;
 
 /** What came of an acquire. */
 interface Acquisition extends Times {
@@ -94,7 +94,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
 
 /** Hands a lock off to another process, which extends, uses and releases it. */
 async function handOff(actor: Actor, held: HeldLock): Promise<void> {
-  const { world, draw, process, calls, locks, kept } = actor;
+  const { world, draw, process, calls, locks, kept, wire } = actor;
   const { lock, hold, timeout } = held;
   if (actor.scenario.lingering && draw.chance(0.6)) {
     // It may be executed after the receiver's extension.
@@ -126,10 +126,10 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   const resumed = resume(receiver.redlock, { ...json, validUntil }, { timeout, autoExtend, maxHold });
   world.count("handed off");
   if (resumed.remaining() <= 0) return;
-  // Invoked when the giver's acquire was: a release since then may have ended it.
-  const received = recordLock(receiver, resumed, { invoked: hold.invoked }, true);
-  // The giver's extensions may be executed again after the receiver's.
-  received.hold.extensions.least = hold.extensions.least;
+  // Invoked when the giver's acquire was: a release since then may have ended it. And the giver's extensions may be
+  // executed again, after its own and after the receiver's.
+  const { invoked, extensions } = hold;
+  const received = recordLock(receiver, resumed, { invoked, extensions: { ...extensions } }, true);
   if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
   await receiver.sleep(draw.between(0, 1.5) * actor.scenario.ttl);
   if (actor.scenario.handingOn && draw.chance(0.4)) {
@@ -140,8 +140,10 @@ async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   await release(receiver, received, timeout);
   const { fence, owner, resources, unsettled } = json;
   const isPlain = fence === undefined && owner === "" && resources.length === 1;
-  // A receiver that dies keeps the lock until its ttl; and a plain acquire that is executed late sees no tombstone.
-  if (!isPlain || unsettled.length === 0) kept.delete(hold.nonce);
+  // A receiver that dies keeps the lock until its ttl; and an acquire that is executed late sees no tombstone where it is
+  // plain, or where the release got lost: only the giver would get the answer.
+  const isGuarded = !isPlain && unsettled.every((name) => wire.isReleased(hold.nonce, name));
+  if (isGuarded || unsettled.length === 0) kept.delete(hold.nonce);
 }
 
 /** The giver's handle has ended: it relies on nothing, and sends nothing. */
