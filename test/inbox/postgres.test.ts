@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
 import {
@@ -308,6 +309,22 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     expect([...outcomes.values()]).toContain("failed");
     expect([...outcomes.values()]).toContain("true");
     expect(await effects()).toEqual([...all].sort());
+  });
+
+  test("the statements of the recipe d1-fence refuse an older holder", async () => {
+    const page = readFileSync(new URL("../../docs/recipes/d1-fence.md", import.meta.url), "utf8");
+    const [, claim = "", write = ""] = /```sql\n(UPDATE .*);\n(UPDATE .*);\n```/.exec(page) ?? [];
+    await pool.query(
+      "CREATE TABLE accounts (id text PRIMARY KEY, balance bigint NOT NULL, fence bigint NOT NULL DEFAULT 0)",
+    );
+    await pool.query("INSERT INTO accounts VALUES ('a', 10)");
+    const [older, newer] = [Date.now(), Date.now() + 1];
+    expect((await pool.query(claim, ["a", older])).rows).toEqual([{ balance: "10" }]);
+    expect((await pool.query(claim, ["a", newer])).rows).toEqual([{ balance: "10" }]);
+    expect((await pool.query(claim, ["a", older])).rows).toEqual([]);
+    expect((await pool.query(write, ["a", older, 3])).rowCount).toBe(0);
+    expect((await pool.query(write, ["a", newer, 7])).rowCount).toBe(1);
+    expect(await rows("SELECT balance FROM accounts")).toEqual([{ balance: "7" }]);
   });
 
   test("wrong calls are refused before anything is sent", async () => {
