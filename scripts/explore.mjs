@@ -19,7 +19,7 @@ const foundFile = join(project, "test/robustness/explore/found.json");
 process.exitCode = 1;
 const { given, jobs, most } = readOptions();
 const { scenarios } = await load("test/robustness/explore/scenarios.ts");
-const { mutants } = await load("test/robustness/sim/mutants.ts");
+const { mutants } = await load("test/robustness/explore/mutants.ts");
 const chosen = scenarios.filter(({ name }) => matches(name, given.scenario));
 const mutated = mutants.filter(({ name }) =>
   given.mutants || given.mutant ? matches(name, given.mutant) : false,

@@ -33,7 +33,17 @@ export function toHex(bytes: Uint8Array): string {
  * await sha256Hex(new TextEncoder().encode("abc")); // "ba7816bf…"
  */
 export async function sha256Hex(bytes: Uint8Array): Promise<string> {
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", unshared(bytes))));
+  return toHex(await sha256(bytes));
+}
+
+/**
+ * SHA-256, 32 bytes.
+ *
+ * @example
+ * encodeBytes(await sha256(body), "base64url");
+ */
+export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", unshared(bytes)));
 }
 
 /**

@@ -13,6 +13,7 @@ export type RedlockErrorCode =
   | "RECORD_CORRUPT"
   | "RESULT_UNAVAILABLE"
   | "DEAD_KEY"
+  | "SHARED_FAILURE"
   | "WEBHOOK_INVALID"
   | "STALE_FENCE"
   | "LIMIT_MISMATCH"

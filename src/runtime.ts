@@ -43,9 +43,10 @@ const clockPrecision = 2;
 
 /** The two clocks of a process, since they were first read. */
 interface Clocks {
-  /** Wall clock minus monotonic clock, after the last step of either. */
-  distance: number;
-  /** Total ms for which the monotonic clock has stood still, by the wall clock. */
+  /** The least and the greatest distance, wall clock minus monotonic clock, since the last step of either. */
+  least: number;
+  greatest: number;
+  /** Total ms for which the monotonic clock had stood still by then, by the wall clock. */
   stoodStill: number;
 }
 
@@ -61,16 +62,18 @@ function steadyTime(runtime: Runtime): number {
   const distance = runtime.now() - monotonic;
   let clocks = known.get(runtime);
   if (!clocks) {
-    clocks = { distance, stoodStill: 0 };
+    clocks = { least: distance, greatest: distance, stoodStill: 0 };
     known.set(runtime, clocks);
   }
-  const step = distance - clocks.distance;
-  // A smaller step is rounding; if counted, it could add up to twice the time that passes.
-  if (Math.abs(step) > clockPrecision) {
-    clocks.distance = distance;
-    clocks.stoodStill += Math.max(0, step);
-  }
-  return monotonic + clocks.stoodStill;
+  const least = Math.min(clocks.least, distance);
+  const greatest = Math.max(clocks.greatest, distance);
+  // Less may be rounding, which counts once, all together: if each small step counted, they could add up to twice the
+  // time that passes; if none did, a short freeze would be lost.
+  const isRounding = greatest - least <= clockPrecision;
+  if (!isRounding) clocks.stoodStill += greatest - clocks.least;
+  clocks.least = isRounding ? least : distance;
+  clocks.greatest = isRounding ? greatest : distance;
+  return monotonic + clocks.stoodStill + clocks.greatest - clocks.least;
 }
 
 /**
@@ -144,3 +147,6 @@ export function runInBackground(
     return false;
   }
 }
+
+/** A time such as `2023-07-19T14:56:51.634Z` in ms since 1970, or NaN. It reads no clock. */
+export const parseTime = (text: string): number => Date.parse(text);

@@ -1,16 +1,18 @@
 import type { Context, Env, MiddlewareHandler, Next } from "hono";
 import { checkType } from "../check.ts";
 import { bodyOf, withUnreadBody } from "../http/body.ts";
-import { type Delivery, scopeFor, valueFor } from "../http/delivery.ts";
+import { type Delivery, lockFor, scopeFor, valueFor } from "../http/delivery.ts";
 import {
   checkClient,
   checkProvider,
   type HttpOptions,
   type HttpRules,
+  type Locked,
   resolveRules,
 } from "../http/options.ts";
 import { type Exchange, type HttpAnswer, serve } from "../http/serve.ts";
-import type { RunContext } from "../idempotency/index.ts";
+import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
+import { checkResources } from "../lock/options.ts";
 import {
   type FromContext,
   type FromDelivery,
@@ -25,22 +27,26 @@ export interface IdempotentRun extends RunContext {
   readonly status?: HttpAnswer["status"] | undefined;
 }
 
+/** The value of `c.var.idempotency` with `lock`. */
+export type LockedRun = IdempotentRun & LockedRunContext;
+
 /**
- * The variables that {@link idempotent} sets.
+ * The variables that {@link idempotent} sets; `IdempotencyVariables<LockedRun>` with `lock`.
  *
  * @example
  * const app = new Hono<{ Variables: IdempotencyVariables }>();
  */
-export interface IdempotencyVariables {
+export interface IdempotencyVariables<Run extends IdempotentRun = IdempotentRun> {
   /** Undefined where nothing protects the handler: without a key, or with `failOpen` and without a store. */
-  idempotency?: IdempotentRun;
+  idempotency?: Run;
   /** With a `provider`: the delivery, once it is verified; also for a duplicate, and then for middleware further out. */
   webhook?: Delivery;
 }
 
 /** {@link IdempotencyVariables} behind a `provider`, for the handlers that a delivery reaches. */
-export interface WebhookVariables extends IdempotencyVariables {
-  idempotency: IdempotentRun;
+export interface WebhookVariables<Run extends IdempotentRun = IdempotentRun>
+  extends IdempotencyVariables<Run> {
+  idempotency: Run;
   webhook: Delivery;
 }
 
@@ -58,6 +64,12 @@ export interface IdempotentOptions<
    * also gets the verified delivery; its body has been read from the request.
    */
   readonly scope?: FromDelivery<string | readonly string[], E, Given> | undefined;
+  /**
+   * Locks these resources while the handler runs, in the same requests: one name or several, or a function of the context
+   * and the verified delivery. `c.var.idempotency` has a fence. A lock that is held is waited for, for `wait` at most; then
+   * the answer is that of a request under way. Without a key the handler runs without the lock. Default: none.
+   */
+  readonly lock?: FromDelivery<string | readonly string[], E, Given> | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
   readonly deadline?: FromContext<number, E> | undefined;
 }
@@ -85,18 +97,25 @@ export interface IdempotentWebhookOptions<E extends Env = UnknownEnv> extends Id
  * app.post("/webhooks/github", idempotent({ redlock, provider: github({ secret }) }), handleEvent);
  */
 export function idempotent<E extends Env = UnknownEnv>(
+  options: Locked<IdempotentWebhookOptions<E>>,
+): MiddlewareHandler<E & { Variables: WebhookVariables<LockedRun> }>;
+export function idempotent<E extends Env = UnknownEnv>(
   options: IdempotentWebhookOptions<E>,
 ): MiddlewareHandler<E & { Variables: WebhookVariables }>;
+export function idempotent<E extends Env = UnknownEnv>(
+  options: Locked<IdempotentOptions<E>>,
+): MiddlewareHandler<E & { Variables: IdempotencyVariables<LockedRun> }>;
 export function idempotent<E extends Env = UnknownEnv>(
   options: IdempotentOptions<E>,
 ): MiddlewareHandler<E & { Variables: IdempotencyVariables }>;
 export function idempotent<E extends Env, Given extends Delivery | undefined>(
   options: IdempotentOptions<E, Given>,
 ): MiddlewareHandler {
-  const { redlock, provider, scope, deadline } = checkType("options", options, "object");
+  const { redlock, provider, scope, lock, deadline } = checkType("options", options, "object");
   const rules = resolveRules("idempotent", options, provider !== undefined);
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
+  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
 
   return async function idempotent(c, next) {
     let handled: { readonly run: IdempotentRun | undefined } | undefined;
@@ -109,7 +128,8 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
       async admitted(delivery) {
         // Here, so that middleware further out knows the delivery of a duplicate, too.
         if (delivery) c.set("webhook", delivery);
-        return { scope: await scopeFor(scope, c, delivery as Given) };
+        const given = delivery as Given;
+        return { scope: await scopeFor(scope, c, given), lock: await lockFor(lock, c, given) };
       },
       body: (cap) => requestBody(c, cap),
       handle(run, body) {

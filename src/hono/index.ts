@@ -5,6 +5,7 @@ export {
   type IdempotentRun,
   type IdempotentWebhookOptions,
   idempotent,
+  type LockedRun,
   type WebhookVariables,
 } from "./idempotent.ts";
 export { type FencedLockRouteOptions, type LockRouteOptions, type LockVariables, lock } from "./lock.ts";

@@ -1,4 +1,5 @@
 import { checkScope } from "../check.ts";
+import { checkResources } from "../lock/options.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 
 /** A webhook's delivery whose signature was verified. */
@@ -41,4 +42,12 @@ export async function scopeFor<Given extends readonly unknown[]>(
   ...given: Given
 ): Promise<string | readonly string[] | undefined> {
   return option === undefined ? undefined : checkScope(await valueFor(option, ...given));
+}
+
+/** The resources to lock for this request. A function must return them: a handler that relies on a lock gets one. */
+export async function lockFor<Given extends readonly unknown[]>(
+  option: PerRequest<string | readonly string[], Given> | undefined,
+  ...given: Given
+): Promise<readonly string[] | undefined> {
+  return option === undefined ? undefined : checkResources(await valueFor(option, ...given), "lock");
 }

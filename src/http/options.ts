@@ -104,6 +104,12 @@ export interface HttpOptions<Given extends Delivery | undefined = Delivery | und
    * gets the verified delivery; without a `provider` there is none.
    */
   readonly scope?: PerRequest<string | readonly string[], [delivery: Given]> | undefined;
+  /**
+   * Locks these resources while the handler runs, in the same requests: one name or several, or a function of the verified
+   * delivery. The handler's `run` has a fence. A lock that is held is waited for, for `wait` at most; then the answer is
+   * that of a request under way. Without a key the handler runs without the lock. Default: none.
+   */
+  readonly lock?: PerRequest<string | readonly string[], [delivery: Given]> | undefined;
   /** Wall-clock time in ms since 1970 at which the platform stops the code; bounds lease and waiting. Default: none. */
   readonly deadline?: number | undefined;
 }
@@ -112,6 +118,11 @@ export interface HttpOptions<Given extends Delivery | undefined = Delivery | und
 export interface WebhookOptions extends HttpOptions<Delivery> {
   readonly provider: WebhookProvider;
 }
+
+/** Options with a lock: the handler's run has a fence. */
+export type Locked<Options extends { readonly lock?: unknown }> = Options & {
+  readonly lock: NonNullable<Options["lock"]>;
+};
 
 /** {@link HttpRules} with every default filled in. */
 export interface ResolvedRules extends StoragePolicy {
@@ -140,6 +151,7 @@ const names: Readonly<Record<keyof HttpOptions, 1>> = {
   redlock: 1,
   provider: 1,
   scope: 1,
+  lock: 1,
   deadline: 1,
   header: 1,
   required: 1,

@@ -41,6 +41,8 @@ export interface Exchange {
 /** The options that may depend on a webhook's delivery. */
 export interface DeliveryOptions {
   readonly scope: Scope | undefined;
+  /** The resources that the run locks. */
+  readonly lock?: readonly string[] | undefined;
 }
 
 /** How a request was answered. */
@@ -69,6 +71,7 @@ interface KeyedRequest {
   readonly key: string;
   /** The key is to run once in each of these scopes; usually one. */
   readonly scopes: readonly (Scope | undefined)[];
+  readonly lock?: readonly string[] | undefined;
   readonly body: Uint8Array;
   readonly delivery?: Delivery;
 }
@@ -98,9 +101,9 @@ async function admitRequest(rules: ResolvedRules, exchange: Exchange): Promise<K
   }
   const key = parseKey(header);
   if (!key) return refuse(rules, "", problem("KEY_INVALID"));
-  const { scope } = await exchange.admitted();
+  const { scope, lock } = await exchange.admitted();
   const body = await exchange.body(rules.maxRequestBody ?? 1_048_576);
-  return body ? { key, scopes: [scope], body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
+  return body ? { key, scopes: [scope], lock, body } : refuse(rules, key, problem("BODY_TOO_LARGE"));
 }
 
 async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<KeyedRequest | HttpAnswer> {
@@ -117,8 +120,8 @@ async function admitDelivery(rules: ResolvedRules, exchange: Exchange): Promise<
     return refuse(rules, "", refusal, error);
   }
   const delivery = deliveryOf(provider, verified, body);
-  const { scope } = await exchange.admitted(delivery);
-  return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), body, delivery };
+  const { scope, lock } = await exchange.admitted(delivery);
+  return { key: verified.id, scopes: webhookScopes(provider.name, verified, scope), lock, body, delivery };
 }
 
 /**
@@ -144,7 +147,7 @@ function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unk
 }
 
 /** A request's run: where it runs, and its options without the scope. */
-interface ResponseRun extends Pick<KeyedRequest, "key" | "scopes"> {
+interface ResponseRun extends Pick<KeyedRequest, "key" | "scopes" | "lock"> {
   readonly redlock: LockClient;
   readonly options: Omit<RunOptions<StoredResponse>, "codec"> & { readonly codec: Codec<StoredResponse> };
 }
@@ -163,11 +166,11 @@ async function answerOnce(
 ): Promise<HttpAnswer> {
   const { request, redlock, deadline } = exchange;
   const { signal } = request;
-  const { key, scopes, body, delivery } = keyed;
+  const { key, scopes, lock, body, delivery } = keyed;
   const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? redlock.options.waitUntil;
   const fingerprint = await rules.fingerprint?.(request, body);
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
-  const run: ResponseRun = { redlock, key, scopes, options };
+  const run: ResponseRun = { redlock, key, scopes, lock, options };
   const handled: Handled = {};
   // The signal ends the waiting only: once the handler runs, it goes on, and its result is stored, even when the client
   // has gone.
@@ -184,7 +187,7 @@ async function answerOnce(
     if (handled.thrown) throw handled.thrown.error;
     if (error === notStored && handled.response) return { status: "failed", response: handled.response };
     const aborted = signal?.aborted && error === signal.reason ? problem("ABORTED") : undefined;
-    const refusal = aborted ?? problemOf(error, rules.webhook);
+    const refusal = aborted ?? refusalOf(rules, error);
     if (!refusal) throw error;
     if (refusal.code === "NO_QUORUM" && rules.failOpen && !handled.response) {
       emit(rules.onEvent, { type: "unguarded", key, error });
@@ -194,6 +197,14 @@ async function answerOnce(
     if (stored) return { status: "replayed", response: replayResponse(stored, request) };
     return refuse(rules, key, refusal, error);
   }
+}
+
+/** The problem that an error of the run means. To the client, a lock that is held is a request under way. */
+function refusalOf({ webhook }: ResolvedRules, error: unknown): Problem | undefined {
+  const refusal = problemOf(error, webhook);
+  return refusal?.code === "LOCK_HELD"
+    ? { ...refusal, status: problem("IN_PROGRESS", webhook).status }
+    : refusal;
 }
 
 /** Runs the handler, and returns the part of its response that is stored. */
@@ -228,7 +239,7 @@ async function storedInstead(
   // This response is not sent, and must not keep the source of its stream open.
   void response.body?.cancel().catch(() => undefined);
   // The result of the run that took over. Where that has none either, the handler must not run once more.
-  const again = runInScopes(rules, run, () => Promise.reject(notStored));
+  const again = runInScopes(rules, { ...run, lock: undefined }, () => Promise.reject(notStored));
   return (await again.catch(() => undefined))?.value;
 }
 
@@ -239,7 +250,7 @@ async function storedInstead(
  */
 function runInScopes(
   rules: ResolvedRules,
-  { redlock, key, scopes, options }: ResponseRun,
+  { redlock, key, scopes, lock, options }: ResponseRun,
   handler: (context: RunContext) => Promise<StoredResponse>,
 ): Promise<Outcome<StoredResponse>> {
   let id = 0;
@@ -255,7 +266,8 @@ function runInScopes(
   const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {
     const isLast = index === scopes.length - 1;
-    const scoped = { ...options, scope: scopes[index], kind: "http" };
+    // The innermost run holds the lock: those around it would wait for each other.
+    const scoped = { ...options, scope: scopes[index], kind: "http", lock: isLast ? lock : undefined };
     return idempotency.run(key, scoped, isLast ? handler : async () => (await enter(index + 1)).value);
   };
   return enter(0);

@@ -1,11 +1,13 @@
 import { checkScope, checkType, wrongType } from "../check.ts";
-import type { RunContext } from "../idempotency/index.ts";
+import type { LockedRunContext, RunContext } from "../idempotency/index.ts";
+import { checkResources } from "../lock/options.ts";
 import { bodyOf, withUnreadBody } from "./body.ts";
-import { type Delivery, scopeFor } from "./delivery.ts";
+import { type Delivery, lockFor, scopeFor } from "./delivery.ts";
 import {
   checkClient,
   checkProvider,
   type HttpOptions,
+  type Locked,
   resolveRules,
   type WebhookOptions,
 } from "./options.ts";
@@ -16,7 +18,7 @@ import { serve } from "./serve.ts";
  * is the request's `Idempotency-Key`, or, with a `provider`, the id of a webhook's delivery.
  *
  * @param handler gets the request with its body unread; `run` with the key, the run's token, its signal and its remaining
- * lease; and with a `provider` the verified `delivery`. The request's signal is the run's: it does not abort when the
+ * lease, and with `lock` its fence; and with a `provider` the verified `delivery`. The request's signal is the run's: it does not abort when the
  * client hangs up. `run` is undefined where nothing protects the handler: without a key, or with `failOpen` and without
  * a store; a delivery always has one.
  * @returns the response; a problem (RFC 9457) where the request is wrong or cannot be handled now
@@ -35,8 +37,22 @@ import { serve } from "./serve.ts";
  */
 export async function withIdempotency(
   request: Request,
+  handler: (request: Request, run: LockedRunContext, delivery: Delivery) => Promise<Response> | Response,
+  options: Locked<WebhookOptions>,
+): Promise<Response>;
+export async function withIdempotency(
+  request: Request,
   handler: (request: Request, run: RunContext, delivery: Delivery) => Promise<Response> | Response,
   options: WebhookOptions,
+): Promise<Response>;
+export async function withIdempotency(
+  request: Request,
+  handler: (
+    request: Request,
+    run: LockedRunContext | undefined,
+    delivery: Delivery | undefined,
+  ) => Promise<Response> | Response,
+  options: Locked<HttpOptions>,
 ): Promise<Response>;
 export async function withIdempotency(
   request: Request,
@@ -59,17 +75,21 @@ export async function withIdempotency<Run extends RunContext | undefined, Given 
     );
   }
   checkType("handler", handler, "function");
-  const { redlock, provider, scope, deadline } = checkType("options", options, "object");
+  const { redlock, provider, scope, lock, deadline } = checkType("options", options, "object");
   checkClient(redlock);
   if (provider !== undefined) checkProvider(provider);
   if (scope !== undefined && typeof scope !== "function") checkScope(scope);
+  if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
   const { response } = await serve(resolveRules("withIdempotency", options, provider !== undefined), {
     request,
     redlock,
     provider,
     deadline,
     waitUntil: undefined,
-    admitted: async (delivery) => ({ scope: await scopeFor(scope, delivery as Given) }),
+    admitted: async (delivery) => ({
+      scope: await scopeFor(scope, delivery as Given),
+      lock: await lockFor(lock, delivery as Given),
+    }),
     body: (cap) => bodyOf(request, cap),
     async handle(run, body, delivery) {
       const given = body ? withUnreadBody(request, body, run?.signal) : request;

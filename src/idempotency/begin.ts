@@ -1,8 +1,10 @@
 import type { RequestCost } from "../endpoints/call.ts";
+import { timeUntilFree } from "../lock/contention.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
-import { acquireOrRead, type Register, type RegisterAnswer } from "../redis/register.ts";
+import type { RegisterAnswer } from "../redis/register.ts";
+import type { ClaimOperations } from "./claim.ts";
 import { classifyRecords, type RecordState } from "./record.ts";
 
 // The begin: one round that claims the key, or reads what another run has stored there. Nothing is read with a plain
@@ -14,20 +16,22 @@ export type BeginState =
   | { readonly kind: "run" }
   /** Too few endpoints answered. */
   | { readonly kind: "unclear" }
+  /** Another holder has a lock that the run needs. `retryAfter`: ms until it may be free, where that is known. */
+  | { readonly kind: "locked"; readonly retryAfter: number | undefined }
   | RecordState;
 
 type BeginAnswers = Round<RegisterAnswer>["answers"];
 
-/** Sends a begin to every endpoint: `own` is the record's key with this run's pending record. */
+/** Sends a begin to every endpoint. */
 export function runBeginRound(
   settings: Settings,
-  own: Register,
+  operations: ClaimOperations,
   cost: RequestCost,
   cutsShort: boolean,
 ): Round<RegisterAnswer> {
   const { ttl: lease, timeout } = settings;
   const context = { ...settings, timeout: Math.min(timeout, lease) };
-  return runRound(context, (call) => acquireOrRead(call, own, lease), { cost, cutsShort });
+  return runRound(context, (call) => operations.begin(call, lease), { cost, cutsShort });
 }
 
 /** What a round of begins means; waits for every endpoint where later answers may change it. */
@@ -46,7 +50,8 @@ export async function stateOfBegin(
 export function classifyBegin(answers: BeginAnswers, result: RoundResult, fingerprint: string): BeginState {
   const { length: count } = answers;
   const quorum = quorumOf(count);
-  const others = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.other ?? ""] : []));
+  const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer] : []));
+  const others = held.flatMap(({ other }) => other ?? []);
   const state = classifyRecords(others, fingerprint, count);
   if (result === "granted") {
     // A quorum is ours, but the effect of a run that could complete on a minority only has happened nevertheless.
@@ -55,6 +60,8 @@ export function classifyBegin(answers: BeginAnswers, result: RoundResult, finger
   }
   if (state.kind !== "split-vote") return state;
   if (answers.filter(isWrongType).length > count - quorum) return { kind: "corrupt" };
+  if (held.length - others.length > count - quorum)
+    return { kind: "locked", retryAfter: timeUntilFree(answers) };
   // From so few answers nobody can have a quorum; with more, contenders may have kept it from each other.
   const answered = answers.filter((answer) => answer && answer.outcome !== "error").length;
   return result === "unavailable" && answered < quorum ? { kind: "unclear" } : state;
@@ -64,7 +71,7 @@ export function classifyBegin(answers: BeginAnswers, result: RoundResult, finger
 function isPreliminary(state: BeginState): boolean {
   const { kind } = state;
   if (kind === "replay") return !state.decided;
-  return kind === "split-vote" || kind === "corrupt" || kind === "unclear";
+  return kind === "split-vote" || kind === "corrupt" || kind === "unclear" || kind === "locked";
 }
 
 /** Whether an endpoint says that the value at the key is no string, but a list, a hash or the like. */

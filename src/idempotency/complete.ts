@@ -5,16 +5,16 @@ import type { Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
-import { acquireOrRead, extend, type Register, type RegisterAnswer } from "../redis/register.ts";
+import { acquireOrRead, extend, type RegisterAnswer } from "../redis/register.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
+import type { ClaimOperations } from "./claim.ts";
 import type { UnstoredReason } from "./record.ts";
 import { recordOfResult, type StoredResult } from "./result.ts";
 
 /** What storing the result of a run needs. */
 export interface CompletionRequest {
   readonly settings: Settings;
-  /** The record's key, with this run's pending record. */
-  readonly own: Register;
+  readonly operations: ClaimOperations;
   readonly token: string;
   readonly startedAt: number;
   readonly fingerprint: string;
@@ -46,14 +46,15 @@ interface CompleteText {
  */
 export async function completeOne(
   call: Call,
-  own: Register,
+  operations: ClaimOperations,
   { text, retention, former }: CompleteText,
 ): Promise<RegisterAnswer> {
-  const completed = await extend(call, own, retention, text);
+  const { own } = operations;
+  const completed = await operations.complete(call, text, retention);
   if (completed.outcome === "granted") return completed;
   const taken = await acquireOrRead(call, { ...own, value: text }, retention);
   // A late begin of this run was executed between the two requests.
-  if (taken.other === own.value) return extend(call, own, retention, text);
+  if (taken.other === own.value) return operations.complete(call, text, retention);
   if (former !== undefined && taken.other === former) {
     return extend(call, { ...own, value: former }, retention, text);
   }
@@ -142,13 +143,13 @@ class Completion {
   }
 
   #runRound(): Round<Answer> {
-    const { settings, own, retention, cost } = this.#request;
+    const { settings, operations, retention, cost } = this.#request;
     const { text, unstored } = this.#record;
     const former = this.#former;
     const storeOne = async (call: Call): Promise<Answer> => {
       const refusal = unstored ? undefined : this.#sizeRefusals.get(call.endpoint);
       if (refusal) throw refusal;
-      return completeOne(call, own, { text, retention, former });
+      return completeOne(call, operations, { text, retention, former });
     };
     return runRound(settings, storeOne, { cost });
   }

@@ -17,6 +17,7 @@ export interface IdempotencyEvent {
    * - `replayed`: another run's result was returned.
    * - `omitted`: another run is complete, but its result was not stored; `reason` says why.
    * - `busy`: another run is under way.
+   * - `locked`: another holder has a lock that the run needs.
    * - `mismatch`: the key was used with another fingerprint.
    * - `dead`: too many runs of the key began and did not end.
    * - `corrupt`: the stored value is no record, or the codec cannot decode it.
@@ -32,6 +33,7 @@ export interface IdempotencyEvent {
     | "lost"
     | "replayed"
     | "busy"
+    | "locked"
     | "mismatch"
     | "omitted"
     | "dead"

@@ -4,12 +4,14 @@ import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
-import { extend, type Register, type RegisterAnswer, release } from "../redis/register.ts";
+import type { RegisterAnswer } from "../redis/register.ts";
 import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
+import type { ClaimOperations } from "./claim.ts";
 import { complete } from "./complete.ts";
 import { LeaseLostError } from "./errors.ts";
 import type { Report } from "./events.ts";
+import { watchEnd } from "./late-locks.ts";
 import type { UnstoredReason } from "./record.ts";
 import { encodeResult } from "./result.ts";
 import { leaseWithin, type RunRequest } from "./run-request.ts";
@@ -23,6 +25,13 @@ export interface RunContext {
   readonly signal: AbortSignal;
   /** ms of the lease that remain; the lease is renewed meanwhile. */
   remaining(): number;
+  /** Larger than that of every earlier lock and run of the resources. Only with `lock`. */
+  readonly fence?: number | undefined;
+}
+
+/** What the handler of a run with `lock` gets to know. */
+export interface LockedRunContext extends RunContext {
+  readonly fence: number;
 }
 
 /** The result of a call: the handler's value, or that of the run that came first. */
@@ -38,13 +47,12 @@ export interface Outcome<Value> {
 }
 
 /** What {@link Idempotency.run} runs. */
-export type Handler<Value> = (context: RunContext) => Promise<Value> | Value;
+export type Handler<Value, Run extends RunContext = RunContext> = (run: Run) => Promise<Value> | Value;
 
-/** A run's claim of its key: its pending record, and the round that wrote it. */
+/** A run's claim: what it claims, and the round that did. */
 export interface Claim {
   readonly token: string;
-  /** The record's key, with this run's pending record. */
-  readonly own: Register;
+  readonly operations: ClaimOperations;
   /** Wall-clock time in ms since 1970. */
   readonly startedAt: number;
   /** The ttl of the pending record, in ms. */
@@ -97,11 +105,11 @@ export class Execution<Value> {
   /** Renews the lease until the handler has ended. */
   #renewLease(): void {
     const { settings, key } = this.#request;
-    const { own, lease } = this.#claim;
+    const { operations, lease } = this.#claim;
     const { runtime, maxHold, backoff } = settings;
     const renew = (ttl: number) => {
       const newLease = this.#leaseFor(ttl);
-      const perform = (call: Call) => extend(call, own, newLease);
+      const perform = (call: Call) => operations.extend(call, newLease);
       return extendOnQuorum(settings, this.validity, { ttl, names: [key], cost: this.#cost, perform });
     };
     void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });
@@ -119,6 +127,7 @@ export class Execution<Value> {
     return {
       key: this.#request.key,
       token: this.#claim.token,
+      fence: this.#claim.operations.fence?.value,
       get signal() {
         return validity.signal;
       },
@@ -129,9 +138,9 @@ export class Execution<Value> {
   /** Frees the key after the handler has thrown. */
   #rollBack(attempt: Attempt | undefined): Promise<void> {
     const { settings } = this.#request;
-    const { own, round } = this.#claim;
+    const { operations, round } = this.#claim;
     this.validity.release();
-    const free = () => rollback(settings, round, (call) => release(call, own)).done;
+    const free = () => rollback(settings, round, (call) => operations.free(call)).done;
     // The count first: a run that finds the key free must count from the beginning.
     return attempt ? attempt.clear().then(free) : free();
   }
@@ -143,8 +152,11 @@ export class Execution<Value> {
     const lease = this.validity.remaining();
     this.validity.release();
     const result = encodeResult(codec, value);
-    const request = { ...this.#request, ...this.#claim, cost: this.#cost };
+    const { operations, freeLate } = watchEnd(this.#request.settings, this.#claim);
+    const request = { ...this.#request, ...this.#claim, operations, cost: this.#cost };
     const { roundResult, unstored } = await complete(request, result, lease);
+    // Without a quorum, a pending record keeps other runs away, wherever it is.
+    if (roundResult !== "unavailable") freeLate();
     if (roundResult === "refused") {
       this.#report("lost");
       throw new LeaseLostError(key, "another run took over before the result could be stored");

@@ -4,6 +4,7 @@ import {
   type ClientParts,
   checkAcquire,
   checkLockClient,
+  checkResources,
   type LockClient,
   type LockOptions,
   mergeOptions,
@@ -15,7 +16,7 @@ import { keyOf } from "../redis/keys.ts";
 import { maxTimerDelay, type WaitUntil } from "../runtime.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
-import type { Handler, Outcome } from "./execution.ts";
+import type { Handler, LockedRunContext, Outcome } from "./execution.ts";
 import { forget } from "./forget.ts";
 import { inspect, type KeyInspection } from "./inspect.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
@@ -31,7 +32,7 @@ export interface IdempotencyOptions {
   readonly lease?: number | undefined;
   /** How long a result is kept, in ms: an integer from the lease to 2^45. Default 86 400 000 (24 hours). */
   readonly retention?: number | undefined;
-  /** How long to wait for another run's result, in ms; 0: one round. Default 0. */
+  /** How long to wait for another run's result, or for the lock, in ms; 0: one round. Default 0. */
   readonly wait?: number | undefined;
   /** Longest time for which the lease is renewed, in ms: a stuck handler must not keep its key. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
@@ -72,6 +73,12 @@ export interface RunOptions<Value> extends IdempotencyOptions {
    * cannot encode is not stored: see {@link Outcome.unstored}.
    */
   readonly codec?: Codec<Value> | undefined;
+  /**
+   * Locks these resources for the run: one name or several, as in `redlock.acquire`. Key and locks are claimed in one
+   * request, all or none, and end in one; the lease is that of both. The handler gets a fence. A lock that is held is
+   * waited for, for `wait` at most. Default: none.
+   */
+  readonly lock?: string | readonly string[] | undefined;
   /** Ends the waiting at once; the call rejects with its reason. The handler has a signal of its own. */
   readonly signal?: AbortSignal | undefined;
   /**
@@ -80,6 +87,9 @@ export interface RunOptions<Value> extends IdempotencyOptions {
    */
   readonly deadline?: number | undefined;
 }
+
+/** {@link RunOptions} of a run with a lock, whose handler gets a fence. */
+export type LockedRunOptions<Value> = RunOptions<Value> & { readonly lock: string | readonly string[] };
 
 /** `kind` is for the HTTP handlers of this package. */
 type AnyRunOptions<Value> = RunOptions<Value> & { readonly kind?: KeyKind };
@@ -102,6 +112,7 @@ const runNames: Readonly<Record<keyof AnyRunOptions<unknown>, 1>> = {
   scope: 1,
   fingerprint: 1,
   codec: 1,
+  lock: 1,
   signal: 1,
   deadline: 1,
   kind: 1,
@@ -151,6 +162,7 @@ export class Idempotency {
    * Runs `handler`, or returns the stored result where a run of `key` is complete.
    *
    * @throws InProgressError when another run is still under way after `wait`
+   * @throws LockHeldError when another holder still has the `lock` after `wait`
    * @throws FingerprintMismatchError when the key was used before with another fingerprint
    * @throws QuorumError when too few endpoints answered to begin; the handler did not run
    * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
@@ -161,8 +173,21 @@ export class Idempotency {
    *
    * @example
    * const { value } = await idempotency.run("order:7", { fingerprint: body }, () => charge(order));
+   * await idempotency.run(event.id, { lock: "invoice:42" }, async ({ fence, signal }) => {
+   *   await db.run("UPDATE invoices SET paid = 1, fence = ?1 WHERE id = 42 AND fence < ?1", fence);
+   * });
    */
   run<Value>(key: string, handler: Handler<Value> & JsonResult<Value>): Promise<Outcome<Value>>;
+  run<Value>(
+    key: string,
+    options: LockedRunOptions<Value> & { readonly codec: Codec<Value> },
+    handler: Handler<Value, LockedRunContext>,
+  ): Promise<Outcome<Value>>;
+  run<Value>(
+    key: string,
+    options: LockedRunOptions<Value>,
+    handler: Handler<Value, LockedRunContext> & JsonResult<Value>,
+  ): Promise<Outcome<Value>>;
   run<Value>(
     key: string,
     options: RunOptions<Value> & { readonly codec: Codec<Value> },
@@ -175,7 +200,7 @@ export class Idempotency {
   ): Promise<Outcome<Value>>;
   async run<Value>(
     key: string,
-    ...rest: [Handler<Value>] | [RunOptions<Value>, Handler<Value>]
+    ...rest: [Handler<Value>] | [RunOptions<Value>, Handler<Value, LockedRunContext>]
   ): Promise<Outcome<Value>> {
     const handler = checkType("handler", rest.at(-1), "function") as Handler<Value>;
     const options: AnyRunOptions<Value> = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
@@ -186,10 +211,15 @@ export class Idempotency {
     checkType("codec.encode", Object(codec).encode, "function");
     checkType("codec.decode", Object(codec).decode, "function");
     const { settings, ...rules } = this.#resolve(options);
+    const { fenceRetention } = settings;
+    const lock = options.lock !== undefined && {
+      resources: checkResources(options.lock, "lock"),
+      fenceRetention,
+    };
     // Computed before the handler can change what they are computed from.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);
-    return runOnce({ settings, ...keys, fingerprint, codec, signal, deadline, ...rules }, handler);
+    return runOnce({ settings, ...keys, fingerprint, lock, codec, signal, deadline, ...rules }, handler);
   }
 
   /**
@@ -253,10 +283,11 @@ export function resolveIdempotency(
   } = mergeOptions(...layers);
   const { timeout, backoff, maxHold, waitUntil } = shared;
   if (lease !== undefined) checkInteger("lease (ms)", lease, 10, maxTimerDelay);
-  const overrides = { ttl: lease ?? 30_000, wait, timeout, backoff, maxHold, waitUntil };
-  // Records have no fence: the client's `fenceRetention` must not bound the lease.
-  const defaults = { ...client.options, fenceRetention: undefined };
-  const settings = resolveSettings(client.settings, defaults, overrides);
+  const ttl = lease ?? 30_000;
+  // The client's must not bound the lease, which is not a lock's ttl.
+  const fenceRetention = client.options.fenceRetention && Math.max(client.options.fenceRetention, ttl);
+  const overrides = { ttl, wait, timeout, backoff, maxHold, waitUntil, fenceRetention };
+  const settings = resolveSettings(client.settings, client.options, overrides);
   return {
     settings,
     retention: checkInteger("retention (ms)", retention ?? 86_400_000, settings.ttl, 2 ** 45),

@@ -5,10 +5,18 @@ export {
   LeaseLostError,
   RecordCorruptError,
   ResultUnavailableError,
+  SharedFailureError,
 } from "./errors.ts";
 export type { IdempotencyEvent } from "./events.ts";
-export type { Outcome, RunContext } from "./execution.ts";
-export { Idempotency, type IdempotencyOptions, type KeyOptions, type RunOptions } from "./idempotency.ts";
+export type { LockedRunContext, Outcome, RunContext } from "./execution.ts";
+export {
+  Idempotency,
+  type IdempotencyOptions,
+  type KeyOptions,
+  type LockedRunOptions,
+  type RunOptions,
+} from "./idempotency.ts";
 export type { KeyInspection, KeyVote } from "./inspect.ts";
 export type { UnstoredReason } from "./record.ts";
 export type { Codec, JsonResult, JsonValue } from "./result.ts";
+export { type FlightContext, type SingleFlightOptions, singleFlight } from "./single-flight.ts";

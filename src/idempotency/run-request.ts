@@ -1,5 +1,6 @@
 import type { EventHook } from "../events.ts";
 import type { Settings } from "../lock/options.ts";
+import type { RunLock } from "./claim.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import type { CompleteRecord, PendingRecord } from "./record.ts";
 import type { Codec } from "./result.ts";
@@ -18,6 +19,8 @@ export interface RunRequest<Value> extends RecordKeys {
   /** `ttl` is the lease. */
   readonly settings: Settings;
   readonly fingerprint: string;
+  /** False: the key alone is claimed. */
+  readonly lock: RunLock | false;
   /** How long a result is kept, in ms. */
   readonly retention: number;
   readonly codec: Codec<Value>;

@@ -1,15 +1,16 @@
 import type { Call, RequestCost } from "../endpoints/call.ts";
-import { QuorumError, type Vote } from "../errors.ts";
+import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { timeUntil } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
-import { isHopeless, runRound, unlessAborted } from "../quorum/round.ts";
+import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { extend, type Register, release } from "../redis/register.ts";
+import { extend, type Register } from "../redis/register.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
 import { type BeginState, runBeginRound, stateOfBegin } from "./begin.ts";
+import { keyClaim, lockedClaim } from "./claim.ts";
 import { completeOne, settleTimeout } from "./complete.ts";
 import {
   DeadKeyError,
@@ -47,6 +48,8 @@ interface Pass<Value> {
   readonly claim: Claim;
   /** The result of the round; undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
+  /** The round that was to raise the fence's counters. */
+  readonly raise?: Round<Answer> | undefined;
   readonly attempt?: Attempt | undefined;
 }
 
@@ -98,6 +101,7 @@ class RunCall<Value> {
       const claim = this.#begin();
       const result = await unlessAborted(claim.round, signal);
       let pass: Pass<Value> = { claim, result, state: await this.#stateAfterBegin(claim, result) };
+      pass = await this.#drawFence(pass);
       if (pass.state.kind === "run") {
         const execution = new Execution(this.#request, claim, this.#cost, this.#report);
         pass = await this.#count(pass, execution.validity.remaining());
@@ -108,7 +112,8 @@ class RunCall<Value> {
       if (pass.state.kind === "aborted") throw signal?.reason;
       const remainingWait = this.#remainingWait(pass);
       if (remainingWait > 0) {
-        const pause = Math.min(this.#nextPause(claim.round.elapsed()), remainingWait);
+        const { retryAfter = Infinity } = pass.state.kind === "locked" ? pass.state : {};
+        const pause = Math.min(this.#nextPause(claim.round.elapsed()), remainingWait, retryAfter);
         await sleep(settings.runtime, pause, signal);
         continue;
       }
@@ -120,17 +125,18 @@ class RunCall<Value> {
 
   /** Sends a begin to every endpoint. */
   #begin(): Claim {
-    const { settings, name, fingerprint } = this.#request;
+    const { settings, name, fingerprint, lock } = this.#request;
     const { runtime, wait, timeout } = settings;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
     const own: Register = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
+    const operations = lock ? lockedClaim(settings, own, token, lock) : keyClaim(own);
     const limit = this.#limit - this.#elapsed();
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
     const isLast = Math.min(wait, this.#limit) - this.#elapsed() <= timeout;
     const lease = leaseWithin(settings, limit);
-    const round = runBeginRound({ ...settings, ttl: lease }, own, this.#cost, !isLast);
-    return { token, own, startedAt, lease, limit, round };
+    const round = runBeginRound({ ...settings, ttl: lease }, operations, this.#cost, !isLast);
+    return { token, operations, startedAt, lease, limit, round };
   }
 
   async #stateAfterBegin(claim: Claim, result: RoundResult | undefined): Promise<CallState<Value>> {
@@ -158,12 +164,25 @@ class RunCall<Value> {
     }
   }
 
-  async #bringToQuorum({ own }: Claim, { record, text }: ReplayState): Promise<boolean> {
+  async #bringToQuorum({ operations }: Claim, { record, text }: ReplayState): Promise<boolean> {
     const { settings, signal } = this.#request;
     const retention = remainingRetention(this.#request, record);
-    const completeRecord = (call: Call) => completeOne(call, own, { text, retention });
+    const completeRecord = (call: Call) => completeOne(call, operations, { text, retention });
     const round = runRound(settings, completeRecord, { cost: this.#cost });
     return (await unlessAborted(round, signal)) === "granted";
+  }
+
+  /** Takes the fence of a granted claim with locks, and brings it to a quorum. */
+  async #drawFence(pass: Pass<Value>): Promise<Pass<Value>> {
+    const { settings, signal } = this.#request;
+    const { operations, round, lease } = pass.claim;
+    const isDrawn = pass.state.kind === "run" && pass.result === "granted";
+    const raise = isDrawn ? operations.fence?.draw(settings, round, lease, this.#cost) : undefined;
+    if (!raise) return pass;
+    const result = await unlessAborted(raise, signal);
+    if (!result) return { ...pass, raise, state: { kind: "aborted" } };
+    // Refused here means lost between the two rounds.
+    return result === "granted" ? { ...pass, raise } : { ...pass, raise, state: { kind: "unclear" } };
   }
 
   /**
@@ -188,7 +207,7 @@ class RunCall<Value> {
     const { settings } = this.#request;
     const decided = state.kind === "replay" || state.kind === "omitted" ? state : undefined;
     const rollbackOne = (call: Call): Promise<Answer> => {
-      if (!decided) return release(call, claim.own);
+      if (!decided) return claim.operations.free(call);
       return this.#replaceOne(call, claim, decided);
     };
     const { done } = rollback(settings, claim.round, rollbackOne, decided !== undefined);
@@ -200,25 +219,30 @@ class RunCall<Value> {
   }
 
   /** Replaces this run's claim, or another complete record, by the one that a quorum has. */
-  #replaceOne(call: Call, { own, round }: Claim, { record, text }: DecidedRecord): Promise<Answer> {
+  #replaceOne(call: Call, { operations, round }: Claim, { record, text }: DecidedRecord): Promise<Answer> {
+    const { own } = operations;
     const answer = round.answers[this.#request.settings.endpoints.indexOf(call.endpoint)];
     const found = (answer?.outcome === "held" && answer.other) || own.value;
     const stays = found === text || (found !== own.value && !isComplete(found));
     if (stays) return Promise.resolve({ outcome: "lost" });
-    return extend(call, { ...own, value: found }, remainingRetention(this.#request, record), text);
+    const retention = remainingRetention(this.#request, record);
+    if (found === own.value) return operations.complete(call, text, retention);
+    return extend(call, { ...own, value: found }, retention, text);
   }
 
   /** ms for which the call may go on waiting after this pass; not positive: it ends. */
-  #remainingWait({ state: { kind }, claim, attempt }: Pass<Value>): number {
+  #remainingWait(pass: Pass<Value>): number {
+    const { kind } = pass.state;
     const { settings } = this.#request;
     const longest = kind === "split-vote" ? settleTimeout(settings) : settings.wait;
     const remainingMs = Math.min(longest, this.#limit) - this.#elapsed();
-    return isTemporary(kind) && !isHopeless((attempt ?? claim.round).votes()) ? remainingMs : 0;
+    return isTemporary(kind) && !isHopeless(votesOf(pass)) ? remainingMs : 0;
   }
 
   /** Ends the call: returns another run's result, or throws. */
-  #end({ state, claim, result, attempt }: Pass<Value>): Outcome<Value> {
-    const { key, settings } = this.#request;
+  #end(pass: Pass<Value>): Outcome<Value> {
+    const { state, claim, result } = pass;
+    const { key, settings, lock } = this.#request;
     switch (state.kind) {
       case "replay":
         this.#report("replayed");
@@ -238,13 +262,16 @@ class RunCall<Value> {
       case "busy":
         this.#report("busy");
         throw new InProgressError(key, retryAfter(this.#request, state.record));
+      case "locked":
+        this.#report("locked");
+        throw new LockHeldError(lock ? lock.resources : [], this.#elapsed(), state.retryAfter);
       case "split-vote":
         // Where endpoints failed, they may be the reason rather than other runs.
         if (result === "unavailable") throw this.#unavailable(claim.round.votes(), false);
         this.#report("busy");
         throw new InProgressError(key, settings.timeout);
       default:
-        throw this.#unavailable((attempt ?? claim.round).votes(), state.kind === "run");
+        throw this.#unavailable(votesOf(pass), state.kind === "run");
     }
   }
 
@@ -257,5 +284,10 @@ class RunCall<Value> {
 
 /** Whether waiting may change the state. */
 function isTemporary(kind: CallState<unknown>["kind"]): boolean {
-  return kind === "busy" || kind === "split-vote" || kind === "unclear" || kind === "run";
+  return ["busy", "locked", "split-vote", "unclear", "run"].includes(kind);
+}
+
+/** The votes of the last round of a pass. */
+function votesOf({ claim, raise, attempt }: Pass<unknown>): Vote[] {
+  return (attempt ?? raise ?? claim.round).votes();
 }

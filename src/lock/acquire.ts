@@ -7,6 +7,8 @@ import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquire, type Register, type RegisterAnswer, raiseFence, release } from "../redis/register.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
+import { timeUntilFree } from "./contention.ts";
+import { highestFence, leastFence } from "./fence.ts";
 import { type HoldOperations, Lock } from "./lock.ts";
 import {
   acquiredRegister,
@@ -47,9 +49,6 @@ export interface FailedRound {
   /** ms since the call. */
   readonly waited: number;
 }
-
-/** The latest time that a client's clock may show, in ms since 1970: the year 144683, half way to 2^53. */
-const latestTime = 2 ** 52;
 
 /** Runs rounds until one acquires the lock or the waiting is over. Resolves with the lock, or why there is none. */
 export function acquireWithRetry(
@@ -174,13 +173,11 @@ class Acquisition {
     // The last round waits for every endpoint, so that it can tell contention from an outage.
     const isLast = Math.min(wait, this.#limit) - this.#elapsed() <= timeout;
     const limit = this.#limit - this.#elapsed();
-    const least = Math.floor(runtime.now());
-    // Counters would follow a clock up to the largest integer, and nobody could draw a fence any more.
-    if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}, which is no time`);
+    const least = leastFence(runtime);
     // An answer after the ttl would be useless.
     const context = { ...this.#settings, timeout: Math.min(timeout, ttl) };
     const register = acquiredRegister(request);
-    const retention = request.fenceRetention && counterTtl(request, ttl);
+    const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
     const acquireOne = (call: Call) =>
       this.#strategy?.acquire?.(call, register, ttl) ?? acquire(call, register, ttl, { least, retention });
     const round = runRound(context, acquireOne, { cost: this.#cost, cutsShort: !isLast });
@@ -230,7 +227,7 @@ class Acquisition {
     const { wait, onEvent } = this.#settings;
     const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();
     const held = result === "refused";
-    const retryAfter = held ? timeUntilFree(round) : undefined;
+    const retryAfter = held ? timeUntilFree(round.answers) : undefined;
     const failed: FailedRound = { held, retryAfter, remainingWait, waited: this.#elapsed() };
     const next = this.#strategy?.afterFailedRound(round, failed) ?? "wait";
     // A clock may be too coarse to show the last part of a ms pass.
@@ -250,26 +247,7 @@ class Acquisition {
   }
 }
 
-/**
- * The highest fence that a round drew, and whether a quorum has it: a later holder meets at least one endpoint of this
- * quorum, and must not find a lower counter there.
- */
-function highestFence({ answers }: Round<RegisterAnswer>): { fence: number; isAtQuorum: boolean } {
-  const fences = answers.flatMap((answer) => (answer && "fence" in answer && answer.fence) || []);
-  const fence = Math.max(...fences);
-  const count = fences.filter((drawn) => drawn === fence).length;
-  return { fence, isAtQuorum: count >= quorumOf(answers.length) };
-}
-
 function isRefused({ answers }: Round<RegisterAnswer>): boolean {
   const refusals = answers.filter((answer) => answer?.outcome === "held");
   return refusals.length > answers.length - quorumOf(answers.length);
-}
-
-/** ms until so many endpoints may be free that a quorum is possible, as far as they returned it. */
-function timeUntilFree({ answers }: Round<RegisterAnswer>): number | undefined {
-  const held = answers.flatMap((answer) => (answer?.outcome === "held" ? [answer.retryAfter ?? 0] : []));
-  const missing = quorumOf(answers.length) - (answers.length - held.length);
-  const expiry = held.sort((a, b) => a - b)[missing - 1] ?? 0;
-  return expiry > 0 ? expiry : undefined;
 }

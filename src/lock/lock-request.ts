@@ -66,7 +66,7 @@ export function rollbackRegister(request: LockRequest): Register {
  * How long a counter outlives the moment that its fence names, in ms: the retention, counted from the end of a lock
  * of this ttl. It is at least twice the retention, so that most extensions need not renew it.
  */
-export function counterTtl({ fenceRetention }: LockRequest, ttl: number): number {
+export function counterTtl(fenceRetention: number, ttl: number): number {
   return fenceRetention + Math.max(fenceRetention, ttl);
 }
 

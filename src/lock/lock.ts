@@ -312,7 +312,7 @@ export class Lock {
   /** The lowest value of the counters, and how long they must be kept. */
   #fencing(ttl: number): Fencing {
     if (this.fence === undefined) return { least: 0, retention: 0 };
-    return { least: this.fence, retention: counterTtl(this.#request, ttl) };
+    return { least: this.fence, retention: counterTtl(this.#request.fenceRetention, ttl) };
   }
 
   /** Restores the lock where it is gone, now that a quorum has shown that nobody else can have it. */

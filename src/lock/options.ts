@@ -229,9 +229,9 @@ export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): numb
  *
  * @throws TypeError | RangeError when a name or their number is wrong
  */
-export function checkResources(resource: string | readonly string[]): string[] {
+export function checkResources(resource: string | readonly string[], option = "resource"): string[] {
   const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
-  for (const name of resources) checkText("resource", name, 1_024);
+  for (const name of resources) checkText(option, name, 1_024);
   if (resources.length < 1 || resources.length > 100) {
     throw new RangeError(`1 … 100 resources can be locked together, got ${resources.length}`);
   }

@@ -40,16 +40,24 @@ export function rollback(
     // A refusal proves that the request was executed and acquired nothing.
     if (refused && !everywhere) return { outcome: "lost" };
     const request = round?.requests[index];
+    const released = release(call);
     if (outcome !== "granted" && !refused && request) {
-      const repeated = request.then((late) => {
+      const ended = settledWithin(
+        runtime,
+        timeout,
+        released.catch(() => undefined),
+      );
+      const repeated = request.then(async (late) => {
         // A timed-out request that fails in the end is as unknown as it was when this rollback was sent.
         if (late.outcome === "held" || late.outcome === "lost") return;
         if (late.outcome === "error" && outcome) return;
-        return again(call, release);
+        // Otherwise it could be executed first, and the rollback that counts would find nothing.
+        await ended;
+        await again(call, release);
       });
       runInBackground(context, repeated);
     }
-    return release(call);
+    return released;
   }
 
   return runRound({ ...quiet, onFailure }, async (call) => {

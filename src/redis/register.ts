@@ -154,12 +154,15 @@ async function operate(
 function success(reply: readonly unknown[], marksLength: number, isFenced: boolean): RegisterAnswer {
   const marks = isMarks(reply[2], marksLength) ? { marks: reply[2] } : {};
   if (!isFenced) return { outcome: "granted", ...marks };
-  const fence = readCounter(reply[1]);
+  return { outcome: "granted", fence: readFence(reply[1]), ...marks };
+}
+
+/** The fence in a reply. */
+export function readFence(word: unknown): number {
+  const fence = readCounter(word);
+  if (fence) return fence;
   // Not quoted: an endpoint may have put anything there, even a secret.
-  if (!fence) {
-    throw new Error("the fence in the reply is not a positive safe integer; docs/fencing.md says what to do");
-  }
-  return { outcome: "granted", fence, ...marks };
+  throw new Error("the fence in the reply is not a positive safe integer; docs/fencing.md says what to do");
 }
 
 /** A refusal has one form only: an endpoint that replies anything else is out of order, not held by someone. */
@@ -206,7 +209,7 @@ function plainAnswer(reply: unknown, yes: unknown, no: unknown, refused: "held" 
 }
 
 /** Whether the endpoint has compare-and-set commands and their plain replies can be trusted. */
-function isNative({ endpoint }: Call): boolean {
+export function isNative({ endpoint }: Call): boolean {
   return endpoint.dialect === "upstash" && endpoint.exactReplies === true;
 }
 

@@ -16,6 +16,9 @@ export function bodyHash(body: Uint8Array): Promise<string> {
  * The id in a field of a JSON body, or the body's hash where that field holds no id. Senders also sign bodies
  * without an id (challenges, forms): these are as genuine, and equal bytes mean the same. Call it only after the
  * signature was verified.
+ *
+ * @example
+ * return { signatures, signed: body, open: async () => ({ id: await bodyId(body, "event_id") }) };
  */
 export async function bodyId(body: Uint8Array, field: string): Promise<string> {
   const id = jsonFields(body)[field];

@@ -26,3 +26,64 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   if (btoa(binary) !== text) return undefined;
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
+
+/**
+ * Decodes canonical base64url without padding, as in a JWT. Anything else gives `undefined`.
+ *
+ * @example
+ * decodeBase64Url("AP8"); // Uint8Array [0, 255]
+ * decodeBase64Url("AP8="); // undefined
+ */
+export function decodeBase64Url(text: string): Uint8Array | undefined {
+  if (!/^[\w-]*$/.test(text)) return undefined;
+  const base64 = text.replaceAll("-", "+").replaceAll("_", "/");
+  return decodeBase64(base64.padEnd(Math.ceil(base64.length / 4) * 4, "="));
+}
+
+/**
+ * Decodes a public key as senders show it: the base64 of its SPKI (or, for Ed25519, of its 32 bytes), with or without
+ * the lines `-----BEGIN PUBLIC KEY-----` and `-----END PUBLIC KEY-----`.
+ *
+ * @throws {TypeError} it is anything else; the message does not repeat it
+ *
+ * @example
+ * const key = decodePublicKey(env.SENDGRID_PUBLIC_KEY);
+ */
+export function decodePublicKey(text: string): Uint8Array {
+  const base64 = typeof text === "string" ? text.replace(/-----(?:BEGIN|END) PUBLIC KEY-----|\s/g, "") : "";
+  const bytes = decodeBase64(base64);
+  if (!bytes?.length) {
+    throw new TypeError(
+      "a public key must be base64, with or without the lines of PEM (is the variable set?)",
+    );
+  }
+  return bytes;
+}
+
+/**
+ * The two numbers of an ECDSA signature in DER, as Web Crypto takes them: one behind the other, 32 bytes each.
+ * Anything that is not the DER of two positive integers of at most 32 bytes, in its shortest form, gives `undefined`.
+ *
+ * @example
+ * const signature = decodeDer(decodeBase64(header)); // 64 bytes
+ */
+export function decodeDer(der: Uint8Array | undefined): Uint8Array | undefined {
+  // SEQUENCE, its length, and two INTEGERs, each with its length. All lengths are below 128.
+  if (der === undefined || der[0] !== 0x30 || der[1] !== der.length - 2) return undefined;
+  const raw = new Uint8Array(64);
+  let offset = 2;
+  for (const end of [32, 64]) {
+    const [tag, length = 0] = der.subarray(offset, offset + 2);
+    const number = der.subarray(offset + 2, offset + 2 + length);
+    const [first = 0x80, second = 0] = number;
+    // The highest bit is the sign: a zero stands before a number that has it, and before no other.
+    const isPadded = first === 0 && second >= 0x80;
+    const digits = isPadded ? number.subarray(1) : number;
+    const isShortest = first < 0x80 && (first > 0 || isPadded);
+    if (tag !== 2 || !isShortest || digits.length > 32) return undefined;
+    raw.set(digits, end - digits.length);
+    // A number that ends too early leads beyond the end.
+    offset += 2 + length;
+  }
+  return offset === der.length ? raw : undefined;
+}

@@ -3,10 +3,11 @@ import { bodyId } from "./body.ts";
 import { decodeHex } from "./decode.ts";
 import { requireHeader } from "./header.ts";
 import { requireForm, requireForms } from "./option.ts";
-import { requireBytes, type WebhookProvider } from "./provider.ts";
-import { secretTags } from "./secret-tag.ts";
-import { badSignature, requireSignature, signatureCheck } from "./signature.ts";
-import { parseSeconds, type ToleranceOptions, toleranceCheck } from "./tolerance.ts";
+import type { WebhookProvider } from "./provider.ts";
+import { requireSignature } from "./signature.ts";
+import type { SignedRequest } from "./signature-options.ts";
+import { parseSeconds, type ToleranceOptions } from "./tolerance.ts";
+import { uncheckedSignatureProvider } from "./unchecked-signature-provider.ts";
 
 /** Options of {@link discord}; without a `tolerance` deliveries of any age are accepted. */
 export interface DiscordOptions extends ToleranceOptions {
@@ -47,22 +48,25 @@ export function discord(options: DiscordOptions): WebhookProvider {
   checkNames("discord", options, optionNames);
   const name = requireForm("name", options.name ?? "discord");
   const keys = requireForms("publicKey", options.publicKey, /^[0-9a-f]{64}$/i);
-  const bytes = keys.flatMap((key) => decodeHex(key.toLowerCase()) ?? []);
-  const check = signatureCheck("Ed25519", bytes);
-  const tags = secretTags(options.name === undefined, bytes);
-  const checkTolerance = toleranceCheck(name, options, Number.POSITIVE_INFINITY);
-  const form = { prefix: "", decode: decodeHex, length: 64 };
+  const form = { decode: decodeHex, length: 64 };
 
-  return {
-    name,
-    async verify(request, body) {
-      requireBytes(body);
-      const signatures = requireSignature(name, request, "x-signature-ed25519", form);
-      const seconds = requireHeader(name, request, timestampHeader);
-      const timestamp = parseSeconds(name, timestampHeader, seconds);
-      checkTolerance(timestamp);
-      if (!(await check(signatures, body, seconds))) throw badSignature(name);
-      return { id: await bodyId(body, "id"), timestamp, idSigned: true, ...(await tags()) };
-    },
-  };
+  function read(request: Request, body: Uint8Array): SignedRequest {
+    const signatures = requireSignature(name, request, "x-signature-ed25519", form);
+    const seconds = requireHeader(name, request, timestampHeader);
+    const timestamp = parseSeconds(name, timestampHeader, seconds);
+    return {
+      signatures,
+      signed: [seconds, body],
+      timestamp,
+      open: async () => ({ id: await bodyId(body, "id") }),
+    };
+  }
+
+  const key = keys.flatMap((text) => decodeHex(text.toLowerCase()) ?? []);
+  const { tolerance, now } = options;
+  const tagSecrets = options.name === undefined;
+  return uncheckedSignatureProvider(
+    { name, algorithm: "Ed25519", key, tagSecrets, tolerance, now, read },
+    Number.POSITIVE_INFINITY,
+  );
 }

@@ -1,4 +1,5 @@
 import { checkNames, checkType } from "../check.ts";
+import type { Encoding } from "./encode.ts";
 import { listOf, requireForm, requireForms } from "./option.ts";
 import { checkSignedText, parseSignedText } from "./signed-text.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
@@ -43,8 +44,13 @@ export interface HmacProviderOptions extends ToleranceOptions {
   readonly tagSecrets?: boolean | undefined;
   /** The header with the signature, e.g. `x-acme-signature`. */
   readonly header: string;
-  /** How the signature is encoded. Only the canonical spelling is accepted. Default `"hex"`, lower-case. */
-  readonly encoding?: "hex" | "base64" | undefined;
+  /** The HMAC's hash. Default `"HMAC-SHA256"`. */
+  readonly algorithm?: "HMAC-SHA1" | "HMAC-SHA256" | "HMAC-SHA512" | undefined;
+  /**
+   * How the signature is encoded. Only the canonical spelling is accepted: lower-case hex, base64 with padding,
+   * base64url without. Default `"hex"`.
+   */
+  readonly encoding?: Encoding | undefined;
   /** The text before each signature, e.g. `sha256=`. Default none. */
   readonly prefix?: string | undefined;
   /**
@@ -85,6 +91,7 @@ const optionNames: Readonly<Record<keyof HmacProviderOptions, 1>> = {
   secret: 1,
   tagSecrets: 1,
   header: 1,
+  algorithm: 1,
   encoding: 1,
   prefix: 1,
   separator: 1,
@@ -106,12 +113,14 @@ const headerForm = /^[\w!#$%&'*+.^`|~-]+$/;
  */
 export function checkHmacOptions(options: HmacProviderOptions): void {
   checkNames("hmacProvider", options, optionNames);
-  const { tagSecrets = true, encoding = "hex", prefix = "", signedText = "{body}", separator } = options;
+  const { tagSecrets = true, algorithm = "HMAC-SHA256", encoding = "hex", prefix = "" } = options;
+  const { signedText = "{body}", separator } = options;
   requireForm("name", options.name);
   for (const secret of listOf(options.secret)) checkSecret(secret);
   checkType("tagSecrets", tagSecrets, "boolean");
   requireForm("header", options.header, headerForm);
-  requireForm("encoding", encoding, /^(hex|base64)$/);
+  requireForm("algorithm", algorithm, /^HMAC-SHA(1|256|512)$/);
+  requireForm("encoding", encoding, /^(hex|base64|base64url)$/);
   checkType("prefix", prefix, "string");
   if (separator !== undefined) requireForm("separator", separator);
   checkSignedText(signedText);

@@ -1,14 +1,15 @@
+import { decodeBase64Url } from "./decode.ts";
 import { checkHmacOptions, type HmacProviderOptions } from "./hmac-options.ts";
 import type { WebhookProvider } from "./provider.ts";
 import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
 
 /**
- * Makes a provider for a sender that signs with HMAC-SHA256 and a shared secret, and puts the signature into a header.
- * GitHub, Linear, Shopify, Slack and Stripe are built on the same code.
+ * Makes a provider for a sender that signs with an HMAC and a shared secret, and puts the signature into a header.
+ * GitHub, Linear, Meta, Paddle, Shopify, Slack, Stripe and Zoom are built on the same code.
  *
  * `verify` reads the headers, compares the time, checks the signature in constant time with each secret, and looks
- * into the body only after that. A sender that signs in another way (another hash, a public key, text behind the body)
- * needs a `verify` of its own: see `signatureCheck`.
+ * into the body only after that. For a sender that signs in another way (with a private key, the URL, text behind the
+ * body) see `signatureProvider`.
  *
  * @throws {TypeError} at once: an option is unknown, missing or not of its form; `signedText` contradicts `id` or
  * `time`; `tolerance` or `now` is given without `time`
@@ -29,5 +30,5 @@ import { uncheckedHmacProvider } from "./unchecked-hmac-provider.ts";
  */
 export function hmacProvider(options: HmacProviderOptions): WebhookProvider {
   checkHmacOptions(options);
-  return uncheckedHmacProvider(options);
+  return uncheckedHmacProvider(options, options.encoding === "base64url" ? decodeBase64Url : undefined);
 }

@@ -1,4 +1,5 @@
-import { toHex, unshared } from "../bytes.ts";
+import { toHex } from "../bytes.ts";
+import { hmacSha256 } from "./hmac.ts";
 
 /**
  * A one-way tag of a secret or public key, 32 digits of hex, which stands for the secret in the scope of keys. Use it
@@ -8,11 +9,7 @@ import { toHex, unshared } from "../bytes.ts";
  * await idempotency.inspect(id, { kind: "http", scope: ["stripe", await secretTag(env.STRIPE_WEBHOOK_SECRET)] });
  */
 export async function secretTag(secret: string | Uint8Array): Promise<string> {
-  const bytes = unshared(typeof secret === "string" ? new TextEncoder().encode(secret) : secret);
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", bytes, algorithm, false, ["sign"]);
-  const message = new TextEncoder().encode("redlock-edge: scope of a secret");
-  return toHex(new Uint8Array(await crypto.subtle.sign("HMAC", key, message), 0, 16));
+  return toHex((await hmacSha256(secret, "redlock-edge: scope of a secret")).subarray(0, 16));
 }
 
 /** The part of a {@link VerifiedWebhook} that tells senders with different secrets apart. */

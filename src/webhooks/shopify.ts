@@ -18,8 +18,8 @@ export interface ShopifyOptions {
    */
   readonly topics?: string | readonly string[] | undefined;
   /**
-   * `"body"`: the id is the SHA-256 of the body, which is signed. `"header"`: the id is `X-Shopify-Webhook-Id`, or
-   * `X-Shopify-Event-Id` if that is absent; neither is signed. Default `"body"`.
+   * `"body"`: the id is the SHA-256 of the body, which is signed. `"header"`: the id is `Shopify-Webhook-Id`, or
+   * `Shopify-Event-Id` if that is absent; neither is signed. Default `"body"`.
    */
   readonly id?: "header" | "body" | undefined;
   /**
@@ -31,12 +31,11 @@ export interface ShopifyOptions {
 
 const optionNames: Readonly<Record<keyof ShopifyOptions, 1>> = { secret: 1, id: 1, topics: 1, name: 1 };
 
-// Shopify's documentation named the event's id as the deduplication id before it named the delivery's.
-const idHeaders = ["x-shopify-webhook-id", "x-shopify-event-id"];
-
 /**
- * Shopify's webhooks: `X-Shopify-Hmac-Sha256` is the base64 HMAC-SHA256 of the body. The signature covers neither the
- * delivery's id nor shop and topic, and Shopify signs no time. The id is the body's hash.
+ * Shopify's webhooks and events: `X-Shopify-Hmac-Sha256`, or since 2026 `Shopify-Hmac-Sha256`, is the base64
+ * HMAC-SHA256 of the body. The other headers follow the same two ways of naming; where both are present, those without
+ * `X-` count, as in Shopify's own libraries. The signature covers neither the delivery's id nor shop and topic, and
+ * Shopify signs no time. The id is the body's hash.
  *
  * The scope is the topic: one action of a merchant is sent under several topics, whose bodies may be equal. A captured
  * body can therefore be sent once under each of `topics`: decide by the body what happened. The shop is left out of
@@ -58,25 +57,36 @@ export function shopify(options: ShopifyOptions): WebhookProvider {
   const secret = requireForms("secret", options.secret, generated);
   const topics = fromBody || options.topics !== undefined ? requireTopics(options.topics) : undefined;
 
-  function scope(request: Request): readonly string[] {
-    const shop = requireId(name, request, "x-shopify-shop-domain");
-    const topic = requireId(name, request, "x-shopify-topic");
+  function providerFor(prefix: string): WebhookProvider {
+    // Shopify's documentation named the event's id as the deduplication id before it named the delivery's.
+    const idHeaders = [`${prefix}-webhook-id`, `${prefix}-event-id`];
+    return uncheckedHmacProvider({
+      name,
+      tagSecrets: options.name === undefined,
+      secret,
+      header: `${prefix}-hmac-sha256`,
+      encoding: "base64",
+      id: fromBody ? undefined : { header: idHeaders },
+      deliveryId: idHeaders,
+      scope: (request) => scopeOf(request, prefix),
+    });
+  }
+
+  function scopeOf(request: Request, prefix: string): readonly string[] {
+    const shop = requireId(name, request, `${prefix}-shop-domain`);
+    const topic = requireId(name, request, `${prefix}-topic`);
     if (topics?.includes(topic) === false) {
-      throw malformed(name, "x-shopify-topic", "is none of the topics that are received here");
+      throw malformed(name, `${prefix}-topic`, "is none of the topics that are received here");
     }
     return fromBody ? [topic] : [shop, topic];
   }
 
-  return uncheckedHmacProvider({
+  const [newer, older] = [providerFor("shopify"), providerFor("x-shopify")];
+  return {
     name,
-    tagSecrets: options.name === undefined,
-    secret,
-    header: "x-shopify-hmac-sha256",
-    encoding: "base64",
-    id: fromBody ? undefined : { header: idHeaders },
-    deliveryId: idHeaders,
-    scope,
-  });
+    verify: (request, body) =>
+      (request.headers.has("shopify-hmac-sha256") ? newer : older).verify(request, body),
+  };
 }
 
 function requireTopics(topics: ShopifyOptions["topics"]): readonly string[] {

@@ -1,4 +1,5 @@
 import { concatBytes, unshared } from "../bytes.ts";
+import { algorithms, type SignatureAlgorithm } from "./algorithm.ts";
 import { malformed, requireHeader } from "./header.ts";
 import { WebhookVerificationError } from "./provider.ts";
 
@@ -22,28 +23,35 @@ export const maxSignatures = 16;
  * Makes a check with one or several keys; several while a secret is being rotated. It uses `crypto.subtle.verify`,
  * which compares in constant time.
  *
- * @param keys secrets for HMAC-SHA256, public keys of 32 bytes for Ed25519; a string stands for its UTF-8
- * @throws {TypeError} there is no key, or an empty one, which everybody knows
+ * @param keys secrets for HMAC, where a string stands for its UTF-8; for other algorithms the bytes of public keys (see
+ * `decodePublicKey`)
+ * @throws {TypeError} at once: there is no key, or an empty one, which everybody knows; from the check: a key is none
+ * of this algorithm
  *
  * @example
  * const check = signatureCheck("HMAC-SHA256", [env.ACME_SECRET]);
  * if (!(await check([signature], body, `${seconds}.`))) throw …
  */
 export function signatureCheck(
-  scheme: "HMAC-SHA256" | "Ed25519",
+  algorithm: SignatureAlgorithm,
   keys: readonly (string | Uint8Array)[],
 ): SignatureCheck {
   if (keys.length === 0 || !keys.every((key) => key?.length > 0)) {
     throw new TypeError("keys must not be empty (is the variable set?)");
   }
-  const algorithm = scheme === "Ed25519" ? { name: scheme } : { name: "HMAC", hash: "SHA-256" };
+  const parameters = algorithms[algorithm];
   // The imported keys are kept, not the promise of them. On Workers a promise belongs to the request that made it:
   // it may never settle once that request has ended, so no other request may await it.
   let imported: readonly CryptoKey[] | undefined;
 
-  function importKey(key: string | Uint8Array): Promise<CryptoKey> {
+  async function importKey(key: string | Uint8Array): Promise<CryptoKey> {
     const bytes = unshared(typeof key === "string" ? new TextEncoder().encode(key) : key);
-    return crypto.subtle.importKey("raw", bytes, algorithm, false, ["verify"]);
+    const format = parameters.name === "HMAC" || bytes.length === 32 ? "raw" : "spki";
+    try {
+      return await crypto.subtle.importKey(format, bytes, parameters, false, ["verify"]);
+    } catch {
+      throw new TypeError(`a key cannot be used for ${algorithm} (is it the right variable, and all of it?)`);
+    }
   }
 
   return async (signatures, body, before) => {
@@ -52,7 +60,7 @@ export function signatureCheck(
     const message = before ? concatBytes([new TextEncoder().encode(before), body]) : unshared(body);
     for (const key of imported) {
       for (const signature of signatures) {
-        if (await crypto.subtle.verify(algorithm.name, key, unshared(signature), message)) return true;
+        if (await crypto.subtle.verify(parameters, key, unshared(signature), message)) return true;
       }
     }
     return false;
@@ -61,29 +69,33 @@ export function signatureCheck(
 
 /** The form of one signature in a header. */
 export interface SignatureForm {
-  /** Text before the signature, e.g. `sha256=`; it may be empty. */
-  readonly prefix: string;
+  /** Text before the signature, e.g. `sha256=`. Default none. */
+  readonly prefix?: string | undefined;
   /** Decodes the rest, or gives `undefined` for what is not canonical. */
   readonly decode: (text: string) => Uint8Array | undefined;
-  /** In bytes. */
-  readonly length: number;
+  /** In bytes. Default any but none. */
+  readonly length?: number | undefined;
 }
 
 /** The signatures of a given form among the entries of a header. Other entries are skipped. */
 export function signaturesOf(
   entries: readonly string[],
-  { prefix, decode, length }: SignatureForm,
+  { prefix = "", decode, length }: SignatureForm,
 ): readonly Uint8Array[] {
   return entries.flatMap((entry) => {
     const bytes = entry.startsWith(prefix) ? decode(entry.slice(prefix.length)) : undefined;
-    return bytes?.length === length ? [bytes] : [];
+    return bytes && bytes.length === (length ?? (bytes.length || 1)) ? [bytes] : [];
   });
 }
 
 /**
- * The signature of a header that carries exactly one.
+ * The signature of a header that carries exactly one, in a list.
  *
+ * @param provider the provider's name, for the error
  * @throws {WebhookVerificationError} `missing-header` or `malformed-header`
+ *
+ * @example
+ * const signatures = requireSignature("acme", request, "acme-signature", { prefix: "v1=", decode: decodeHex });
  */
 export function requireSignature(
   provider: string,
@@ -92,13 +104,15 @@ export function requireSignature(
   form: SignatureForm,
 ): readonly Uint8Array[] {
   const signatures = signaturesOf([requireHeader(provider, request, header)], form);
-  if (signatures.length === 0) {
-    throw malformed(provider, header, `is not ${form.prefix} and ${form.length} bytes`);
-  }
+  if (signatures.length === 0)
+    throw malformed(provider, header, "is not one signature of this sender's form");
   return signatures;
 }
 
 /** The error for a signature that none of the keys made. */
-export function badSignature(provider: string): WebhookVerificationError {
-  return new WebhookVerificationError(provider, "bad-signature", "none of the keys made this signature");
+export function badSignature(
+  provider: string,
+  why = "none of the keys made this signature",
+): WebhookVerificationError {
+  return new WebhookVerificationError(provider, "bad-signature", why);
 }

@@ -14,35 +14,59 @@ export interface ToleranceOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** Throws unless a signed time, in ms since 1970, is within the tolerance. */
-export type ToleranceCheck = (timestamp: number) => void;
+/**
+ * Throws unless a signed time, in ms since 1970, is within the tolerance. With `expires`, unless now is between the two,
+ * give or take the tolerance.
+ */
+export type ToleranceCheck = (timestamp: number, expires?: number) => void;
+
+/** Between two clocks, in ms, where the sender says until when a delivery may be accepted. */
+const clockSkew = 10_000;
 
 /**
- * Makes a check of signed times. Both times are cut to whole seconds, as most senders cut theirs: the dropped fraction
+ * Makes a check of signed times. All times are cut to whole seconds, as most senders cut theirs: the dropped fraction
  * would otherwise count as age.
  *
+ * @param provider the provider's name, for the error, which is a `WebhookVerificationError`: `outside-tolerance`
  * @param fallback the tolerance, in ms, if the options have none
  * @throws {RangeError} `tolerance` is out of range
  * @throws {TypeError} `now` is not a function
+ *
+ * @example
+ * const checkTolerance = toleranceCheck("acme", { tolerance: 60_000 });
+ * checkTolerance(Date.parse(time));
  */
 export function toleranceCheck(
   provider: string,
   { tolerance, now = systemRuntime.now }: ToleranceOptions,
-  fallback: number,
+  fallback = 300_000,
 ): ToleranceCheck {
   if (tolerance !== undefined && !(Number.isSafeInteger(tolerance) && tolerance >= 1_000)) {
     throw new RangeError(`tolerance must be an integer of at least 1000 ms, not ${String(tolerance)}`);
   }
   if (typeof now !== "function") throw new TypeError(`now must be a function, not ${typeof now}`);
 
-  return (timestamp) => {
-    const age = (Math.floor(now() / 1_000) - Math.floor(timestamp / 1_000)) * 1_000;
+  return (timestamp, expires) => {
+    const allowed = tolerance ?? (expires === undefined ? fallback : clockSkew);
+    const [time, from, until] = [
+      wholeSeconds(now()),
+      wholeSeconds(timestamp),
+      wholeSeconds(expires ?? timestamp),
+    ];
     // In this form NaN is refused: the answer of a broken clock, or a time that is missing.
-    if (Math.abs(age) <= (tolerance ?? fallback)) return;
+    if (Math.max(from - time, time - until) <= allowed) return;
     const why =
-      age > 0 ? "signed too long ago" : age < 0 ? "signed too far in the future" : "no time to compare";
+      time > until
+        ? "signed too long ago"
+        : time < from
+          ? "signed too far in the future"
+          : "no time to compare";
     throw new WebhookVerificationError(provider, "outside-tolerance", why);
   };
+}
+
+function wholeSeconds(time: number): number {
+  return Math.floor(time / 1_000) * 1_000;
 }
 
 /**
@@ -50,7 +74,11 @@ export function toleranceCheck(
  * separates time and body, a digit could otherwise be moved from one into the other, and a captured delivery be read
  * as one that was never sent.
  *
+ * @param provider the provider's name, for the error
  * @throws {WebhookVerificationError} `malformed-header`
+ *
+ * @example
+ * const timestamp = parseSeconds("acme", "acme-time", requireHeader("acme", request, "acme-time"));
  */
 export function parseSeconds(provider: string, header: string, seconds: string): number {
   if (!/^\d{10}$/.test(seconds)) throw malformed(provider, header, "is not a time of ten digits");

@@ -2,19 +2,13 @@ import { bodyHash, bodyId, jsonFields } from "./body.ts";
 import { decodeBase64, decodeHex } from "./decode.ts";
 import { deliveryIdIn, malformed, requireHeader, requireId } from "./header.ts";
 import type { HmacProviderOptions } from "./hmac-options.ts";
-import { requireForm, requireForms } from "./option.ts";
-import { requireBytes, type WebhookProvider, WebhookVerificationError } from "./provider.ts";
-import { secretTags } from "./secret-tag.ts";
-import {
-  badSignature,
-  maxSignatures,
-  requireSignature,
-  type SignatureForm,
-  signatureCheck,
-  signaturesOf,
-} from "./signature.ts";
+import { requireForms } from "./option.ts";
+import { type WebhookProvider, WebhookVerificationError } from "./provider.ts";
+import { maxSignatures, requireSignature, type SignatureForm, signaturesOf } from "./signature.ts";
+import type { SignedContent, SignedRequest } from "./signature-options.ts";
 import { parseSignedText, type SignedText } from "./signed-text.ts";
-import { parseSeconds, toleranceCheck } from "./tolerance.ts";
+import { parseSeconds } from "./tolerance.ts";
+import { uncheckedSignatureProvider } from "./unchecked-signature-provider.ts";
 
 /**
  * `hmacProvider` without the checks of how a sender signs. The built-in senders use it: a bundle with one of them then
@@ -23,37 +17,30 @@ import { parseSeconds, toleranceCheck } from "./tolerance.ts";
  * @throws {TypeError} `name` or a secret is empty, or `now` is not a function
  * @throws {RangeError} `tolerance` is out of range
  */
-export function uncheckedHmacProvider(options: HmacProviderOptions): WebhookProvider {
-  const { secret, tagSecrets = true } = options;
-  const name = requireForm("name", options.name);
-  const secrets = typeof secret === "string" || secret instanceof Uint8Array ? [secret] : secret;
-  const scheme = resolveScheme(options);
-  const check = signatureCheck("HMAC-SHA256", secrets);
-  const tags = secretTags(tagSecrets, secrets);
-  const checkTolerance = toleranceCheck(name, options, 300_000);
+export function uncheckedHmacProvider(
+  options: HmacProviderOptions,
+  decode: SignatureForm["decode"] = options.encoding === "base64" ? decodeBase64 : decodeHex,
+): WebhookProvider {
+  const { name, algorithm = "HMAC-SHA256", secret, tagSecrets, tolerance, now } = options;
+  const scheme = resolveScheme(options, decode);
+  function read(request: Request, body: Uint8Array): SignedRequest {
+    const { before, ...claims } = readHeaders(scheme, request);
+    const idSigned = claims.id === undefined || scheme.signedText.coversId;
+    const open = () => openBody(scheme, body, claims.id);
+    return {
+      ...claims,
+      signed: [before, body],
+      idSigned,
+      open,
+      ...deliveryIdIn(request, scheme.deliveryIdHeaders),
+    };
+  }
 
-  return {
-    name,
-    async verify(request, body) {
-      requireBytes(body);
-      const claims = readHeaders(scheme, request);
-      if (claims.timestamp !== undefined) checkTolerance(claims.timestamp);
-      if (!(await check(claims.signatures, body, claims.before))) throw badSignature(name);
-
-      const { sentAt, content } = splitBody(body, scheme.timeField);
-      if (sentAt !== undefined) checkTolerance(sentAt);
-      const timestamp = claims.timestamp ?? sentAt;
-      return {
-        id: claims.id ?? (await contentId(content, scheme.idField)),
-        idSigned: claims.id === undefined || scheme.signedText.coversId,
-        ...(timestamp !== undefined && { timestamp }),
-        ...(claims.scope && { scope: claims.scope }),
-        ...deliveryIdIn(request, scheme.deliveryIdHeaders),
-        ...(await tags()),
-      };
-    },
-  };
+  return uncheckedSignatureProvider({ name, algorithm, key: secret, tagSecrets, tolerance, now, read });
 }
+
+/** Of signatures, in bytes. */
+const lengths = { "HMAC-SHA1": 20, "HMAC-SHA256": 32, "HMAC-SHA512": 64 };
 
 /** How a sender signs, with every default filled in. */
 interface HmacScheme {
@@ -71,14 +58,15 @@ interface HmacScheme {
   readonly scope: HmacProviderOptions["scope"];
 }
 
-function resolveScheme(options: HmacProviderOptions): HmacScheme {
-  const { name, header, encoding, prefix = "", separator, signedText = "{body}", scope } = options;
+function resolveScheme(options: HmacProviderOptions, decode: SignatureForm["decode"]): HmacScheme {
+  const { name, header, algorithm = "HMAC-SHA256", prefix = "" } = options;
+  const { separator, signedText = "{body}", scope } = options;
   const time: Partial<Record<"header" | "entry" | "field", string>> = options.time ?? {};
   const id: { header?: string | readonly string[]; field?: string } = options.id ?? {};
   return {
     name,
     header,
-    form: { prefix, decode: encoding === "base64" ? decodeBase64 : decodeHex, length: 32 },
+    form: { prefix, decode, length: lengths[algorithm] },
     separator,
     signedText: parseSignedText(signedText),
     timeHeader: time.header,
@@ -141,19 +129,20 @@ function readId({ name, signedText }: HmacScheme, request: Request, headers: rea
 }
 
 /**
- * A verified body's time of sending, and what remains without it. The remainder names the event: a retry may carry a
- * new time. A time that is missing or no number is NaN, which no tolerance accepts.
+ * What a verified body says: the time of sending, and the event's id unless it stood in a header. Without its time the
+ * body names the event: a retry may carry a new time. A time that is missing or no number is NaN, which no tolerance
+ * accepts.
  */
-function splitBody(
+async function openBody(
+  { timeField, idField }: HmacScheme,
   body: Uint8Array,
-  timeField: string | undefined,
-): { readonly sentAt?: number; readonly content: Uint8Array } {
-  if (timeField === undefined) return { content: body };
-  const { [timeField]: time, ...event } = jsonFields(body);
-  const sentAt = typeof time === "number" ? time : Number.NaN;
-  return { sentAt, content: new TextEncoder().encode(JSON.stringify(event)) };
-}
-
-function contentId(content: Uint8Array, idField: string | undefined): Promise<string> {
-  return idField === undefined ? bodyHash(content) : bodyId(content, idField);
+  idOfHeader: string | undefined,
+): Promise<SignedContent> {
+  const fields = timeField === undefined ? {} : jsonFields(body);
+  const { [timeField ?? ""]: time, ...event } = fields;
+  const content = timeField === undefined ? body : new TextEncoder().encode(JSON.stringify(event));
+  return {
+    ...(timeField !== undefined && { timestamp: typeof time === "number" ? time : Number.NaN }),
+    id: idOfHeader ?? (await (idField === undefined ? bodyHash(content) : bodyId(content, idField))),
+  };
 }

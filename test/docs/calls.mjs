@@ -2,7 +2,7 @@
 // matters. Programs of recipes are not here: they are examples, which test/examples runs.
 
 import assert from "node:assert/strict";
-import { createHmac } from "node:crypto";
+import { createHash, createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
@@ -30,6 +30,14 @@ export const calls = {
     const { closed, under } = await bodyOf(await app.fetch(closing, env, ctx));
     assert.equal(closed, "7");
     assert.ok(under > 0);
+  },
+  "docs/http.md default 3": async ({ fetch }, env) => {
+    const event = (id) => JSON.stringify({ id, data: { object: { id: "in_1" } } });
+    const both = await Promise.all(
+      ["evt_1", "evt_2"].map((id) => fetch(stripeDelivery(event(id)), env, ctx)),
+    );
+    const fences = await Promise.all(both.map(async (response) => (await bodyOf(response)).fence));
+    assert.ok(fences[0] !== fences[1] && Math.min(...fences) > 0);
   },
   "docs/http.md default 2": async ({ fetch }, env) => {
     const answers = await twice(() => fetch(keyed("/"), env, ctx));
@@ -75,6 +83,11 @@ export const calls = {
       await client.end();
     }
   },
+  "docs/idempotency.md accessToken": async (accessToken) => {
+    const tokens = await Promise.all(["acme", "acme", "other"].map((account) => accessToken(account)));
+    assert.equal(tokens[0].token, tokens[1].token);
+    assert.notEqual(tokens[0].token, tokens[2].token);
+  },
   "docs/sync.md transfer": (transfer) => transfer(5),
   "docs/sync.md changed": async (changed) => {
     const works = [];
@@ -99,21 +112,50 @@ export const calls = {
     const { id } = await acme("acme").verify(request, new TextEncoder().encode("{}"));
     assert.equal(id, "7");
   },
+  "docs/webhooks.md chat": async (chat) => {
+    const signature = createHmac("sha256", "secret").update("{}").digest("hex");
+    await acceptsOnly(chat("secret"), { "x-hub-signature-256": `sha256=${signature}` }, "{}");
+  },
+  "docs/webhooks.md phone": async (phone) => {
+    const signature = createHmac("sha1", "secret").update(`${origin}A1+B2`).digest("base64");
+    await acceptsOnly(phone("secret", origin), { "x-twilio-signature": signature }, "B=2&A=1%2B");
+  },
+  "docs/webhooks.md queue": async (queue) => {
+    const now = Math.floor(Date.now() / 1_000);
+    const hash = createHash("sha256").update("{}").digest("base64url");
+    const claims = { iss: "Upstash", nbf: now, exp: now + 300, body: `${hash}=` };
+    const parts = [{ alg: "HS256", typ: "JWT" }, claims].map((part) => JSON.stringify(part));
+    const signed = parts.map((part) => Buffer.from(part).toString("base64url")).join(".");
+    const signature = createHmac("sha256", "next").update(signed).digest("base64url");
+    const headers = { "upstash-signature": `${signed}.${signature}`, "upstash-message-id": "msg_1" };
+    const { id } = await acceptsOnly(queue(["current", "next"]), headers, "{}");
+    assert.equal(id, "msg_1");
+  },
+  "docs/webhooks.md mail": async (mail) => {
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const time = String(Math.floor(Date.now() / 1_000));
+    const headers = {
+      "x-twilio-email-event-webhook-signature": sign("sha256", `${time}[]`, privateKey).toString("base64"),
+      "x-twilio-email-event-webhook-timestamp": time,
+    };
+    await acceptsOnly(mail(publicKey.export({ format: "pem", type: "spki" })), headers, "[]");
+  },
 };
+
+/** A provider accepts this delivery, and refuses it with another body. */
+async function acceptsOnly(provider, headers, body) {
+  const verify = (text) =>
+    provider.verify(new Request(origin, { method: "POST", headers }), new TextEncoder().encode(text));
+  await assert.rejects(verify(`${body} `), { reason: "bad-signature" });
+  return verify(body);
+}
 
 /** Two deliveries of one event of Stripe; the second is not handled again. */
 async function deliveredTwice(handle) {
   const body = '{"id":"evt_1","type":"checkout.session.completed"}';
   const statuses = [];
   for (let delivery = 0; delivery < 2; delivery += 1) {
-    const time = Math.floor(Date.now() / 1_000);
-    const signature = createHmac("sha256", process.env.STRIPE_WEBHOOK_SECRET)
-      .update(`${time}.${body}`)
-      .digest("hex");
-    const headers = { "stripe-signature": `t=${time},v1=${signature}` };
-    const response = await handle(
-      new Request(`${origin}/webhooks/stripe`, { method: "POST", body, headers }),
-    );
+    const response = await handle(stripeDelivery(body));
     const { status } = await bodyOf(response.clone());
     statuses.push(response.headers.get("idempotent-replayed") ?? status);
   }
@@ -129,13 +171,7 @@ async function inbox() {
 /** An event of Stripe, a duplicate of it, and one more after Redis has lost its memory: only the first has an effect. */
 async function credited(handle, env) {
   const body = '{"id":"evt_7","type":"customer.credited","data":{"object":{"customer":"c","amount":7}}}';
-  const deliver = async () => {
-    const time = Math.floor(Date.now() / 1_000);
-    const secret = env.STRIPE_WEBHOOK_SECRET;
-    const signature = createHmac("sha256", secret).update(`${time}.${body}`).digest("hex");
-    const headers = { "stripe-signature": `t=${time},v1=${signature}` };
-    return bodyOf(await handle(new Request(`${origin}/webhooks/stripe`, { method: "POST", body, headers })));
-  };
+  const deliver = async () => bodyOf(await handle(stripeDelivery(body)));
   assert.deepEqual(await deliver(), { first: true });
   assert.deepEqual(await deliver(), { first: true });
   for (const number of [1, 2, 3]) {
@@ -145,6 +181,16 @@ async function credited(handle, env) {
     assert.ok(ok);
   }
   assert.deepEqual(await deliver(), { first: false });
+}
+
+/** A delivery as Stripe signs it. */
+function stripeDelivery(body) {
+  const time = Math.floor(Date.now() / 1_000);
+  const signature = createHmac("sha256", process.env.STRIPE_WEBHOOK_SECRET)
+    .update(`${time}.${body}`)
+    .digest("hex");
+  const headers = { "stripe-signature": `t=${time},v1=${signature}` };
+  return new Request(`${origin}/webhooks/stripe`, { method: "POST", body, headers });
 }
 
 async function twice(request) {

@@ -150,4 +150,22 @@ describe("types", () => {
       return c.text("");
     });
   });
+
+  test("the run of a handler behind a lock has a fence", () => {
+    const app = new Hono<Env>();
+    app.post("/a", idempotent<Env>({ redlock, lock: (c) => c.var.account }), (c) => {
+      expectTypeOf(c.var.idempotency?.fence).toEqualTypeOf<number | undefined>();
+      return c.text("");
+    });
+    app.post("/b", idempotent<Env>({ redlock, provider, lock: (_, { id }) => id }), (c) => {
+      expectTypeOf(c.var.idempotency.fence).toEqualTypeOf<number>();
+      return c.text("");
+    });
+    app.post("/c", idempotent<Env>({ redlock, provider }), (c) => {
+      expectTypeOf(c.var.idempotency.fence).toEqualTypeOf<number | undefined>();
+      return c.text("");
+    });
+    // @ts-expect-error no such variable
+    idempotent<Env>({ redlock, lock: (c) => c.var.acount });
+  });
 });

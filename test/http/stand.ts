@@ -21,11 +21,12 @@ export type Stand = (handler: Handler, options: HttpOptions) => (request: Reques
 
 /** The middleware in front of a handler that reads the context's request. */
 export const honoStand: Stand = (handler, options) => {
-  const { deadline, scope, ...rules } = options;
+  const { deadline, scope, lock, ...rules } = options;
   const middleware = idempotent({
     ...rules,
     ...(deadline !== undefined && { deadline }),
     scope: typeof scope === "function" ? (_, delivery) => scope(delivery) : scope,
+    lock: typeof lock === "function" ? (_, delivery) => lock(delivery) : lock,
   });
   const app = new Hono();
   app.all("*", middleware, (c) => handler(c.req.raw, c.var.idempotency, c.var.webhook));

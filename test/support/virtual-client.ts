@@ -1,4 +1,5 @@
 import { type Command, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import { claimScript } from "../../src/redis/claim-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
 import { upstashFlag } from "../../src/redis/script.ts";
@@ -33,14 +34,16 @@ export interface VirtualClient {
   readonly events: RedlockEvent[];
 }
 
-/** Three endpoints of dialect `redis`, unless told otherwise, which know the library's script. */
+/** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks and claims. */
 export function virtualWorld({ count = 3, dialect = "redis" as "redis" | "upstash" } = {}): VirtualWorld {
   const runtime = steppingRuntime();
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `e${index + 1}`, dialect, runtime }),
   );
-  const source = (dialect === "upstash" ? upstashFlag : "") + registerScript.source;
-  for (const { engine } of endpoints) engine.execute(["SCRIPT", "LOAD", source]);
+  const flag = dialect === "upstash" ? upstashFlag : "";
+  for (const { engine } of endpoints) {
+    for (const { source } of [registerScript, claimScript]) engine.execute(["SCRIPT", "LOAD", flag + source]);
+  }
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
   return {
     runtime,

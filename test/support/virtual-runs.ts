@@ -1,4 +1,5 @@
 import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../../src/idempotency/index.ts";
+import type { LockOptions } from "../../src/index.ts";
 import type { Link } from "./link.ts";
 import { until } from "./until.ts";
 import type { VirtualWorld } from "./virtual-client.ts";
@@ -15,9 +16,13 @@ export interface Runner {
   readonly started: (since?: number) => Promise<void>;
 }
 
-/** A new client. The timeout of its requests is 100 ms; results are kept for 60 000 ms. */
-export function runner(world: VirtualWorld, options: IdempotencyOptions = {}): Runner {
-  const { redlock, links } = world.client();
+/** A new client; `defaults`: of its locks. The timeout of its requests is 100 ms; results are kept for 60 000 ms. */
+export function runner(
+  world: VirtualWorld,
+  options: IdempotencyOptions = {},
+  defaults: LockOptions = {},
+): Runner {
+  const { redlock, links } = world.client(defaults);
   const events: Omit<IdempotencyEvent, "id">[] = [];
   const onEvent = ({ id, ...event }: IdempotencyEvent) => {
     if (event.type !== "called") events.push(event);

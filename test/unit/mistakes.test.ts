@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startEndpoints } from "../../src/dev/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
-import { Idempotency } from "../../src/idempotency/index.ts";
+import { Idempotency, singleFlight } from "../../src/idempotency/index.ts";
 import {
   endpointsFromEnv,
   forceRelease,
@@ -29,8 +29,12 @@ import {
   github,
   hmacProvider,
   linear,
+  qstash,
+  sendgrid,
   shopify,
+  signatureProvider,
   slack,
+  square,
   standardWebhooks,
   stripe,
 } from "../../src/webhooks/index.ts";
@@ -136,6 +140,13 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "an empty key": () => new Idempotency(redlock).run("", none),
     "no handler": () => new Idempotency(redlock).run("k", any(undefined)),
     "an empty scope": () => new Idempotency(redlock).run("k", { scope: "" }, none),
+    "a lock without a name": () => new Idempotency(redlock).run("k", { lock: "" }, none),
+    "a lock that is a client": () => new Idempotency(redlock).run("k", { lock: any(redlock) }, none),
+    "a single flight without ttl": () => singleFlight(redlock, "k", any({}), none),
+    "a single flight with a misspelt option": () =>
+      singleFlight(redlock, "k", any({ ttl: 1, retry: true }), none),
+    "a single flight with an unknown policy": () =>
+      singleFlight(redlock, "k", any({ ttl: 1, onOutage: true }), none),
   },
   requests: {
     "withIdempotency without options": () => withIdempotency(post(), ok, any(undefined)),
@@ -158,6 +169,7 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "idempotent(redlock)": () => idempotent(any(redlock)),
     "lock()": () => lockRoute(any(undefined)),
     "lock without a resource": () => lockRoute(any({ redlock })),
+    "idempotent with an empty lock": () => idempotent(any({ redlock, lock: [] })),
     "a provider that is a name": () => idempotent(any({ redlock, provider: "stripe" })),
     "a header that is none": () => idempotent({ redlock, header: "Idempotency Key" }),
     "a status as store": () => idempotent(any({ redlock, store: 200 })),
@@ -174,6 +186,11 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "a public key that is none": () => discord({ publicKey: "abc" }),
     "slack's secret as a number": () => slack(any({ signingSecret: 7 })),
     "linear(undefined)": () => linear(any(undefined)),
+    "qstash without an id": () => qstash(any({ secret: ["a", "b"] })),
+    "square without its URL": () => square(any({ secret: "s" })),
+    "sendgrid's API key": () => sendgrid({ publicKey: "SG.abc" }),
+    "signatureProvider with a public key as text": () =>
+      signatureProvider(any({ name: "a", algorithm: "Ed25519", key: "abc", read: none })),
     "hmacProvider without a header": () => hmacProvider(any({ name: "a", secret: "s" })),
     "a body that is text": () => github({ secret: "s" }).verify(post(), any("{}")),
     "a body that was parsed": () => github({ secret: "s" }).verify(post(), any({ a: 1 })),

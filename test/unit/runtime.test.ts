@@ -70,6 +70,35 @@ describe("stopwatch", () => {
     expect(elapsed()).toBe(3_600_200);
   });
 
+  // A step may be so small that it looks like rounding.
+  test.each([
+    ["the wall clock is set back, then the process freezes for 2 ms", -5_000, 2],
+    ["the wall clock is set back by 2 ms, then the process freezes", -2, 4_000],
+  ])("loses no small step: %s", async (_what, wallStep, freeze) => {
+    const runtime = steppingRuntime();
+    const elapsed = stopwatch(runtime);
+    runtime.wallOffset = -7_000;
+    expect(elapsed()).toBe(0);
+    runtime.wallOffset += wallStep;
+    elapsed();
+    runtime.frozen = true;
+    await runtime.advance(freeze);
+    expect(elapsed()).toBeGreaterThanOrEqual(freeze);
+    expect(elapsed()).toBeLessThanOrEqual(freeze + 2);
+  });
+
+  test("a wall clock that is slower by little adds no more than it is slower", async () => {
+    const runtime = steppingRuntime();
+    const elapsed = stopwatch(runtime);
+    for (let step = 0; step < 1_000; step += 1) {
+      await runtime.advance(100);
+      runtime.wallOffset -= 0.01;
+      elapsed();
+    }
+    expect(elapsed()).toBeGreaterThanOrEqual(100_000);
+    expect(elapsed()).toBeLessThanOrEqual(100_012);
+  });
+
   test("clocks of different precision add nothing, however often they are read", () => {
     let time = 0;
     const runtime = {

@@ -77,6 +77,7 @@ async function tagsOf(values: ScopeValues, variables: Client["variables"]): Prom
 /** A secret as its provider uses it: as text, or decoded. */
 function keyMaterialOf(provider: string, secret: string): string | Uint8Array {
   if (provider === "discord") return Buffer.from(secret, "hex");
+  if (provider === "sendgrid") return Buffer.from(secret.replace(/-----[^-]+-----/g, ""), "base64");
   if (provider === "standard-webhooks") return Buffer.from(secret.replace(/^wh(?:sec|pk)_/, ""), "base64");
   return secret;
 }

@@ -2,7 +2,7 @@ import type { Call } from "../../endpoints/call.ts";
 import { tombstoneRetention } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
-import { type Answer, quorumOf } from "../../quorum/tally.ts";
+import { quorumOf } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { type RegisterAnswer, release } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
@@ -15,13 +15,14 @@ import { isInteger, itemsOf } from "./reply.ts";
 // may try. A ticket has the same position at every endpoint, so all of them grant the free lock to the same one.
 
 /**
- * Acquires a lock in the order of its queue on one endpoint, or removes a ticket from the queue.
+ * Acquires a lock in the order of its queue on one endpoint, rolls that back, or removes a ticket from the queue.
  *
  * KEYS: the lock; the queue; the ticket's tombstone; the round's tombstone, unless the ticket is removed.
  *
  * ARGV: 1. the value; 2. the ticket, of letters and digits; the lesser text is the earlier ticket; 3. ms until the ticket
- * expires unless it is used again; 0: it is not added to the queue; 4. the lock's ttl in ms; 0: the ticket is removed, its
- * tombstone is kept for ARGV[3] ms, and the lock is released if it has the value.
+ * expires unless it is used again; 0: it is not added to the queue; 4. the lock's ttl in ms; 0: the lock is released if
+ * it has the value. Then, with a round's tombstone, this is kept for 5. so many ms, and the ticket of the lock that was
+ * released returns to the queue; without, the ticket is removed, and its tombstone is kept for ARGV[3] ms.
  *
  * The queue is one text, `ticket:expiry,ticket:expiry`, in no order, with expiries on the endpoint's own clock: so it is
  * read and written with one command each, however long it is. A ticket is not in it while it holds the lock.
@@ -29,7 +30,8 @@ import { isInteger, itemsOf } from "./reply.ts";
  * Replies: {value, 0, commands called}: the lock has the value, or, for a ticket that was removed, had it. {0, live
  * tickets before this one, commands called}: it has not.
  *
- * A second execution does no more than the first: the lock's ttl stays, and a ticket's expiry is only ever extended.
+ * A second execution does no more than the first: the lock's ttl stays, a ticket's expiry is only ever extended, and a
+ * ticket returns only in exchange for the lock.
  */
 export const queueScript: Script = {
   source: `local value, ticket, expiry, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -42,6 +44,13 @@ if ttl > 0 then
     redis.call("SET", KEYS[1], value, "PX", ttl)
     return {value, 0, 2}
   end
+end
+local rollsBack = ttl == 0 and KEYS[4]
+if rollsBack then
+  redis.call("SET", KEYS[4], 1, "PX", ARGV[5])
+  if holder ~= value then return {0, 0, 2} end
+  redis.call("DEL", KEYS[1])
+  if found[3] then return {value, 0, 3} end
 end
 local time = redis.call("TIME")
 local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
@@ -56,7 +65,7 @@ for other, expiries in string.gmatch(queue, "(%w+):(%d+)") do
   end
 end
 local acquires = ttl > 0 and not holder and ahead == 0
-if ttl > 0 and expiry > 0 and not acquires then
+if rollsBack or ttl > 0 and expiry > 0 and not acquires then
   live[#live + 1] = ticket .. ":" .. string.format("%.0f", own)
   latest = math.max(latest, own)
 end
@@ -73,14 +82,15 @@ if acquires then
   redis.call("SET", KEYS[1], value, "PX", ttl)
   return {value, 0, calls + 1}
 end
+if rollsBack then return {value, 0, calls + 2} end
 if ttl > 0 then return {0, ahead, calls} end
 redis.call("SET", KEYS[3], 1, "PX", expiry)
 if holder ~= value then return {0, ahead, calls + 1} end
 redis.call("DEL", KEYS[1])
 return {value, 0, calls + 2}`,
   sha: {
-    redis: "c55b53d140c33f2e5d0ddc535933943f5608f060",
-    upstash: "3d250ea9e7b40bca32a74179b215f5a2b919ee2e",
+    redis: "82049624f7457696cc23a5643e5caab813c868cf",
+    upstash: "ea80689e6327be13091ec98e9c37f89030ad3679",
   },
 };
 
@@ -105,24 +115,25 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy {
   let grantingRound: Round<RegisterAnswer> | undefined;
   let isAcquired = false;
 
-  function run(call: Call, value: string, expiry: number, ttl: number): Promise<QueueAnswer> {
-    const tombstones = ttl > 0 ? [tombstoneOf(ticket), tombstoneOf(value)] : [tombstoneOf(ticket)];
-    return operate(call, [lock, queue, ...tombstones], [value, ticket, expiry, ttl]);
+  /** With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request. */
+  const expiry = () => (wait > 0 ? Math.ceil(pacer.longest() + timeout) : 0);
+
+  /** Acquires with this value; with ttl 0 rolls that back, and for `retention` ms refuses it. */
+  function run(call: Call, value: string, ttl: number, retention = 0): Promise<QueueAnswer> {
+    const keys = [lock, queue, tombstoneOf(ticket), tombstoneOf(value)];
+    return operate(call, keys, [value, ticket, expiry(), ttl, retention]);
   }
 
-  /** Removes the ticket on one endpoint, for good, and releases what has this value; no request if never queued. */
-  async function leave(call: Call): Promise<Answer> {
-    if (!value || wait === 0) return { outcome: "lost" };
-    return run(call, ticket, tombstoneRetention, 0);
+  /** Removes the ticket on one endpoint, for good, and releases what has this value. */
+  function remove(call: Call, value: string): Promise<QueueAnswer> {
+    return operate(call, [lock, queue, tombstoneOf(ticket)], [value, ticket, tombstoneRetention, 0, 0]);
   }
 
   return {
     keys: () => [lock],
     acquire(call, register, ttl) {
       value = register.value;
-      // With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request.
-      const expiry = wait > 0 ? Math.ceil(pacer.longest() + timeout) : 0;
-      return run(call, value, expiry, ttl);
+      return run(call, value, ttl);
     },
     grantedKeys(round) {
       grantingRound = round;
@@ -132,8 +143,10 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy {
       const outcome = grantingRound?.answers[endpoints.indexOf(call.endpoint)]?.outcome;
       // Where the lock was not free yet, or nothing is known, the holder's ticket may be in the queue.
       if (isAcquired && register.value === value && outcome !== "granted") {
-        return run(call, value, tombstoneRetention, 0);
+        return remove(call, value);
       }
+      // Those behind it must not be granted what it has to ask for again: two that each had a part would take turns.
+      if (!isAcquired && wait > 0) return run(call, register.value, 0, retention);
       const tombstone = retention > 0 ? tombstoneOf(register.value) : undefined;
       return release(call, { ...register, tombstone }, retention);
     },
@@ -141,7 +154,11 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy {
       isAcquired = true;
     },
     // Those behind it need not wait until its ticket expires.
-    cleanUp: () => runRound({ ...settings, onFailure: undefined }, leave).done,
+    cleanUp() {
+      // Without a request it was never queued.
+      if (!value || wait === 0) return undefined;
+      return runRound({ ...settings, onFailure: undefined }, (call) => remove(call, ticket)).done;
+    },
     afterFailedRound({ answers }) {
       const counts = answers.flatMap((answer) =>
         answer && answer.outcome !== "error" ? (answer as QueueAnswer).ahead : [],
@@ -157,11 +174,11 @@ function newTicket(runtime: Runtime): string {
   return String(Math.floor(runtime.now())).padStart(16, "0") + randomToken(runtime);
 }
 
-/** Runs the script. A ttl of 0 removes the ticket. */
+/** Runs the script. */
 async function operate(
   call: Call,
   keys: readonly string[],
-  args: readonly [value: string, ticket: string, expiry: number, ttl: number],
+  args: readonly [value: string, ticket: string, expiry: number, ttl: number, retention: number],
 ): Promise<QueueAnswer> {
   const [value, , , ttl] = args;
   const reply = await runScript(call, queueScript, keys, args);

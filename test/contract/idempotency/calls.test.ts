@@ -68,6 +68,29 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
         ]);
       },
     );
+
+    test("what the budget says for a run with a lock", async () => {
+      const events: IdempotencyEvent[] = [];
+      const { idempotency, links } = clientOf(store, { onEvent: (event) => events.push(event) });
+      await idempotency.run(freshKey(), { lock: freshKey() }, () => "scripts are cached from here on");
+      events.length = 0;
+      const [key, lock] = [freshKey(), freshKey()];
+      const refused = async () => {
+        await allArrived(links);
+        const held = () => outcomeOf(idempotency.run(freshKey(), { lock }, () => expect.unreachable("held")));
+        expect(await costOf(held)).toEqual(each(1, 5));
+      };
+      // The refused one is part of it.
+      const end = dialect === "upstash" ? 3 : 4;
+      expect(await costOf(() => idempotency.run(key, { lock }, refused))).toEqual(each(3, 5 + 5 + end));
+      expect(await costOf(() => idempotency.run(key, { lock }, () => 0))).toEqual(each(1, 2));
+      const ends = events.filter(({ type }) => type !== "called");
+      expect(ends.map(({ type, requests, commands }) => [type, requests, commands])).toEqual([
+        ["locked", count, 5 * count],
+        ["executed", 2 * count, (5 + end) * count],
+        ["replayed", count, 2 * count],
+      ]);
+    });
   });
 
   describe("that is aborted", () => {

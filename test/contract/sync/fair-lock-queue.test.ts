@@ -33,6 +33,11 @@ describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
     const command = ["EVAL", queueScript.source, keys.length, ...keys, value, ticket, expiry, ttl];
     return store.execute(0, command) as Promise<[string | 0, number, number]>;
   };
+  const rollBack = (name: string, value: string, ticket: string, expiry: number) => {
+    const args = [value, ticket, expiry, 0, 60_000];
+    return store.execute(0, ["EVAL", queueScript.source, 4, ...keysOf(name, ticket), ...args]);
+  };
+  const queueOf = (name: string) => store.execute(0, ["GET", keysOf(name)[1]!]);
   const ttlOf = (name: string, key: number) =>
     store.execute(0, ["PTTL", keysOf(name)[key]!]) as Promise<number>;
 
@@ -65,13 +70,38 @@ describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
     expect((await request(name, "w", "t4", 60_000, 60_000)).slice(0, 2)).toEqual(["w", 0]);
   });
 
+  test("what is rolled back becomes a ticket again, and keeps its position", async () => {
+    const name = newResource("fair");
+    await request(name, "v1", "t1", 5_000, 60_000);
+    await request(name, "v2", "t2", 60_000, 60_000);
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual(["v1", 0, 5]);
+    expect(await queueOf(name)).toMatch(/^t2:\d{13},t1:\d{13}$/);
+    expect(await ttlOf(name, 1)).toBeGreaterThan(30_000);
+    await store.execute(0, ["DEL", keysOf(name)[3]!]);
+    expect((await request(name, "v2", "t2", 60_000, 60_000)).slice(0, 2)).toEqual([0, 1]);
+    expect((await request(name, "v3", "t1", 60_000, 60_000)).slice(0, 2)).toEqual(["v3", 0]);
+  });
+
+  test("a rollback that is executed again, or early, or after its ticket has left, adds none", async () => {
+    const name = newResource("fair");
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual([0, 0, 2]);
+    expect(await request(name, "v1", "t1", 60_000, 60_000), "was rolled back").toEqual([0, 0, 1]);
+    expect(await ttlOf(name, 3)).toBeGreaterThan(30_000);
+    await store.execute(0, ["DEL", keysOf(name)[3]!]);
+    await request(name, "v1", "t1", 60_000, 60_000);
+    expect((await request(name, "t1", "t1", 60_000, 0))[0]).toBe(0);
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual(["v1", 0, 3]);
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual([0, 0, 2]);
+    expect(await queueOf(name)).toBeNull();
+  });
+
   test("forgets an expired ticket", async () => {
     const name = newResource("fair");
     await request(name, "v0", "t0", 5_000, 60_000);
     await request(name, "v1", "t1", 1, 60_000);
     await request(name, "v2", "t2", 60_000, 60_000);
     await until(async () => (await request(name, "v2", "t2", 60_000, 60_000))[1] === 0, "t1 to expire");
-    expect(await store.execute(0, ["GET", keysOf(name)[1]!])).toMatch(/^t2:\d{13}$/);
+    expect(await queueOf(name)).toMatch(/^t2:\d{13}$/);
   });
 });
 

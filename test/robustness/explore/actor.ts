@@ -1,4 +1,3 @@
-import { Idempotency, type IdempotencyOptions, type RunOptions } from "../../../src/idempotency/index.ts";
 import {
   isRedlockError,
   type Lock,
@@ -17,8 +16,10 @@ import {
   type Hold as SyncHold,
   type SyncOptions,
 } from "../../../src/sync/index.ts";
+import type { DebounceHistories } from "../sim/debounce-histories.ts";
 import type { LatchHistories } from "../sim/latch-histories.ts";
 import type { Meeting } from "../sim/meeting.ts";
+import type { OnceHistories } from "../sim/once-histories.ts";
 import { nonceOf } from "../sim/request.ts";
 import type { RunHistories } from "../sim/run-histories.ts";
 import type { Client } from "./client.ts";
@@ -35,6 +36,8 @@ export interface Stage {
   readonly runs: RunHistories;
   readonly latches: LatchHistories;
   readonly meeting: Meeting;
+  readonly once: OnceHistories;
+  readonly debounces: DebounceHistories;
   readonly report: Report;
   /** Calls under way. */
   readonly calls: Set<string>;
@@ -287,54 +290,6 @@ export class Actor {
       report("the routine's outcome wins", `${result} in place of ${expected}`);
   }
 
-  /** Runs a key: its handler takes so many ms, and throws where `fails`. */
-  async run(
-    key: string,
-    length: number,
-    { fails = false, ...options }: RunOptions<string> & IdempotencyOptions & { readonly fails?: boolean },
-  ): Promise<void> {
-    const { runs, world, report } = this.stage;
-    const { client } = this;
-    client.timeout = timeoutOf(options);
-    const { value } = runs.nextValue();
-    const invoked = world.time;
-    const failure = new Error("the handler failed");
-    const outcome = await this.call({
-      what: `run ${key}`,
-      bound: boundOf(options) + length,
-      codes: ["IN_PROGRESS", "LEASE_LOST", "NO_QUORUM", "FINGERPRINT_MISMATCH"],
-      isExpected: (error) => error === failure,
-      run: () =>
-        new Idempotency(this.redlock, {
-          retention: 10_000_000,
-          onEvent: ({ type }) => {
-            if (type === "executed") runs.stored(key, value, invoked);
-            world.note(`${client.name} ${type}`);
-          },
-        }).run(key, options, async ({ token, remaining, signal }) => {
-          world.note(`${client.name} runs ${value}`);
-          runs.begins(key, client.name);
-          const isLossReported = () => signal.aborted;
-          const invariant = "one handler at a time";
-          const resources = [key];
-          const hold: Hold = {
-            ...{ resources, invariant, holder: token, nonce: token, client, remaining, isLossReported },
-            acquired: world.time,
-            isOver: false,
-          };
-          this.stage.holds.add(hold);
-          world.trace(() => `${client.name} runs its handler: ${value}`);
-          await this.sleep(length);
-          hold.isOver = true;
-          if (fails) throw failure;
-          runs.returned(key, value);
-          return value;
-        }),
-    });
-    if (outcome?.status === "replayed") runs.replayed(key, outcome.value, invoked);
-    else if (outcome && outcome.value !== value) report("the routine's outcome wins", `${outcome.value}`);
-  }
-
   /** Makes a call of the library. Undefined: it rejected as it may. */
   async call<Value>({ what, bound, codes, run, isExpected }: Call<Value>): Promise<Value | undefined> {
     const { client } = this;
@@ -387,12 +342,12 @@ export class Actor {
 type Times = Pick<AcquireOptions, "ttl" | "wait" | "timeout">;
 
 /** ms for which a call waits for the answer to each request. */
-function timeoutOf({ ttl = 10_000, timeout = Math.min(1_000, ttl / 3) }: Times): number {
+export function timeoutOf({ ttl = 10_000, timeout = Math.min(1_000, ttl / 3) }: Times): number {
   return Math.min(timeout, ttl);
 }
 
 /** ms that a call may take: the waiting, a last round with a fence and a rollback of each, and its timers. */
-function boundOf(options: Times): number {
+export function boundOf(options: Times): number {
   const timeout = timeoutOf(options);
   return Math.max(options.wait ?? 5_000, 2 * timeout) + 6 * timeout + 60;
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { mutants } from "../sim/mutants.ts";
 import { elsewhere } from "./elsewhere.ts";
+import { mutants } from "./mutants.ts";
 import { obey, violationsIn } from "./obey.ts";
 import { scenarios } from "./scenarios.ts";
 
@@ -46,6 +46,8 @@ test.each([
   "shorter extensions are forgotten",
   "release leaves no tombstone",
   "completes without comparing",
+  "a repeated confirmation prolongs an interval",
+  "a frozen call takes itself for the last",
 ])("finds: %s", { timeout }, async (name) => {
   const mutant = mutants.find((other) => other.name === name);
   const { scenario, bound } = found[name]!;

@@ -43,7 +43,14 @@ const rejections: string[] = [];
 process.on("unhandledRejection", (reason) => rejections.push(String(reason)));
 process.on("disconnect", () => process.exit());
 process.on("message", (order: Order) => {
-  void obey(order).then((report) => process.send?.(report));
+  obey(order).then(
+    (report) => process.send?.(report),
+    (error) => {
+      // A schedule that is not possible, for example.
+      console.error(String(error));
+      process.exit(1);
+    },
+  );
 });
 
 /** Explores, or replays. */

@@ -1,6 +1,8 @@
 import type { Invariant } from "../sim/assumptions.ts";
+import { DebounceHistories } from "../sim/debounce-histories.ts";
 import { LatchHistories } from "../sim/latch-histories.ts";
 import { Meeting } from "../sim/meeting.ts";
+import { OnceHistories } from "../sim/once-histories.ts";
 import { RunHistories } from "../sim/run-histories.ts";
 import { Actor, type Stage } from "./actor.ts";
 import { Holds } from "./holds.ts";
@@ -70,19 +72,22 @@ export function begin(scenario: Scenario, traced = false): Play {
       return world.time;
     },
   };
+  const trails = new Trails(report, exactReplies, world);
   const stage: Stage = {
     world,
-    trails: new Trails(report, exactReplies, world),
+    trails,
     holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
     runs: new RunHistories(checks),
     latches: new LatchHistories(checks),
     meeting: new Meeting(checks, clients.length),
+    once: new OnceHistories(checks, 1 / rate),
+    debounces: new DebounceHistories(checks, trails.announcements, servers),
     report,
     calls: new Set(),
     kept: new Set(),
     actors: [],
   };
-  world.watcher = stage.trails;
+  world.watcher = trails;
   // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
   const link = exactReplies ? { dialect, exactReplies: true } : { dialect };
   for (const client of world.clients) stage.actors.push(new Actor(stage, client, link));
@@ -97,7 +102,8 @@ export function begin(scenario: Scenario, traced = false): Play {
     check: () => stage.holds.check(),
     checkAtEnd() {
       for (const call of stage.calls) report("calls end", `${call} has not ended`);
-      stage.trails.checkAtEnd(stage.kept);
+      trails.checkAtEnd(stage.kept);
+      stage.debounces.checkAtEnd();
     },
   };
 }

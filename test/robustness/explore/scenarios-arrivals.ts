@@ -1,10 +1,10 @@
 import { CountDownLatch, CyclicBarrier } from "../../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
+import { large, oneTry, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Latches and barriers.
 
-const options = { timeout: 100, wait: 0, backoff: (): number => 60 };
 const name = "l";
 
 /** Arrives at a latch of two, or only looks where there is no id. */
@@ -14,7 +14,7 @@ async function arrive(actor: Actor, id?: string): Promise<void> {
   const call = { name, count: 2, by, invoked: world.time };
   if (id !== undefined) latches.begins(name, id);
   world.note(`${by} arrives as ${id}`);
-  const latch = new CountDownLatch(actor.redlock, name, { count: 2, ...options });
+  const latch = new CountDownLatch(actor.redlock, name, { count: 2, ...oneTry });
   const state = await actor.call({
     what: id === undefined ? "look at the latch" : `arrive as ${id}`,
     bound: 1_000,
@@ -33,7 +33,7 @@ function meet(start: number, times: number): Program {
     const { meeting, world } = actor.stage;
     const by = actor.client.name;
     meeting.joins(by);
-    const barrier = new CyclicBarrier(actor.redlock, "b", { parties: 2, ...options, wait: 600 });
+    const barrier = new CyclicBarrier(actor.redlock, "b", { parties: 2, ...oneTry, wait: 600 });
     await actor.until(start);
     for (let tries = 0, passed = 0; tries < 3 && passed < times; tries += 1) {
       meeting.begins(by);
@@ -72,7 +72,7 @@ export const arrivalScenarios: readonly Scenario[] = [
         await arrive(actor);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a latch on one endpoint",
@@ -90,7 +90,7 @@ export const arrivalScenarios: readonly Scenario[] = [
         await arrive(actor);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a barrier",
@@ -105,6 +105,6 @@ export const arrivalScenarios: readonly Scenario[] = [
     about: "the same, with late requests",
     endpoints: 1,
     clients: [meet(0, 2), meet(150, 2)],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
 ];

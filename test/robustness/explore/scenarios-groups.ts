@@ -1,10 +1,11 @@
 import { FairLock, ReadWriteLock, ReentrantLock, type SyncOptions } from "../../../src/sync/index.ts";
 import type { Actor, Held } from "./actor.ts";
+import { oneTry, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Locks that readers, or the holds of one owner, have together; and the fair lock.
 
-const options = { ttl: 400, timeout: 100, wait: 0, backoff: (): number => 60 };
+const options = { ...oneTry, ttl: 400 };
 
 function read(actor: Actor, own: SyncOptions = {}): Promise<Held | undefined> {
   const acquire = (redlock: Actor["redlock"]) =>
@@ -78,7 +79,7 @@ export const groupScenarios: readonly Scenario[] = [
         if (held) await actor.release(held);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "readers on three endpoints",
@@ -96,7 +97,7 @@ export const groupScenarios: readonly Scenario[] = [
         if (held) await actor.release(held);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "holds of one owner",
@@ -120,13 +121,13 @@ export const groupScenarios: readonly Scenario[] = [
         if (held) await actor.release(held);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a queue",
     about: "two wait for a fair lock, one after the other",
     endpoints: 1,
     clients: [queue(0), queue(10)],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
 ];

@@ -1,37 +1,28 @@
 import { handoff, type LockJSON, resume } from "../../../src/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import { forget, freeze, setClock } from "./events.ts";
+import { at, large, oneTry, pass, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Holding: validity, extensions, restores, hand-over. A lock of 1 000 ms is valid for 988, and the endpoints' clocks,
 // which are fast, end it at 992.
 
 const ttl = 1_000;
-const once = { ttl, timeout: 100, wait: 0 };
+const options = { ...oneTry, ttl };
 
 /** Tries at each of these times, and holds what it gets for a while. */
 function tries(times: readonly number[], length = 0): Program {
-  return async (actor) => {
-    for (const time of times) {
-      await actor.until(time);
-      const held = await actor.acquire("a", once);
-      if (!held) continue;
-      if (length > 0) await actor.sleep(length);
-      await actor.release(held);
-    }
-  };
-}
-
-/** Only lets time pass: what is late arrives after one of these times. */
-function ticks(...times: readonly number[]): Program {
-  return async (actor) => {
-    for (const time of times) await actor.until(time);
-  };
+  return at(times, async (actor) => {
+    const held = await actor.acquire("a", options);
+    if (!held) return;
+    if (length > 0) await actor.sleep(length);
+    await actor.release(held);
+  });
 }
 
 /** Extends its lock twice; the second time it is restored where it is missing. */
 const restoring: Program = async (actor) => {
-  const held = await actor.acquire("a", once);
+  const held = await actor.acquire("a", options);
   for (const time of [600, 1_200]) {
     await actor.until(time);
     if (held) await actor.extend(held, ttl);
@@ -48,17 +39,17 @@ export const holdingScenarios: readonly Scenario[] = [
     events: [freeze(0), setClock(0, -5_000)],
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, timeout: ttl });
+        const held = await actor.acquire("a", { ...options, timeout: ttl });
         if (held) actor.leave(held);
         await actor.until(3_000);
       },
       async (actor) => {
-        await ticks(300, 990)(actor);
+        await pass(300, 990)(actor);
         await tries([994, 1_020])(actor);
-        await ticks(2_500)(actor);
+        await pass(2_500)(actor);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "a frozen holder",
@@ -67,17 +58,17 @@ export const holdingScenarios: readonly Scenario[] = [
     events: [freeze(0)],
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, ttl: 3_000 });
+        const held = await actor.acquire("a", { ...options, ttl: 3_000 });
         if (held) actor.leave(held);
         await actor.until(6_000);
       },
       async (actor) => {
-        await ticks(2_500)(actor);
+        await pass(2_500)(actor);
         await tries([2_980])(actor);
-        await ticks(4_500)(actor);
+        await pass(4_500)(actor);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "extend against expiry",
@@ -87,7 +78,7 @@ export const holdingScenarios: readonly Scenario[] = [
     repeats: true,
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, timeout: ttl });
+        const held = await actor.acquire("a", { ...options, timeout: ttl });
         await actor.until(500);
         if (held) await actor.extend(held, ttl);
         await actor.until(1_300);
@@ -95,11 +86,11 @@ export const holdingScenarios: readonly Scenario[] = [
         await tries([1_550])(actor);
       },
       async (actor) => {
-        await ticks(700)(actor);
+        await pass(700)(actor);
         await tries([995, 1_250, 1_495], 200)(actor);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "extend, and expire",
@@ -108,28 +99,28 @@ export const holdingScenarios: readonly Scenario[] = [
     dialect: "redis",
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, timeout: 300 });
+        const held = await actor.acquire("a", { ...options, timeout: 300 });
         await actor.until(500);
         if (held) await actor.extend(held, ttl);
         await actor.until(900);
         if (held) void actor.extend(held, ttl);
         await actor.until(2_000);
         if (held) await actor.release(held);
-        const again = await actor.acquire("a", once);
+        const again = await actor.acquire("a", options);
         await actor.until(2_500);
         if (again) await actor.release(again);
       },
       async (actor) => {
-        await ticks(700)(actor);
+        await pass(700)(actor);
         await tries([1_493])(actor);
-        await ticks(1_100)(actor);
+        await pass(1_100)(actor);
         await actor.until(1_900);
-        const held = await actor.acquire("a", once);
+        const held = await actor.acquire("a", options);
         await actor.until(2_300);
         if (held) await actor.release(held);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "extend by less",
@@ -138,7 +129,7 @@ export const holdingScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", once);
+        const held = await actor.acquire("a", options);
         if (!held) return;
         actor.leave(held);
         await actor.until(100);
@@ -149,24 +140,25 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       tries([450, 600, 900]),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "two extensions at once",
-    about: "a shorter and a longer one: the shorter must not be executed last",
+    about:
+      "a longer one, then a shorter one: the holder must not rely on the longer one if that is executed first",
     endpoints: 1,
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", once);
+        const held = await actor.acquire("a", options);
         if (!held) return;
         actor.leave(held);
-        const first = actor.extend(held, 300);
-        await Promise.all([first, actor.extend(held, ttl)]);
+        const first = actor.extend(held, ttl);
+        await Promise.all([first, actor.extend(held, 300)]);
         await actor.until(900);
       },
       tries([350, 500]),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "late acquire",
@@ -175,14 +167,14 @@ export const holdingScenarios: readonly Scenario[] = [
     repeats: true,
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, fencing: true });
+        const held = await actor.acquire("a", { ...options, fencing: true });
         if (held) await actor.extend(held, 2 * ttl);
         await actor.until(1_500);
         if (held) await actor.release(held);
       },
       tries([1_200]),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "using",
@@ -191,10 +183,10 @@ export const holdingScenarios: readonly Scenario[] = [
     endpoints: 1,
     events: [freeze(0), forget(0, 1_000)],
     clients: [
-      (actor) => actor.using("a", 700, { ...once, ttl: 400, backoff: () => 30 }),
+      (actor) => actor.using("a", 700, { ...options, ttl: 400, backoff: () => 30 }),
       tries([395, 690, 710, 1_200]),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "restore",
@@ -203,7 +195,7 @@ export const holdingScenarios: readonly Scenario[] = [
     given: "6:forget:r0",
     events: [forget(0, 1_100)],
     clients: [restoring, tries([650, 1_300], 50)],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "a late restore",
@@ -213,7 +205,7 @@ export const holdingScenarios: readonly Scenario[] = [
     given: "0:late:p0.1,13:late:p0.7",
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", once);
+        const held = await actor.acquire("a", options);
         await actor.until(300);
         if (!held) return;
         actor.leave(held);
@@ -221,14 +213,14 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       async (actor) => {
         await actor.until(1_300);
-        const held = await actor.acquire("a", once);
+        const held = await actor.acquire("a", options);
         if (!held) return;
         await actor.until(1_400);
         await actor.extend(held, ttl);
         await actor.release(held);
       },
     ],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "hand-over",
@@ -237,7 +229,7 @@ export const holdingScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, ttl: 400, autoExtend: true, maxHold: 450 });
+        const held = await actor.acquire("a", { ...options, ttl: 400, autoExtend: true, maxHold: 450 });
         await actor.until(50);
         if (!held) return actor.post(1, "");
         const json = await handoff(held.handle);
@@ -261,6 +253,6 @@ export const holdingScenarios: readonly Scenario[] = [
       },
       tries([420, 700]),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
 ];

@@ -1,28 +1,20 @@
 import { abort, forget } from "./events.ts";
+import { inOrder, large, oneTry, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Locks: acquire and release, abort, own tokens, fences. Times are ms; a lock of 1 000 is valid for 988, and the
 // endpoints' clocks, which are fast, end it at 992.
 
 const ttl = 1_000;
-const timeout = 100;
-/** The same before every round. */
-const backoff = (): number => 70;
-const once = { ttl, timeout, wait: 0 };
-const patient = { ttl, timeout, wait: 110, backoff };
+const options = { ...oneTry, ttl };
+const waiting = { ...options, wait: 110, backoff: (): number => 70 };
 
 /** Acquires, holds for a while, and releases. */
-function turn(options: object, length = 40): Program {
+function turn(own: object, length = 40): Program {
   return async (actor) => {
-    const held = await actor.acquire("a", { ...once, ...options });
+    const held = await actor.acquire("a", { ...options, ...own });
     await actor.sleep(length);
     if (held) await actor.release(held);
-  };
-}
-
-function inOrder(...programs: readonly Program[]): Program {
-  return async (actor) => {
-    for (const program of programs) await program(actor);
   };
 }
 
@@ -31,8 +23,8 @@ export const lockScenarios: readonly Scenario[] = [
     name: "acquire, release",
     about: "two clients acquire a lock in turn; a failed round is rolled back, and the next one follows",
     endpoints: 3,
-    clients: [turn({}), turn(patient)],
-    bounds: { test: 1, long: 2 },
+    clients: [turn({}), turn(waiting)],
+    bounds: usual,
   },
   {
     name: "a split vote",
@@ -40,8 +32,8 @@ export const lockScenarios: readonly Scenario[] = [
       "the same, where the first client's first request is late: the second client may get that endpoint",
     endpoints: 3,
     given: "0:late:p0.1",
-    clients: [turn({}), turn(patient)],
-    bounds: { test: 0, long: 1 },
+    clients: [turn({}), turn(waiting)],
+    bounds: large,
   },
   {
     name: "one endpoint",
@@ -49,16 +41,16 @@ export const lockScenarios: readonly Scenario[] = [
     endpoints: 1,
     dialect: "redis",
     repeats: true,
-    clients: [inOrder(turn({}), turn(patient)), inOrder(turn(patient), turn({}))],
-    bounds: { test: 1, long: 2 },
+    clients: [inOrder(turn({}), turn(waiting)), inOrder(turn(waiting), turn({}))],
+    bounds: usual,
   },
   {
     name: "two endpoints",
     about: "two clients, of which each may get one of two endpoints",
     endpoints: 2,
     dialect: "redis",
-    clients: [turn({}), turn(patient)],
-    bounds: { test: 1, long: 2 },
+    clients: [turn({}), turn(waiting)],
+    bounds: usual,
   },
   {
     name: "a client in between that retries",
@@ -66,8 +58,8 @@ export const lockScenarios: readonly Scenario[] = [
     endpoints: 1,
     exactReplies: false,
     retries: true,
-    clients: [turn({}), turn(patient)],
-    bounds: { test: 1, long: 2 },
+    clients: [turn({}), turn(waiting)],
+    bounds: usual,
   },
   {
     name: "several resources",
@@ -75,17 +67,17 @@ export const lockScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [
       async (actor) => {
-        const held = await actor.acquire(["a", "b"], once);
+        const held = await actor.acquire(["a", "b"], options);
         await actor.sleep(40);
         if (held) await actor.release(held);
       },
       async (actor) => {
-        const held = await actor.acquire("b", patient);
+        const held = await actor.acquire("b", waiting);
         await actor.sleep(40);
         if (held) await actor.release(held);
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "abort",
@@ -95,13 +87,13 @@ export const lockScenarios: readonly Scenario[] = [
     clients: [
       async (actor) => {
         const signal = actor.abortable();
-        const held = await actor.acquire("a", { ...patient, signal });
+        const held = await actor.acquire("a", { ...waiting, signal });
         await actor.sleep(40);
         if (held) await actor.release(held);
       },
-      inOrder((actor) => actor.sleep(10), turn(patient)),
+      inOrder((actor) => actor.sleep(10), turn(waiting)),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "abort on three endpoints",
@@ -111,12 +103,12 @@ export const lockScenarios: readonly Scenario[] = [
     clients: [
       async (actor) => {
         const signal = actor.abortable();
-        const held = await actor.acquire("a", { ...patient, signal });
+        const held = await actor.acquire("a", { ...waiting, signal });
         if (held) await actor.release(held);
       },
       turn({}, 10),
     ],
-    bounds: { test: 0, long: 1 },
+    bounds: large,
   },
   {
     name: "own tokens",
@@ -126,7 +118,7 @@ export const lockScenarios: readonly Scenario[] = [
     repeats: true,
     clients: [
       async (actor) => {
-        const owner = { ...once, token: "owner" };
+        const owner = { ...options, token: "owner" };
         const first = await actor.acquire("a", owner);
         const second = await actor.acquire("a", owner);
         await actor.until(150);
@@ -138,20 +130,20 @@ export const lockScenarios: readonly Scenario[] = [
       async (actor) => {
         for (const time of [140, 300, 450]) {
           await actor.until(time);
-          const held = await actor.acquire("a", once);
+          const held = await actor.acquire("a", options);
           if (held) await actor.release(held);
         }
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "fences",
     about: "two clients, the first of which has a clock that is an hour ahead, draw fences in turn",
     endpoints: 3,
     clocks: [3_600_000, 0],
-    clients: [turn({ fencing: true }), turn({ ...patient, fencing: true })],
-    bounds: { test: 0, long: 1 },
+    clients: [turn({ fencing: true }), turn({ ...waiting, fencing: true })],
+    bounds: large,
   },
   {
     name: "fences and lost messages",
@@ -168,7 +160,7 @@ export const lockScenarios: readonly Scenario[] = [
         turn({ fencing: true }, 10),
       ),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "fences on one endpoint",
@@ -177,10 +169,10 @@ export const lockScenarios: readonly Scenario[] = [
     repeats: true,
     clocks: [3_600_000, 0],
     clients: [
-      inOrder(turn({ fencing: true }), turn({ ...patient, fencing: true })),
-      turn({ ...patient, fencing: true }),
+      inOrder(turn({ fencing: true }), turn({ ...waiting, fencing: true })),
+      turn({ ...waiting, fencing: true }),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "idle counters",
@@ -190,7 +182,7 @@ export const lockScenarios: readonly Scenario[] = [
     clocks: [0, -3_600_000],
     clients: [
       async (actor) => {
-        const held = await actor.acquire("a", { ...once, fencing: true, fenceRetention: ttl });
+        const held = await actor.acquire("a", { ...options, fencing: true, fenceRetention: ttl });
         for (const time of [600, 1_200, 1_800, 2_400, 3_000]) {
           await actor.until(time);
           if (held) await actor.extend(held, ttl);
@@ -204,7 +196,7 @@ export const lockScenarios: readonly Scenario[] = [
         }
       },
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "fences after a pause",
@@ -212,7 +204,7 @@ export const lockScenarios: readonly Scenario[] = [
     endpoints: 1,
     clocks: [0, -3_600_000],
     clients: [turn({ fencing: true }), inOrder((actor) => actor.until(3_000), turn({ fencing: true }))],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "counters of the future",
@@ -223,7 +215,7 @@ export const lockScenarios: readonly Scenario[] = [
       turn({ fencing: true, fenceRetention: ttl }),
       inOrder((actor) => actor.until(3_000), turn({ fencing: true, fenceRetention: ttl })),
     ],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
   {
     name: "fences and lost memory",
@@ -231,6 +223,6 @@ export const lockScenarios: readonly Scenario[] = [
     endpoints: 1,
     events: [forget(0, 2_000)],
     clients: [turn({ fencing: true }), inOrder((actor) => actor.until(2_500), turn({ fencing: true }))],
-    bounds: { test: 1, long: 2 },
+    bounds: usual,
   },
 ];

@@ -1,15 +1,21 @@
 import type { Scenario } from "./scenario.ts";
 import { arrivalScenarios } from "./scenarios-arrivals.ts";
+import { debounceScenarios } from "./scenarios-debounce.ts";
 import { groupScenarios } from "./scenarios-groups.ts";
 import { holdingScenarios } from "./scenarios-holding.ts";
 import { lockScenarios } from "./scenarios-locks.ts";
-import { syncScenarios } from "./scenarios-sync.ts";
+import { onceScenarios } from "./scenarios-once.ts";
+import { runScenarios } from "./scenarios-runs.ts";
+import { semaphoreScenarios } from "./scenarios-semaphores.ts";
 
 /** All small worlds. */
 export const scenarios: readonly Scenario[] = [
   ...lockScenarios,
   ...holdingScenarios,
-  ...syncScenarios,
+  ...runScenarios,
+  ...semaphoreScenarios,
   ...groupScenarios,
   ...arrivalScenarios,
+  ...onceScenarios,
+  ...debounceScenarios,
 ];

@@ -1,7 +1,9 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
+import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
 import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
@@ -25,7 +27,15 @@ export interface Contents {
 }
 
 /** The scripts that endpoints know. */
-const scripts = [registerScript, slotScript, memberScript, queueScript, arrivalScript];
+const scripts = [
+  registerScript,
+  slotScript,
+  memberScript,
+  queueScript,
+  arrivalScript,
+  intervalScript,
+  announceScript,
+];
 
 /** The score of a member of a sorted set; undefined: it is not there. */
 export function scoreOf({ entries }: Contents, key: string, member: string): number | undefined {

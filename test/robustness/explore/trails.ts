@@ -1,6 +1,9 @@
+import { Announcements } from "../sim/announcements.ts";
 import type { Invariant } from "../sim/assumptions.ts";
-import { nonceOf, type Request } from "../sim/request.ts";
+import { ByNonce } from "../sim/by-nonce.ts";
+import { isCompletion, nonceOf, type Request } from "../sim/request.ts";
 import { isGranted } from "../sim/wire.ts";
+import type { Client } from "./client.ts";
 import { type Answer, type Contents, scoreOf } from "./store.ts";
 import type { Message, Server, Watcher, World } from "./world.ts";
 
@@ -22,8 +25,6 @@ interface Trail {
   releasedAt: number;
   /** The client knows that the value stands there, or will get the answer that says so, and has sent no release since. */
   releaseDue: boolean;
-  /** Until when the client waits for the answer to its acquire, in ms. */
-  awaitedUntil: number;
   restored: boolean;
   /** A second execution acquired it. */
   repeated: boolean;
@@ -32,9 +33,17 @@ interface Trail {
   grantedAcquire: boolean | undefined;
   freed: boolean;
   gone: boolean;
-  /** A release has removed the value, whatever was replied. */
+  /** A release has removed the value, whatever was replied, and when it last did so, in ms. */
   removed: boolean;
+  removedAt: number;
+  /** When its extensions were executed for the first time, in ms, by the command's number. */
+  readonly extended: Map<number, number>;
+  /** The key of an announcement, and its text: later ones replace it. */
+  announced: { readonly key: string; readonly text: string } | undefined;
 }
+
+/** What leaves a value on an endpoint that must be rolled back where its call fails. */
+const leaves: readonly Request["operation"][] = ["acquire", "restore", "announce"];
 
 /** In the longest scenario, with a pause after each: the shortest pause is 30 ms. */
 const mostExtensions = 50;
@@ -43,23 +52,35 @@ const mostExtensions = 50;
 export class Trails implements Watcher {
   readonly #report: Report;
   readonly #exactReplies: boolean;
-  readonly #clocks: Pick<World, "time" | "serverTime">;
-  readonly #trails = new Map<string, Map<Server, Trail>>();
+  readonly #world: World;
+  readonly #trails = new ByNonce<Server, Trail>();
   /** The nonce of the last acquire, by client. */
   readonly #last = new Map<string, string>();
 
-  constructor(report: Report, exactReplies: boolean, clocks: Pick<World, "time" | "serverTime">) {
+  /** The announcements of debounced calls. */
+  readonly announcements: Announcements;
+
+  constructor(report: Report, exactReplies: boolean, world: World) {
     this.#report = report;
-    this.#clocks = clocks;
+    this.#world = world;
     this.#exactReplies = exactReplies;
+    this.announcements = new Announcements({
+      servers: world.servers,
+      get now() {
+        return world.moment();
+      },
+    });
   }
 
   sent(message: Message): void {
     const { client, request, command } = message;
     const trail = this.#of(message);
     if (!request || !trail) return;
-    const completes = command.some((word) => /^[CN]1 /.test(String(word)));
-    if (request.operation === "release") {
+    const completes = isCompletion(command);
+    if (request.operation === "announce") {
+      trail.announced = { key: request.keys[0]!, text: request.value };
+      this.#announced(client, request);
+    } else if (request.operation === "release") {
       trail.releases += 1;
       trail.releaseDue = false;
     } else if (completes) trail.completed = true;
@@ -70,7 +91,6 @@ export class Trails implements Watcher {
       }
     } else if (request.operation === "acquire") {
       trail.acquires += 1;
-      trail.awaitedUntil = this.#clocks.time + client.timeout;
       this.#last.set(client.name, nonceOf(request.value));
       if (trail.acquires === 4) {
         this.#report("requests are bounded", `${client.name} sent four acquires of one round`);
@@ -78,38 +98,56 @@ export class Trails implements Watcher {
     }
   }
 
+  /** Which calls were announced before this one decides later what may run. */
+  #announced(client: Client, request: Request): void {
+    const before = this.announcements.complete().filter(({ by }) => by !== client.name);
+    if (before.length > 0) this.#world.note(`${client.name} after ${before.map(({ text }) => text)}`);
+    this.announcements.sent(client, request);
+  }
+
   executed(message: Message, before: Contents, after: Contents): void {
-    const { client, server, request, command, answer, isCopy } = message;
+    const { client, server, request, command, commandId, answer, isCopy } = message;
     const trail = this.#of(message);
     if (!request || !trail || !answer) return;
     const where = `${server!.name} ${request.operation} ${request.keys.join()} for ${client.name}`;
     this.#checkContents(request, before, after, where);
     const granted = isYes(message, answer);
     const { operation, tombstone } = request;
-    if (operation === "release") {
-      trail.releaseExecuted = true;
-      trail.releasedAt = this.#clocks.time;
-      trail.standing = false;
-      trail.removed ||= granted;
-    }
+    if (operation === "release") this.#released(trail, granted);
+    if (operation === "release" && granted) this.announcements.removed(server!, request);
+    if (operation === "announce") this.announcements.executed(server!, request, granted);
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#report("rolled back stays rolled back", `${where} after its release`);
     }
-    if (operation === "acquire" && !granted && request.from === 1) this.#checkRefusal(message, before, trail);
-    const acquires = (operation === "acquire" || operation === "restore") && request.from === 1;
-    if (!granted || !acquires || command.some((word) => /^[CN]1 /.test(String(word)))) return;
+    if (operation === "extend" && granted && !trail.extended.has(commandId)) {
+      trail.extended.set(commandId, this.#world.time);
+    }
+    const asks = operation === "acquire" || operation === "announce";
+    if ((asks || operation === "extend") && !granted && request.from === 1)
+      this.#checkRefusal(message, before, trail);
+    if (!granted || !leaves.includes(operation) || request.from > 1 || isCompletion(command)) return;
     // "Kept memory", and "single execution".
     const isExcused = trail.releasedAt <= server!.forgotAt || isCopy;
     if (trail.releaseExecuted && tombstone !== undefined && !isExcused) {
       this.#report("rolled back stays rolled back", `${where} after its rollback`);
     }
+    // It was gone, and stands again.
+    if (!before.entries.has(request.keys[0]!)) trail.extended.clear();
     trail.acquired = true;
     trail.standing = true;
     trail.restored ||= operation === "restore";
     trail.repeated ||= isCopy;
     // Also where nobody waits any more: the request ends by its answer or its timeout, and a release follows.
-    const isAwaited = this.#clocks.time < trail.awaitedUntil;
-    if (operation === "acquire" && isAwaited && !isCopy) trail.releaseDue = true;
+    const isAwaited = this.#world.time < message.awaitedUntil;
+    if (asks && isAwaited && !isCopy) trail.releaseDue = true;
+  }
+
+  #released(trail: Trail, granted: boolean): void {
+    trail.releaseExecuted = true;
+    trail.releasedAt = this.#world.time;
+    trail.standing = false;
+    trail.removed ||= granted;
+    if (granted) trail.removedAt = this.#world.time;
   }
 
   delivered(message: Message): void {
@@ -118,7 +156,8 @@ export class Trails implements Watcher {
     if (!request || !trail || !answer || "refused" in answer) return;
     const granted = isYes(message, answer);
     if (request.operation === "release") trail[granted ? "freed" : "gone"] = true;
-    if (request.operation !== "acquire") return;
+    if (request.operation === "announce") this.announcements.answered(message.server!, request, granted);
+    if (request.operation !== "acquire" && request.operation !== "announce") return;
     trail.grantedAcquire = granted;
     if (granted && trail.standing) trail.releaseDue = true;
   }
@@ -130,44 +169,55 @@ export class Trails implements Watcher {
 
   /** How many endpoints a client knows to have granted, and refused, the round of a nonce. */
   acquireVotes(nonce: string): { granted: number; refused: number } {
-    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
     return {
-      granted: trails.filter(({ grantedAcquire }) => grantedAcquire === true).length,
-      refused: trails.filter(({ grantedAcquire }) => grantedAcquire === false).length,
+      granted: this.#trails.count(nonce, ({ grantedAcquire }) => grantedAcquire === true),
+      refused: this.#trails.count(nonce, ({ grantedAcquire }) => grantedAcquire === false),
     };
   }
 
   /** Whether another round than that of a nonce has acquired anything anywhere. */
   isContended(nonce: string): boolean {
-    return [...this.#trails].some(
-      ([other, trails]) => other !== nonce && [...trails.values()].some(({ acquired }) => acquired),
-    );
+    return [...this.#trails].some(({ nonce: other, trail }) => other !== nonce && trail.acquired);
   }
 
   /** How many endpoints answered a release with "freed", and with "gone", and from how many one has removed it. */
   releaseVotes(nonce: string): { freed: number; gone: number; removed: number } {
-    const trails = [...(this.#trails.get(nonce)?.values() ?? [])];
     return {
-      freed: trails.filter(({ freed }) => freed).length,
-      gone: trails.filter(({ gone }) => gone).length,
-      removed: trails.filter(({ removed }) => removed).length,
+      freed: this.#trails.count(nonce, ({ freed }) => freed),
+      gone: this.#trails.count(nonce, ({ gone }) => gone),
+      removed: this.#trails.count(nonce, ({ removed }) => removed),
     };
+  }
+
+  /** When each endpoint that has extended a nonce did so for the first and for the last time. */
+  extensionsExecuted(nonce: string): { first: number; last: number }[] {
+    return this.#trails.all(nonce).flatMap(({ extended }) => {
+      const times = [...extended.values()];
+      return times.length > 0 ? { first: Math.min(...times), last: Math.max(...times) } : [];
+    });
+  }
+
+  /** On how many endpoints something that was extended at `since` or later stood at `until` or later. */
+  extendedOn(since: number, until: number): number {
+    const servers = new Set<Server>();
+    for (const { server, trail } of this.#trails) {
+      const last = Math.max(...trail.extended.values());
+      if (last >= since && !(trail.removed && trail.removedAt < until)) servers.add(server);
+    }
+    return servers.size;
   }
 
   /** Every partial grant was rolled back, or at least that was tried. `kept`: nonces that nobody meant to release. */
   checkAtEnd(kept: ReadonlySet<string>): void {
-    for (const [nonce, trails] of this.#trails) {
-      for (const [server, trail] of trails) {
-        const { client, acquired, completed, releases, releaseDue, standing } = trail;
-        if (kept.has(nonce) || !acquired || completed) continue;
-        // "Single execution": where a refusal shows that nothing was acquired, nothing is rolled back.
-        if (trail.repeated && trail.grantedAcquire === false) continue;
-        if (releases > 0 && !(releaseDue && standing)) continue;
-        this.#report(
-          "nothing is abandoned",
-          `${client} left something on ${server.name} and never rolled it back`,
-        );
-      }
+    for (const { nonce, server, trail } of this.#trails) {
+      const { client, acquired, completed, releases, releaseDue, standing, announced } = trail;
+      if (kept.has(nonce) || !acquired || completed) continue;
+      // "Single execution": where a refusal shows that nothing was acquired, nothing is rolled back.
+      if (trail.repeated && trail.grantedAcquire === false) continue;
+      if (releases > 0 && !(releaseDue && standing)) continue;
+      if (announced && server.contents.entries.get(announced.key)?.value !== announced.text) continue;
+      const detail = `${client} left something on ${server.name} and never rolled it back`;
+      this.#report("nothing is abandoned", detail);
     }
   }
 
@@ -178,7 +228,7 @@ export class Trails implements Watcher {
     for (const { key, deadline } of after.entries.values()) {
       if (deadline === undefined) this.#report("every key expires", `${where}: ${key} has no ttl`);
     }
-    if (operation !== "acquire" && operation !== "restore") return;
+    if (!leaves.includes(operation)) return;
     for (const key of keys) {
       const [earlier, later] = [endOf(before, key), endOf(after, key)];
       if (earlier !== undefined && (later ?? 0) < earlier) {
@@ -190,9 +240,9 @@ export class Trails implements Watcher {
   /** A request that is executed again must not be refused because of its first execution. */
   #checkRefusal({ request, command, client, server }: Message, before: Contents, trail: Trail): void {
     const { keys, value, isMember } = request!;
-    const now = this.#clocks.serverTime();
+    const now = this.#world.serverTime();
     const stands = keys.every((key) =>
-      isMember ? scoreOf(before, key, value)! > now : before.entries.get(key)?.value === value,
+      isMember ? scoreOf(before, key, value)! > now : holds(before, key, value),
     );
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
     const isPlain = command[0] === "SET" && this.#exactReplies;
@@ -202,37 +252,37 @@ export class Trails implements Watcher {
 
   #of({ request, server, client }: Message): Trail | undefined {
     if (!request || !server) return undefined;
-    const nonce = nonceOf(request.value);
-    let trails = this.#trails.get(nonce);
-    if (!trails) {
-      trails = new Map();
-      this.#trails.set(nonce, trails);
-    }
-    let trail = trails.get(server);
-    if (!trail) {
-      trail = {
-        client: client.name,
-        acquires: 0,
-        extensions: 0,
-        releases: 0,
-        acquired: false,
-        standing: false,
-        releaseExecuted: false,
-        releasedAt: Number.POSITIVE_INFINITY,
-        releaseDue: false,
-        awaitedUntil: Number.NEGATIVE_INFINITY,
-        restored: false,
-        repeated: false,
-        completed: false,
-        grantedAcquire: undefined,
-        freed: false,
-        gone: false,
-        removed: false,
-      };
-      trails.set(server, trail);
-    }
-    return trail;
+    return this.#trails.of(nonceOf(request.value), server, () => newTrail(client.name));
   }
+}
+
+function newTrail(client: string): Trail {
+  return {
+    client,
+    acquires: 0,
+    extensions: 0,
+    releases: 0,
+    acquired: false,
+    standing: false,
+    releaseExecuted: false,
+    releasedAt: Number.POSITIVE_INFINITY,
+    releaseDue: false,
+    restored: false,
+    repeated: false,
+    completed: false,
+    grantedAcquire: undefined,
+    freed: false,
+    gone: false,
+    removed: false,
+    removedAt: Number.NEGATIVE_INFINITY,
+    extended: new Map(),
+    announced: undefined,
+  };
+}
+
+/** Whether a key has a value. That of a run has the number of its confirmation before it. */
+function holds({ entries }: Contents, key: string, value: string): boolean {
+  return [value, `r1:${value}`, `r2:${value}`].some((text) => entries.get(key)?.value === text);
 }
 
 function isYes({ request, command }: Message, answer: Answer): boolean {

@@ -29,6 +29,8 @@ export interface Message {
   readonly command: Command;
   readonly commandId: number;
   readonly request: Request | undefined;
+  /** Until when the client waits for the answer, in ms. */
+  readonly awaitedUntil: number;
   /** A second execution whose answer nobody hears. */
   readonly isCopy: boolean;
   /** A deviation has put it aside; it goes on whenever the schedule says so. */
@@ -90,6 +92,7 @@ export class World {
   readonly lines: string[] | undefined;
   readonly store: Store;
   readonly #rate: number;
+  #moments = 0;
 
   constructor({ store, servers, clocks, rate, traced }: WorldOptions) {
     this.store = store;
@@ -114,6 +117,12 @@ export class World {
     this.facts = intern(`${this.facts} ${fact}`);
   }
 
+  /** The time in ms, a little later with every call: what happens in one ms has an order. */
+  moment(): number {
+    this.#moments += 1;
+    return this.time + 1e-6 * this.#moments;
+  }
+
   /** The endpoints' clock, in ms since 1970. */
   serverTime(): number {
     return Math.floor(epoch + this.time * this.#rate);
@@ -130,6 +139,7 @@ export class World {
       command,
       commandId: intern(command.join("\0")),
       request: readRequest(command),
+      awaitedUntil: this.time + client.timeout,
       isCopy: false,
       isLate: false,
       isOpen: true,
@@ -153,6 +163,7 @@ export class World {
       command: [],
       commandId: 0,
       request: undefined,
+      awaitedUntil: Number.POSITIVE_INFINITY,
       isCopy: false,
       isLate: false,
       isOpen: true,

@@ -4,17 +4,28 @@ import { describe, expect, test } from "vitest";
 import {
   discord,
   github,
+  hubspot,
+  lemonSqueezy,
   linear,
+  meta,
+  paddle,
+  qstash,
+  sendgrid,
   shopify,
   slack,
+  square,
   standardWebhooks,
   stripe,
+  twilio,
+  twitch,
   type WebhookProvider,
   WebhookVerificationError,
+  zoom,
 } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { everythingOf, expectMisuse } from "./messages.ts";
+import { type Delivery, moreSenders, now, p256Key, type Sender, url } from "./more-webhook-senders.ts";
 import { anything } from "./values.ts";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -22,27 +33,7 @@ const rawSecret = Buffer.from(secret.slice(6), "base64");
 const keys = generateKeyPairSync("ed25519");
 const rawPublicKey = keys.publicKey.export({ format: "der", type: "spki" }).subarray(-32);
 const publicKey = rawPublicKey.toString("base64");
-const now = 1_763_714_567_890;
 const clock = () => now;
-
-/** A delivery as its sender signed it. */
-interface Delivery {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array<ArrayBuffer>;
-}
-
-interface Sender {
-  readonly provider: WebhookProvider;
-  /** Headers that the signature does not cover. */
-  readonly unsigned: readonly string[];
-  /** How far off the signed time may be, in seconds; absent where no time is signed. */
-  readonly tolerance?: number;
-  /** The signature's header, the text before it, and its encoding. */
-  readonly signature: readonly [header: string, scheme: string, encoding: "hex" | "base64"];
-  sign(id: string, seconds: number, body: Uint8Array<ArrayBuffer>): Delivery;
-  /** The delivery's id, where that is not the one given to `sign`. */
-  idOf?(body: Uint8Array): string;
-}
 
 const hmac = (key: string | Uint8Array, ...parts: (string | Uint8Array)[]) =>
   createHmac("sha256", key).update(Buffer.concat(parts.map((part) => Buffer.from(part as string))));
@@ -69,6 +60,7 @@ const standard = (how: "v1" | "v1a", headerPrefix: string): Sender => ({
 });
 
 const senders: Record<string, Sender> = {
+  ...moreSenders,
   "standard webhooks, v1": standard("v1", "webhook"),
   "standard webhooks, v1a": standard("v1a", "svix"),
   github: {
@@ -146,6 +138,14 @@ const senders: Record<string, Sender> = {
   },
 };
 
+/** What separates the signatures of headers that may have several. */
+const separators: Readonly<Record<string, string>> = {
+  "webhook-signature": " ",
+  "svix-signature": " ",
+  "stripe-signature": ",",
+  "paddle-signature": ";",
+};
+
 const latin = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)) });
 const header = fc.oneof(
   latin,
@@ -166,7 +166,7 @@ const body = fc.uint8Array({ maxLength: 60 }).map((bytes) => new Uint8Array(byte
 
 function requestOf(headers: Readonly<Record<string, string>>): Request | undefined {
   try {
-    return new Request("https://example.com/hooks", { method: "POST", headers });
+    return new Request(url, { method: "POST", headers });
   } catch {
     return undefined; // no server could have received it
   }
@@ -219,11 +219,13 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
         const outcome = await verified(provider, altered);
         if (unsigned.includes(part)) return;
         // Further signatures beside the true one are ignored.
-        const separator = { "webhook-signature": " ", "svix-signature": " ", "stripe-signature": "," }[part];
+        const separator = separators[part];
         const beside =
           separator !== undefined &&
           before.split(separator).every((entry) => after.trim().split(separator).includes(entry));
-        if (!beside) expect(outcome, `${part}: ${JSON.stringify(after)}`).toBeUndefined();
+        // Another spelling of what was signed is no new delivery.
+        const isSame = sender.spellings && part === "body" && outcome?.id === idOf(name, delivery);
+        if (!beside && !isSame) expect(outcome, `${part}: ${JSON.stringify(after)}`).toBeUndefined();
         seen.refused += 1;
       }),
       seeded(50),
@@ -237,7 +239,7 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
       fc.asyncProperty(id, body, fc.nat(), fc.nat(7), async (name, bytes, place, bit) => {
         const delivery = signed(name, Math.floor(now / 1_000), bytes);
         const text = delivery.headers[part]!;
-        const from = text.indexOf(scheme) + scheme.length;
+        const from = scheme === "" ? 0 : text.lastIndexOf(scheme) + scheme.length;
         const raw = Buffer.from(text.slice(from), encoding);
         raw[place % raw.length]! ^= 1 << bit;
         const headers = { ...delivery.headers, [part]: text.slice(0, from) + raw.toString(encoding) };
@@ -254,8 +256,8 @@ describe.each(Object.entries(senders))("a webhook of %s", (_, sender) => {
       fc.asyncProperty(id, far, body, async (name, offset, bytes) => {
         const delivery = signed(name, Math.max(0, Math.floor(now / 1_000) + offset), bytes);
         const outcome = await verified(provider, delivery);
-        // GitHub and Shopify sign no time.
-        if (sender.tolerance === undefined) expect(outcome).toMatchObject({ id: name, idSigned: false });
+        // GitHub and Shopify, for example, sign no time.
+        if (sender.tolerance === undefined) expect(outcome).toMatchObject({ id: idOf(name, delivery) });
         else expect(outcome).toBeUndefined();
       }),
       seeded(30),
@@ -298,13 +300,31 @@ describe("options of a verifier", () => {
     stripe,
     slack,
     discord,
+    meta,
+    "lemon squeezy": lemonSqueezy,
+    paddle,
+    square,
+    twilio,
+    hubspot,
+    zoom,
+    twitch,
+    qstash,
+    sendgrid,
   } as unknown as Record<string, (options: unknown) => WebhookProvider>;
+
+  /** The options that a verifier needs, where that is not a secret alone. */
+  const least: Readonly<Record<string, object>> = {
+    discord: { publicKey: rawPublicKey.toString("hex") },
+    sendgrid: { publicKey: p256Key },
+    square: { secret, url },
+    qstash: { secret, id: "header" },
+  };
 
   test.each(Object.entries(makers))(
     "of %s are refused at once, or make a verifier that refuses forgeries",
     async (title, make) => {
       const names = fc.constantFrom("secret", "publicKey", "tolerance", "headerPrefix", "id", "name", "now");
-      const key = title === "discord" ? { publicKey: rawPublicKey.toString("hex") } : { secret };
+      const key = least[title] ?? { secret };
       const options = fc.oneof(
         fc.dictionary(names, anything, { maxKeys: 3, noNullPrototype: true }),
         fc

@@ -1,30 +1,9 @@
-import type { Assumption, Invariant } from "./assumptions.ts";
-import type { Patch } from "./mutant.ts";
-import type { Theme } from "./scenario.ts";
-
-/** A place where a check lets something pass that looks like a violation, and is none. */
-export interface Exemption {
-  /** What passes. */
-  readonly name: string;
-  /** Why it is no violation. */
-  readonly because: string;
-  /** Takes the exemption out of the check. */
-  readonly without: readonly Patch[];
-  /** A simulation of the sound library that the check then accuses of violating `invariant`. */
-  readonly seed: number;
-  readonly work: Theme;
-  readonly invariant: Invariant;
-  /** The assumptions that this simulation drops. Default: what the seed decides. */
-  readonly dropped?: readonly Assumption[];
-}
-
-/** A text of the simulator, relative to src/ as all patches are. */
-function inCheck(file: string, find: string, replace: string): Patch {
-  return { file: `../test/robustness/sim/${file}`, find, replace };
-}
+import { type Exemption, inCheck } from "./exemption.ts";
+import { runExemptions } from "./exemptions-runs.ts";
 
 /** All of them. What is not listed here is judged without exception. */
 export const exemptions: readonly Exemption[] = [
+  ...runExemptions,
   {
     name: "an owner's hold that was acquired while another handle of the owner was released",
     because: "a release ends the holds that the owner has while it runs: it may have ended this one, or not",
@@ -189,14 +168,6 @@ export const exemptions: readonly Exemption[] = [
     invariant: "nothing is abandoned",
   },
   {
-    name: "a claim stands for a timeout longer than its deadline",
-    because: "that is the time to store the result: docs/idempotency.md",
-    without: [inCheck("work-idempotency.ts", "+ (options.timeout ?? 1_000) + 1", "+ 1")],
-    seed: 2,
-    work: "locks",
-    invariant: "nothing is abandoned",
-  },
-  {
     name: "a call of `once` that waited to its end gives up without an interval",
     because: "it returns when to try again, whether or not the claim that it met becomes a run",
     without: [inCheck("work-once.ts", "&& waited() < 0.99 * waitable", "")],
@@ -296,14 +267,6 @@ export const exemptions: readonly Exemption[] = [
     invariant: "what is held stands",
   },
   {
-    name: "a completed record is not rolled back",
-    because: "it is the result",
-    without: [inCheck("wire.ts", "!trail.acquireExecuted || trail.completed", "!trail.acquireExecuted")],
-    seed: 1,
-    work: "locks",
-    invariant: "nothing is abandoned",
-  },
-  {
     name: "the receiver of a lock dies and does not release it",
     because: "its ttl ends it, and the giver cannot know",
     without: [inCheck("work-lock.ts", "  kept.add(hold.nonce);\n  if (actor", "  if (actor")],
@@ -340,40 +303,12 @@ export const exemptions: readonly Exemption[] = [
     invariant: "fences increase",
   },
   {
-    name: "a result that was stored before it was forgotten does not stand",
-    because: "it may be removed before its run learns that it was stored",
-    without: [
-      inCheck(
-        "run-histories.ts",
-        "removed before the run learned of it.\n    if (this.#lastRemoval(recordKeyOf(key)) >= invoked) return;",
-        "removed before the run learned of it.",
-      ),
-    ],
-    seed: 143,
-    work: "operators",
-    invariant: "a stored result stands",
-  },
-  {
     name: "a process that was paused meanwhile is not informed of the end in time",
     because: "its timers fire when it goes on",
     without: [inCheck("holds.ts", "process.running && process.pausedFor === pausedFor", "process.running")],
     seed: 14,
     work: "sync",
     invariant: "validity is honest",
-  },
-  {
-    name: "a replay of what was forgotten meanwhile differs from the next one",
-    because: "its caller learns of it after the key has run again",
-    without: [
-      inCheck(
-        "run-histories.ts",
-        "replaced, before the caller learned of it.\n    if (this.#lastRemoval(recordKeyOf(key)) >= invoked) return;",
-        "replaced, before the caller learned of it.",
-      ),
-    ],
-    seed: 162,
-    work: "operators",
-    invariant: "replays agree",
   },
   {
     name: "a probe of once is repeated after a QuorumError while an endpoint is silent",
@@ -388,13 +323,5 @@ export const exemptions: readonly Exemption[] = [
     seed: 20000705,
     work: "sync",
     invariant: "calls end",
-  },
-  {
-    name: "a record that was forgotten is extended",
-    because: "another call has brought it back from an endpoint that kept it",
-    without: [inCheck("wire.ts", "!trail.standing && !stood", "!trail.standing")],
-    seed: 20000664,
-    work: "operators",
-    invariant: "rolled back stays rolled back",
   },
 ];

@@ -71,7 +71,9 @@ class HttpLink {
       answered: (...answered) => {
         this.#note = () => wire.answered(...answered);
       },
-      refusedForSize: (...refused) => wire.refusedForSize(...refused),
+      refusedForSize: (...refused) => {
+        this.#note = () => wire.refusedForSize(...refused);
+      },
       isRestored: (nonce, server) => wire.isRestored(nonce, server),
     };
     this.#link = createLink({ ...options, wire: observer, exactReplies: true });
@@ -93,12 +95,19 @@ class HttpLink {
   async #answer(command: Command, signal: AbortSignal): Promise<HttpAnswer> {
     try {
       const result = await this.#link.send(command, signal);
-      return { status: 200, text: JSON.stringify({ result }), note: this.#note };
+      const note = this.#note;
+      this.#note = () => undefined;
+      return { status: 200, text: JSON.stringify({ result }), note };
     } catch (error) {
       if (!(error instanceof EndpointError)) throw error;
       if (signal.aborted) throw signal.reason;
       if (error.kind === "http") return { status: 503, text: "<h1>Service Unavailable</h1>" };
-      if (error.kind === "redis") return { status: 400, text: JSON.stringify({ error: error.message }) };
+      if (error.kind === "redis") {
+        const text = JSON.stringify({ error: error.message });
+        const note = this.#note;
+        this.#note = () => undefined;
+        return { status: 400, text, note };
+      }
       throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
     }
   }

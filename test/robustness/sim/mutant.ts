@@ -9,6 +9,8 @@ export interface Mutant {
   readonly patches: readonly Patch[];
   /** The invariants that may notice it. Any other violation would be a coincidence. */
   readonly noticedBy: readonly Invariant[];
+  /** The only theme that uses the code. Default: by the file. */
+  readonly theme?: Theme;
 }
 
 /** Replaces a text that must occur exactly once in a file of src/. */
@@ -30,10 +32,11 @@ export const twoHolders: readonly Invariant[] = [
 ];
 
 /** Whether a simulation of this theme uses the code that the mutant changes. */
-export function concerns({ patches }: Mutant, theme: Theme): boolean {
+export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolean {
+  if (only) return theme === only;
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
   if (areIn("sync/debounce.ts")) return theme === "debounce";
-  if (areIn("sync/")) return !["locks", "operators", "debounce"].includes(theme);
+  if (areIn("sync/")) return !["locks", "operators", "locked-runs", "debounce"].includes(theme);
   return theme === "operators" || !operated.some(areIn);
 }
 

@@ -71,7 +71,13 @@ export const holdingMutants: readonly Mutant[] = [
     name: "larger total of two clocks",
     breaks:
       "one clock is set back, then the other stands still: both totals are too small, and so is the larger",
-    patches: [{ file: "runtime.ts", find: "clocks.stoodStill += Math.max(0, step);", replace: "" }],
+    patches: [
+      {
+        file: "runtime.ts",
+        find: "if (!isRounding) clocks.stoodStill += greatest - clocks.least;",
+        replace: "",
+      },
+    ],
     noticedBy: [...twoAtOnce, "holds survive", "a writer is alone", "one owner at a time"],
   },
   {
@@ -287,7 +293,7 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "a fence that only a minority has seen is returned",
     patches: [
       {
-        file: "lock/acquire.ts",
+        file: "lock/fence.ts",
         find: "const count = fences.filter((drawn) => drawn === fence).length;",
         replace: "const count = fences.length;",
       },
@@ -297,7 +303,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "smallest fence of the quorum",
     breaks: "the fence must not be less than any counter of the quorum",
-    patches: [{ file: "lock/acquire.ts", find: "Math.max(...fences)", replace: "Math.min(...fences)" }],
+    patches: [{ file: "lock/fence.ts", find: "Math.max(...fences)", replace: "Math.min(...fences)" }],
     noticedBy: ["fences increase"],
   },
   {

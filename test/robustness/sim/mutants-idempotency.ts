@@ -33,8 +33,14 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/execution.ts",
-        find: "rollback(settings, round, (call) => release(call, own)).done;",
-        replace: "rollback(settings, round, (call) => release(call, { ...own, from: 2_048 })).done;",
+        find: "rollback(settings, round, (call) => operations.free(call)).done;",
+        replace:
+          "rollback(settings, round, (call) => release(call, { ...operations.own, from: 2_048 })).done;",
+      },
+      {
+        file: "idempotency/execution.ts",
+        find: 'import type { RegisterAnswer } from "../redis/register.ts";',
+        replace: 'import { type RegisterAnswer, release } from "../redis/register.ts";',
       },
       { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
@@ -46,7 +52,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/execution.ts",
-        find: "const free = () => rollback(settings, round, (call) => release(call, own)).done;",
+        find: "const free = () => rollback(settings, round, (call) => operations.free(call)).done;",
         replace: "const free = () => Promise.resolve();",
       },
     ],
@@ -58,7 +64,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/run.ts",
-        find: "if (!decided) return release(call, claim.own);",
+        find: "if (!decided) return claim.operations.free(call);",
         replace: 'if (!decided) return Promise.resolve({ outcome: "lost" });',
       },
     ],
@@ -69,7 +75,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "a crash blocks the key for 24 hours (Powertools)",
     patches: [
       {
-        file: "idempotency/begin.ts",
+        file: "idempotency/claim.ts",
         find: "acquireOrRead(call, own, lease)",
         replace: "acquireOrRead(call, own, 86_400_000)",
       },

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { worldMutants } from "../explore/mutants.ts";
 import { mutants } from "./mutants.ts";
 import { caught, seedThatNotices } from "./noticed.ts";
 
@@ -17,7 +18,7 @@ test("every patch finds its text exactly once", () => {
     sources.set(file, source);
     return source;
   };
-  for (const { name, patches } of mutants) {
+  for (const { name, patches } of [...mutants, ...worldMutants]) {
     for (const { file, find, replace } of patches) {
       expect(sourceOf(file).split(find).length - 1, `${name}: in src/${file}:\n${find}`).toBe(1);
       expect(replace, name).not.toBe(find);

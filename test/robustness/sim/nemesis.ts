@@ -154,9 +154,12 @@ class Nemesis {
     if (!this.#world.keeps("kept memory") && this.#world.keeps("agreeing clocks")) return;
     const process = this.#anyProcess();
     if (process.frozen && this.#world.keeps("a clock that goes on")) return;
-    process.setClock(
-      this.#draw.pick([this.#draw.between(-2 * ttl, 2 * ttl), this.#draw.between(-3_600_000, 3_600_000)]),
-    );
+    const step = this.#draw.pick([
+      this.#draw.between(-2 * ttl, 2 * ttl),
+      this.#draw.between(-3_600_000, 3_600_000),
+    ]);
+    this.#world.trace(() => `${process.name}'s clock is set by ${Math.floor(step)} ms`);
+    process.setClock(step);
     this.#clockChanged(process);
   }
 
@@ -171,6 +174,7 @@ class Nemesis {
     process.pause(true);
     const since = this.#world.now;
     this.#undoLater(() => {
+      this.#world.trace(() => `${process.name} goes on after ${(this.#world.now - since).toFixed(3)} ms`);
       if (!this.#world.keeps("a clock that goes on")) process.setClock(since - this.#world.now);
       process.resume();
       this.#clockChanged(process);

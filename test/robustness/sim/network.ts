@@ -1,10 +1,11 @@
 import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../../../src/errors.ts";
 import { type Reply, ReplyError } from "../../../src/testing/index.ts";
+import { checkClaim, contentsOf } from "./claims.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
-import { snapshotFor, standsFor } from "./standing.ts";
+import { type Snapshot, snapshotFor, standsFor } from "./standing.ts";
 import { isGranted, type Wire } from "./wire.ts";
 import type { NetworkConditions, World } from "./world.ts";
 
@@ -13,6 +14,8 @@ type Answer = { readonly reply: Reply } | { readonly error: EndpointError };
 
 /** The longest word of a command that servers accept: longer than every script, shorter than some runs' results. */
 const longestWord = 20_000;
+
+const tooLarge = "HTTP 400, ERR max request size exceeded";
 
 /** What a link reports to. */
 export type Observer = Pick<Wire, "sent" | "executed" | "answered" | "refusedForSize" | "isRestored">;
@@ -49,6 +52,14 @@ interface Message {
   readonly isOpen: () => boolean;
   /** May never be called, or when the client no longer waits. */
   readonly answer: (answer: Answer) => void;
+}
+
+/** What an execution may change. */
+interface Before {
+  /** ms for which what is to be acquired stood already. */
+  readonly remaining: number;
+  /** Whether what is to be extended or released stood. */
+  readonly stood: boolean;
 }
 
 class Link {
@@ -102,14 +113,21 @@ class Link {
           retries -= 1;
           this.#world.count("request sent again by the client in between");
           this.#process.timer(20, () => open && attempt());
-        } else settle(() => reject(answer.error));
+        } else {
+          if (answer.error.message.includes(tooLarge)) {
+            this.#wire.refusedForSize(this.#process, this.#server, command);
+          }
+          settle(() => reject(answer.error));
+        }
       };
       attempt();
     });
   }
 
   #answered(request: Request, command: Command, reply: Reply): void {
-    this.#wire.answered(this.#process, this.#server, request, isGranted(request, command, reply));
+    const granted = isGranted(request, command, reply);
+    const byLock = request.locks !== undefined && (reply as Reply[])[2] === "l";
+    this.#wire.answered(this.#process, this.#server, request, { granted, byLock });
     this.#world.trace(
       () =>
         `${this.#process.name}<${this.#server.name} ${request.operation} ${request.value.slice(0, 8)} ${JSON.stringify(reply)}`,
@@ -198,28 +216,23 @@ class Link {
 
   #execute(command: Command, request: Request, copy: number): Answer {
     const world = this.#world;
-    const [process, server] = [this.#process, this.#server];
+    const server = this.#server;
     world.count("executions");
     if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
       world.count("request too large");
-      // What is executed again was sent once.
-      if (copy === 0) this.#wire.refusedForSize(process, server, command);
-      return this.#failed("redis", `HTTP 400, ERR max request size exceeded. Limit: ${longestWord} bytes`);
+      return this.#failed("redis", `${tooLarge}. Limit: ${longestWord} bytes`);
     }
-    const acquires = request.operation === "acquire" || request.operation === "restore";
-    const stood = acquires ? this.#remaining(request) : 0;
-    const judged = request.operation === "extend" || request.operation === "release";
-    const stoodBefore = judged && standsFor(server, request) > 0;
+    const { locks } = request;
     const found = snapshotFor(server, request);
+    const contents = contentsOf(server, request);
+    const before = this.#before(request);
+    const locksBefore = locks && this.#before(locks);
     try {
       const reply = server.execute(command);
-      if (stood > 0) {
-        const what = () => `${server.name} shortened ${request.keys} for an acquire of ${process.name}`;
-        world.check("validity is honest", this.#remaining(request) >= stood, what);
-      }
       const granted = isGranted(request, command, reply);
-      const stands = stoodBefore && standsFor(server, request) > 0;
-      this.#wire.executed(process, server, request, { granted, copy, stood: stoodBefore, stands, found });
+      this.#note(request, before, { granted, copy, found });
+      if (locks && locksBefore) this.#note(locks, locksBefore, { granted, copy, found: undefined });
+      checkClaim(world, server, request, { granted, before: contents });
       if (request.operation === "acquire" && !granted && request.from === 1) {
         this.#checkRefusal(request, command);
       }
@@ -230,13 +243,39 @@ class Link {
     }
   }
 
+  #before(request: Request): Before {
+    const { operation } = request;
+    const acquires = operation === "acquire" || operation === "restore";
+    const judged = operation === "extend" || operation === "release";
+    return {
+      remaining: acquires ? this.#remaining(request) : 0,
+      stood: judged && standsFor(this.#server, request) > 0,
+    };
+  }
+
+  /** Notes what one execution has done. */
+  #note(
+    request: Request,
+    { remaining, stood }: Before,
+    { granted, copy, found }: { granted: boolean; copy: number; found: Snapshot | undefined },
+  ): void {
+    const [process, server] = [this.#process, this.#server];
+    if (remaining > 0) {
+      const what = () => `${server.name} shortened ${request.keys} for an acquire of ${process.name}`;
+      this.#world.check("validity is honest", this.#remaining(request) >= remaining, what);
+    }
+    const stands = stood && standsFor(server, request) > 0;
+    // The answer to the end of a run with locks is about its record.
+    const isDone = request.id && request.operation === "release" ? stood && !stands : granted;
+    this.#wire.executed(process, server, request, { granted: isDone, copy, stood, stands, found });
+  }
+
   /** A repeated request must not be refused because of its first execution: then nobody would roll that back. */
   #checkRefusal(request: Request, command: Command): void {
-    const { keys, value, isMember } = request;
+    const { keys, value, isMember, locks } = request;
     const server = this.#server;
-    const stands = isMember
-      ? this.#remaining(request) > 0
-      : keys.every((key) => server.execute(["GET", key]) === value);
+    const areHere = (half: Request) => half.keys.every((key) => server.execute(["GET", key]) === half.value);
+    const stands = isMember ? this.#remaining(request) > 0 : areHere(request) && (!locks || areHere(locks));
     // A value that was put back is a held lock: its release frees it everywhere, whatever the late acquire gets back.
     if (this.#wire.isRestored(nonceOf(value), server)) return;
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.

@@ -101,6 +101,8 @@ export const mustOccur: readonly string[] = [
   "run threw",
   "run unavailable",
   "run: busy",
+  "run: locked",
+  "run with locks",
   "run: omitted, too-large",
   "run: omitted, unserializable",
   "run: unstored, no-quorum",

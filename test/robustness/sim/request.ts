@@ -1,4 +1,5 @@
 import type { Command } from "../../../src/endpoints/endpoint.ts";
+import { claimScript } from "../../../src/redis/claim-script.ts";
 import type { Script } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
@@ -31,6 +32,12 @@ export interface Request {
   readonly counter?: string | undefined;
   /** A further key that the request depends on. */
   readonly about?: string;
+  /** The name of what it is about. Default: the nonce in the value. */
+  readonly id?: string;
+  /** What the same command does with the locks of a run; the rest is about its record. */
+  readonly locks?: Request;
+  /** The record that the end of a run with locks writes; "": it deletes the pending one. */
+  readonly next?: string;
 }
 
 /** Parses a command. Simulations check the library by what it sends, not by its internal state. */
@@ -62,6 +69,7 @@ export function readRequest(command: Command): Request {
   const count = Number(words[2]);
   const names = words.slice(3, 3 + count);
   const args = words.slice(3 + count);
+  if (isScript(words[1]!, claimScript)) return readClaim(names, args);
   if (isScript(words[1]!, slotScript)) return readSlots(names, args);
   if (isScript(words[1]!, memberScript)) return readMember(names, args);
   if (isScript(words[1]!, arrivalScript)) return readArrival(names, args);
@@ -91,6 +99,30 @@ function countOf(request: Request, written?: string): Request {
 /** Whether a command's hash or text is that of a script. */
 function isScript(text: string, { source, sha }: Script): boolean {
   return text === sha.redis || text === sha.upstash || text.endsWith(source);
+}
+
+/** The claim of a key and locks, in two: the record and the locks. */
+function readClaim([record = "", ...names]: string[], args: string[]): Request {
+  const [op, value = "", token = "", count, ttl, next = ""] = args;
+  const both = { from: 1, tombstone: undefined, raises: op === "extend" && ttl === "0", ttl: Number(ttl) };
+  const operation = op === "begin" ? "acquire" : op === "extend" ? "extend" : "release";
+  const keys = names.slice(0, Number(count));
+  const locks: Request = { ...both, operation, keys, value: token, id: lockIdOf(token) };
+  // As where the key alone was claimed: its result extends the record.
+  const replaces = op === "end" && next !== "";
+  return {
+    ...both,
+    operation: replaces ? "extend" : operation,
+    keys: [record],
+    value,
+    locks,
+    ...(op === "end" && { next }),
+  };
+}
+
+/** The name of the locks of a run. The record goes by the token alone. */
+export function lockIdOf(token: string): string {
+  return `locks of ${token}`;
 }
 
 function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]): Request {
@@ -149,8 +181,18 @@ function readAnnouncement(keys: string[], [value = "", ttl]: string[]): Request 
   };
 }
 
+/** The name of what a request is about. */
+export function idOf({ id, value }: Request): string {
+  return id ?? nonceOf(value);
+}
+
 /** The part of a value that differs in every round: a lock's nonce, or a run's token. */
 export function nonceOf(value: string): string {
   const record = /^[PCN]1 (\S+) /.exec(value);
   return record ? record[1]! : value.slice(0, 33);
+}
+
+/** Whether a command stores the record of an idempotent run that has ended. Called for every request. */
+export function isCompletion(command: Command): boolean {
+  return command.some((word) => typeof word === "string" && /^[CN]1 /.test(word));
 }

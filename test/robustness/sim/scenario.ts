@@ -60,22 +60,34 @@ export interface Scenario {
   readonly http: boolean;
 }
 
-/** `operate`: inspects and frees resources; `forget`: the same of keys; `attempts`: runs that are counted. */
-export type Work = "lock" | "using" | "idempotency" | "operate" | "forget" | "attempts" | Synchronizer;
+/**
+ * `operate`: inspects and frees resources; `forget`: the same of keys; `attempts`: runs that are counted; `locked run`:
+ * runs with locks.
+ */
+export type Work =
+  | "lock"
+  | "using"
+  | "idempotency"
+  | "locked run"
+  | "operate"
+  | "forget"
+  | "attempts"
+  | Synchronizer;
 
 /**
  * What a simulation is about: locks and idempotent runs, the same with operators, dying handlers and garbled answers,
- * synchronizers, or one synchronizer only.
+ * runs with locks, synchronizers, or one synchronizer only.
  */
-export type Theme = "locks" | "operators" | "sync" | Synchronizer;
+export type Theme = "locks" | "operators" | "locked-runs" | "sync" | Synchronizer;
 
-export const themes: readonly Theme[] = ["locks", "operators", "sync", ...synchronizers];
+export const themes: readonly Theme[] = ["locks", "operators", "locked-runs", "sync", ...synchronizers];
 
 /** The default theme of a seed. */
 export function themeOf(seed: number): Theme {
   // `debounce` has worlds of its own, so that the other seeds still draw what they drew before it was added.
   if (seed % 30 === 17) return "debounce";
   if (seed % 30 === 0 || seed % 30 === 24) return "operators";
+  if (seed % 30 === 16 || seed % 30 === 19) return "locked-runs";
   return seed % 3 === 2 ? "sync" : "locks";
 }
 
@@ -197,11 +209,30 @@ export function withOperators(scenario: Scenario, draw: Draw): Scenario {
   return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff, handingOn: handingOff };
 }
 
+/** The same scenario with runs that lock resources, beside plain locks of the same resources and runs of the same keys. */
+export function withLockedRuns(scenario: Scenario, draw: Draw): Scenario {
+  const work = draw.pick([
+    ["locked run"],
+    ["locked run", "lock"],
+    ["locked run", "locked run", "lock", "using"],
+    ["locked run", "locked run", "idempotency"],
+    ["locked run", "lock", "idempotency"],
+    ["locked run", "locked run", "lock", "operate"],
+  ] as const);
+  const http = draw.chance(0.3);
+  const badNetwork = { ...scenario.badNetwork, garbled: http ? draw.pick([0, 0.02, 0.1]) : 0 };
+  const exactReplies = scenario.exactReplies.map((exact) => exact || http);
+  // Who inspects takes two values of one owner for two holders.
+  const owned = work.some((kind) => kind === "operate") ? 0 : scenario.owned;
+  const plainly = { owned, retention: undefined, lingering: false };
+  return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff: draw.chance(0.2) };
+}
+
 /** The same scenario, with one or two synchronizers in place of locks. */
 export function withSynchronizers(
   scenario: Scenario,
   draw: Draw,
-  theme: Exclude<Theme, "locks" | "operators">,
+  theme: Exclude<Theme, "locks" | "operators" | "locked-runs">,
 ): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
   return { ...scenario, work: [...new Set(chosen)], retention: undefined };

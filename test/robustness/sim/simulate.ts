@@ -19,6 +19,7 @@ import {
   type Theme,
   themeOf,
   type Work,
+  withLockedRuns,
   withOperators,
   withSynchronizers,
 } from "./scenario.ts";
@@ -26,7 +27,13 @@ import { Server } from "./server.ts";
 import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
 import { Wire } from "./wire.ts";
 import { performForget, probeForget } from "./work-forget.ts";
-import { performAttempts, performIdempotency, probeKey } from "./work-idempotency.ts";
+import {
+  performAttempts,
+  performIdempotency,
+  performLockedRun,
+  probeKey,
+  probeLockedRun,
+} from "./work-idempotency.ts";
 import { performLock, performUsing, probeLock } from "./work-lock.ts";
 import { performOperation, probeOperator } from "./work-operator.ts";
 import { drawDropped, type Violation, World } from "./world.ts";
@@ -99,6 +106,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
 /** The scenario of a theme. */
 function aboutOf(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
   if (theme === "locks") return drawn;
+  if (theme === "locked-runs") return withLockedRuns(drawn, fork());
   return theme === "operators" ? withOperators(drawn, fork()) : withSynchronizers(drawn, fork(), theme);
 }
 
@@ -211,6 +219,7 @@ async function work(actor: Actor, { histories, workloads }: Cast): Promise<void>
     if (kind === "lock") await performLock(actor);
     else if (kind === "using") await performUsing(actor);
     else if (kind === "idempotency") await performIdempotency(actor, histories);
+    else if (kind === "locked run") await performLockedRun(actor, histories);
     else if (kind === "attempts") await performAttempts(actor, histories);
     else if (kind === "forget") await performForget(actor);
     else if (kind === "operate") await performOperation(actor);
@@ -268,7 +277,12 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
 function* startProbes(actor: Actor, { histories, workloads }: Cast, bound: number): Generator<Promise<void>> {
   const { work: kinds } = actor.scenario;
   if (kinds.includes("idempotency")) yield probeKey(actor, histories, bound);
-  if (kinds.includes("lock") || kinds.includes("using")) yield probeLock(actor, bound);
+  const locks = kinds.includes("lock") || kinds.includes("using");
+  const runs = kinds.includes("locked run");
+  // Each process probes with one of the two: more at once would only take longer.
+  if (runs && (!locks || actor.actors.indexOf(actor) % 2 === 0))
+    yield probeLockedRun(actor, histories, bound);
+  else if (locks) yield probeLock(actor, bound);
   for (const workload of workloads.values()) yield workload.probe(actor, bound);
   // One operator: two would free each other's locks.
   const [first] = actor.actors.filter(({ process }) => process.alive);

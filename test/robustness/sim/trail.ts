@@ -43,6 +43,8 @@ export interface RequestTrail {
   answerAwaitedUntil: number | undefined;
   /** The last answer to an acquire; undefined: the client got none. */
   acquireGranted: boolean | undefined;
+  /** That answer was a refusal for a lock that the run needs. */
+  refusedByLock: boolean;
   /** A release was answered with "freed", and with "gone". */
   answeredFreed: boolean;
   answeredGone: boolean;
@@ -74,6 +76,7 @@ export function newTrail(process: Process, server: Server): RequestTrail {
     releaseDue: false,
     answerAwaitedUntil: undefined,
     acquireGranted: undefined,
+    refusedByLock: false,
     answeredFreed: false,
     answeredGone: false,
     freed: false,

@@ -1,14 +1,15 @@
 import type { Command } from "../../../src/endpoints/endpoint.ts";
 import { Announcements } from "./announcements.ts";
 import { invariants } from "./assumptions.ts";
+import { ByNonce } from "./by-nonce.ts";
 import type { Process } from "./process.ts";
-import { nonceOf, type Request } from "./request.ts";
+import { idOf, isCompletion, nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
 import type { World } from "./world.ts";
 
-/** How often a result may be sent to a server that refuses it for its size. */
+/** How often a client may be told by one server that a result is too large. */
 const mostUploads = 4;
 
 /**
@@ -17,8 +18,7 @@ const mostUploads = 4;
  */
 export class Wire {
   readonly #world: World;
-  /** By nonce, then by server. */
-  readonly #trails = new Map<string, Map<Server, RequestTrail>>();
+  readonly #trails = new ByNonce<Server, RequestTrail>();
   /** The nonce of the last round, by process and key. */
   readonly #last = new Map<string, string>();
   /** When a key was last extended on any server. */
@@ -54,7 +54,7 @@ export class Wire {
     const trail = this.#trail(process, server, request);
     if (request.operation === "free")
       this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
-    const completes = command.some(isCompletedRecord);
+    const completes = isCompletion(command);
     if (!completes) this.#noteClaim(request);
     if (request.operation === "acquire" && completes) trail.completed = true;
     else if (request.operation === "acquire") this.#acquireSent(trail, request);
@@ -65,6 +65,7 @@ export class Wire {
       trail.releaseDue = false;
     }
     if (request.operation === "extend" && completes) trail.completed = true;
+    if (request.locks) this.sent(process, server, request.locks, []);
   }
 
   #noteClaim({ operation, value, ttl = 0 }: Request): void {
@@ -80,7 +81,7 @@ export class Wire {
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
     // Timers fire early.
     trail.answerAwaitedUntil ??= this.#world.now + timeout / process.rate - 2;
-    const nonce = nonceOf(request.value);
+    const nonce = idOf(request);
     // A script's text may be sent long after its hash, when another round has begun.
     if (this.#stored.has(nonce)) return;
     this.#stored.set(nonce, request);
@@ -192,8 +193,13 @@ export class Wire {
     if (request.operation === "acquire" && copy === 0 && awaited) trail.releaseDue = true;
   }
 
-  /** A client got an answer. */
-  answered(process: Process, server: Server, request: Request, granted: boolean): void {
+  /** A client got an answer. `byLock`: a lock has refused a run. */
+  answered(
+    process: Process,
+    server: Server,
+    request: Request,
+    { granted, byLock = false }: { readonly granted: boolean; readonly byLock?: boolean },
+  ): void {
     if (request.operation === "announce") {
       this.announcements.answered(server, request, granted);
       return;
@@ -205,44 +211,44 @@ export class Wire {
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
     trail.acquireGranted = granted;
+    trail.refusedByLock = byLock;
     if (granted && trail.standing) trail.releaseDue = true;
+    if (request.locks) this.answered(process, server, request.locks, { granted });
   }
 
-  /** How many endpoints the process knows to have granted, and refused, the round of a nonce. */
-  acquireVotes(nonce: string): { granted: number; refused: number } {
-    const trails = this.#trailsOf(nonce);
+  /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
+  acquireVotes(nonce: string): { granted: number; refused: number; byLock: number } {
     return {
-      granted: trails.filter(({ acquireGranted }) => acquireGranted === true).length,
-      refused: trails.filter(({ acquireGranted }) => acquireGranted === false).length,
+      byLock: this.#trails.count(nonce, ({ refusedByLock }) => refusedByLock),
+      granted: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === true),
+      refused: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === false),
     };
   }
 
   /** How many endpoints answered a release with "freed", and with "gone". One may have answered both. */
   releaseVotes(nonce: string): { freed: number; gone: number } {
-    const trails = this.#trailsOf(nonce);
     return {
-      freed: trails.filter(({ answeredFreed }) => answeredFreed).length,
-      gone: trails.filter(({ answeredGone }) => answeredGone).length,
+      freed: this.#trails.count(nonce, ({ answeredFreed }) => answeredFreed),
+      gone: this.#trails.count(nonce, ({ answeredGone }) => answeredGone),
     };
   }
 
   /** Whether the holder of a nonce has put its value back on a server. */
   isRestored(nonce: string, server: Server): boolean {
-    return this.#trails.get(nonce)?.get(server)?.restored ?? false;
+    return this.#trails.find(nonce, server)?.restored ?? false;
   }
 
   /** On how many endpoints a release has removed the value, and on how many one did not find it. */
   releasesExecuted(nonce: string): { freed: number; gone: number } {
-    const trails = this.#trailsOf(nonce);
     return {
-      freed: trails.filter(({ freed }) => freed).length,
-      gone: trails.filter(({ foundGone }) => foundGone).length,
+      freed: this.#trails.count(nonce, ({ freed }) => freed),
+      gone: this.#trails.count(nonce, ({ foundGone }) => foundGone),
     };
   }
 
   /** On how many endpoints a request to extend or verify has found the value since `time`. */
   stoodSince(nonce: string, time: number): number {
-    return this.#trailsOf(nonce).filter(({ stoodAt = Number.NEGATIVE_INFINITY }) => stoodAt >= time).length;
+    return this.#trails.count(nonce, ({ stoodAt = Number.NEGATIVE_INFINITY }) => stoodAt >= time);
   }
 
   /** By server: for how many ms of true time the value of a nonce yet stands there, at these keys if they are given. */
@@ -282,14 +288,17 @@ export class Wire {
     return this.#last.get(`${process.name} ${key}`);
   }
 
-  /** A server refused a result for its size. A few retries are allowed: other endpoints may yet store it. */
+  /**
+   * A client got the answer that a server refuses a result for its size. A few more are allowed: of requests that were
+   * under way.
+   */
   refusedForSize(process: Process, server: Server, command: Command): void {
     const record = command.map(String).find((word) => word.startsWith("C1 ")) ?? "";
     const upload = `${nonceOf(record)} ${server.name}`;
     const times = (this.#uploads.get(upload) ?? 0) + 1;
     this.#uploads.set(upload, times);
     const detail = () =>
-      `${process.name} sent a result to ${server.name} that it refused for its size ${mostUploads} times`;
+      `${process.name} sent a result to ${server.name} that it was told ${mostUploads} times is too large`;
     this.#world.check("requests are bounded", times <= mostUploads, detail);
   }
 
@@ -300,7 +309,7 @@ export class Wire {
 
   /** How many endpoints have extended a nonce, and when the first of them did so for the first time. */
   extensionsExecuted(nonce: string): { endpoints: number; first: number } {
-    const times = this.#trailsOf(nonce).flatMap(({ firstExtended = [] }) => firstExtended);
+    const times = this.#trails.all(nonce).flatMap(({ firstExtended = [] }) => firstExtended);
     return { endpoints: times.length, first: Math.min(...times) };
   }
 
@@ -311,12 +320,12 @@ export class Wire {
 
   /** How many releases of a nonce were sent. */
   releasesSent(nonce: string): number {
-    return this.#trailsOf(nonce).reduce((sum, { releases }) => sum + releases, 0);
+    return this.#trails.all(nonce).reduce((sum, { releases }) => sum + releases, 0);
   }
 
   /** How many extensions of a nonce were sent to the endpoint that got most. */
   extensionsSent(nonce: string): number {
-    return Math.max(0, ...this.#trailsOf(nonce).map(({ extensions }) => extensions));
+    return Math.max(0, ...this.#trails.all(nonce).map(({ extensions }) => extensions));
   }
 
   /**
@@ -325,11 +334,9 @@ export class Wire {
    * @param kept nonces that their holders meant never to release
    */
   checkAtEnd(kept: ReadonlySet<string>): void {
-    for (const [nonce, trails] of this.#trails) {
-      for (const trail of trails.values()) {
-        this.#checkRequests(trail);
-        if (!kept.has(nonce)) this.#checkRolledBack(nonce, trail);
-      }
+    for (const { nonce, trail } of this.#trails) {
+      this.#checkRequests(trail);
+      if (!kept.has(nonce)) this.#checkRolledBack(nonce, trail);
     }
   }
 
@@ -356,34 +363,14 @@ export class Wire {
     );
   }
 
-  #trailsOf(nonce: string): RequestTrail[] {
-    return [...(this.#trails.get(nonce)?.values() ?? [])];
+  #trail(process: Process, server: Server, request: Request): RequestTrail {
+    return this.#trails.of(idOf(request), server, () => newTrail(process, server));
   }
-
-  #trail(process: Process, server: Server, { value }: Request): RequestTrail {
-    const nonce = nonceOf(value);
-    let trails = this.#trails.get(nonce);
-    if (!trails) {
-      trails = new Map();
-      this.#trails.set(nonce, trails);
-    }
-    let trail = trails.get(server);
-    if (!trail) {
-      trail = newTrail(process, server);
-      trails.set(server, trail);
-    }
-    return trail;
-  }
-}
-
-/** Whether a word is the record of an idempotent run that has ended. Called for every word of every request. */
-function isCompletedRecord(word: string | number): boolean {
-  return typeof word === "string" && (word.startsWith("C1 ") || word.startsWith("N1 "));
 }
 
 /** Whether a reply says that the request was done. */
 export function isGranted(request: Request, command: Command, reply: unknown): boolean {
-  if (Array.isArray(reply)) return reply[0] === request.value;
+  if (Array.isArray(reply)) return reply[0] === (request.locks ?? request).value;
   if (command.includes("GET")) return reply === null || reply === request.value;
   return reply === "OK" || reply === 1;
 }

@@ -1,10 +1,11 @@
 import { LockLostError, QuorumError } from "../../../src/index.ts";
-import { quorumOf } from "../../../src/quorum/tally.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type DebounceOutcome, debounce } from "../../../src/sync/index.ts";
 import { type Actor, drawOptions, type SharedContext } from "./actor.ts";
 import type { Announcement, Announcements } from "./announcements.ts";
+import { type DebounceCall, DebounceHistories } from "./debounce-histories.ts";
 import type { Draw } from "./draw.ts";
+import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
 import type { World } from "./world.ts";
 
@@ -41,9 +42,7 @@ export class DebounceWorkload implements Workload {
   readonly blockingKeys: readonly string[] = [];
   readonly #world: World;
   readonly #announcements: Announcements;
-  readonly #quorum: number;
-  /** Refusals that make a quorum impossible. */
-  readonly #veto: number;
+  readonly #histories: DebounceHistories;
   // The same for all: a call with a shorter window would end sooner at an endpoint that a longer one has not reached.
   readonly #window: number;
   readonly #ttl: number;
@@ -52,8 +51,7 @@ export class DebounceWorkload implements Workload {
   constructor({ world, scenario, wire }: SharedContext, draw: Draw) {
     this.#world = world;
     this.#announcements = wire.announcements;
-    this.#quorum = quorumOf(scenario.endpoints);
-    this.#veto = scenario.endpoints - this.#quorum + 1;
+    this.#histories = new DebounceHistories(world, wire.announcements, scenario.endpoints);
     this.#window = Math.max(5, Math.floor(scenario.ttl * draw.between(0.2, 1)));
     this.#ttl = Math.max(10, Math.floor(scenario.ttl * draw.pick([0.3, 0.6, 1])));
   }
@@ -134,45 +132,20 @@ export class DebounceWorkload implements Workload {
     world.check("waiters are served", last.ran === true, what);
   }
 
-  /** When a process may have sent its second round, and how many endpoints granted and refused that. */
-  #secondRound({ process, sent, answers }: Announcement, { invoked, window }: DebouncedCall) {
+  /** A routine begins. */
+  #begins({ process }: Actor, call: DebouncedCall): void {
+    this.#histories.begins(this.#ofLast(process, call));
+  }
+
+  /** A call does not run. */
+  #checkSkip({ process }: Actor, call: DebouncedCall): void {
+    this.#histories.skipped(this.#ofLast(process, call));
+  }
+
+  #ofLast(process: Process, { invoked, window }: DebouncedCall): DebounceCall {
     // Both by the clock of the process. The last part is for rounding: times are sums of floating-point numbers.
     const due = invoked + (window - early) / process.rate - 1e-6;
-    const asked = sent.find((at) => at >= due) ?? Number.POSITIVE_INFINITY;
-    const late = answers.filter(({ at }) => at >= asked);
-    const count = (granted: boolean) =>
-      new Set(late.filter((answer) => answer.granted === granted).map(({ server }) => server)).size;
-    return { asked, granted: count(true), refused: count(false) };
-  }
-
-  /** A routine begins: a quorum has confirmed its call, and no later one was there before. */
-  #begins({ process }: Actor, call: DebouncedCall): void {
-    const world = this.#world;
-    const own = this.#announcements.last(process, key)!;
-    const { asked, granted } = this.#secondRound(own, call);
-    world.check(
-      "a quorum decides",
-      granted >= this.#quorum,
-      () => `${process.name} runs ${name}, and ${granted} endpoints confirmed that it is the last`,
-    );
-    // A call that never sent its second round may run no later than now.
-    const least = Math.min(asked, world.now);
-    for (const later of this.#announcements.after(own)) {
-      const since = this.#announcements.quorumSince(later);
-      world.check(
-        "a later call replaces it",
-        since >= least,
-        () =>
-          `${process.name} runs ${name}; a quorum has had the later call of ${later.process.name} since ${since.toFixed()}`,
-      );
-    }
-  }
-
-  /** A call that does not run was refused by enough endpoints. */
-  #checkSkip({ process }: Actor, call: DebouncedCall): void {
-    const { refused } = this.#secondRound(this.#announcements.last(process, key)!, call);
-    const what = () => `${process.name} does not run ${name} with ${refused} refusals`;
-    this.#world.check("refusals are true", refused >= this.#veto, what);
+    return { by: process.name, announcement: this.#announcements.last(process, key)!, due };
   }
 
   #checkOutcome({ process }: Actor, outcome: DebounceOutcome<unknown>, ran: boolean, result: unknown): void {

@@ -4,15 +4,19 @@ import {
   Idempotency,
   InProgressError,
   LeaseLostError,
+  type LockedRunContext,
   ResultUnavailableError,
   type RunContext,
   type Outcome as RunOutcome,
 } from "../../../src/idempotency/index.ts";
-import { QuorumError, type RedlockErrorCode } from "../../../src/index.ts";
+import { LockHeldError, QuorumError, type RedlockErrorCode } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
-import { type Actor, drawOptions } from "./actor.ts";
+import { type Actor, drawOptions, timeOf } from "./actor.ts";
+import { checkLocksFreed } from "./claims.ts";
 import { type Hold, newHold } from "./holds.ts";
+import { lockIdOf } from "./request.ts";
 import { countKeyOf, type RunHistories, recordKeyOf } from "./run-histories.ts";
+import { drawResources, longestUpdate, updateAccount } from "./work-lock.ts";
 import type { World } from "./world.ts";
 
 /** A run's value in the histories when its result could not be stored. */
@@ -31,6 +35,8 @@ interface RunPlan {
   readonly codes?: readonly RedlockErrorCode[];
   /** How many runs may begin and not end. Default: runs are not counted. */
   readonly maxAttempts?: number;
+  /** The resources that the run locks. Default: none. */
+  readonly lock?: readonly string[];
 }
 
 interface RunOptions {
@@ -46,6 +52,16 @@ interface RunOptions {
 
 /** Runs a handler under a key that others use as well. */
 export async function performIdempotency(actor: Actor, histories: RunHistories): Promise<void> {
+  await new Run(actor, histories, drawPlan(actor)).make();
+}
+
+/** The same, with locks on resources that others lock as well. */
+export async function performLockedRun(actor: Actor, histories: RunHistories): Promise<void> {
+  const plan = drawPlan(actor);
+  await new Run(actor, histories, { ...plan, lock: drawResources(actor) }).make();
+}
+
+function drawPlan(actor: Actor): RunPlan {
   const { draw, scenario, world, process } = actor;
   const key = draw.pick(["k1", "k2", "k3", `k${4 + Math.floor(world.now / (20 * scenario.ttl))}`]);
   const drawn = drawOptions(actor);
@@ -62,7 +78,7 @@ export async function performIdempotency(actor: Actor, histories: RunHistories):
     signal: abort?.signal,
   };
   const length = draw.between(0, draw.chance(0.3) ? 3 : 0.8) * drawn.ttl;
-  await new Run(actor, histories, { key, options, length, throws: draw.chance(0.15) }).make();
+  return { key, options, length, throws: draw.chance(0.15) };
 }
 
 /** How many runs of a counted key may begin and neither complete nor fail. */
@@ -96,6 +112,15 @@ export async function probeKey(actor: Actor, histories: RunHistories, bound: num
   await new Run(actor, histories, { key, options, length, throws: false, bound, codes }).make();
 }
 
+/** After the faults: runs a key of its own under a lock that all want. It must be served within `bound` ms. */
+export async function probeLockedRun(actor: Actor, histories: RunHistories, bound: number): Promise<void> {
+  const { draw, process, scenario } = actor;
+  const options: RunOptions = { lease: 5_000, backoff: {}, wait: 10 * bound };
+  const codes = ["RESULT_UNAVAILABLE"] as const;
+  const plan = { key: `of ${process.name}`, length: draw.between(1, 30), throws: false, bound, codes };
+  await new Run(actor, histories, { ...plan, options, lock: scenario.resources.slice(0, 1) }).make();
+}
+
 /** One call of a key, and what is known of it. */
 class Run {
   readonly #actor: Actor;
@@ -112,8 +137,11 @@ class Run {
   /** ms until the deadline when the call is made. */
   readonly #budget: number;
   #stored = false;
-  /** The handler's hold of the key; undefined: it has not begun. */
-  #hold: Hold | undefined;
+  /** The handler's token, and its holds of the key and of the locks; undefined: it has not begun. */
+  #token: string | undefined;
+  #locks: Hold | undefined;
+  /** When the locks may be held at the latest. */
+  readonly #limit: number;
 
   constructor(actor: Actor, histories: RunHistories, plan: RunPlan) {
     this.#actor = actor;
@@ -127,6 +155,7 @@ class Run {
     this.#result = result;
     this.#recorded = result === value ? value : noResult;
     this.#budget = (plan.options.deadline ?? Infinity) - actor.process.now();
+    this.#limit = timeOf(actor, plan.options.deadline);
     this.#idempotency = new Idempotency(actor.redlock, {
       // Far beyond the end of the simulation.
       retention: 86_400_000,
@@ -138,26 +167,36 @@ class Run {
 
   async make(): Promise<void> {
     const { process, calls } = this.#actor;
-    const { key, options, length, bound, codes, maxAttempts: most } = this.#plan;
-    const { timeout = 1_000, wait } = options;
+    const { key, options, length, bound, codes, maxAttempts: most, lock } = this.#plan;
+    const { timeout = 1_000, wait, lease } = options;
     // Counting takes two more rounds, and taking the count back one.
     const counting = most === undefined ? 0 : 5 * timeout;
+    const locking = lock ? timeout + longestUpdate(lease) : 0;
     const outcome = await calls.make(process, {
       what: `run ${key} ${JSON.stringify(options)}`,
       bound:
-        bound ?? Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout + counting,
+        bound ??
+        Math.max(wait, 2 * timeout) + length + Math.max(wait, 2 * timeout) + 6 * timeout + counting + locking,
       codes: codes ?? [
         "IN_PROGRESS",
         "FINGERPRINT_MISMATCH",
         "LEASE_LOST",
         "NO_QUORUM",
         "RESULT_UNAVAILABLE",
+        ...(lock ? (["LOCK_HELD"] as const) : []),
       ],
       run: () =>
-        this.#idempotency.run<unknown>(key, { scope: "sim", ...options }, (context) => this.#handle(context)),
+        lock
+          ? this.#idempotency.run<unknown>(key, { scope: "sim", ...options, lock }, (context) =>
+              this.#handleLocked(context, lock),
+            )
+          : this.#idempotency.run<unknown>(key, { scope: "sim", ...options }, (context) =>
+              this.#handle(context),
+            ),
       isExpected: (error) => error === this.#failure || error === options.signal?.reason,
     });
-    if (this.#hold) this.#checkRequests(this.#hold);
+    if (this.#locks) this.#locks.releaseReturned = this.#world.now;
+    if (this.#token) this.#checkRequests(this.#token);
     if ("value" in outcome) this.#checkOutcome(outcome.value);
     else this.#checkError(outcome.error);
   }
@@ -169,17 +208,52 @@ class Run {
     this.#histories.stored(this.#plan.key, this.#recorded, this.#invoked);
   }
 
-  /** The handler. */
-  async #handle(context: RunContext): Promise<unknown> {
+  /** The handler of a run with locks. Its fence guards an account. */
+  async #handleLocked(context: LockedRunContext, resources: readonly string[]): Promise<unknown> {
+    const { locks } = this.#actor;
+    const hold = this.#lock(context, resources);
+    this.#locks = hold;
+    const { options } = this.#plan;
+    const end = () => {
+      hold.releaseInvoked = this.#world.now;
+      locks.end(hold);
+    };
+    const update = () => updateAccount(this.#actor, { ...context, resources, ttl: options.lease });
+    return this.#handle(context, { update, end });
+  }
+
+  #lock({ signal, remaining, token, fence }: LockedRunContext, resources: readonly string[]): Hold {
+    const { process, locks, wire, scenario } = this.#actor;
+    const id = lockIdOf(token);
+    const { granted } = wire.acquireVotes(id);
+    const what = () => `${process.name} runs with ${resources} from ${granted} endpoints`;
+    this.#world.check("a quorum decides", granted >= quorumOf(scenario.endpoints), what);
+    this.#world.count("run with locks");
+    const standing = () => wire.standing(id);
+    const lossReported = () => signal.aborted;
+    const [invoked, acquired, limit] = [this.#invoked, this.#world.now, this.#limit];
+    const grant = { resources, nonce: token, fence, process, remaining, lossReported, standing };
+    const hold = newHold({ ...grant, invoked, acquired, limit });
+    locks.add(hold);
+    return hold;
+  }
+
+  /** The handler. `locked`: what one with locks does besides, and what ends its locks. */
+  async #handle(
+    context: RunContext,
+    locked?: { readonly update: () => Promise<void>; readonly end: () => void },
+  ): Promise<unknown> {
     const { process, claims, sleep } = this.#actor;
-    const { key, length, throws, maxAttempts: most } = this.#plan;
+    const { key, length, throws, maxAttempts: most, bound } = this.#plan;
     this.#histories.begins(key, process.name);
     if (most !== undefined) this.#histories.counts(key, process.name, most);
+    this.#token = context.token;
     const hold = this.#claim(context);
-    this.#hold = hold;
     await sleep(length);
+    if (bound === undefined) await locked?.update();
     hold.releaseInvoked = this.#world.now;
     claims.end(hold);
+    locked?.end();
     if (throws) {
       this.#histories.failed(key);
       throw this.#failure;
@@ -188,10 +262,12 @@ class Run {
     return this.#result;
   }
 
-  #claim({ signal, remaining, token: nonce }: RunContext): Hold {
+  #claim({ signal, remaining, token }: RunContext): Hold {
     const { process, claims, wire } = this.#actor;
     const { key } = this.#plan;
-    const standing = () => wire.standing(nonce);
+    const standing = () => wire.standing(token);
+    // Not the token alone: an operator may free the locks of that name, and not the key.
+    const nonce = `run ${token}`;
     if (process.running) {
       const what = () => `${process.name} runs ${key} with nothing left of its lease`;
       this.#world.check("validity is honest", remaining() > 0, what);
@@ -205,7 +281,7 @@ class Run {
   }
 
   /** No claim reaches beyond the deadline, and extensions of the lease pause. */
-  #checkRequests({ nonce }: Hold): void {
+  #checkRequests(nonce: string): void {
     const { process, wire } = this.#actor;
     const { key, options } = this.#plan;
     const claimed = wire.longestClaim(nonce);
@@ -223,7 +299,7 @@ class Run {
 
   #checkOutcome({ status, value, unstored }: RunOutcome<unknown>): void {
     const world = this.#world;
-    const { process } = this.#actor;
+    const { process, kept } = this.#actor;
     const { key, bound } = this.#plan;
     // After the faults nothing may keep a result, or the record that replaces it, from its quorum.
     if (bound !== undefined) {
@@ -237,6 +313,13 @@ class Run {
       world.check("the routine's outcome wins", value === this.#result, what);
     }
     if (status === "executed" && !this.#stored) world.count("executed, not stored");
+    if (!this.#locks) return;
+    const { nonce } = this.#locks;
+    // Without a quorum the claim stands until its lease ends, and keeps other runs away.
+    if (unstored === "no-quorum") kept.add(lockIdOf(nonce));
+    if (status === "executed" && this.#stored) {
+      checkLocksFreed(world, process.name, nonce, this.#actor.wire.standing(lockIdOf(nonce)));
+    }
   }
 
   #checkError(error: unknown): void {
@@ -249,6 +332,7 @@ class Run {
     else if (error instanceof QuorumError) this.#world.count("run unavailable");
     else if (error instanceof DeadKeyError) this.#checkDead(error);
     else if (error instanceof InProgressError) this.#checkInProgress();
+    else if (error instanceof LockHeldError) this.#checkLocked();
   }
 
   /** A key is dead only if so many runs were counted as are allowed. */
@@ -259,6 +343,17 @@ class Run {
     const counted = wire.runsCounted(countKeyOf(key));
     const what = () => `${process.name}: ${key} is dead after ${attempts} runs, and ${counted} were counted`;
     this.#world.check("refusals are true", attempts >= most && counted >= attempts, what);
+  }
+
+  /** The locks are held only if so many endpoints said so that no quorum was left. */
+  #checkLocked(): void {
+    const { process, wire, scenario } = this.#actor;
+    const { key, lock } = this.#plan;
+    const token = wire.lastRound(process, recordKeyOf(key));
+    const refused = token === undefined ? 0 : wire.acquireVotes(token).byLock;
+    const veto = scenario.endpoints - quorumOf(scenario.endpoints) + 1;
+    const what = () => `${process.name}: ${lock} held, and ${refused} endpoints said so`;
+    this.#world.check("refusals are true", refused >= veto, what);
   }
 
   /** A key is in progress only if an endpoint said so. */

@@ -253,7 +253,8 @@ export async function probeLock(actor: Actor, bound: number): Promise<void> {
   await release(actor, held, 1_000);
 }
 
-function drawResources({ draw, scenario }: Actor): string[] {
+/** One or all of the scenario's resources. */
+export function drawResources({ draw, scenario }: Actor): string[] {
   const { resources } = scenario;
   if (resources.length === 1 || draw.chance(0.3)) return [...resources];
   return [draw.pick(resources)];
@@ -304,17 +305,24 @@ async function useLock(actor: Actor, held: HeldLock): Promise<number> {
 }
 
 /** The longest time, in ms, that {@link update} takes. */
-function longestUpdate(ttl: number): number {
+export function longestUpdate(ttl: number): number {
   return 2 * ttl + 120;
 }
 
-/** Adds one to a fenced account. A careless holder ignores its validity; then only the fence refuses it. */
+/** Adds one to a fenced account, unless the lock has an owner. */
 async function update(actor: Actor, lock: Lock): Promise<void> {
+  // Handles of one owner do not exclude each other, neither by the lock nor by fences.
+  if (lock.value === lock.token) await updateAccount(actor, lock);
+}
+
+/** Adds one to a fenced account. A careless holder ignores its validity; then only the fence refuses it. */
+export async function updateAccount(
+  actor: Actor,
+  lock: Pick<Lock, "resources" | "fence" | "ttl"> & { remaining(): number },
+): Promise<void> {
   const { process, ledger, draw } = actor;
   const careless = draw.chance(0.3);
   if (lock.fence === undefined || (lock.remaining() <= 0 && !careless)) return;
-  // Handles of one owner do not exclude each other, neither by the lock nor by fences.
-  if (lock.value !== lock.token) return;
   const [account] = lock.resources;
   const balance = await ledger.open(process, account!, lock.fence);
   if (balance === undefined) return;

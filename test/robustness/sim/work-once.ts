@@ -8,6 +8,7 @@ import type { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
 import { checkRefusal } from "./handles.ts";
 import { Holds, newHold } from "./holds.ts";
+import { byClocks, type OnceCall, OnceHistories, rounding } from "./once-histories.ts";
 import type { Process } from "./process.ts";
 import type { Workload } from "./synchronizers.ts";
 import type { World } from "./world.ts";
@@ -15,26 +16,11 @@ import type { World } from "./world.ts";
 const name = "nightly";
 const key = keyOf("redlock", "once", name);
 
-// A key may stand for less than its ttl in true time: the fastest clock, and ms that Redis rounds off.
+// A key may stand for less than its ttl in true time: that is the fastest clock.
 const fastest = 0.995;
-const rounding = 1;
 
-/** What remaining times that endpoints return depend on. */
-const byClocks = ["bounded drift"] as const;
-
-/** A run that has begun, and the least span of true time in which its interval keeps others away. */
-interface Run {
-  readonly by: string;
-  readonly began: number;
-  readonly until: number;
-}
-
-/** One call of `once`. */
-interface OnceCall {
-  /** When it was made, in virtual ms. */
-  readonly invoked: number;
-  /** The interval, in ms. */
-  readonly every: number;
+/** A call, and what is known when its routine begins. */
+interface Call extends OnceCall {
   /** ms for which the call's last request may have been on its way when its routine begins. */
   readonly transit: () => number;
 }
@@ -59,7 +45,7 @@ export class OnceWorkload implements Workload {
   readonly #shared: SharedContext;
   readonly #world: World;
   readonly #intervals: Holds;
-  readonly #runs: Run[] = [];
+  readonly #histories: OnceHistories;
   // The same for all replicas, as `once` requires.
   readonly #every: number;
   readonly #ttl: number;
@@ -71,6 +57,7 @@ export class OnceWorkload implements Workload {
     this.#shared = shared;
     this.#world = world;
     this.#intervals = new Holds(world, "one run per interval");
+    this.#histories = new OnceHistories(world, fastest);
     this.#every = Math.max(20, Math.floor(scenario.ttl * draw.pick([0.2, draw.between(0.5, 2)])));
     this.#ttl = Math.max(10, Math.floor(this.#every * draw.pick([0.2, 0.5, 1])));
   }
@@ -82,7 +69,8 @@ export class OnceWorkload implements Workload {
     await this.#sleepUntilTick(actor);
     const { pausedFor } = process;
     const { timeout } = options;
-    const call: OnceCall = {
+    const call: Call = {
+      by: process.name,
       invoked: this.#world.now,
       every,
       transit: () => Math.min(timeout, ttl) / process.rate + process.pausedFor - pausedFor + 4,
@@ -115,6 +103,7 @@ export class OnceWorkload implements Workload {
       return;
     }
     this.#checkOutcome(actor, outcome.value, ran, result);
+    if (!outcome.value.ran) this.#histories.skipped(call, outcome.value.retryAfter);
     if (!outcome.value.ran && waited() < 0.99 * waitable) this.#checkSkip(actor, call);
   }
 
@@ -173,7 +162,12 @@ export class OnceWorkload implements Workload {
   async #tryProbe(actor: Actor): Promise<number> {
     const options = { every: 5_000, ttl: 1_000 };
     const { every } = options;
-    const call: OnceCall = { invoked: this.#world.now, every, transit: () => Number.POSITIVE_INFINITY };
+    const call: Call = {
+      by: actor.process.name,
+      invoked: this.#world.now,
+      every,
+      transit: () => Number.POSITIVE_INFINITY,
+    };
     try {
       const outcome = await once(actor.redlock, name, options, (context) => {
         this.#begins(actor, context, call)();
@@ -192,7 +186,7 @@ export class OnceWorkload implements Workload {
    *
    * @returns to be called when the routine ends
    */
-  #begins(actor: Actor, context: OnceContext, call: OnceCall): () => void {
+  #begins(actor: Actor, context: OnceContext, call: Call): () => void {
     const { process } = actor;
     const world = this.#world;
     const { wire, scenario, kept } = this.#shared;
@@ -208,8 +202,7 @@ export class OnceWorkload implements Workload {
       const what = () => `${process.name} runs ${name} with nothing left of the interval`;
       world.check("validity is honest", budget > 0, what);
     }
-    this.#checkIntervals(process, call);
-    this.#runs.push({ by: process.name, began: first, until: first + call.every * fastest - rounding });
+    this.#histories.begins(call, first, call.transit());
     // An interval is never released, and is relied on after the routine's end as well.
     kept.add(nonce);
     const elapsed = stopwatch(process);
@@ -231,27 +224,6 @@ export class OnceWorkload implements Workload {
     };
   }
 
-  /** No other run's interval lasts, or ended only while this call waited. */
-  #checkIntervals(process: Process, { invoked, transit }: OnceCall): void {
-    const world = this.#world;
-    for (const { by, began, until } of this.#runs) {
-      world.check(
-        "one run per interval",
-        world.now >= until,
-        () =>
-          `${process.name} runs ${name}; the interval of ${by} began at ${began.toFixed()} and lasts until ${until.toFixed()}`,
-      );
-      if (world.now < until) continue;
-      // Otherwise it asked an endpoint within that interval, and asked again when it was over.
-      world.check(
-        "one run per tick",
-        invoked + transit() >= until,
-        () =>
-          `${process.name} called for ${name} at ${invoked.toFixed()}; the interval of ${by} lasted until ${until.toFixed()}`,
-      );
-    }
-  }
-
   #checkOutcome(actor: Actor, outcome: OnceOutcome<unknown>, ran: boolean, result: unknown): void {
     const world = this.#world;
     const { process } = actor;
@@ -261,15 +233,7 @@ export class OnceWorkload implements Workload {
       outcome.ran === ran && (!outcome.ran || outcome.value === result),
       () => `${process.name}: ${JSON.stringify(outcome)}, ran: ${ran}`,
     );
-    if (outcome.ran) return;
-    const { retryAfter } = outcome;
-    world.check(
-      "refusals are true",
-      retryAfter > 0 && retryAfter <= this.#every + rounding,
-      () => `${process.name}: ${name} is to be tried again in ${retryAfter} ms`,
-      byClocks,
-    );
-    checkRefusal(actor, key, null);
+    if (!outcome.ran) checkRefusal(actor, key, null);
   }
 
   /** Only an interval is a reason not to wait: nobody knows yet whether a claim becomes a run. */

@@ -157,8 +157,8 @@ async function free(actor: Actor, { resource, key, timeout }: Target): Promise<b
   const invariant: Invariant = "an operator frees it";
   const what = () => `${process.name}: ${resource}: ${said}, ${freed} freed it, ${gone} had nothing`;
   world.check(invariant, said ? freed > 0 && freed + gone >= quorum : gone >= quorum, what);
-  for (const { nonce } of before) {
-    const stands = wire.standing(nonce).filter((ms) => ms > 0).length;
+  for (const { standing } of before) {
+    const stands = standing?.().filter((ms) => ms > 0).length ?? 0;
     const detail = () => `${process.name}: ${resource} still stands at ${stands}`;
     // A repeated request may acquire once more what was freed.
     world.check(invariant, stands < quorum, detail, ["single execution"]);

@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "c55b53d140c33f2e5d0ddc535933943f5608f060",
-    upstash: "3d250ea9e7b40bca32a74179b215f5a2b919ee2e",
+    redis: "82049624f7457696cc23a5643e5caab813c868cf",
+    upstash: "ea80689e6327be13091ec98e9c37f89030ad3679",
   },
   run,
 };
@@ -23,15 +23,24 @@ function run({ call, keys, args }: TwinCall): ByteReply {
       return [value, 0, 2];
     }
   }
+  const rollsBack = ttl === 0 && keys.length === 4;
+  if (rollsBack) {
+    call("SET", keys[3]!, 1, "PX", args[4]!);
+    if (holder !== value) return [0, 0, 2];
+    call("DEL", keys[0]!);
+    if (tombstones[0] !== null) return [value, 0, 3];
+  }
   const now = timeOf(call);
   const { live, ahead, own } = readQueue(queue, ticket, now);
   const acquires = ttl > 0 && holder === null && ahead === 0;
-  if (ttl > 0 && expiry > 0 && !acquires) live.push({ ticket, until: Math.max(own, now + expiry) });
+  if (rollsBack || (ttl > 0 && expiry > 0 && !acquires))
+    live.push({ ticket, until: Math.max(own, now + expiry) });
   const calls = writeQueue({ call, key: keys[1]!, now }, queue, live);
   if (acquires) {
     call("SET", keys[0]!, value, "PX", ttl);
     return [value, 0, calls + 1];
   }
+  if (rollsBack) return [value, 0, calls + 2];
   if (ttl > 0) return [0, ahead, calls];
   call("SET", keys[2]!, 1, "PX", expiry);
   if (holder !== value) return [0, ahead, calls + 1];

@@ -1,3 +1,4 @@
+import { claimScript } from "../../../src/redis/claim-script.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import type { Script } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
@@ -76,6 +77,45 @@ function registerValue(draw: Draw): string {
   const mark = draw.chance(0.5) ? draw.pick(nonces) : shared(draw.pick([0, 1, 41, 99_999_999]));
   return mark + draw.pick(["", ":ann", ":bob", ":müller"]);
 }
+
+const pendings = nonces.slice(0, 2).map((token) => `P1 ${token} 1700000000000 müller`);
+
+const claim: RandomScript = {
+  name: "claimScript",
+  script: claimScript,
+  call(draw) {
+    const op = draw.pick(["begin", "begin", "begin", "extend", "end"]);
+    const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["b", "a", "c"]]);
+    const isFenced = op === "begin" || (op === "extend" && draw.chance(0.4));
+    const counters = isFenced ? names.map((name) => `${name}:fence`) : [];
+    const mine = draw.pick([0, 1]);
+    const ttl = isFenced && op === "extend" && draw.chance(0.5) ? 0 : draw.pick(ttls);
+    const next = op === "end" && draw.chance(0.6) ? `C1 ${nonces[mine]} result` : "";
+    const least = isFenced ? draw.pick([1, 1_700_000_000_000, 1_700_000_900_000, 9_007_199_254_740_000]) : 0;
+    const retention = isFenced ? draw.pick(ttls) : 0;
+    return {
+      keys: ["record", ...names, ...counters],
+      args: [
+        op,
+        pendings[mine]!,
+        nonces[mine]!,
+        names.length,
+        ttl,
+        next,
+        least,
+        retention,
+        draw.pick([0, 1]),
+      ],
+    };
+  },
+  disturbance(draw) {
+    const key = draw.pick(["a", "b", "record"]);
+    if (draw.chance(0.4)) return ["DEL", key];
+    if (draw.chance(0.3)) return ["SET", "a:fence", draw.pick([1, 1_700_000_500_000])];
+    const other = key === "record" ? draw.pick([...pendings, `C1 ${nonces[2]} other`]) : draw.pick(nonces);
+    return ["SET", key, other, ...(draw.chance(0.7) ? ["PX", draw.pick(ttls)] : [])];
+  },
+};
 
 const member: RandomScript = {
   name: "memberScript",
@@ -163,8 +203,10 @@ const queue: RandomScript = {
       const removed = draw.pick([value, ticket]);
       return { keys: ["fair", "queue", tombstones[0]!], args: [removed, ticket, draw.pick(ttls), 0] };
     }
-    const expiry = draw.chance(0.8) ? draw.pick(ttls) : 0;
-    return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, draw.pick(ttls)] };
+    const rollsBack = draw.chance(0.4);
+    const expiry = rollsBack || draw.chance(0.8) ? draw.pick(ttls) : 0;
+    const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls)];
+    return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, ...lengths] };
   },
   disturbance: (draw) => ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],
 };
@@ -182,6 +224,7 @@ const announce: RandomScript = {
 /** Every script that has a twin. */
 export const randomScripts: readonly RandomScript[] = [
   register,
+  claim,
   member,
   interval,
   arrival,

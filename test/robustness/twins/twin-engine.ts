@@ -5,6 +5,7 @@ import type { Engine, Reply } from "../../../src/testing/index.ts";
 import { sha1 } from "../../../src/testing/lua/sha1.ts";
 import { announceTwin } from "./announce-twin.ts";
 import { arrivalTwin } from "./arrival-twin.ts";
+import { claimTwin } from "./claim-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
 import { queueTwin } from "./queue-twin.ts";
@@ -14,10 +15,12 @@ import type { Twin, TwinCall } from "./twin.ts";
 
 /** All twins, by the SHA-1 of the script that each replaces. */
 export const twins: ReadonlyMap<string, Twin> = new Map(
-  [registerTwin, memberTwin, intervalTwin, arrivalTwin, slotTwin, queueTwin, announceTwin].flatMap((twin) => [
-    [twin.sha.redis, twin],
-    [twin.sha.upstash, twin],
-  ]),
+  [registerTwin, claimTwin, memberTwin, intervalTwin, arrivalTwin, slotTwin, queueTwin, announceTwin].flatMap(
+    (twin) => [
+      [twin.sha.redis, twin],
+      [twin.sha.upstash, twin],
+    ],
+  ),
 );
 
 /**

@@ -139,6 +139,37 @@ describe("rollback", () => {
     },
   );
 
+  test("releases again only after the first release has ended, whose answer counts", async () => {
+    const { runtime, settings, acquiring, answer } = rig();
+    answer("a", "granted");
+    answer("b", "granted");
+    await acquiring.result;
+    let isHeld = false;
+    const ends = [gate(), gate()];
+    let started = 0;
+    // On c: executed when the request for it is delivered, and that may be in any order.
+    const release = async ({ endpoint }: Call): Promise<Answer> => {
+      if (endpoint.name !== "c") return { outcome: "lost" };
+      await ends[started++]!.passed;
+      const outcome = isHeld ? "granted" : "lost";
+      isHeld = false;
+      return { outcome };
+    };
+    const round = rollback(settings, acquiring, release, true);
+    await runtime.advance(30);
+    isHeld = true;
+    answer("c", "granted");
+    await runtime.advance(0);
+    // A second one, if there is any, would overtake the first.
+    ends[1]!.open();
+    await runtime.advance(0);
+    ends[0]!.open();
+    await round.done;
+    expect(round.votes().map(({ outcome }) => outcome)).toEqual(["lost", "lost", "granted"]);
+    await runtime.advance(1_000);
+    expect(started).toBe(2);
+  });
+
   test("waits for the answers after an abort, as after any round", async () => {
     const { runtime, settings, acquiring, released, release, answer } = rig();
     const controller = new AbortController();

@@ -62,6 +62,21 @@ describe("hmacProvider", () => {
     expect(await reason(options, { "acme-signature": `v9:${sign(body)}` })).toBe("malformed-header");
   });
 
+  it.each([
+    ["HMAC-SHA1", "sha1"],
+    ["HMAC-SHA256", "sha256"],
+    ["HMAC-SHA512", "sha512"],
+  ] as const)("checks signatures of %s, in each encoding", async (algorithm, node) => {
+    for (const encoding of ["hex", "base64", "base64url"] as const) {
+      const signed = (by: string) => createHmac(by, "hush").update(body).digest(encoding);
+      const of = (signature: string) => [{ algorithm, encoding }, { "acme-signature": signature }] as const;
+      await expect(verify(...of(signed(node)))).resolves.toMatchObject({ id: sha256(body) });
+      expect(await reason(...of(signed(node === "sha1" ? "sha256" : "sha1")))).toBe("malformed-header");
+      const other = createHmac(node, "another").update(body).digest(encoding);
+      expect(await reason(...of(other))).toBe("bad-signature");
+    }
+  });
+
   it("checks the parts of the signed text in its order", async () => {
     const headers = { "acme-id": "evt-7", "acme-time": String(seconds) };
     const signed = sign(`v1:${seconds}:evt-7:${body}`);
@@ -211,7 +226,8 @@ describe("set-up of hmacProvider", () => {
     ["no secrets", { secret: [] }, /^secret must/],
     ["no header", { header: "" }, /^header (must|is missing)/],
     ["what is no header", { header: "acme signature" }, /^header (must|is missing)/],
-    ["another encoding", { encoding: "base64url" }, /^encoding must/],
+    ["another encoding", { encoding: "base32" }, /^encoding must/],
+    ["another algorithm", { algorithm: "HMAC-MD5" }, /^algorithm must/],
     ["a prefix that is no text", { prefix: 1 }, /^prefix must/],
     ["an empty separator", { separator: "" }, /^separator (must|is missing)/],
     ["a tag switch that is no boolean", { tagSecrets: "no" }, /^tagSecrets must/],

@@ -4,13 +4,23 @@ import {
   bodyHash,
   discord,
   github,
+  hubspot,
+  lemonSqueezy,
   linear,
+  meta,
+  paddle,
+  qstash,
   secretTag,
+  sendgrid,
   shopify,
   slack,
+  square,
   standardWebhooks,
   stripe,
+  twilio,
+  twitch,
   type WebhookProvider,
+  zoom,
 } from "../../../src/webhooks/index.ts";
 
 // The ids of verified deliveries. Every signature is accepted here.
@@ -46,6 +56,13 @@ describe.each([
     "id",
     discord({ publicKey: hex }),
     { "x-signature-ed25519": hex + hex, "x-signature-timestamp": String(seconds) },
+  ],
+  ["paddle", "event_id", paddle(timed), { "paddle-signature": `ts=${seconds};h1=${hex}` }],
+  [
+    "square",
+    "event_id",
+    square({ ...options, url: "https://example.com/hooks" }),
+    { "x-square-hmacsha256-signature": base64 },
   ],
 ] as const)("the id of %s, from the body's %s", (_, field, provider, headers) => {
   const idOf = async (text: string) => (await verify(provider, headers, text)).id;
@@ -198,6 +215,24 @@ describe("a misspelt option", () => {
       () => standardWebhooks(loose({ header: "svix", name: undefined })),
       /standardWebhooks .*"header"/,
     ],
+    ["meta", () => meta(loose({ ...options, appSecret: "a" })), /meta has no option "appSecret"; there are /],
+    ["twilio", () => twilio(loose({ ...options, authToken: "a" })), /twilio has no option "authToken"/],
+    ["paddle", () => paddle(loose({ ...options, tolerence: 1 })), /paddle .*did you mean tolerance\?/],
+    ["square", () => square(loose({ ...options, uri: "a", url: "b" })), /square .*did you mean url\?/],
+    [
+      "sendgrid",
+      () => sendgrid(loose({ publicKey: hex, publickey: hex })),
+      /sendgrid .*did you mean publicKey\?/,
+    ],
+    ["zoom", () => zoom(loose({ ...options, token: "a" })), /zoom has no option "token"/],
+    ["hubspot", () => hubspot(loose({ ...options, urls: "a" })), /hubspot .*did you mean url\?/],
+    [
+      "lemonSqueezy",
+      () => lemonSqueezy(loose({ ...options, nam: "a" })),
+      /lemonSqueezy .*did you mean name\?/,
+    ],
+    ["twitch", () => twitch(loose({ ...options, secrets: "a" })), /twitch .*did you mean secret\?/],
+    ["qstash", () => qstash(loose({ ...options, id: "body", keys: "a" })), /qstash has no option "keys"/],
   ])("of %s is refused", (_, make, message) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);

@@ -79,4 +79,51 @@ describe("shopify", () => {
       reason: topic === "" ? "missing-header" : "malformed-header",
     });
   });
+
+  /** Headers as Shopify sends them, under one of its two ways of naming them. */
+  const namedBy = (prefix: string, more: Record<string, string> = {}) =>
+    Object.fromEntries(
+      Object.entries({
+        // @shopify/shopify-api 15.0.0 accepts it under both names of the header.
+        "hmac-sha256": "/72deZZtJIaDOjWRgkbKyr0SwLbnkKRuvAPiMxbUGSM=",
+        topic: "orders/create",
+        "shop-domain": "one.myshopify.com",
+        "webhook-id": "w-1",
+        ...more,
+      }).map(([name, value]) => [`${prefix}${name}`, value]),
+    );
+  const verifyOnly = (headers: Record<string, string>, options: Partial<ShopifyOptions> = {}) =>
+    shopify({ secret, name: "shopify", topics: ["orders/create"], ...options }).verify(
+      new Request("https://example.com/shopify", { method: "POST", headers }),
+      body,
+    );
+
+  it("takes the headers with and without X-, with the same id", async () => {
+    const id = createHash("sha256").update(body).digest("hex");
+    for (const prefix of ["Shopify-", "X-Shopify-"]) {
+      const verified = { id, scope: ["orders/create"], deliveryId: "w-1", idSigned: true };
+      expect(await verifyOnly(namedBy(prefix))).toEqual(verified);
+      const scope = ["one.myshopify.com", "orders/create"];
+      const byId = { id: "w-1", scope, deliveryId: "w-1", idSigned: false };
+      expect(await verifyOnly(namedBy(prefix), { ...byHeader, topics: undefined })).toEqual(byId);
+      const other = namedBy(prefix, { topic: "orders/paid" });
+      await expect(verifyOnly(other)).rejects.toMatchObject({ reason: "malformed-header" });
+      const forged = namedBy(prefix, { "hmac-sha256": Buffer.alloc(32).toString("base64") });
+      await expect(verifyOnly(forged)).rejects.toMatchObject({ reason: "bad-signature" });
+    }
+  });
+
+  it("reads all headers under one way of naming: without X-, where both are present", async () => {
+    const both = {
+      ...namedBy("x-shopify-", { "webhook-id": "w-2", topic: "orders/paid" }),
+      ...namedBy("shopify-"),
+    };
+    expect(await verifyOnly(both)).toMatchObject({ deliveryId: "w-1", scope: ["orders/create"] });
+    const forged = namedBy("shopify-", { "hmac-sha256": Buffer.alloc(32).toString("base64") });
+    await expect(verifyOnly({ ...namedBy("x-shopify-"), ...forged })).rejects.toMatchObject({
+      reason: "bad-signature",
+    });
+    const mixed = { ...namedBy("x-shopify-"), "shopify-hmac-sha256": namedBy("")["hmac-sha256"]! };
+    await expect(verifyOnly(mixed)).rejects.toMatchObject({ reason: "missing-header" });
+  });
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parseLine, UsageError } from "../../../../src/dev/cli/command.ts";
 import { kindOf } from "../../../../src/dev/cli/kinds.ts";
 import { scopeOptions, scopeWords, targetOf } from "../../../../src/dev/cli/target.ts";
-import { discord, github, secretTag, standardWebhooks } from "../../../../src/webhooks/index.ts";
+import { discord, github, secretTag, sendgrid, standardWebhooks } from "../../../../src/webhooks/index.ts";
 
 const options = { ...scopeOptions, key: { type: "string" } } as const;
 const variables = { SECRET: "whsec_1", EMPTY: "" };
@@ -49,6 +49,8 @@ describe("targetOf", () => {
     const whsec = `whsec_${randomBytes(32).toString("base64")}`;
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const hex = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
+    const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const pem = p256.publicKey.export({ format: "pem", type: "spki" }).toString();
     const request = (headers: Record<string, string>) =>
       new Request("https://a.example", { method: "POST", headers, body });
     const providers = [
@@ -78,6 +80,18 @@ describe("targetOf", () => {
           "x-signature-ed25519": sign(null, Buffer.from(now + body), privateKey).toString("hex"),
         }),
       },
+      ...[pem, pem.replace(/-----[^-]+-----|\n/g, "")].map((secret) => ({
+        secret,
+        provider: sendgrid({ publicKey: secret }),
+        delivery: request({
+          "x-twilio-email-event-webhook-timestamp": String(now),
+          "x-twilio-email-event-webhook-signature": sign(
+            "sha256",
+            Buffer.from(now + body),
+            p256.privateKey,
+          ).toString("base64"),
+        }),
+      })),
     ];
     for (const { secret, provider, delivery } of providers) {
       const { secretTags } = await provider.verify(delivery, bytes);

@@ -1,0 +1,128 @@
+import type { Call, RequestCost } from "../endpoints/call.ts";
+import { highestFence, leastFence } from "../lock/fence.ts";
+import { counterTtl } from "../lock/lock-request.ts";
+import type { Settings } from "../lock/options.ts";
+import { type Round, runRound } from "../quorum/round.ts";
+import type { Answer } from "../quorum/tally.ts";
+import { beginClaim, type ClaimKeys, endClaim, extendClaim } from "../redis/claim.ts";
+import { keyOf } from "../redis/keys.ts";
+import {
+  acquireOrRead,
+  extend,
+  type Fencing,
+  type Register,
+  type RegisterAnswer,
+  release,
+} from "../redis/register.ts";
+
+// What a run claims at one endpoint: its key alone, with native commands where there are some, or its key together with
+// locks, all or none, by a script.
+
+/** A run's claim at one endpoint. Each operation is one request. */
+export interface ClaimOperations {
+  /** The record's key, with this run's pending record. */
+  readonly own: Register;
+  /** Claims everything, or nothing; an answer `held` without a value: a lock is held by another. */
+  begin(call: Call, lease: number): Promise<RegisterAnswer>;
+  /** Gives everything a new lease, or nothing. */
+  extend(call: Call, lease: number): Promise<Answer>;
+  /** Replaces the pending record, and frees the locks. The answer is about the record: another run's stays. */
+  complete(call: Call, text: string, retention: number): Promise<RegisterAnswer>;
+  /** Deletes the pending record, and frees the locks. */
+  free(call: Call): Promise<Answer>;
+  /** The fence, where there are locks. */
+  readonly fence?: ClaimFence;
+}
+
+/** The claim of a key alone. */
+export function keyClaim(own: Register): ClaimOperations {
+  return {
+    own,
+    begin: (call, lease) => acquireOrRead(call, own, lease),
+    extend: (call, lease) => extend(call, own, lease),
+    complete: (call, text, retention) => extend(call, own, retention, text),
+    free: (call) => release(call, own),
+  };
+}
+
+/** The locks that a run takes with its key. */
+export interface RunLock {
+  readonly resources: readonly string[];
+  readonly fenceRetention: number;
+}
+
+/** The claim of a key together with locks. `token`: the locks' value. */
+export function lockedClaim(
+  settings: Settings,
+  own: Register,
+  token: string,
+  { resources, fenceRetention }: RunLock,
+): ClaimOperations {
+  const { prefix, runtime } = settings;
+  const namesOf = (kind: string) => resources.map((resource) => keyOf(prefix, kind, resource));
+  const [record = ""] = own.keys;
+  const keys: ClaimKeys = {
+    record,
+    pending: own.value,
+    locks: namesOf("lock"),
+    token,
+    counters: namesOf("fence"),
+  };
+  const least = leastFence(runtime);
+  const fence = new ClaimFence(keys, fenceRetention);
+  return {
+    own,
+    fence,
+    begin: (call, lease) => beginClaim(call, keys, lease, fence.from(least, lease)),
+    extend: (call, lease) => extendClaim(call, keys, lease, fence.renewal(lease)),
+    complete: (call, text, retention) => endClaim(call, keys, text, retention),
+    free: (call) => endClaim(call, keys),
+  };
+}
+
+/** The fence of a claim with locks. */
+export class ClaimFence {
+  readonly #keys: ClaimKeys;
+  readonly #fenceRetention: number;
+  #fence = 0;
+  /** ms since the counters were written. */
+  #sinceCounters: () => number = () => 0;
+
+  constructor(keys: ClaimKeys, fenceRetention: number) {
+    this.#keys = keys;
+    this.#fenceRetention = fenceRetention;
+  }
+
+  /** The fence that {@link draw} has drawn. */
+  get value(): number {
+    return this.#fence;
+  }
+
+  /** The lowest fence, and how long its counters must be kept. */
+  from(least: number, lease: number): Fencing {
+    return { least, retention: counterTtl(this.#fenceRetention, lease) };
+  }
+
+  /** What an extension must do for the counters, which must outlive the locks, however long these are held. */
+  renewal(lease: number): Fencing | undefined {
+    return this.#sinceCounters() + lease > this.#fenceRetention ? this.from(this.#fence, lease) : undefined;
+  }
+
+  /**
+   * Takes the highest fence of a granted round. Where no quorum has it, a second round raises the counters.
+   *
+   * @returns the second round, where there is one; without its grant there is no fence
+   */
+  draw(
+    settings: Settings,
+    round: Round<RegisterAnswer>,
+    lease: number,
+    cost: RequestCost,
+  ): Round<Answer> | undefined {
+    const { fence, isAtQuorum } = highestFence(round);
+    this.#fence = fence;
+    this.#sinceCounters = round.elapsed;
+    if (isAtQuorum) return undefined;
+    return runRound(settings, (call) => extendClaim(call, this.#keys, 0, this.from(fence, lease)), { cost });
+  }
+}

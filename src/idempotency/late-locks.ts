@@ -1,0 +1,45 @@
+import type { Call } from "../endpoints/call.ts";
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { Settings } from "../lock/options.ts";
+import { rollback } from "../quorum/rollback.ts";
+import type { Answer } from "../quorum/tally.ts";
+import type { RegisterAnswer } from "../redis/register.ts";
+import { runInBackground } from "../runtime.ts";
+import type { ClaimOperations } from "./claim.ts";
+import type { Claim } from "./execution.ts";
+
+// A begin may be executed after the end of its run: at an endpoint that did not answer before. Then its locks are held
+// for nobody.
+
+/**
+ * Operations that note what the end of a run finds at each endpoint, and `freeLate`, to be called when the run has ended:
+ * where the begin was unanswered, and the end did not find its record, it frees the claim when the begin is answered
+ * or has timed out. Without locks nothing is sent: a pending record beside a stored result keeps nobody away.
+ */
+export function watchEnd(
+  settings: Settings,
+  { operations, round }: Claim,
+): { readonly operations: ClaimOperations; readonly freeLate: () => void } {
+  const late = settings.endpoints.filter((_, index) => !round.answers[index]);
+  if (!operations.fence || late.length === 0) return { operations, freeLate: () => undefined };
+  const ends = new Map<Endpoint, Promise<RegisterAnswer>>();
+  const free = async (call: Call): Promise<Answer> => {
+    const end = await ends.get(call.endpoint)?.catch(() => undefined);
+    const isOver = !late.includes(call.endpoint) || end?.outcome === "granted";
+    return isOver ? { outcome: "lost" } : operations.free(call);
+  };
+  return {
+    operations: {
+      ...operations,
+      complete(call, text, retention) {
+        const end = operations.complete(call, text, retention);
+        ends.set(call.endpoint, end);
+        return end;
+      },
+    },
+    freeLate() {
+      // Nothing waits for it, so one request is enough.
+      runInBackground(settings, rollback({ ...settings, goesOn: () => true }, round, free).done);
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { Round } from "../quorum/round.ts";
+import { quorumOf } from "../quorum/tally.ts";
+import type { RegisterAnswer } from "../redis/register.ts";
+import type { Runtime } from "../runtime.ts";
+
+/** The latest time that a client's clock may show, in ms since 1970: the year 144683, half way to 2^53. */
+const latestTime = 2 ** 52;
+
+/**
+ * The lowest fence that may be drawn now: fences are times where they can be, so that a counter that was lost, for example
+ * after its retention, is not drawn again.
+ *
+ * @throws RangeError when the clock shows no time
+ */
+export function leastFence(runtime: Pick<Runtime, "now">): number {
+  const least = Math.floor(runtime.now());
+  // Counters would follow a clock up to the largest integer, and nobody could draw a fence any more.
+  if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}, which is no time`);
+  return least;
+}
+
+/**
+ * The highest fence that a round drew, and whether a quorum has it: a later holder meets at least one endpoint of this
+ * quorum, and must not find a lower counter there.
+ */
+export function highestFence({ answers }: Pick<Round<RegisterAnswer>, "answers">): {
+  fence: number;
+  isAtQuorum: boolean;
+} {
+  const fences = answers.flatMap((answer) => (answer && "fence" in answer && answer.fence) || []);
+  const fence = Math.max(...fences);
+  const count = fences.filter((drawn) => drawn === fence).length;
+  return { fence, isAtQuorum: count >= quorumOf(answers.length) };
+}

@@ -1,0 +1,61 @@
+import { jsonFields } from "./body.ts";
+import { decodeBase64Url } from "./decode.ts";
+import { malformed, requireHeader } from "./header.ts";
+import { badSignature } from "./signature.ts";
+import type { SignedContent } from "./signature-options.ts";
+
+/** A JWT of which nothing is known to be genuine yet. */
+export interface SignedJwt {
+  /** Its signature, in a list. */
+  readonly signatures: readonly Uint8Array[];
+  /** What the signature covers. */
+  readonly signed: string;
+  /**
+   * Reads the claims, compares some of them (with one text, or with several of which one is enough), and returns the
+   * times `nbf` and `exp`. Call it in `open`: after the signature was verified.
+   *
+   * @throws {WebhookVerificationError} `bad-signature`: the JWT is for another algorithm, or a claim differs
+   */
+  open(expected: Readonly<Record<string, string | readonly string[]>>): SignedContent;
+}
+
+/**
+ * The JWT in a header. The algorithm is the receiver's choice, not the JWT's: a JWT that names another one is refused.
+ *
+ * @param provider the provider's name, for the error
+ * @param alg the algorithm that the JWT must name, e.g. `HS256`
+ * @throws {WebhookVerificationError} `missing-header` or `malformed-header`
+ *
+ * @example
+ * const { signatures, signed, open } = requireJwt("acme", request, "acme-token", "HS256");
+ * return { signatures, signed, open: () => open({ iss: "acme" }) };
+ */
+export function requireJwt(provider: string, request: Request, header: string, alg: string): SignedJwt {
+  const parts = requireHeader(provider, request, header).split(".");
+  const [head, payload, signature] = parts.map(decodeBase64Url);
+  if (parts.length !== 3 || !head?.length || !payload?.length || !signature?.length) {
+    throw malformed(provider, header, "is not a JWT");
+  }
+  return {
+    signatures: [signature],
+    signed: `${parts[0]}.${parts[1]}`,
+    open(expected) {
+      const { alg: given, crit } = jsonFields(head);
+      if (given !== alg || crit !== undefined)
+        throw badSignature(provider, "the JWT is for another algorithm");
+      const claims = jsonFields(payload);
+      for (const [claim, texts] of Object.entries(expected)) {
+        if (![texts].flat().some((text) => text === claims[claim])) {
+          throw badSignature(provider, `the JWT's claim ${claim} differs`);
+        }
+      }
+      const { nbf, exp } = claims;
+      return { timestamp: time(nbf), expires: time(exp) };
+    },
+  };
+}
+
+/** A claim's seconds as ms. NaN, which no tolerance accepts, for anything but a number. */
+function time(seconds: unknown): number {
+  return typeof seconds === "number" ? seconds * 1_000 : Number.NaN;
+}

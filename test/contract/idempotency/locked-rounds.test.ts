@@ -1,0 +1,373 @@
+import { describe, expect, test } from "vitest";
+import {
+  InProgressError,
+  type LockedRunContext,
+  type LockedRunOptions,
+  type Outcome,
+} from "../../../src/idempotency/index.ts";
+import { type EndpointError, forceRelease, LockHeldError, QuorumError } from "../../../src/index.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
+import { gate } from "../../support/link.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { type Runner, records, runner, silence, ttls } from "../../support/virtual-runs.ts";
+
+// Runs with locks in virtual time: key and locks are claimed in one request, all or none, and end in one. The timeout of
+// a request is 100 ms.
+
+const never = () => expect.unreachable("nothing may run");
+const free = [null, null, null];
+
+/** A run with a lock on `a`, whose handler has begun and ends with what the gate is opened with. */
+async function running(client: Runner, options: Partial<LockedRunOptions<unknown>> = {}, key = "key") {
+  const end = gate<unknown>();
+  let context: LockedRunContext | undefined;
+  const sent = client.sent();
+  const call = watch<Outcome<unknown>>(
+    client.idempotency.run<unknown>(key, { lock: "a", ...options }, (given) => {
+      context = given;
+      return end.passed;
+    }),
+  );
+  await client.started(sent);
+  return { call, end, context: () => context! };
+}
+
+/** The counters of `a`, by endpoint. */
+function counters({ endpoints }: VirtualWorld): (string | null)[] {
+  return endpoints.map(({ engine }) => engine.execute(["GET", keyOf("redlock", "fence", "a")]) as string);
+}
+
+describe("a run with a lock", () => {
+  test.each([
+    ["redis", 9],
+    ["upstash", 8],
+  ] as const)("takes two requests, and in dialect %s %i commands", async (dialect, commands) => {
+    const world = virtualWorld({ dialect });
+    const client = runner(world);
+    const { call, end } = await running(client);
+    expect(client.sent()).toBe(3);
+    end.open("done");
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    expect(client.sent()).toBe(6);
+    expect(client.events.at(-1)).toMatchObject({ type: "executed", requests: 6, commands: 3 * commands });
+    expect([records(world), world.values("a")]).toEqual([new Array(3).fill('C1 "done"'), free]);
+    // A duplicate reads the record, even while another holds the lock.
+    world.put("a", [0, 1, 2]);
+    const again = watch(client.idempotency.run("key", { lock: "a" }, never));
+    await client.started(6);
+    await world.runtime.advance(0);
+    expect(again.value).toEqual({ status: "replayed", value: "done" });
+    expect(client.events.at(-1)).toMatchObject({ type: "replayed", requests: 3, commands: 6 });
+  });
+
+  test("excludes other holders, and its key other runs, until it ends", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { call, end } = await running(client);
+    const other = runner(world);
+    const same = watch(other.idempotency.run("key", { lock: "a" }, never));
+    const different = watch(other.idempotency.run("other", { lock: ["b", "a"] }, never));
+    const plain = watch(world.client().redlock.acquire("a", { wait: 0 }));
+    await other.started();
+    await world.runtime.advance(300);
+    expect(same.error).toBeInstanceOf(InProgressError);
+    expect(different.error).toBeInstanceOf(LockHeldError);
+    expect(different.error).toMatchObject({ resources: ["b", "a"], retryAfter: expect.any(Number) });
+    expect(plain.error).toBeInstanceOf(LockHeldError);
+    // Nothing is left of the refused run.
+    expect(world.values("b")).toEqual(free);
+    expect(world.endpoints.map(({ engine }) => engine.execute(["KEYS", "redlock:idem:*"]))).toMatchObject(
+      new Array(3).fill([expect.any(String)]),
+    );
+    expect(other.events.map(({ type }) => type).sort()).toEqual(["busy", "locked"]);
+    end.open(1);
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: 1 });
+    const later = await world.client().redlock.acquire("a", { wait: 0 });
+    expect(later.remaining()).toBeGreaterThan(0);
+  });
+
+  test("draws fences from the counters of locks", async () => {
+    const world = virtualWorld();
+    const { redlock } = world.client();
+    const before = await redlock.acquire("a", { fencing: true });
+    await before.release();
+    const { end, context } = await running(runner(world));
+    const { fence } = context();
+    expect(fence).toBeGreaterThan(before.fence);
+    end.open(1);
+    await world.runtime.advance(0);
+    const after = await redlock.acquire("a", { fencing: true });
+    expect(after.fence).toBeGreaterThan(fence);
+  });
+
+  test("raises the counters where they differ", async () => {
+    const world = virtualWorld();
+    const ahead = world.runtime.now() + 5_000;
+    world.endpoints[1]!.engine.execute(["SET", keyOf("redlock", "fence", "a"), ahead, "PX", 1_000_000]);
+    const client = runner(world);
+    const { context, end } = await running(client);
+    await world.runtime.advance(0);
+    expect(context().fence).toBe(ahead + 1);
+    expect(counters(world)).toEqual(new Array(3).fill(String(ahead + 1)));
+    end.open(1);
+    await world.runtime.advance(0);
+    expect(client.sent()).toBe(9);
+  });
+
+  test("does not run where its fence reaches no quorum, and leaves nothing", async () => {
+    const world = virtualWorld();
+    world.endpoints[1]!.engine.execute(["SET", keyOf("redlock", "fence", "a"), 2e12, "PX", 1_000_000]);
+    const client = runner(world);
+    const isExtend = (command: readonly unknown[]) => command.includes("extend");
+    for (const each of [0, 2])
+      client.links[each]!.fate = (command) => (isExtend(command) ? "lost" : "delivered");
+    const call = watch(client.idempotency.run("key", { lock: "a" }, never));
+    await client.started();
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect([records(world), world.values("a")]).toEqual([free, free]);
+  });
+
+  test("refuses a counter that is no number, and leaves it as it is", async () => {
+    const world = virtualWorld({ count: 1 });
+    const counter = keyOf("redlock", "fence", "a");
+    world.endpoints[0]!.engine.execute(["SET", counter, "x"]);
+    const client = runner(world);
+    const call = watch(client.idempotency.run("key", { lock: "a" }, never));
+    await client.started();
+    await world.runtime.advance(1_000);
+    expect((call.error as QuorumError).votes[0]?.cause?.message).toMatch(/fence .* docs\/fencing\.md/);
+    expect([records(world), world.values("a"), counters(world)]).toEqual([[null], [null], ["x"]]);
+  });
+
+  test("frees both when its handler fails", async () => {
+    const world = virtualWorld();
+    const client = runner(world);
+    const { call, end } = await running(client);
+    end.open(Promise.reject(new Error("no")));
+    await world.runtime.advance(0);
+    expect(call.error).toEqual(new Error("no"));
+    expect([records(world), world.values("a")]).toEqual([free, free]);
+    expect(client.sent()).toBe(6);
+  });
+
+  test("renews key and lock together, for maxHold at most", async () => {
+    const world = virtualWorld();
+    const { context } = await running(runner(world, { lease: 1_000, maxHold: 2_500 }));
+    await world.runtime.advance(2_400);
+    expect(context().signal.aborted).toBe(false);
+    expect(ttls(world)).toEqual([100, 100, 100]);
+    expect(world.expiries("a")).toEqual([100, 100, 100]);
+    await world.runtime.advance(200);
+    expect(context().signal.aborted).toBe(true);
+    expect([records(world), world.values("a")]).toEqual([free, free]);
+  });
+
+  test("keeps the counters as long as it holds the lock", async () => {
+    const world = virtualWorld();
+    const options = { lease: 1_000, maxHold: 60_000 };
+    const client = runner(world, options, { ttl: 1_000, fenceRetention: 5_000 });
+    const { context, end } = await running(client);
+    await world.runtime.advance(30_000);
+    expect(counters(world)).toEqual(new Array(3).fill(String(context().fence)));
+    end.open(1);
+    await world.runtime.advance(4_900);
+    expect(counters(world)).toEqual(new Array(3).fill(String(context().fence)));
+  });
+});
+
+describe("each half of a run with a lock", () => {
+  test("stands alone: without its lock it stores its result, and leaves the other's lock", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { call, end, context } = await running(client);
+    const { redlock } = world.client();
+    expect(await forceRelease(redlock, "a")).toBe(true);
+    const other = await redlock.acquire("a", { ttl: 60_000 });
+    await world.runtime.advance(600);
+    expect(context().signal.aborted).toBe(true);
+    end.open("done");
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+    expect(await other.verify()).toBe(true);
+  });
+
+  test("stands alone: without its record it frees the lock, and stores its result where nobody has begun", async () => {
+    const world = virtualWorld();
+    const { call, end } = await running(runner(world));
+    for (const { engine } of world.endpoints) {
+      engine.execute(["DEL", ...(engine.execute(["KEYS", "redlock:idem:*"]) as string[])]);
+    }
+    end.open("done");
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    expect([records(world), world.values("a")]).toEqual([new Array(3).fill('C1 "done"'), free]);
+  });
+});
+
+describe("waiting for the lock", () => {
+  test("does not hold the key", async () => {
+    const world = virtualWorld();
+    world.put("a", [0, 1, 2], "somebody", 1_000);
+    const client = runner(world, { wait: 5_000 });
+    const call = watch(client.idempotency.run("key", { lock: "a" }, ({ fence }) => fence));
+    await client.started();
+    await world.runtime.advance(500);
+    expect(records(world)).toEqual([undefined, undefined, undefined].map(() => null));
+    await world.runtime.advance(600);
+    expect(call.value).toMatchObject({ status: "executed" });
+  });
+
+  test("ends with the time, and with the signal", async () => {
+    const world = virtualWorld();
+    world.put("a", [0, 1, 2]);
+    const client = runner(world, { wait: 500 });
+    const controller = new AbortController();
+    const timed = watch(client.idempotency.run("key", { lock: "a" }, never));
+    const aborted = watch(client.idempotency.run("k2", { lock: "a", signal: controller.signal }, never));
+    await client.started();
+    await world.runtime.advance(300);
+    controller.abort(new Error("enough"));
+    await world.runtime.advance(400);
+    expect(timed.error).toMatchObject({ code: "LOCK_HELD" });
+    expect((timed.error as LockHeldError).retryAfter).toBeGreaterThan(50_000);
+    expect(aborted.error).toEqual(new Error("enough"));
+    expect(records(world)).toEqual(free);
+  });
+
+  test("is no outage, and an outage is no lock", async () => {
+    const world = virtualWorld();
+    world.put("a", [0]);
+    const client = runner(world);
+    silence(client.links.slice(1));
+    const call = watch(client.idempotency.run("key", { lock: "a" }, never));
+    await client.started();
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect((call.error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual([
+      "held",
+      "error",
+      "error",
+    ]);
+  });
+
+  test("a held lock on a minority stops nothing", async () => {
+    const world = virtualWorld();
+    world.put("a", [0]);
+    const client = runner(world);
+    const call = watch(client.idempotency.run("key", { lock: "a" }, () => 1));
+    await client.started();
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: 1 });
+    expect(world.values("a")).toEqual(["somebody-else", null, null]);
+  });
+});
+
+describe("requests of a run with a lock", () => {
+  test.each(["begin", "end"])("may be executed twice: %s", async (operation) => {
+    const world = virtualWorld();
+    const client = runner(world);
+    for (const each of client.links)
+      each.fate = (command) => (command.includes(operation) ? "twice" : "delivered");
+    const { call, end } = await running(client);
+    end.open(1);
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: 1 });
+    expect([records(world), world.values("a")]).toEqual([["C1 1", "C1 1", "C1 1"], free]);
+  });
+
+  test("a begin that is repeated while its run lives deletes nothing of it", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { end } = await running(client);
+    const begins = client.links.map(({ sent }) => sent[0]!);
+    const { redlock } = world.client();
+    await forceRelease(redlock, "a");
+    const other = await redlock.acquire("a", { ttl: 60_000 });
+    for (const [index, { engine }] of world.endpoints.entries()) engine.execute(begins[index]!);
+    expect(records(world)).toEqual(["P1", "P1", "P1"]);
+    expect(await other.verify()).toBe(true);
+    end.open(1);
+    await world.runtime.advance(0);
+    expect(records(world)).toEqual(["C1 1", "C1 1", "C1 1"]);
+  });
+
+  test("a begin that is executed after its rollback holds both for a lease at most", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { late } = delays(world.runtime);
+    for (const each of client.links)
+      each.fate = (command) => (command.includes("begin") ? late(300) : "delivered");
+    const call = watch(client.idempotency.run("key", { lock: "a" }, never));
+    await client.started();
+    await world.runtime.advance(250);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    await world.runtime.advance(100);
+    expect(world.values("a")).not.toContain(null);
+    await world.runtime.advance(1_000);
+    expect([records(world), world.values("a")]).toEqual([free, free]);
+  });
+
+  test("an extension and an end that are executed after the end change nothing", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { end } = await running(client);
+    await world.runtime.advance(600);
+    end.open(1);
+    await world.runtime.advance(0);
+    const commands = client.links.map(({ sent }) => sent.slice(-2));
+    const other = await world.client().redlock.acquire("a", { ttl: 60_000 });
+    world.endpoints.forEach(({ engine }, index) => {
+      for (const command of commands[index]!) engine.execute(command);
+    });
+    expect(await other.verify()).toBe(true);
+    expect(records(world)).toEqual(["C1 1", "C1 1", "C1 1"]);
+    expect(ttls(world)[0]).toBeGreaterThan(50_000);
+  });
+
+  test("garbage is an error of the endpoint", async () => {
+    const replies = [null, "OK", [0], ["other", 1], [0, 1, "x", 5], [0, "1", "l", 5], [0, 1, "r", 5]];
+    for (const reply of replies) {
+      const world = virtualWorld({ count: 1 });
+      const client = runner(world);
+      client.links[0]!.send = () => Promise.resolve(reply);
+      const error = await client.idempotency
+        .run("key", { lock: "a" }, never)
+        .catch((thrown: unknown) => thrown);
+      const [{ cause } = {}] = (error as QuorumError).votes;
+      expect([reply, (cause as EndpointError).kind]).toEqual([reply, "malformed"]);
+    }
+  });
+});
+
+describe("the option lock", () => {
+  test("takes several resources, all or none", async () => {
+    const world = virtualWorld();
+    world.put("b", [0, 1, 2]);
+    const client = runner(world);
+    const refused = watch(client.idempotency.run("key", { lock: ["a", "b"] }, never));
+    await client.started();
+    await world.runtime.advance(0);
+    expect(refused.error).toBeInstanceOf(LockHeldError);
+    expect(world.values("a")).toEqual(free);
+    const { end } = await running(client, { lock: ["a", "c", "a"] });
+    expect(world.values("a").concat(world.values("c"))).not.toContain(null);
+    end.open(1);
+    await world.runtime.advance(0);
+    expect(world.values("a").concat(world.values("c"))).toEqual([...free, ...free]);
+  });
+
+  test.each([[""], [[]], [["a", ""]], [5], [null]])(
+    "is refused before anything is sent: %j",
+    async (lock) => {
+      const world = virtualWorld();
+      const { idempotency, sent } = runner(world);
+      const options = { lock } as unknown as LockedRunOptions<unknown>;
+      await expect(idempotency.run("key", options, never)).rejects.toThrow(/\block/);
+      expect(sent()).toBe(0);
+    },
+  );
+});

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from "vitest";
+import { type HttpOptions, withIdempotency } from "../../src/http/index.ts";
+import { freshKey } from "../support/fresh-key.ts";
+import { type Client, clientOf, type OpenStore } from "../support/stores.ts";
+import { delivery, everywhere, type Handler, post, provider } from "./stand.ts";
+
+// Requests that lock what they are about.
+
+describe.each(everywhere)("a request with a lock: %s", (_title, stand, { open }) => {
+  let store: OpenStore;
+  let client: Client;
+  beforeAll(async () => {
+    store = await open();
+    client = clientOf(store);
+  });
+  afterAll(() => store.close());
+
+  const serving = (handler: Handler, options: Partial<HttpOptions>) =>
+    stand(handler, { redlock: client.redlock, timeout: 10_000, ...options });
+  const answer = async (response: Response) => [
+    response.status,
+    response.headers.get("idempotent-replayed"),
+    await response.text(),
+  ];
+
+  test("has a fence, and holds the lock while its handler runs", async () => {
+    const lock = freshKey();
+    const seen: unknown[] = [];
+    const fetch = serving(
+      async (_, run) => {
+        seen.push(run?.fence, await client.redlock.tryAcquire(lock));
+        return new Response("paid");
+      },
+      { lock },
+    );
+    const key = freshKey();
+    expect(await answer(await fetch(post(key)))).toEqual([200, null, "paid"]);
+    expect(seen).toEqual([expect.any(Number), null]);
+    const after = await client.redlock.acquire(lock, { fencing: true, wait: 0 });
+    expect(after.fence).toBeGreaterThan(seen[0] as number);
+    // A duplicate needs no lock.
+    expect(await answer(await fetch(post(key)))).toEqual([200, "true", "paid"]);
+    await after.release();
+  });
+
+  test("locks what the delivery is about, and is busy while another holds it", async () => {
+    const entity = freshKey();
+    const options: Partial<HttpOptions> = {
+      provider,
+      wait: 0,
+      lock: (given) => [JSON.parse(new TextDecoder().decode(given?.body)).entity],
+    };
+    const fetch = serving(() => new Response("done"), options);
+    const held = await client.redlock.acquire(entity);
+    const body = JSON.stringify({ entity });
+    const refused = await fetch(delivery(freshKey(), { body }));
+    expect([refused.status, await refused.json()]).toMatchObject([503, { code: "LOCK_HELD" }]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    await held.release();
+    expect((await fetch(delivery(freshKey(), { body }))).status).toBe(200);
+  });
+
+  test("is answered 409 while another holds the lock, and leaves its key free", async () => {
+    const lock = freshKey();
+    const key = freshKey();
+    const held = await client.redlock.acquire(lock);
+    const fetch = serving(() => new Response("done"), { lock });
+    expect((await fetch(post(key))).status).toBe(409);
+    await held.release();
+    expect(await answer(await fetch(post(key)))).toEqual([200, null, "done"]);
+  });
+
+  test("a function that names nothing is a mistake, and nothing runs", async () => {
+    const lock = () => undefined as unknown as string;
+    const fetch = serving(() => expect.unreachable("nothing may run"), { lock });
+    const status = await fetch(post()).then(
+      (response) => response.status,
+      (error: unknown) => (error instanceof TypeError ? 500 : error),
+    );
+    expect(status).toBe(500);
+  });
+});
+
+test("the types say where there is a fence", () => {
+  const { redlock } = { redlock: undefined as never };
+  const typed = () => [
+    withIdempotency(
+      post(),
+      (_, run) => {
+        expectTypeOf(run?.fence).toEqualTypeOf<number | undefined>();
+        return new Response();
+      },
+      { redlock, lock: "a" },
+    ),
+    withIdempotency(
+      post(),
+      (_, { fence }, { id }) => {
+        expectTypeOf(fence).toEqualTypeOf<number>();
+        return new Response(id);
+      },
+      { redlock, provider, lock: ({ id }) => id },
+    ),
+  ];
+  expect(typed).toBeTypeOf("function");
+});

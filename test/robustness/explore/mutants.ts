@@ -1,0 +1,114 @@
+import type { Mutant } from "../sim/mutant.ts";
+import { mutants as simulated } from "../sim/mutants.ts";
+
+/** Further defects, of `once` and `debounce`: each world of these has one that it shows first. */
+export const worldMutants: readonly Mutant[] = [
+  {
+    name: "a repeated confirmation prolongs an interval",
+    breaks: "a request that is executed again keeps all replicas out for longer than the interval",
+    patches: [
+      {
+        file: "sync/internal/interval.ts",
+        find: "if number > tonumber(run or 0) then",
+        replace: "if number >= tonumber(run or 0) then",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "an interval without a run",
+    breaks: "a claim that could not become a run is released, and its interval keeps all replicas out",
+    patches: [
+      {
+        file: "sync/internal/interval.ts",
+        find: 'redis.call("SET", KEYS[2], before .. ":" .. before, "KEEPTTL")',
+        replace: "",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "a second confirmation finds nothing",
+    breaks:
+      "where the reply to the first one is lost, the run counts as lost, and nobody runs in its interval",
+    patches: [
+      {
+        file: "sync/internal/interval.ts",
+        find: "string.sub(holder, -#value) == value",
+        replace: "holder == value",
+      },
+    ],
+    noticedBy: ["refusals are true"],
+  },
+  {
+    name: "fences of runs follow the clock",
+    breaks: "a replica whose clock is behind draws a smaller fence than the run before",
+    patches: [
+      {
+        file: "sync/internal/interval.ts",
+        find: "fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));",
+        replace: "fence = Math.floor(runtime.now());",
+      },
+    ],
+    noticedBy: ["fences increase"],
+  },
+  {
+    name: "a run is not informed of its end",
+    breaks: "its routine goes on while the next run begins",
+    patches: [
+      {
+        file: "sync/once.ts",
+        find: "return outcome.signal;",
+        replace: "return new AbortController().signal;",
+      },
+    ],
+    noticedBy: ["validity is honest"],
+  },
+  {
+    name: "only the first endpoint's sequence counts",
+    breaks: "where that endpoint did not answer, a call never becomes later than those before it",
+    patches: [
+      {
+        file: "sync/debounce.ts",
+        find: "Math.max(...answers.map(sequenceOf))",
+        replace: "sequenceOf(answers[0])",
+      },
+    ],
+    noticedBy: ["requests are bounded", "calls end"],
+  },
+  {
+    name: "a short announcement cuts a long one",
+    breaks: "a call with a shorter ttl makes the endpoint forget too early which call was the last",
+    patches: [
+      {
+        file: "sync/debounce.ts",
+        find: 'math.max(tonumber(ARGV[2]), redis.call("PTTL", KEYS[1]))',
+        replace: "ARGV[2]",
+      },
+    ],
+    noticedBy: ["validity is honest"],
+  },
+  {
+    name: "a call that gives up stays the last",
+    breaks: "the call before it does not run, and no other does",
+    patches: [
+      {
+        file: "sync/debounce.ts",
+        find: "(call) => release(call, register)).done",
+        replace: '() => Promise.resolve({ outcome: "lost", register, release })).done',
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "a frozen call takes itself for the last",
+    breaks: "later calls have come, run and expired, and it runs all the same",
+    patches: [
+      { file: "sync/debounce.ts", find: "    if (validity.loss) throw validity.loss;\n", replace: "" },
+    ],
+    noticedBy: ["a later call replaces it"],
+  },
+];
+
+/** Every defect that a world may show. */
+export const mutants: readonly Mutant[] = [...simulated, ...worldMutants];

@@ -1,0 +1,137 @@
+import type { ByteReply } from "../../../src/testing/commands/reply.ts";
+import { ReplyError } from "../../../src/testing/index.ts";
+import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
+
+/** The twin of `claimScript`, which says what it does. */
+export const claimTwin: Twin = {
+  sha: {
+    redis: "26f70aefa59ad1ac9ddb66e9942fd520d60ea9f7",
+    upstash: "593a94c0eb655eddd800b7203dce76bfadd263a7",
+  },
+  run,
+};
+
+/** A call, its arguments by name, and how many commands it has executed so far. */
+interface ClaimCall extends TwinCall {
+  readonly pending: string;
+  readonly token: string;
+  /** The record and the locks, and the counters after them. */
+  readonly claimed: readonly string[];
+  readonly counters: readonly string[];
+  readonly ttl: string;
+  spent: number;
+}
+
+function run(twin: TwinCall): ByteReply {
+  const { call, keys, args } = twin;
+  const [op, pending, token, n, ttl] = args as [string, string, string, string, string];
+  const ends = whole(n) + 1;
+  const claim: ClaimCall = {
+    keys,
+    args,
+    pending,
+    token,
+    claimed: keys.slice(0, ends),
+    counters: keys.slice(ends),
+    ttl,
+    spent: 0,
+    call(...words) {
+      claim.spent += 1;
+      return call(...words);
+    },
+  };
+  if (op === "end") return end(claim, call);
+  return op === "extend" ? extend(claim) : begin(claim, call);
+}
+
+/** @param quietly executes a command that does not count */
+function end(claim: ClaimCall, quietly: TwinCall["call"]): ByteReply {
+  const { call, claimed, pending, token, ttl, args } = claim;
+  const [record, ...locks] = claimed;
+  const next = args[5]!;
+  if (args[8] === "1") {
+    const compareAndSet = ["SET", record!, next, "IFEQ", pending, "PX", ttl];
+    const done = attempt(() =>
+      quietly(...(next === "" ? ["DELEX", record!, "IFEQ", pending] : compareAndSet)),
+    );
+    if (done !== undefined) {
+      for (const lock of locks) call("DELEX", lock, "IFEQ", token);
+      return [done !== null && done !== 0 ? token : 0, claim.spent + 1];
+    }
+  }
+  const [found, ...others] = call("MGET", ...claimed) as Found;
+  const gone = locks.filter((_, index) => others[index] === token);
+  const isOwn = found === pending;
+  if (isOwn && next === "") gone.push(record!);
+  if (isOwn && next !== "") call("SET", record!, next, "PX", ttl);
+  if (gone.length > 0) call("DEL", ...gone);
+  return [isOwn ? token : 0, claim.spent];
+}
+
+function extend(claim: ClaimCall): ByteReply {
+  const { call, keys, claimed, counters, pending, token, ttl, args } = claim;
+  const found = call("MGET", ...keys) as Found;
+  const own = claimed.map((_, index) => (index === 0 ? pending : token));
+  if (own.some((value, index) => found[index] !== value)) return [0, claim.spent];
+  if (ttl !== "0") for (const [index, key] of claimed.entries()) call("SET", key, own[index]!, "PX", ttl);
+  const drawn = counters.map((_, index) => whole(found[claimed.length + index] ?? 0));
+  const fence = Math.max(whole(args[6]!), ...drawn);
+  const now = counters.length > 0 ? timeOf(call) : 0;
+  for (const counter of counters) call("SET", counter, fence, "PX", kept(claim, fence, now));
+  return [token, claim.spent, String(fence)];
+}
+
+function begin(claim: ClaimCall, quietly: TwinCall["call"]): ByteReply {
+  const { call, claimed, counters, pending, token, ttl, args } = claim;
+  const fresh: string[] = [];
+  for (const [index, key] of claimed.entries()) {
+    const own = index === 0 ? pending : token;
+    const other = put(claim, quietly, [key, own, "PX", ttl], ["NX"]);
+    if (other === null) fresh.push(key);
+    if (other === null || other === own) continue;
+    const why = index === 0 ? other : call("PTTL", key);
+    if (fresh.length > 0) call("DEL", ...fresh);
+    return [0, claim.spent, index === 0 ? "r" : "l", why];
+  }
+  const now = timeOf(call);
+  const least = whole(args[6]!);
+  let highest = least;
+  for (const counter of counters) {
+    const old = put(claim, quietly, [counter, least, "PX", kept(claim, least, now)], []);
+    highest = Math.max(highest, whole((old as string | null) ?? 0) + (old === null ? 0 : 1));
+  }
+  if (highest > least) {
+    for (const counter of counters) call("SET", counter, highest, "PX", kept(claim, highest, now));
+  }
+  return [token, claim.spent, String(highest)];
+}
+
+/** Writes a value, with `NX` only where there is none. Returns the one before; null: there was none. */
+function put(
+  claim: ClaimCall,
+  quietly: TwinCall["call"],
+  words: readonly [key: string, value: string | number, ...expiry: (string | number)[]],
+  only: readonly string[],
+): ByteReply {
+  claim.spent += 1;
+  const old = attempt(() => quietly("SET", ...words, "GET", ...only));
+  if (old !== undefined) return old;
+  const found = claim.call("GET", words[0]);
+  if (found === null || only.length === 0) claim.call("SET", ...words);
+  return found;
+}
+
+/** For how many ms a counter with this fence is kept. */
+function kept({ args }: ClaimCall, fence: number, now: number): number {
+  return whole(args[7]!) + Math.max(0, fence - now);
+}
+
+/** A reply; undefined where Redis answers with an error, as `redis.pcall` lets a script see. */
+function attempt(perform: () => ByteReply): ByteReply | undefined {
+  try {
+    return perform();
+  } catch (error) {
+    if (error instanceof ReplyError) return undefined;
+    throw error;
+  }
+}
