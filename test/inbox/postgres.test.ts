@@ -150,6 +150,11 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
       expect((await outcomeOf(once("b", { entity, fence }))).error).toBeInstanceOf(StaleFenceError);
       const [stored] = await rows("SELECT fence FROM redlock_fences");
       expect((await once("c", { entity, fence: BigInt(stored.fence) })).first).toBe(true);
+      // As doubles, these two are equal.
+      await once("e", { entity, fence: fence + 4n });
+      expect((await outcomeOf(once("f", { entity, fence: fence + 3n }))).error).toBeInstanceOf(
+        StaleFenceError,
+      );
       expect((await once("d", { entity, fence: 2n ** 63n - 1n })).first).toBe(true);
     });
 
