@@ -49,8 +49,8 @@ export async function crashAfterEffects(
     } finally {
       await gates.close();
     }
-    // Real senders pause for minutes. The key of the killed run is free after its lease of 30 s.
-    await sleep(25_000, undefined, { signal });
+    // Real senders pause for minutes. The key of the killed run is free after its lease of 10 s.
+    await sleep(8_000, undefined, { signal });
     const body = await deliver(worker.url, delivery, counts, signal);
     if (body !== undefined) onAnswer(delivery, body);
   }

@@ -1,7 +1,7 @@
 import { checkInteger, checkNumber, wrongType } from "../check.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
 
-/** One connection, as `pg`, `@neondatabase/serverless` and others have it. */
+/** One connection, as `pg` and clients with the same interface have it. */
 export interface SqlClient {
   /** Runs one statement; `$1` and so on stand for the values. */
   query(

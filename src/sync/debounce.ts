@@ -137,9 +137,11 @@ async function isLastAfterWindow(context: DebounceContext): Promise<boolean> {
     if (validity.loss) throw validity.loss;
     return true;
   } catch (error) {
+    const { text: value, round } = own;
+    // It was aborted before it was announced.
+    if (!round) throw error;
     // The call before it may be the last one again.
-    const register = { keys: [key], value: own.text };
-    const rolledBack = rollback(settings, own.round, (call) => release(call, register)).done;
+    const rolledBack = rollback(settings, round, (call) => release(call, { keys: [key], value })).done;
     if (!runInBackground(settings, rolledBack) && !signal?.aborted) await rolledBack;
     throw error;
   }

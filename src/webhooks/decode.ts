@@ -53,9 +53,7 @@ export function decodePublicKey(text: string): Uint8Array {
   const base64 = typeof text === "string" ? text.replace(/-----(?:BEGIN|END) PUBLIC KEY-----|\s/g, "") : "";
   const bytes = decodeBase64(base64);
   if (!bytes?.length) {
-    throw new TypeError(
-      "a public key must be base64, with or without the lines of PEM (is the variable set?)",
-    );
+    throw new TypeError("publicKey must be base64, with or without the lines of PEM (is the variable set?)");
   }
   return bytes;
 }

@@ -3,6 +3,11 @@
 
 import assert from "node:assert/strict";
 import { createHash, createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { createRequire } from "node:module";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { Miniflare } from "miniflare";
+import pg from "pg";
 
 const ctx = { waitUntil: (work) => work, passThroughOnException: () => undefined };
 const origin = "https://shop.example";
@@ -42,6 +47,41 @@ export const calls = {
   "docs/idempotency.md bookings": (codec) => {
     const booking = { at: new Date(0), amount: 10n };
     assert.deepEqual(codec.decode(codec.encode(booking)), booking);
+  },
+  "docs/once.md default": async (app, env) => {
+    const { d1Schema } = await inbox();
+    const worker = new Miniflare({
+      modules: true,
+      script: "export default {}",
+      d1Databases: ["DB"],
+      cf: false,
+      telemetry: { enabled: false },
+    });
+    try {
+      const DB = await worker.getD1Database("DB");
+      const tables = `${d1Schema}; CREATE TABLE customers (id TEXT, credit INTEGER); INSERT INTO customers VALUES ('c', 0)`;
+      for (const statement of tables.split(";").filter((text) => text.trim()))
+        await DB.prepare(statement).run();
+      await credited((request) => app.fetch(request, { ...env, DB }, ctx), env);
+      assert.deepEqual(await DB.prepare("SELECT credit FROM customers").first(), { credit: 7 });
+    } finally {
+      await worker.dispose();
+    }
+  },
+  "docs/once.md POST": async (POST, env) => {
+    // Without PostgreSQL, test/support/postgres.ts has warned, and CI fails.
+    if (env.PGPORT === undefined) return;
+    const { postgresSchema } = await inbox();
+    const client = new pg.Client();
+    await client.connect();
+    try {
+      await client.query(`${postgresSchema} CREATE TABLE customers (id text, credit integer)`);
+      await client.query("INSERT INTO customers VALUES ('c', 0)");
+      await credited(POST, env);
+      assert.deepEqual((await client.query("SELECT credit FROM customers")).rows, [{ credit: 7 }]);
+    } finally {
+      await client.end();
+    }
   },
   "docs/idempotency.md accessToken": async (accessToken) => {
     const tokens = await Promise.all(["acme", "acme", "other"].map((account) => accessToken(account)));
@@ -120,6 +160,27 @@ async function deliveredTwice(handle) {
     statuses.push(response.headers.get("idempotent-replayed") ?? status);
   }
   assert.ok(/^(true|replayed)$/.test(statuses[1]), `the second delivery was handled again: ${statuses}`);
+}
+
+/** The packed package's inbox, as the program that is called imports it. */
+async function inbox() {
+  const resolved = createRequire(process.argv[1]).resolve("redlock-edge/inbox");
+  return import(pathToFileURL(resolved).href);
+}
+
+/** An event of Stripe, a duplicate of it, and one more after Redis has lost its memory: only the first has an effect. */
+async function credited(handle, env) {
+  const body = '{"id":"evt_7","type":"customer.credited","data":{"object":{"customer":"c","amount":7}}}';
+  const deliver = async () => bodyOf(await handle(stripeDelivery(body)));
+  assert.deepEqual(await deliver(), { first: true });
+  assert.deepEqual(await deliver(), { first: true });
+  for (const number of [1, 2, 3]) {
+    const headers = { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${number}`]}` };
+    const url = env[`UPSTASH_REDIS_REST_URL_${number}`];
+    const { ok } = await fetch(url, { method: "POST", headers, body: '["FLUSHALL"]' });
+    assert.ok(ok);
+  }
+  assert.deepEqual(await deliver(), { first: false });
 }
 
 /** A delivery as Stripe signs it. */

@@ -6,6 +6,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import type { Project } from "../support/packed.ts";
+import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 import { compile, openProject, resolutions } from "./compile.ts";
 import { fencesOf } from "./fences.ts";
 import { allPrograms, type Program, programsOf } from "./programs.ts";
@@ -41,13 +42,16 @@ const programs = allPrograms();
 
 let project: Project;
 let local: DevEndpoints;
+let postgres: Postgres | undefined;
 beforeAll(async () => {
-  [project, local] = await Promise.all([
+  [project, local, postgres] = await Promise.all([
     openProject([...programs, ...broken]),
     startEndpoints({ count: 3, engine: "embedded" }),
+    postgresPrograms === undefined ? undefined : startPostgres(),
   ]);
 }, 120_000);
 afterAll(async () => {
+  await postgres?.close();
   await local.close();
   project.remove();
 });
@@ -99,7 +103,7 @@ async function run(chosen: readonly Program[]): Promise<Report[]> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join("test", "docs", "run-programs.mjs"), JSON.stringify(task)],
-    { env: { ...process.env, ...local.env(), ...variables }, timeout: 60_000 },
+    { env: { ...process.env, ...local.env(), ...postgres?.env, ...variables }, timeout: 60_000 },
   );
   const reports = JSON.parse(stdout.split("\n").at(-1)!) as { printed: string; error?: string }[];
   if (reports.length !== chosen.length) throw new Error(reports.at(-1)?.error);

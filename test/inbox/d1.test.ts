@@ -119,6 +119,11 @@ describe("the inbox in D1", () => {
       await once("a", { entity, fence: fence + 1n });
       expect((await outcomeOf(once("b", { entity, fence }))).error).toBeInstanceOf(StaleFenceError);
       expect((await once("c", { entity, fence: fence + 1n })).first).toBe(true);
+      // As doubles, these two are equal.
+      await once("e", { entity, fence: fence + 4n });
+      expect((await outcomeOf(once("f", { entity, fence: fence + 3n }))).error).toBeInstanceOf(
+        StaleFenceError,
+      );
       expect((await once("d", { entity, fence: 2n ** 63n - 1n })).first).toBe(true);
     });
 

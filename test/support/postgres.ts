@@ -35,6 +35,8 @@ async function findPrograms(): Promise<string | undefined> {
 /** A server of this test, with an empty database. */
 export interface Postgres {
   readonly url: string;
+  /** The variables that say the same to `pg` and `psql`. */
+  readonly env: Record<string, string>;
   /** Kills every process of the server with SIGKILL, as a crash of its machine would. */
   kill(): Promise<void>;
   /** Starts a server that was killed on the same files; resolves once it has recovered. */
@@ -72,6 +74,7 @@ export async function startPostgres(): Promise<Postgres> {
   await answering();
   return {
     url,
+    env: { PGHOST: "127.0.0.1", PGPORT: `${port}`, PGUSER: "test", PGDATABASE: "postgres" },
     async kill() {
       const pids = await query(url, "SELECT pid FROM pg_stat_activity");
       for (const pid of [server.pid!, ...pids.map(({ pid }) => Number(pid))]) {

@@ -83,7 +83,8 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     cleanUp() {
       waits = false;
       const announced = announcements(tombstoneRetention);
-      if (!announced) return undefined;
+      // Nothing was announced: it does not wait, or was aborted before its first round.
+      if (!announced || rounds === 0) return undefined;
       const own = { keys: [key], value: id };
       return rollback(settings, undefined, (call) => releaseMember(call, own, tombstoneRetention, announced))
         .done;

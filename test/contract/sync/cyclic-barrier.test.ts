@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { QuorumError, Redlock, systemRuntime } from "../../../src/index.ts";
+import { systemRuntime } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
-import { ArrivalsMissingError, CyclicBarrier, LimitMismatchError } from "../../../src/sync/index.ts";
+import { CyclicBarrier } from "../../../src/sync/index.ts";
 import { newResource } from "../../support/local-endpoints.ts";
-import { isSettled, rejection } from "../../support/outcomes.ts";
+import { isSettled } from "../../support/outcomes.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
-import { onEach, stores, type Visitor, visitor } from "./stand.ts";
+import { stores, type Visitor, visitor } from "./stand.ts";
 
 const patient = { wait: 60_000 };
 
@@ -78,65 +78,6 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       await threeTimes(parties);
     });
 
-    test("a party whose process restarts goes on waiting, and counts once", async () => {
-      const name = newResource("barrier");
-      const [a, b, c] = three(name) as [Party, Party, Party];
-      const controller = new AbortController();
-      const { signal } = controller;
-      const died = rejection(a.meet({ ...patient, signal }));
-      await waits(a);
-      controller.abort(new Error("killed"));
-      expect(await died).toEqual(new Error("killed"));
-      await allArrived(a.links);
-
-      const again = party(name, "a");
-      const [first, second] = [again.meet(), b.meet()];
-      await waits(again);
-      await waits(b);
-      expect([await isSettled(first), await isSettled(second)]).toEqual([false, false]);
-      const passed = await Promise.all([first, second, c.meet()]);
-      expect(new Set(passed).size).toBe(1);
-      expect(await Promise.all([again, b, c].map((each) => each.meet()))).toEqual(passed.map((n) => n + 1));
-    });
-
-    test("a party that gives up waiting has arrived; called again, it passes if the others have", async () => {
-      const name = newResource("barrier");
-      const [a, b, c] = three(name) as [Party, Party, Party];
-      const error = await rejection(a.meet({ wait: 0 }));
-      expect(error).toBeInstanceOf(ArrivalsMissingError);
-      expect(error).toMatchObject({ code: "ARRIVALS_MISSING", resource: name, count: 3, arrived: 1 });
-      await allArrived(a.links);
-      const [second, third] = await Promise.all([b.meet(), c.meet()]);
-      const early = b.meet();
-      await waits(b);
-      // The number of its own generation, although the others are at the next one by now.
-      expect(await a.meet()).toBe(second);
-      expect(third).toBe(second);
-      expect(await isSettled(early)).toBe(false);
-      expect(await Promise.all([a.meet(), early, c.meet()])).toEqual([second + 1, second + 1, second + 1]);
-    });
-
-    test("an outage is a QuorumError, and the party can go on afterwards", async () => {
-      const name = newResource("barrier");
-      const [a, b, c] = three(name) as [Party, Party, Party];
-      for (const link of a.links.slice(minority)) link.fate = () => "reply lost";
-      expect(await rejection(a.meet({ wait: 20 }))).toBeInstanceOf(QuorumError);
-      for (const link of a.links) link.fate = () => "delivered";
-      const [first, ...others] = await Promise.all([a.meet(), b.meet(), c.meet()]);
-      expect(others).toEqual([first, first]);
-    });
-
-    test("endpoints that lost their memory get the arrivals again", async () => {
-      const name = newResource("barrier");
-      const [a, b, c] = three(name) as [Party, Party, Party];
-      const early = [a.meet(), b.meet()];
-      await waits(a);
-      await waits(b);
-      await onEach(store, "DEL", keyOf("redlock", "barrier", name));
-      const [first, ...others] = await Promise.all([...early, c.meet()]);
-      expect(others).toEqual([first, first]);
-    });
-
     test("an earlier run that a minority remembers is no later generation", async () => {
       if (minority === 0) return;
       const name = newResource("barrier");
@@ -178,67 +119,5 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       await waits(a, 4);
       expect(await Promise.all([again, b.meet()])).toEqual([first + 1, first + 1]);
     });
-
-    test("an unexpected reply is no arrival", async () => {
-      const replies = [["t0", "g1", []], ["OK"], "OK", null, 1];
-      for (const reply of replies) {
-        const garbled = new Redlock({
-          endpoints: store.endpoints.map(({ name, dialect }) => ({ name, dialect, send: async () => reply })),
-        });
-        const barrier = new CyclicBarrier(garbled, newResource(), { parties: 1 });
-        const error = await rejection(barrier.arriveAndWait("a", { wait: 0 }));
-        expect(error, JSON.stringify(reply)).toBeInstanceOf(QuorumError);
-      }
-    });
-
-    test("another number of parties is an error", async () => {
-      const name = newResource("barrier");
-      const a = party(name, "a");
-      await rejection(a.meet({ wait: 0 }));
-      await allArrived(a.links);
-      const error = await rejection(party(name, "b", { parties: 2 }).meet());
-      expect(error).toBeInstanceOf(LimitMismatchError);
-      expect(error).toMatchObject({ code: "LIMIT_MISMATCH", resource: name, limit: 2, inUse: 3 });
-    });
-
-    test("every key expires", async () => {
-      const name = newResource("barrier");
-      const own = visitor(store);
-      const barrier = new CyclicBarrier(own.redlock, name, { parties: 1, ttl: 30_000 });
-      await barrier.arriveAndWait("a");
-      await allArrived(own.links);
-      for (const ms of (await onEach(store, "PTTL", keyOf("redlock", "barrier", name))) as number[]) {
-        expect(ms > 20_000 && ms <= 30_000).toBe(true);
-      }
-    });
   },
 );
-
-describe("arguments", async () => {
-  const store = await stores([1], [])[0]!.open();
-  const { redlock, links } = visitor(store);
-  const wrong = (value: unknown) => value as never;
-  const barrier = new CyclicBarrier(redlock, "b", { parties: 1 });
-
-  test.each<[string, () => unknown, typeof RangeError | typeof TypeError, RegExp]>([
-    ["parties 0", () => new CyclicBarrier(redlock, "b", { parties: 0 }), RangeError, /parties.*0/],
-    ["parties 1 001", () => new CyclicBarrier(redlock, "b", { parties: 1_001 }), RangeError, /parties.*1001/],
-    [
-      "parties '2'",
-      () => new CyclicBarrier(redlock, "b", { parties: wrong("2") }),
-      TypeError,
-      /parties.*"2"/,
-    ],
-    ["no name", () => new CyclicBarrier(redlock, "", { parties: 1 }), RangeError, /0/],
-    ["ttl 9", () => new CyclicBarrier(redlock, "b", { parties: 1, ttl: 9 }), RangeError, /ttl.*9/],
-    ["no id", () => barrier.arriveAndWait(""), RangeError, /id.*0/],
-    ["id 7", () => barrier.arriveAndWait(wrong(7)), TypeError, /id.*number/],
-    ["wait −1", () => barrier.arriveAndWait("a", { wait: -1 }), RangeError, /wait.*-1/],
-    ["signal {}", () => barrier.arriveAndWait("a", { signal: wrong({}) }), TypeError, /signal/],
-  ])("%s is refused before anything is sent", async (_what, call, type, message) => {
-    const error = await rejection((async () => call())());
-    expect(error).toBeInstanceOf(type);
-    expect((error as Error).message).toMatch(message);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-});

@@ -1,11 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { LockLostError } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { eachInTurns } from "../../support/in-turns.ts";
-import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
-import { isSettled, rejection } from "../../support/outcomes.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
@@ -14,7 +13,7 @@ import { onEach, standing, stores, type Visitor, visitor } from "./stand.ts";
 const seen = ({ events }: Visitor, type: string) => events.filter((event) => event.type === type);
 
 eachInTurns(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) => {
-  const quorum = Math.floor(count / 2) + 1;
+  const _quorum = Math.floor(count / 2) + 1;
   let store: OpenStore;
   let first: Visitor;
   let second: Visitor;
@@ -122,118 +121,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) =
     expect(await next.verify()).toBe(true);
   });
 
-  test("a first waiter that stops sending requests is skipped when its ticket expires", async () => {
-    const name = newResource("fair");
-    const hold = await new FairLock(first.redlock, name).acquire();
-    const dead = new AbortController();
-    const { links } = await waiter(name, { timeout: paced(300) }, dead.signal);
-    for (const link of links) link.fate = () => "lost";
-    const { turn } = await waiter(name);
-    expect(await hold.release()).toBe(true);
-    expect((await turn).remaining()).toBeGreaterThan(0);
-    dead.abort();
-  });
-
-  test("a waiter that gives up leaves the queue", async () => {
-    const name = newResource("fair");
-    const hold = await new FairLock(first.redlock, name).acquire();
-    const controller = new AbortController();
-    const aborted = await waiter(name, {}, controller.signal);
-    expect((await queueOf(name)).length).toBeGreaterThanOrEqual(count - quorum + 1);
-    const { turn } = await waiter(name);
-    controller.abort(new Error("enough"));
-    expect(await rejection(aborted.turn)).toEqual(new Error("enough"));
-    const error = await rejection(new FairLock(second.redlock, name).acquire({ wait: 30 }));
-    expect(error).toBeInstanceOf(LockHeldError);
-    expect((error as LockHeldError).resources).toEqual([name]);
-    expect((error as LockHeldError).waited).toBeGreaterThanOrEqual(30);
-    await allArrived(aborted.links);
-    for (const queue of await queueOf(name)) expect(String(queue)).toMatch(/^\w+:\d+$/);
-    expect(await hold.release()).toBe(true);
-    expect(await (await turn).release()).toBe(true);
-    await nothing(name);
-  });
-
-  test("a request that arrives after its sender has left neither acquires the lock nor joins the queue", async () => {
-    const name = newResource("fair");
-    const hold = await new FairLock(first.redlock, name).acquire();
-    const controller = new AbortController();
-    const late = await waiter(name, {}, controller.signal);
-    const held = gate();
-    let stopped = 0;
-    for (const link of late.links) {
-      // From now on a request that would acquire it is under way.
-      link.fate = ([, , keys]) => {
-        if (keys !== 4) return "delivered";
-        stopped += 1;
-        return { before: () => held.passed };
-      };
-    }
-    await until(() => stopped === count, "requests under way");
-    controller.abort();
-    await rejection(late.turn);
-    await until(() => late.links.every(({ pending }) => pending === 1), "the leave to arrive");
-    await hold.release();
-    held.open();
-    await allArrived(late.links);
-    expect([await lockOf(name), await queueOf(name)]).toEqual([[], []]);
-  });
-
-  test("a request that arrives after its round was rolled back acquires nothing", async () => {
-    const name = newResource("fair");
-    // Now the endpoints know the script by its hash.
-    await (await new FairLock(first.redlock, name).acquire()).release();
-    const late = visit({ timeout: 50 });
-    const held = gate();
-    for (const link of late.links) {
-      link.fate = ([, , keys]) => (keys === 4 ? { before: () => held.passed } : "delivered");
-    }
-    expect(await rejection(new FairLock(late.redlock, name).tryAcquire())).toBeInstanceOf(QuorumError);
-    await until(() => late.links.every(({ pending }) => pending === 1), "the rollback to arrive");
-    for (const link of late.links) link.fate = () => "refused";
-    held.open();
-    await nothing(name);
-  });
-
-  test("the release removes a holder's ticket that is still in a queue", async () => {
-    const name = newResource("fair");
-    const hold = await new FairLock(first.redlock, name).acquire();
-    const { turn } = await waiter(name);
-    await allArrived(first.links);
-    // With enough endpoints for a quorum without it, the release reaches one endpoint late.
-    const held = gate();
-    const slow = first.links[count - 1]!;
-    if (count > 2) slow.fate = () => ({ before: () => held.passed });
-    const released = hold.release();
-    const next = await turn;
-    if (count > 2) expect(await queueOf(name)).toHaveLength(1);
-    held.open();
-    expect(await released).toBe(true);
-    slow.fate = () => "delivered";
-    expect(await next.release()).toBe(true);
-    await nothing(name);
-  });
-
-  test("every key expires", async () => {
-    const name = newResource("fair");
-    const hold = await new FairLock(first.redlock, name).acquire({ ttl: 5_000 });
-    await allArrived(first.links);
-    for (const ms of await onEach(store, "PTTL", keyOf("redlock", "fair", name))) {
-      expect(ms as number).toBeGreaterThan(hold.remaining() - 100);
-      expect(ms as number).toBeLessThanOrEqual(5_000);
-    }
-    const timeout = paced(200);
-    const { turn, links } = await waiter(name, { timeout });
-    for (const link of links) link.fate = () => "lost";
-    for (const ms of (await onEach(store, "PTTL", keyOf("redlock", "queue", name))) as number[]) {
-      expect(ms === -2 || (ms > 0 && ms <= 1.5 * timeout)).toBe(true);
-    }
-    await until(async () => (await queueOf(name)).length === 0, "the queue to expire");
-    for (const link of links) link.fate = () => "delivered";
-    await hold.release();
-    await turn;
-  });
-
   test("extend prolongs the hold, and never creates it again", async () => {
     const name = newResource("fair");
     const hold = await new FairLock(first.redlock, name).acquire({ ttl: 3_000 });
@@ -286,18 +173,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) =
     expect(await hold.release()).toBe(true);
     await (await turn).release();
     await nothing(name);
-  });
-
-  test("an outage is a QuorumError, and what a lost reply granted is rolled back", async () => {
-    const name = newResource("fair");
-    const cut = visit();
-    for (const link of cut.links) link.fate = ([, , keys]) => (keys === 4 ? "reply lost" : "delivered");
-    const error = await rejection(new FairLock(cut.redlock, name).acquire({ wait: 0 }));
-    expect(error).toBeInstanceOf(QuorumError);
-    await allArrived(cut.links);
-    await nothing(name);
-    for (const link of cut.links) link.fate = () => "refused";
-    expect(await rejection(new FairLock(cut.redlock, name).tryAcquire())).toBeInstanceOf(QuorumError);
   });
 
   test.runIf(count > 2)("keeps the order with an endpoint down", async () => {
@@ -361,47 +236,5 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) =
     });
     expect(gaveUp).toEqual([2 * count, (4 + 5) * count]);
     expect(await costOf(() => hold.release())).toEqual([count, (isNative ? 1 : 3) * count]);
-  });
-});
-
-describe("arguments", async () => {
-  const store = await stores([1], [])[0]!.open();
-  const { redlock, links } = visitor(store);
-  const wrong = (value: unknown) => value as never;
-  const fair = new FairLock(redlock, "f");
-
-  test.each<[string, () => unknown, typeof RangeError | typeof TypeError, RegExp]>([
-    ["no name", () => new FairLock(redlock, ""), RangeError, /0/],
-    ["several names", () => new FairLock(redlock, wrong(["a", "b"])), TypeError, /resource/],
-    ["ttl 9 in a call", () => fair.acquire({ ttl: 9 }), RangeError, /ttl.*9/],
-    ["wait −1", () => fair.acquire({ wait: -1 }), RangeError, /wait.*-1/],
-    ["backoff.min 0", () => fair.acquire({ backoff: { min: 0 } }), RangeError, /backoff/],
-    ["signal {}", () => fair.tryAcquire({ signal: wrong({}) }), TypeError, /signal/],
-    ["deadline NaN", () => fair.acquire({ deadline: Number.NaN }), RangeError, /deadline/],
-  ])("%s is refused before anything is sent", async (_what, call, type, message) => {
-    const error = await rejection((async () => call())());
-    expect(error).toBeInstanceOf(type);
-    expect((error as Error).message).toMatch(message);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-
-  test("a signal that has aborted already rejects with its reason, without a request", async () => {
-    const error = await rejection(fair.acquire({ signal: AbortSignal.abort("before") }));
-    expect([error, links.flatMap(({ sent }) => sent)]).toEqual(["before", []]);
-  });
-
-  test("a pending acquire settles with the pause that a function chose", async () => {
-    const attempts: number[] = [];
-    const hold = await fair.acquire();
-    const backoff = (attempt: number) => {
-      attempts.push(attempt);
-      return 1;
-    };
-    const turn = fair.acquire({ wait: 60_000, backoff });
-    await until(() => attempts.length > 5, "pauses");
-    expect(await isSettled(turn)).toBe(false);
-    await hold.release();
-    expect((await turn).remaining()).toBeGreaterThan(0);
-    expect(attempts).toEqual(attempts.map((_, index) => index + 1));
   });
 });

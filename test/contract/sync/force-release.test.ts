@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
-import { LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
+import { LockLostError, QuorumError } from "../../../src/index.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import {
   CountDownLatch,
@@ -220,25 +220,4 @@ describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }
       value: 1,
     });
   });
-
-  test("wrong arguments are refused before anything is sent", async () => {
-    const { redlock, links } = visitor(store);
-    const wrong = (value: unknown) => value as never;
-    for (const kind of ["Lock", "toString", undefined]) {
-      expect(await rejection(forceRelease(redlock, wrong(kind), "n"))).toBeInstanceOf(TypeError);
-    }
-    expect(await rejection(forceRelease(redlock, "once", ""))).toBeInstanceOf(RangeError);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
 });
-
-test.each([null, "OK", 1, [], [1], ["t"], [0, 1]].map((reply) => [JSON.stringify(reply), reply]))(
-  "%s is no reply that the script can have given",
-  async (_, reply) => {
-    const endpoint = { name: "e", dialect: "redis" as const, send: async () => reply };
-    const redlock = new Redlock({ endpoints: [endpoint] });
-    for (const kind of kinds) {
-      expect(await rejection(forceRelease(redlock, kind, "n"))).toBeInstanceOf(QuorumError);
-    }
-  },
-);

@@ -123,7 +123,20 @@ describe("replies that the script cannot have given", () => {
   });
   const register = { keys: ["k"], value: n1 };
   const { acquire, extend, release } = intervalStrategy(systemRuntime, "redlock", "n");
-  const nonsense = [null, "OK", 1, n1, [], [1], [n2, "0"], [0, "5", "r"], [0, 5], [0, -1, "r"], [0, 5, "x"]];
+  const nonsense = [
+    null,
+    "OK",
+    1,
+    n1,
+    [],
+    [1],
+    [n2, "0"],
+    [0, "5", "r"],
+    [0, 5],
+    [0, -1, "r"],
+    [0, 5, "x"],
+    [1, 5, "r"],
+  ];
 
   test.each([...nonsense, [0], [n1], [n1, "x"]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to an acquire",

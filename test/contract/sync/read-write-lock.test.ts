@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { LockLostError } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Hold, ReadWriteLock, type SyncOptions } from "../../../src/sync/index.ts";
 import { eachInTurns } from "../../support/in-turns.ts";
-import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { isSettled, rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
@@ -112,76 +111,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, count
     await Promise.all(stream);
   });
 
-  test("a writer that gives up or is aborted removes its announcement", async () => {
-    const name = newResource("read-write");
-    await make(first, name).acquireRead();
-    await allArrived(first.links);
-    const error = (await rejection(make(second, name).acquireWrite({ wait: 30 }))) as LockHeldError;
-    expect(error).toBeInstanceOf(LockHeldError);
-    expect([error.resources, error.waited >= 30, error.retryAfter! > 1_000]).toEqual([[name], true, true]);
-    await allArrived(second.links);
-    expect(await announcements(name)).toBe(0);
-    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
-
-    const controller = new AbortController();
-    const { writing, links } = await writerAt(name, controller.signal);
-    controller.abort(new Error("enough"));
-    expect(await rejection(writing)).toEqual(new Error("enough"));
-    await allArrived(links);
-    await until(async () => (await announcements(name)) === 0, "no announcement");
-    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
-  });
-
-  test.runIf(count > 1)("a waiting writer is also announced where it is not refused", async () => {
-    const name = newResource("read-write");
-    const reading = await make(first, name).acquireRead();
-    await allArrived(first.links);
-    await store.execute(0, ["DEL", keyOf("redlock", "read-write", name)]);
-    const controller = new AbortController();
-    const { writing, links } = await writerAt(name, controller.signal);
-    const failed = rejection(writing);
-    await until(async () => (await announcements(name)) === count, "announcements everywhere");
-    expect(await isSettled(failed)).toBe(false);
-    controller.abort(new Error("enough"));
-    await failed;
-    await allArrived(links);
-    await reading.release();
-  });
-
-  test("a writer that does not wait is not announced", async () => {
-    const name = newResource("read-write");
-    await make(first, name).acquireRead();
-    expect(await make(second, name).tryAcquireWrite()).toBeNull();
-    await allArrived(second.links);
-    expect(await announcements(name)).toBe(0);
-    expect(await make(second, name).tryAcquireRead()).not.toBeNull();
-  });
-
-  test("a writer that died waiting keeps readers out for a pause and its timeouts only", async () => {
-    const name = newResource("read-write");
-    const reading = await make(first, name).acquireRead();
-    await allArrived(first.links);
-    const dead = visitor(store, { ttl: 600_000, timeout: 2_000, backoff: () => 4_000 });
-    const controller = new AbortController();
-    const { signal } = controller;
-    const waiting = rejection(make(dead, name).acquireWrite({ wait: 60_000, signal }));
-    await until(() => dead.events.some(({ type }) => type === "contended"), "contention");
-    for (const link of dead.links) link.fate = () => "lost";
-    // As if its process had died: the abort's rollback gets lost.
-    await allArrived(dead.links);
-    controller.abort();
-    await waiting;
-    const key = keyOf("redlock", "writers", name);
-    for (const left of (await onEach(store, "PTTL", key)) as number[]) {
-      expect(left).toBeGreaterThan(0);
-      expect(left).toBeLessThanOrEqual(10_000);
-    }
-    expect(await make(second, name).tryAcquireRead()).toBeNull();
-    await onEach(store, "PEXPIRE", key, "1");
-    await until(async () => (await make(second, name).tryAcquireRead()) !== null, "the end of it");
-    expect(await reading.verify()).toBe(true);
-  });
-
   test("a dead reader's hold expires while another goes on, and so does a dead writer's", async () => {
     const name = newResource("read-write");
     const [mine, theirs] = [make(first, name), make(second, name)];
@@ -248,73 +177,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("ReadWriteLock on $title", ({ open, count
     }
     await allArrived(twice.links);
     expect(await make(second, name).tryAcquireRead()).not.toBeNull();
-  });
-
-  test("a reader's request that is repeated after a writer was announced is not refused", async () => {
-    const name = newResource("read-write");
-    await make(second, name).acquireRead();
-    const late = visitor(store, { ttl: 20_000 });
-    const announced = gate();
-    const controller = new AbortController();
-    late.links.forEach((link, index) => {
-      link.fate = () =>
-        link.sent.length > 1
-          ? "delivered"
-          : {
-              // As if a client repeated a request whose answer was lost: this is the first execution.
-              before: async () => {
-                await store.endpoints[index]!.send(link.sent[0]!, new AbortController().signal);
-                await announced.passed;
-              },
-            };
-    });
-    // So that the endpoints know the script by its hash.
-    await make(first, name).tryAcquireRead();
-    await allArrived([...first.links, ...second.links]);
-    const before = await holds(name);
-    const reading = make(late, name).acquireRead({ wait: 0 });
-    await until(async () => (await holds(name)) === before + count, "the first execution");
-    const { writing } = await writerAt(name, controller.signal);
-    await until(async () => (await announcements(name)) === count, "announcements");
-    announced.open();
-    const hold = await reading;
-    expect(await hold.release()).toBe(true);
-    await allArrived(late.links);
-    expect(await holds(name)).toBe(before);
-    expect(await isSettled(writing)).toBe(false);
-    controller.abort();
-  });
-
-  test("a failed round leaves neither a hold nor an announcement", async () => {
-    const name = newResource("read-write");
-    for (const operation of ["acquireRead", "acquireWrite"] as const) {
-      const cut = visitor(store, { ttl: 20_000 });
-      for (const link of cut.links) {
-        link.fate = () => (link.sent.length < 3 ? "reply lost" : "delivered");
-      }
-      expect(await rejection(make(cut, name)[operation]({ wait: 0 }))).toBeInstanceOf(QuorumError);
-      await allArrived(cut.links);
-      await until(async () => (await holds(name)) + (await announcements(name)) === 0, operation);
-    }
-  });
-
-  test("a late request of a writer that gave up leaves neither a hold nor an announcement", async () => {
-    const name = newResource("read-write");
-    const slow = visitor(store, { timeout: 60, backoff: () => 10 });
-    const late = gate();
-    for (const link of slow.links) {
-      link.fate = () => (link.sent.length === 1 ? { before: () => late.passed } : "delivered");
-    }
-    const reading = await make(first, name).acquireRead();
-    const error = await rejection(make(slow, name).acquireWrite({ wait: 20 }));
-    expect([LockHeldError, QuorumError].some((type) => error instanceof type)).toBe(true);
-    await until(() => slow.links.every(({ pending }) => pending === 1), "all but the late ones");
-    late.open();
-    await allArrived(slow.links);
-    expect(await announcements(name)).toBe(0);
-    await reading.release();
-    await allArrived(first.links);
-    expect(await holds(name)).toBe(0);
   });
 
   test.runIf(count > 2)("a minority of endpoints may be down, or reply nonsense", async () => {

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LockHeldError, LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockLostError, QuorumError, Redlock } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Hold, ReentrantLock, type ReentrantLockOptions } from "../../../src/sync/index.ts";
 import { eachInTurns } from "../../support/in-turns.ts";
-import { gate } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
-import { isSettled, rejection } from "../../support/outcomes.ts";
+import { rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
 import { allArrived, type OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
@@ -72,24 +71,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count
     }
   });
 
-  test("each hold has its own ttl, and extending one does not extend the other", async () => {
-    const name = newResource("reentrant");
-    const mine = make(first, name);
-    const dying = await mine.acquire({ ttl: paced(150) });
-    const kept = await mine.acquire({ ttl: 15_000 });
-    expect(await kept.extend(30_000)).toBeGreaterThan(15_000);
-    await until(() => dying.signal.aborted, "its end");
-    expect(dying.signal.reason).toBeInstanceOf(LockLostError);
-    await until(async () => (await dying.release()) === false || (await holds(name))[0] === 1, "one hold");
-    expect(await kept.verify()).toBe(true);
-    expect(await make(second, name).tryAcquire()).toBeNull();
-    await allArrived(first.links);
-    for (const ms of await onEach(store, "PTTL", keyOf("redlock", "reentrant", name))) {
-      expect(ms as number).toBeGreaterThan(20_000);
-      expect(ms as number).toBeLessThanOrEqual(30_000);
-    }
-  });
-
   test("a dead owner's holds expire after their ttl", async () => {
     const name = newResource("reentrant");
     const mine = make(first, name);
@@ -110,37 +91,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count
     await onEach(store, "DEL", keyOf("redlock", "reentrant", name));
     expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
     expect(await holds(name)).toEqual(new Array(count).fill(0));
-  });
-
-  test("no hold within `wait` is a LockHeldError with the time until it may be free", async () => {
-    const name = newResource("reentrant");
-    await make(first, name).acquire();
-    await allArrived(first.links);
-    const error = (await rejection(make(second, name).acquire({ wait: 30 }))) as LockHeldError;
-    expect(error).toBeInstanceOf(LockHeldError);
-    expect(error.resources).toEqual([name]);
-    expect(error.waited).toBeGreaterThanOrEqual(30);
-    expect(error.retryAfter).toBeGreaterThan(1_000);
-    expect(error.retryAfter).toBeLessThanOrEqual(20_000);
-  });
-
-  test("waits until the other owner has released it; an abort ends that and leaves nothing behind", async () => {
-    const name = newResource("reentrant");
-    const hold = await make(first, name).acquire();
-    const waiting = visitor(store);
-    const other = make(waiting, name);
-    const controller = new AbortController();
-    const aborted = rejection(other.acquire({ wait: 60_000, signal: controller.signal }));
-    await until(() => waiting.events.some(({ type }) => type === "contended"), "contention");
-    controller.abort(new Error("enough"));
-    expect(await aborted).toEqual(new Error("enough"));
-    const next = other.acquire({ wait: 60_000 });
-    await until(() => waiting.events.filter(({ type }) => type === "contended").length > 1, "contention");
-    expect(await isSettled(next)).toBe(false);
-    await hold.release();
-    expect(await (await next).release()).toBe(true);
-    await allArrived(waiting.links);
-    await until(async () => sumOf(await holds(name)) === 0, "nothing left");
   });
 
   test("repeated requests make one hold each, and release all of it", async () => {
@@ -185,41 +135,6 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count
     }
     expect(await hold.release()).toBe(true);
     expect(await holds(name)).toEqual(new Array(count).fill(0));
-  });
-
-  test("a failed round leaves no hold, and rolls back none of its owner's others", async () => {
-    const name = newResource("reentrant");
-    const cut = visitor(store, { ttl: 20_000 });
-    const mine = make(cut, name);
-    const outer = await mine.acquire({ wait: 0 });
-    await allArrived(cut.links);
-    const before = cut.links.map(({ sent }) => sent.length);
-    cut.links.forEach((link, index) => {
-      const isTake = () => link.sent.length === before[index]! + 1;
-      link.fate = () => (isTake() ? "reply lost" : "delivered");
-    });
-    expect(await rejection(mine.acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
-    await allArrived(cut.links);
-    await until(async () => sumOf(await holds(name)) === count, "what is left");
-    expect(await outer.verify()).toBe(true);
-    expect(await outer.release()).toBe(true);
-    expect(sumOf(await holds(name))).toBe(0);
-  });
-
-  test("a late request after its rollback makes no hold", async () => {
-    const name = newResource("reentrant");
-    const slow = visitor(store, { timeout: 60 });
-    const late = gate();
-    for (const link of slow.links) {
-      link.fate = () => (link.sent.length === 1 ? { before: () => late.passed } : "delivered");
-    }
-    // Through the SDK no script text is sent here; others send it with the second request.
-    expect(await rejection(make(slow, name).acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
-    await until(() => slow.links.every(({ sent, pending }) => sent.length > 1 && pending === 1), "rollbacks");
-    late.open();
-    await allArrived(slow.links);
-    expect(sumOf(await holds(name))).toBe(0);
-    expect(await make(second, name).tryAcquire()).not.toBeNull();
   });
 
   test.runIf(count > 2)("a minority of endpoints may be down, or reply nonsense", async () => {
@@ -295,41 +210,5 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("ReentrantLock on $title", ({ open, count
     expect(await make(first, name, { prefix: "other" }).tryAcquire()).not.toBeNull();
     expect(await first.redlock.tryAcquire(name)).not.toBeNull();
     for (const other of names) expect(await make(first, other).tryAcquire()).toBeNull();
-  });
-});
-
-describe("arguments", async () => {
-  const store = await stores([1], [])[0]!.open();
-  const { redlock, links } = visitor(store);
-  const wrong = (value: unknown) => value as never;
-  const lock = new ReentrantLock(redlock, "r");
-
-  test.each<[string, () => unknown, typeof RangeError | typeof TypeError, RegExp]>([
-    ["owner ''", () => new ReentrantLock(redlock, "r", { owner: "" }), RangeError, /owner.*0/],
-    ["owner 1", () => new ReentrantLock(redlock, "r", { owner: wrong(1) }), TypeError, /owner.*number/],
-    ["owner null", () => new ReentrantLock(redlock, "r", { owner: wrong(null) }), TypeError, /owner.*null/],
-    ["a long owner", () => new ReentrantLock(redlock, "r", { owner: "x".repeat(256) }), RangeError, /256/],
-    ["half a pair", () => new ReentrantLock(redlock, "r", { owner: "\ud83d" }), RangeError, /owner.*pair/],
-    ["no name", () => new ReentrantLock(redlock, ""), RangeError, /0/],
-    ["several names", () => new ReentrantLock(redlock, wrong(["a", "b"])), TypeError, /resource/],
-    ["ttl 9", () => new ReentrantLock(redlock, "r", { ttl: 9 }), RangeError, /ttl.*9/],
-    ["ttl 9 in a call", () => lock.acquire({ ttl: 9 }), RangeError, /ttl.*9/],
-    ["wait −1", () => lock.acquire({ wait: -1 }), RangeError, /wait.*-1/],
-    ["signal {}", () => lock.tryAcquire({ signal: wrong({}) }), TypeError, /signal/],
-    ["deadline NaN", () => lock.acquire({ deadline: Number.NaN }), RangeError, /deadline/],
-  ])("%s is refused before anything is sent", async (_what, call, type, message) => {
-    const error = await rejection((async () => call())());
-    expect(error).toBeInstanceOf(type);
-    expect((error as Error).message).toMatch(message);
-    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
-  });
-
-  test("a deadline bounds the hold and the waiting", async () => {
-    const hold = await lock.acquire({ ttl: 20_000, deadline: Date.now() + 5_000 });
-    expect(hold.remaining()).toBeLessThanOrEqual(5_000);
-    const other = new ReentrantLock(redlock, "r");
-    expect(
-      await rejection(other.acquire({ wait: 60_000, deadline: Date.now() + paced(200) })),
-    ).toBeInstanceOf(LockHeldError);
   });
 });

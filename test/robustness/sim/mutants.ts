@@ -82,7 +82,8 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
   },
   {
     defect: "a claim loops when the clock is too coarse for the last fraction of a ms",
-    seenBy: "test/contract/sync/once.test.ts: in the simulator a pause always ends later than it began",
+    seenBy:
+      "test/contract/sync/once-confirmation-rounds.test.ts: in the simulator a pause always ends later than it began",
   },
   {
     defect: "a ttl that is no integer is refused by Redis (@upstash/lock: extend(500))",

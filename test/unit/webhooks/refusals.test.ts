@@ -55,7 +55,11 @@ async function messageOf(provider: WebhookProvider, headers: Record<string, stri
 describe("the message of a refusal", () => {
   it.each<[keyof typeof providers, Record<string, string>, string]>([
     ["github", {}, "no header x-hub-signature-256"],
-    ["github", { "x-hub-signature-256": hex }, "x-hub-signature-256 is not sha256= and 32 bytes"],
+    [
+      "github",
+      { "x-hub-signature-256": hex },
+      "x-hub-signature-256 is not one signature of this sender's form",
+    ],
     ["github", hub, "no header x-github-delivery"],
     [
       "github",

@@ -143,6 +143,6 @@ describe("decodePublicKey", () => {
   });
 
   it.each(["", " ", "no base64!", undefined, null, 5, "-----BEGIN PUBLIC KEY-----"])("refuses %o", (text) => {
-    expect(() => decodePublicKey(text as string)).toThrow(/^a public key must be base64/);
+    expect(() => decodePublicKey(text as string)).toThrow(/^publicKey must be base64/);
   });
 });

@@ -1,0 +1,347 @@
+import { describe, expect, test } from "vitest";
+import { LockLostError, QuorumError } from "../../../src/index.ts";
+import type { Script } from "../../../src/redis/script.ts";
+import { announceScript } from "../../../src/sync/debounce.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  debounce,
+  FairLock,
+  forceRelease,
+  type Hold,
+  LimitMismatchError,
+  once,
+  ReadWriteLock,
+  ReentrantLock,
+  Semaphore,
+  type SynchronizerKind,
+} from "../../../src/sync/index.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
+import { freeScript } from "../../../src/sync/internal/force-release.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
+import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
+
+// What an operator frees, in virtual time: what is gone then, what is remembered, and for how long.
+
+const day = 86_400_000;
+const start = 1_700_000_000_000;
+const unreachable = () => expect.unreachable("it must not run");
+const newWorld = (...scripts: Script[]) => syncWorld([freeScript, ...scripts]);
+
+const kinds: readonly SynchronizerKind[] = [
+  "Semaphore",
+  "ReadWriteLock",
+  "FairLock",
+  "ReentrantLock",
+  "CountDownLatch",
+  "CyclicBarrier",
+  "once",
+  "debounce",
+];
+
+describe.each(kinds)("%s", (kind) => {
+  test("that is not in use: there is nothing to free, and nothing is stored", async () => {
+    const { client, ttls } = newWorld();
+    const own = client();
+    expect(await forceRelease(own.redlock, kind, "n")).toBe(false);
+    expect([sentBy(own), ttls()]).toEqual([[1, 1, 1], {}]);
+  });
+
+  test("is freed where a quorum answers, after all have answered", async () => {
+    const { runtime, client } = newWorld();
+    const { slow } = delays(runtime);
+    const own = client();
+    own.links[0]!.fate = () => "refused";
+    own.links[2]!.fate = () => slow(60);
+    const freed = watch(forceRelease(own.redlock, kind, "n"));
+    await runtime.advance(59);
+    expect(freed.settled).toBe(false);
+    await runtime.advance(1);
+    expect(freed.value).toBe(false);
+  });
+
+  test("with too few answers is a QuorumError that shows them", async () => {
+    const own = newWorld().client();
+    for (const link of own.links.slice(1)) link.fate = () => "refused";
+    const { votes } = (await rejection(forceRelease(own.redlock, kind, "n"))) as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+  });
+});
+
+const holders: readonly [
+  SynchronizerKind,
+  Script,
+  (client: VirtualClient) => Promise<Hold>,
+  readonly string[],
+][] = [
+  [
+    "Semaphore",
+    slotScript,
+    ({ redlock }) => new Semaphore(redlock, "n", { limit: 1 }).acquire(),
+    ["limit", "slot:0"],
+  ],
+  [
+    "ReadWriteLock",
+    memberScript,
+    ({ redlock }) => new ReadWriteLock(redlock, "n").acquireWrite(),
+    ["read-write"],
+  ],
+  ["FairLock", queueScript, ({ redlock }) => new FairLock(redlock, "n").acquire(), ["fair"]],
+  ["ReentrantLock", memberScript, ({ redlock }) => new ReentrantLock(redlock, "n").acquire(), ["reentrant"]],
+];
+
+describe.each(holders)("%s", (kind, script, acquire, keys) => {
+  test("that is held is free for the one who waits, and its holder learns of the loss", async () => {
+    const { runtime, client, ttls, atOnce } = newWorld(script);
+    const hold = await acquire(client());
+    expect(Object.keys(ttls())).toEqual(keys.map((key) => `redlock:${key}:{n}`));
+    const next = watch(acquire(client()));
+    await runtime.advance(5);
+    expect(await atOnce(forceRelease(client().redlock, kind, "n"))).toBe(true);
+    await runtime.advance(5);
+    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    expect([await hold.verify(), await hold.release(), await next.value!.verify()]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test("that is held leaves nothing behind", async () => {
+    const { client, ttls, atOnce } = newWorld(script);
+    await acquire(client());
+    expect(await atOnce(forceRelease(client().redlock, kind, "n"))).toBe(true);
+    expect([ttls(0), ttls(1), ttls(2)]).toEqual([{}, {}, {}]);
+  });
+});
+
+describe("what counts as something to free", () => {
+  test("is what any endpoint has", async () => {
+    const { client, at, each } = newWorld();
+    at([1], "SET", "fair", "n", "somebody", "PX", 5_000);
+    expect(await forceRelease(client().redlock, "FairLock", "n")).toBe(true);
+    expect(each("EXISTS", "fair", "n")).toEqual([0, 0, 0]);
+  });
+
+  test("is also a queue or a waiting writer alone, but not the memory of an interval that is over", async () => {
+    for (const [kind, key, had] of [
+      ["FairLock", "queue", true],
+      ["ReadWriteLock", "writers", true],
+      ["once", "once", true],
+      ["once", "once-end", false],
+      ["once", "once-fence", false],
+    ] as const) {
+      const { client, each } = newWorld();
+      each("SET", key, "n", "something", "PX", 5_000);
+      expect(await forceRelease(client().redlock, kind, "n"), key).toBe(had);
+      expect(each("EXISTS", key, "n")).toEqual(new Array(3).fill(key === "once-fence" ? 1 : 0));
+    }
+  });
+
+  test("belongs to a prefix", async () => {
+    const { client, endpoints } = newWorld();
+    endpoints[0]!.engine.execute(["SET", "mine:fair:{n}", "x"]);
+    const { redlock } = client();
+    expect(await forceRelease(redlock, "FairLock", "n")).toBe(false);
+    expect(await forceRelease(redlock, "FairLock", "n", { prefix: "mine" })).toBe(true);
+  });
+});
+
+describe("a semaphore", () => {
+  test("loses all permits of any limit, and the limit", async () => {
+    const { client, ttls, atOnce } = newWorld(slotScript);
+    const { redlock } = client();
+    const wrong = new Semaphore(redlock, "n", { limit: 3 });
+    const permits = [await atOnce(wrong.acquire()), await atOnce(wrong.acquire())];
+    const right = new Semaphore(redlock, "n", { limit: 1 });
+    expect(await rejection(right.acquire())).toBeInstanceOf(LimitMismatchError);
+    const operator = client();
+    expect(await forceRelease(operator.redlock, "Semaphore", "n")).toBe(true);
+    // One request learns the limit, the next one names the slots.
+    expect([sentBy(operator), ttls()]).toEqual([[2, 2, 2], {}]);
+    const permit = await right.acquire();
+    for (const old of permits) expect(await rejection(old.extend())).toBeInstanceOf(LockLostError);
+    expect(await permit.verify()).toBe(true);
+  });
+
+  test("whose limits differ by endpoint is freed with the largest", async () => {
+    const { client, at, ttls } = newWorld();
+    for (const [index, limit] of [2, 5, 1].entries()) {
+      at([index], "SET", "limit", "n", limit);
+      at([index], "SET", `slot:${limit - 1}`, "n", "somebody");
+    }
+    const operator = client();
+    expect(await forceRelease(operator.redlock, "Semaphore", "n")).toBe(true);
+    expect([sentBy(operator), ttls(0), ttls(1), ttls(2)]).toEqual([[2, 2, 2], {}, {}, {}]);
+  });
+});
+
+describe("once", () => {
+  test("runs again, with a larger fence, and no late confirmation brings the interval back", async () => {
+    const { client, each, atOnce, endpoints } = newWorld(intervalScript);
+    const own = client();
+    const run = () => atOnce(once(own.redlock, "n", { every: 60_000 }, ({ fence }) => fence));
+    expect(await run()).toEqual({ ran: true, value: start });
+    expect((await run()).ran).toBe(false);
+    expect(await forceRelease(client().redlock, "once", "n")).toBe(true);
+    expect(await forceRelease(client().redlock, "once", "n")).toBe(false);
+    const confirmation = own.links[0]!.sent.find((command) => command.includes("extend"))!;
+    for (const endpoint of endpoints) await endpoint.send(confirmation, new AbortController().signal);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+    expect(await run()).toEqual({ ran: true, value: start + 1 });
+  });
+});
+
+describe("debounce", () => {
+  test("does not run the pending call, and remembers that as long as the call would have been", async () => {
+    const { runtime, client, each } = newWorld(announceScript);
+    const pending = watch(debounce(client().redlock, "n", { window: 100, ttl: 5_000 }, unreachable));
+    await runtime.advance(60);
+    const operator = client();
+    expect(await forceRelease(operator.redlock, "debounce", "n")).toBe(true);
+    expect(sentBy(operator)).toEqual([2, 2, 2]);
+    const [text] = each("GET", "debounce", "n");
+    expect(text).toMatch(/^d0001700000000000u[0-9a-f]{32}$/);
+    expect(each("PTTL", "debounce", "n")).toEqual([5_040, 5_040, 5_040]);
+    expect(await forceRelease(client().redlock, "debounce", "n")).toBe(false);
+    await runtime.advance(40);
+    expect(pending.value).toEqual({ ran: false });
+    const next = watch(debounce(client().redlock, "n", { window: 10 }, () => "ran"));
+    await runtime.advance(10);
+    expect(next.value).toEqual({ ran: true, value: "ran" });
+  });
+
+  test("runs a call that came meanwhile: it has superseded what was to be freed", async () => {
+    const { runtime, client, each } = newWorld(announceScript);
+    watch(debounce(client().redlock, "n", { window: 1_000 }, unreachable));
+    await runtime.advance(500);
+    const operator = client();
+    operator.links[0]!.fate = () => {
+      const later = `d${String(start + 9_999).padStart(16, "0")}t${"a".repeat(32)}`;
+      if (operator.links[0]!.sent.length === 2) each("SET", "debounce", "n", later, "PX", 60_000);
+      return "delivered";
+    };
+    expect(await forceRelease(operator.redlock, "debounce", "n")).toBe(true);
+    expect(each("PTTL", "debounce", "n")).toEqual([60_000, 60_000, 60_000]);
+  });
+});
+
+describe("a latch or barrier", () => {
+  const latchOf = ({ redlock }: VirtualClient, count = 2, ttl = day) =>
+    new CountDownLatch(redlock, "n", { count, ttl });
+
+  test("is reset for a day, or for what remained of it", async () => {
+    for (const [ttl, kept] of [
+      [40_000, day],
+      [3 * day, 3 * day - 1_000],
+    ] as const) {
+      const { runtime, client, each } = newWorld(arrivalScript);
+      await latchOf(client(), 2, ttl).arrive("a");
+      await runtime.advance(1_000);
+      const operator = client();
+      expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
+      expect(sentBy(operator)).toEqual([2, 2, 2]);
+      expect(each("PTTL", "latch", "n")).toEqual([kept, kept, kept]);
+      expect(each("HLEN", "latch", "n")).toEqual([1, 1, 1]);
+    }
+  });
+
+  test("is later after each reset, also within a ms, and has nothing to free until an arrival", async () => {
+    const { client, each } = newWorld(arrivalScript);
+    const numbers: number[] = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      await latchOf(client(), 2 + turn).arrive("a");
+      expect(await forceRelease(client().redlock, "CountDownLatch", "n")).toBe(true);
+      const [text] = each("HGET", "latch", "n", "g") as string[];
+      expect(text).toMatch(/^g2\d{16}t[0-9a-f]{32}0$/);
+      numbers.push(Number(text!.slice(2, 18)));
+      expect(await forceRelease(client().redlock, "CountDownLatch", "n")).toBe(false);
+    }
+    expect(numbers).toEqual([start, start + 1, start + 2]);
+  });
+
+  test("with a wrong count takes the right one then, and late requests do not count", async () => {
+    const { client, endpoints, atOnce } = newWorld(arrivalScript);
+    const late = client();
+    await latchOf(late, 5).arrive("a");
+    const right = latchOf(client(), 2);
+    expect(await rejection(right.arrive("a"))).toBeInstanceOf(LimitMismatchError);
+    expect(await forceRelease(client().redlock, "CountDownLatch", "n")).toBe(true);
+    for (const endpoint of endpoints)
+      await endpoint.send(late.links[0]!.sent[0]!, new AbortController().signal);
+    expect(await atOnce(right.inspect())).toEqual({ open: false, arrived: 0, remaining: 2 });
+    expect(await atOnce(right.arrive("b"))).toEqual({ open: false, arrived: 1, remaining: 1 });
+    expect(await atOnce(right.arrive("a"))).toMatchObject({ open: true });
+    expect(await atOnce(latchOf(client(), 2).inspect())).toMatchObject({ open: true });
+  });
+
+  test("makes waiting parties arrive again, with a number that is greater by 2", async () => {
+    const { runtime, client } = newWorld(arrivalScript);
+    const party = (id: string) => {
+      const barrier = new CyclicBarrier(client().redlock, "n", { parties: 2 });
+      return () => watch(barrier.arriveAndWait(id, { wait: 60_000 }));
+    };
+    const [a, b] = [party("a"), party("b")];
+    const before = [a(), b()];
+    await runtime.advance(30);
+    const early = a();
+    await runtime.advance(15);
+    expect(await forceRelease(client().redlock, "CyclicBarrier", "n")).toBe(true);
+    await runtime.advance(15);
+    expect(early.settled).toBe(false);
+    const late = b();
+    await runtime.advance(20);
+    expect([early.value, late.value]).toEqual([before[0]!.value! + 3, before[0]!.value! + 3]);
+  });
+
+  test("that moves on by itself faster than it is reset, again and again, is a QuorumError", async () => {
+    for (const [kind, key, begin] of [
+      ["CountDownLatch", "latch", "g2"],
+      ["CyclicBarrier", "barrier", "g"],
+    ] as const) {
+      const { client, each } = newWorld();
+      const generation = (number: number) => begin + String(2 ** 50 + number).padStart(16, "0");
+      each("HSET", key, "n", "g", generation(0), "n", 2);
+      const operator = client();
+      const [first] = operator.links;
+      first!.fate = () => {
+        const { length } = first!.sent;
+        each("HSET", key, "n", "g", generation(10 * length));
+        return "delivered";
+      };
+      const error = await rejection(forceRelease(operator.redlock, kind, "n"));
+      expect(error).toBeInstanceOf(QuorumError);
+      expect(sentBy(operator)).toEqual([11, 11, 11]);
+    }
+  });
+
+  test("that a minority has moved on meanwhile is reset", async () => {
+    const { client, each, at } = newWorld();
+    each("HSET", "latch", "n", "g", "g1", "n", 2);
+    const operator = client();
+    operator.links[0]!.fate = () => {
+      if (operator.links[0]!.sent.length === 2) at([0], "HSET", "latch", "n", "g", "g9");
+      return "delivered";
+    };
+    expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
+    expect(sentBy(operator)).toEqual([2, 2, 2]);
+  });
+
+  test("that a quorum has moved on meanwhile is reset once more", async () => {
+    const { client, each, at } = newWorld();
+    each("HSET", "latch", "n", "g", "g1", "n", 2);
+    const operator = client();
+    operator.links[0]!.fate = () => {
+      if (operator.links[0]!.sent.length === 2) at([0, 1], "HSET", "latch", "n", "g", "g29000000000000000");
+      return "delivered";
+    };
+    expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
+    expect(sentBy(operator)).toEqual([3, 3, 3]);
+    expect(each("HGET", "latch", "n", "g")[2]).toMatch(/^g29000000000000001t/);
+  });
+});

@@ -1,0 +1,91 @@
+import { keyOf } from "../../src/redis/keys.ts";
+import { type Script, upstashFlag } from "../../src/redis/script.ts";
+import { type VirtualClient, type VirtualWorld, virtualWorld, watch } from "./virtual-client.ts";
+
+/** A {@link VirtualWorld} of synchronizers. */
+export interface SyncWorld extends VirtualWorld {
+  /** Executes a command about a synchronizer's key on every endpoint; returns the replies. */
+  each(command: string, kind: string, name: string, ...rest: (string | number)[]): unknown[];
+  /** The same on the endpoints of these indices. */
+  at(
+    indices: readonly number[],
+    command: string,
+    kind: string,
+    name: string,
+    ...rest: (string | number)[]
+  ): unknown[];
+  /** The result of a call that takes no time, though it may send several rounds. */
+  atOnce<Value>(call: Promise<Value>): Promise<Value>;
+  /** Everything that is stored on one endpoint, with ttls in ms, by key. */
+  ttls(index?: number): Record<string, number>;
+}
+
+/** How many requests an endpoint answers. Time stands still in an endless loop of them, so that no test would end. */
+const mostRequests = 1_000;
+
+/** A world whose endpoints know these scripts, so that every request is sent once. */
+export function syncWorld(
+  scripts: readonly Script[],
+  options: Parameters<typeof virtualWorld>[0] = {},
+): SyncWorld {
+  const world = virtualWorld(options);
+  const { endpoints } = world;
+  for (const endpoint of endpoints) {
+    const { engine, dialect, log } = endpoint;
+    const send = endpoint.send.bind(endpoint);
+    endpoint.send = (command, signal) =>
+      log.length < mostRequests ? send(command, signal) : new Promise(() => undefined);
+    const flag = dialect === "upstash" ? upstashFlag : "";
+    for (const { source } of scripts) engine.execute(["SCRIPT", "LOAD", flag + source]);
+  }
+  const at: SyncWorld["at"] = (indices, command, kind, name, ...rest) =>
+    indices.map((index) =>
+      endpoints[index]!.engine.execute([command, keyOf("redlock", kind, name), ...rest]),
+    );
+  return {
+    ...world,
+    at,
+    each: (command, kind, name, ...rest) => at([...endpoints.keys()], command, kind, name, ...rest),
+    async atOnce(call) {
+      const watched = watch(call);
+      await world.runtime.advance(0);
+      if (!watched.settled) throw new Error("the call takes time");
+      return call;
+    },
+    ttls(index = 0) {
+      const { engine } = endpoints[index]!;
+      const names = engine.execute(["KEYS", "*"]) as string[];
+      return Object.fromEntries(names.sort().map((name) => [name, engine.execute(["PTTL", name]) as number]));
+    },
+  };
+}
+
+/** By link: how many requests it has sent. */
+export function sentBy({ links }: VirtualClient): number[] {
+  return links.map(({ sent }) => sent.length);
+}
+
+/** The times of the requests to each endpoint since `since` (ms since 1970), in ms after it. */
+export function timesOf({ endpoints }: VirtualWorld, since: number): number[][] {
+  return endpoints.map(({ log }) => log.map(({ at }) => at - since));
+}
+
+/** Arrivals at a latch or a barrier as endpoints store them. */
+export interface StoredArrivals {
+  readonly kind: "latch" | "barrier";
+  readonly name: string;
+  readonly generation: string;
+  readonly ids: readonly string[];
+  readonly count: number;
+}
+
+/** Puts arrivals at the endpoints of these indices, beside those that are there. */
+export function putArrivals(
+  { at }: SyncWorld,
+  indices: readonly number[],
+  { kind, name, generation, ids, count }: StoredArrivals,
+): void {
+  const fields = ids.flatMap((id) => [`i${id}`, 1]);
+  at(indices, "HSET", kind, name, "g", generation, "n", count, ...fields);
+  at(indices, "PEXPIRE", kind, name, 86_400_000);
+}
