@@ -94,8 +94,8 @@ export const worldMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/debounce.ts",
-        find: "(call) => release(call, register)).done",
-        replace: '() => Promise.resolve({ outcome: "lost", register, release })).done',
+        find: "(call) => release(call, { keys: [key], value })).done",
+        replace: '() => Promise.resolve({ outcome: "lost", key, value, release })).done',
       },
     ],
     noticedBy: ["nothing is abandoned"],
