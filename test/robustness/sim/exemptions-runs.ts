@@ -38,7 +38,7 @@ export const runExemptions: readonly Exemption[] = [
         "removed before the run learned of it.",
       ),
     ],
-    seed: 1825,
+    seed: 1_825,
     work: "operators",
     invariant: "a stored result stands",
   },
