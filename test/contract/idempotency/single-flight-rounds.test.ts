@@ -36,14 +36,14 @@ function callers(world: VirtualWorld, defaults: Partial<SingleFlightOptions<stri
       return gates.length === count;
     }, `${count} computations`);
   /** What a call has returned, once it has: keys are hashed in real time. */
-  const valueOf = async (watched: Awaited<ReturnType<typeof call>>) => {
+  const returned = async (watched: Awaited<ReturnType<typeof call>>) => {
     await until(async () => {
       await world.runtime.advance(10);
       return watched.settled;
     }, "the value");
     return watched.value;
   };
-  return { call, gates, computed, valueOf };
+  return { call, gates, computed, returned };
 }
 
 const sent = ({ links }: VirtualClient) => links.flatMap((link) => link.sent).length;
@@ -130,7 +130,7 @@ describe("a single flight", () => {
 
   test("is taken over when its process dies", async () => {
     const world = virtualWorld();
-    const { call, gates, valueOf } = callers(world, { lease: 1_000, wait: 5_000 });
+    const { call, gates, returned } = callers(world, { lease: 1_000, wait: 5_000 });
     const client = world.client();
     const dead = await call({}, client);
     silence(client.links);
@@ -138,11 +138,11 @@ describe("a single flight", () => {
     await world.runtime.advance(1_500);
     expect(gates).toHaveLength(2);
     gates[1]!.open("second");
-    expect(await valueOf(waiting)).toBe("second");
+    expect(await returned(waiting)).toBe("second");
     // Its own value is older.
     for (const link of client.links) link.fate = () => "delivered";
     gates[0]!.open("first");
-    expect(await valueOf(dead)).toBe("second");
+    expect(await returned(dead)).toBe("second");
   });
 
   test("throws in an outage, or runs without protection, as it is told", async () => {
