@@ -25,6 +25,16 @@ await build({
 });
 chmodSync("dist/dev/cli.js", 0o755);
 
+// The maps have this package's sources, but not those of the libraries in the bundles.
+for (const name of readdirSync("dist", { recursive: true })) {
+  if (!name.endsWith(".map")) continue;
+  const map = JSON.parse(readFileSync(`dist/${name}`, "utf8"));
+  const sourcesContent = map.sourcesContent.map((text, index) =>
+    map.sources[index].includes("node_modules/") ? null : text,
+  );
+  writeFileSync(`dist/${name}`, JSON.stringify({ ...map, sourcesContent }));
+}
+
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
   stdio: "inherit",
 });

@@ -64,6 +64,7 @@ export function claimOf({ op, value, fenced, script }: ParsedCommand, reply: unk
   if (!Array.isArray(reply)) return nothing;
   if (op === "look") return isText(reply[0]) ? snapshotClaim(reply) : nothing;
   if (reply[0] === value) {
+    if (op === "free" && reply.length !== 1) return nothing;
     if (!fenced) return { said: "yes" };
     const fence = integer(reply[1]);
     return fence !== undefined && fence > 0 ? { said: "yes", fence } : nothing;
