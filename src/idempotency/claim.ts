@@ -45,20 +45,14 @@ export function keyClaim(own: Register): ClaimOperations {
   };
 }
 
-/** The locks that a run takes with its key. */
-export interface RunLock {
-  readonly resources: readonly string[];
-  readonly fenceRetention: number;
-}
-
-/** The claim of a key together with locks. `token`: the locks' value. */
+/** The claim of a key together with the locks of these resources. `token`: the locks' value. */
 export function lockedClaim(
   settings: Settings,
   own: Register,
   token: string,
-  { resources, fenceRetention }: RunLock,
+  resources: readonly string[],
 ): ClaimOperations {
-  const { prefix, runtime } = settings;
+  const { prefix, runtime, fenceRetention } = settings;
   const namesOf = (kind: string) => resources.map((resource) => keyOf(prefix, kind, resource));
   const [record = ""] = own.keys;
   const keys: ClaimKeys = {

@@ -211,11 +211,7 @@ export class Idempotency {
     checkType("codec.encode", Object(codec).encode, "function");
     checkType("codec.decode", Object(codec).decode, "function");
     const { settings, ...rules } = this.#resolve(options);
-    const { fenceRetention } = settings;
-    const lock = options.lock !== undefined && {
-      resources: checkResources(options.lock, "lock"),
-      fenceRetention,
-    };
+    const lock = options.lock === undefined ? undefined : checkResources(options.lock, "lock");
     // Computed before the handler can change what they are computed from.
     const keys = await recordKeysOf(settings, key, options);
     const fingerprint = await fingerprintOf(options.fingerprint);

@@ -1,6 +1,5 @@
 import type { EventHook } from "../events.ts";
 import type { Settings } from "../lock/options.ts";
-import type { RunLock } from "./claim.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import type { CompleteRecord, PendingRecord } from "./record.ts";
 import type { Codec } from "./result.ts";
@@ -19,8 +18,8 @@ export interface RunRequest<Value> extends RecordKeys {
   /** `ttl` is the lease. */
   readonly settings: Settings;
   readonly fingerprint: string;
-  /** False: the key alone is claimed. */
-  readonly lock: RunLock | false;
+  /** The resources that are locked with the key. Undefined: the key alone is claimed. */
+  readonly lock: readonly string[] | undefined;
   /** How long a result is kept, in ms. */
   readonly retention: number;
   readonly codec: Codec<Value>;

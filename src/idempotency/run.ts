@@ -264,7 +264,7 @@ class RunCall<Value> {
         throw new InProgressError(key, retryAfter(this.#request, state.record));
       case "locked":
         this.#report("locked");
-        throw new LockHeldError(lock ? lock.resources : [], this.#elapsed(), state.retryAfter);
+        throw new LockHeldError(lock ?? [], this.#elapsed(), state.retryAfter);
       case "split-vote":
         // Where endpoints failed, they may be the reason rather than other runs.
         if (result === "unavailable") throw this.#unavailable(claim.round.votes(), false);

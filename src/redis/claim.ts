@@ -20,16 +20,16 @@ export interface ClaimKeys {
   readonly counters: readonly string[];
 }
 
-/** The answer to a begin. `held` has the record in the way as `other`; without it, a lock is in the way. */
-export type ClaimAnswer = RegisterAnswer;
-
-/** Writes the pending record and the locks, all or none, and draws a fence. */
+/**
+ * Writes the pending record and the locks, all or none, and draws a fence. An answer `held` has the record in the way as
+ * `other`; without it, a lock is in the way.
+ */
 export async function beginClaim(
   call: Call,
   keys: ClaimKeys,
   ttl: number,
   fencing: Fencing,
-): Promise<ClaimAnswer> {
+): Promise<RegisterAnswer> {
   const reply = await operate(call, "begin", keys, { ttl, fencing });
   if (reply[0] === keys.token) return { outcome: "granted", fence: readFence(reply[2]) };
   const [, , what, why] = reply;
