@@ -1,37 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/index.ts";
-import { FairLock, type SyncOptions } from "../../../src/sync/index.ts";
-import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
-import { type SyncWorld, syncWorld } from "../../support/virtual-sync.ts";
+import { delays, watch } from "../../support/virtual-client.ts";
+import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./fair-world.ts";
 
 // What stays of a failed round and after the release of a fair lock, in virtual time.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([queueScript], options);
-const lockOf = ({ redlock }: VirtualClient, options: SyncOptions = {}) =>
-  new FairLock(redlock, "f", { ttl: 20_000, ...options });
-
-const locksIn = ({ each }: Pick<SyncWorld, "each">) => each("EXISTS", "fair", "f");
-/** By endpoint: how many tickets are queued. */
-const queuesIn = ({ each }: Pick<SyncWorld, "each">) =>
-  each("GET", "queue", "f").map((text) => (text === null ? 0 : String(text).split(",").length));
-const nowhere = [0, 0, 0];
 const acquires = (command: readonly unknown[]) => command[2] === 4;
-
-/** A world whose lock is held, and so many waiters that came a ms after each other. */
-async function queueOf(count: number, options: SyncOptions = {}) {
-  const world = newWorld();
-  const held = await lockOf(world.client()).acquire();
-  const waiters = [];
-  for (let index = 0; index < count; index += 1) {
-    await world.runtime.advance(1);
-    const own = world.client();
-    waiters.push({ ...own, turn: watch(lockOf(own, { wait: 60_000, ...options }).acquire()) });
-  }
-  await world.runtime.advance(0);
-  return { ...world, held, waiters };
-}
 
 describe("a failed round", () => {
   test("shows who refused, and what failed", async () => {

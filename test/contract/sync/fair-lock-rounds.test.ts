@@ -1,38 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError } from "../../../src/index.ts";
-import { FairLock, type SyncOptions } from "../../../src/sync/index.ts";
-import { queueScript } from "../../../src/sync/internal/queue.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
-import { type SyncWorld, sentBy, syncWorld, timesOf } from "../../support/virtual-sync.ts";
+import { delays, watch } from "../../support/virtual-client.ts";
+import { sentBy, timesOf } from "../../support/virtual-sync.ts";
+import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./fair-world.ts";
 
 // A fair lock in virtual time: who is served when, how long a ticket lives, and what stays behind.
 
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([queueScript], options);
-const lockOf = ({ redlock }: VirtualClient, options: SyncOptions = {}) =>
-  new FairLock(redlock, "f", { ttl: 20_000, ...options });
-
-const locksIn = ({ each }: Pick<SyncWorld, "each">) => each("EXISTS", "fair", "f");
-/** By endpoint: how many tickets are queued. */
-const queuesIn = ({ each }: Pick<SyncWorld, "each">) =>
-  each("GET", "queue", "f").map((text) => (text === null ? 0 : String(text).split(",").length));
-const nowhere = [0, 0, 0];
 // A rollback has the same keys, and a ttl of 0.
 const acquires = (command: readonly unknown[]) => command[2] === 4 && command[10] !== 0;
-
-/** A world whose lock is held, and so many waiters that came a ms after each other. */
-async function queueOf(count: number, options: SyncOptions = {}) {
-  const world = newWorld();
-  const held = await lockOf(world.client()).acquire();
-  const waiters = [];
-  for (let index = 0; index < count; index += 1) {
-    await world.runtime.advance(1);
-    const own = world.client();
-    waiters.push({ ...own, turn: watch(lockOf(own, { wait: 60_000, ...options }).acquire()) });
-  }
-  await world.runtime.advance(0);
-  return { ...world, held, waiters };
-}
 
 describe("the lock", () => {
   test("is held by one at a time, for its ttl without the drift", async () => {

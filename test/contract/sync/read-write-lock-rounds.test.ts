@@ -1,33 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
-import { type Hold, ReadWriteLock, type SyncOptions } from "../../../src/sync/index.ts";
-import { memberScript } from "../../../src/sync/internal/members.ts";
+import type { Hold } from "../../../src/sync/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
-import { type SyncWorld, sentBy, syncWorld } from "../../support/virtual-sync.ts";
+import { delays, watch } from "../../support/virtual-client.ts";
+import { sentBy } from "../../support/virtual-sync.ts";
+import {
+  announcedIn,
+  holdsIn,
+  lockOf,
+  newWorld,
+  nowhere,
+  voidsIn,
+  withWaitingWriter,
+} from "./read-write-world.ts";
 
 // Readers and writers in virtual time: who holds it, how long a waiting writer is announced, and what stays.
-
-const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([memberScript], options);
-const lockOf = ({ redlock }: VirtualClient, options: SyncOptions = {}) =>
-  new ReadWriteLock(redlock, "r", { ttl: 20_000, ...options });
-
-const holdsIn = ({ each }: Pick<SyncWorld, "each">) => each("ZCARD", "read-write", "r");
-const announcedIn = ({ each }: Pick<SyncWorld, "each">) => each("ZCARD", "writers", "r");
-const nowhere = [0, 0, 0];
-/** ms until the tombstones of an endpoint expire. */
-const voidsIn = ({ ttls }: SyncWorld, index = 0) =>
-  Object.entries(ttls(index)).flatMap(([key, ttl]) => (key.startsWith("redlock:void:{r}:") ? ttl : []));
-
-/** A world with a reader, and a writer that has been refused once. */
-async function withWaitingWriter(options: SyncOptions = {}, signal?: AbortSignal) {
-  const world = newWorld();
-  const reading = await lockOf(world.client()).acquireRead();
-  const writer = world.client();
-  const writing = watch(lockOf(writer, options).acquireWrite({ signal }));
-  await world.runtime.advance(0);
-  return { ...world, reading, writer, writing };
-}
 
 describe("the lock", () => {
   test("is held by readers together, or by a writer alone", async () => {
