@@ -7,6 +7,7 @@ import { project } from "../scripts/load.mjs";
 
 const core = { index: ["Redlock"] };
 const idempotency = { ...core, idempotency: ["Idempotency"] };
+const operators = { ...core, idempotency: ["Idempotency", "inspectKey", "forgetKey"] };
 const sync = (...names) => ({ ...core, sync: names });
 
 /** The rows: a label, the imports by entry, and the imports that the bundle already has. */
@@ -17,6 +18,7 @@ const rows = [
   ["`endpointsFromEnv`, over `Redlock`", { index: ["Redlock", "endpointsFromEnv"] }, core],
   ["`upstashEndpoint`, over `Redlock`", { index: ["Redlock", "upstashEndpoint"] }, core],
   ["`Idempotency`, over `Redlock`", idempotency, core],
+  ["`inspectKey` and `forgetKey`, over the two", operators, idempotency],
   ["`withIdempotency`, over the two", { ...idempotency, http: ["withIdempotency"] }, idempotency],
   ["`idempotent` for Hono, over the two", { ...idempotency, hono: ["idempotent"] }, idempotency],
   ["`otel`, without `@opentelemetry/api`", { otel: ["otel"] }],

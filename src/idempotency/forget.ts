@@ -5,15 +5,33 @@ import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { release } from "../redis/register.ts";
 import { runSource } from "../redis/script.ts";
 import { InProgressError } from "./errors.ts";
-import { type KeyReading, type KeySnapshot, readKey } from "./inspect.ts";
+import type { Idempotency } from "./idempotency.ts";
+import { type KeyOptions, type KeyReading, type KeySnapshot, openKey, readKey } from "./inspect.ts";
 import { classifyRecords, noFingerprint, parseRecord } from "./record.ts";
 import type { RecordKeys } from "./run-request.ts";
 
 /** How often a key is removed again where something was written to it meanwhile. */
 const maxRemovals = 3;
 
-/** See {@link Idempotency.forget}. */
-export async function forget(settings: Settings, keys: RecordKeys): Promise<boolean> {
+/**
+ * Removes the result, the count of attempts, and any value that is no record, so that the key can run again. A run
+ * under way is not removed: its handler would learn of it too late, and two handlers would run.
+ *
+ * @returns whether there was anything to remove
+ * @throws InProgressError when a run is under way
+ * @throws QuorumError when an endpoint did not answer: the next run would find a copy that it keeps. The values of the
+ * other endpoints are removed
+ * @throws TypeError | RangeError when an option is wrong or unknown
+ *
+ * @example
+ * await forgetKey(idempotency, event.id, { scope: "stripe" });
+ */
+export async function forgetKey(
+  idempotency: Idempotency,
+  key: string,
+  options: KeyOptions = {},
+): Promise<boolean> {
+  const { settings, keys } = await openKey("forgetKey", idempotency, key, options);
   for (let removals = 0; ; removals += 1) {
     const reading = await readKey(settings, keys, "forget");
     switch (nextStep(reading, settings.endpoints.length)) {

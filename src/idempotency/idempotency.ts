@@ -17,8 +17,6 @@ import { maxTimerDelay, type WaitUntil } from "../runtime.ts";
 import { fingerprintOf, hashKey, type KeyKind } from "./digest.ts";
 import type { IdempotencyEvent } from "./events.ts";
 import type { Handler, LockedRunContext, Outcome } from "./execution.ts";
-import { forget } from "./forget.ts";
-import { inspect, type KeyInspection } from "./inspect.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
 import { runOnce } from "./run.ts";
 import type { RecordKeys, RunRequest } from "./run-request.ts";
@@ -117,17 +115,6 @@ const runNames: Readonly<Record<keyof AnyRunOptions<unknown>, 1>> = {
   deadline: 1,
   kind: 1,
 };
-const keyNames: Readonly<Record<keyof KeyOptions, 1>> = { scope: 1, timeout: 1, kind: 1 };
-
-/** Options of {@link Idempotency.inspect} and {@link Idempotency.forget}. */
-export interface KeyOptions {
-  /** The scope of the runs. Default: none. */
-  readonly scope?: string | readonly string[] | undefined;
-  /** `run`: a key of `run()`; `http`: a key of `withIdempotency()` or `idempotent()`. Default `run`. */
-  readonly kind?: KeyKind | undefined;
-  /** Longest time for one HTTP request, in ms. Default: as for runs. */
-  readonly timeout?: number | undefined;
-}
 
 /** {@link IdempotencyOptions} with every default filled in. */
 type ResolvedOptions = Pick<
@@ -146,15 +133,17 @@ type ResolvedOptions = Pick<
  * });
  */
 export class Idempotency {
-  readonly #redlock: LockClient;
-  readonly #options: IdempotencyOptions;
+  /** The client, as it was given. */
+  readonly redlock: LockClient;
+  /** The options, as they were given. */
+  readonly options: IdempotencyOptions;
 
   /** @throws TypeError | RangeError when an option is wrong or unknown */
   constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
     checkNames("Idempotency", options, optionNames);
     checkLockClient(redlock);
-    this.#redlock = redlock;
-    this.#options = options;
+    this.redlock = redlock;
+    this.options = options;
     this.#resolve(options);
   }
 
@@ -218,40 +207,8 @@ export class Idempotency {
     return runOnce({ settings, ...keys, fingerprint, lock, codec, signal, deadline, ...rules }, handler);
   }
 
-  /**
-   * Reads the state of a key and changes nothing.
-   *
-   * @throws QuorumError when too few endpoints answered
-   *
-   * @example
-   * const { state, age } = await idempotency.inspect(event.id, { scope: "stripe" });
-   */
-  async inspect(key: string, options: KeyOptions = {}): Promise<KeyInspection> {
-    checkNames("inspect", options, keyNames);
-    const { settings } = this.#resolve({ timeout: options.timeout });
-    return inspect(settings, await recordKeysOf(settings, key, options));
-  }
-
-  /**
-   * Removes the result, the count of attempts, and any value that is no record, so that the key can run again. A run
-   * under way is not removed: its handler would learn of it too late, and two handlers would run.
-   *
-   * @returns whether there was anything to remove
-   * @throws InProgressError when a run is under way
-   * @throws QuorumError when an endpoint did not answer: the next run would find a copy that it keeps. The values of the
-   * other endpoints are removed
-   *
-   * @example
-   * await idempotency.forget(event.id, { scope: "stripe" });
-   */
-  async forget(key: string, options: KeyOptions = {}): Promise<boolean> {
-    checkNames("forget", options, keyNames);
-    const { settings } = this.#resolve({ timeout: options.timeout });
-    return forget(settings, await recordKeysOf(settings, key, options));
-  }
-
   #resolve(options: IdempotencyOptions): ResolvedOptions {
-    return resolveIdempotency(this.#redlock, this.#options, options);
+    return resolveIdempotency(this.redlock, this.options, options);
   }
 }
 
@@ -296,11 +253,18 @@ export function resolveIdempotency(
   };
 }
 
-/** The names of a key in Redis. */
-async function recordKeysOf(
+/**
+ * The names of a key in Redis.
+ *
+ * @throws TypeError | RangeError when the key, its scope or its kind is wrong
+ */
+export async function recordKeysOf(
   { prefix }: Settings,
   key: string,
-  { scope, kind = "run" }: Pick<KeyOptions, "scope" | "kind">,
+  {
+    scope,
+    kind = "run",
+  }: { readonly scope?: RunOptions<unknown>["scope"]; readonly kind?: KeyKind | undefined },
 ): Promise<RecordKeys> {
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
   if (kind !== "run" && kind !== "http") throw new RangeError('kind must be "run" or "http"');

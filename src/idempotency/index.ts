@@ -9,14 +9,14 @@ export {
 } from "./errors.ts";
 export type { IdempotencyEvent } from "./events.ts";
 export type { LockedRunContext, Outcome, RunContext } from "./execution.ts";
+export { forgetKey } from "./forget.ts";
 export {
   Idempotency,
   type IdempotencyOptions,
-  type KeyOptions,
   type LockedRunOptions,
   type RunOptions,
 } from "./idempotency.ts";
-export type { KeyInspection, KeyVote } from "./inspect.ts";
+export { inspectKey, type KeyInspection, type KeyOptions, type KeyVote } from "./inspect.ts";
 export type { UnstoredReason } from "./record.ts";
 export type { Codec, JsonResult, JsonValue } from "./result.ts";
 export { type FlightContext, type SingleFlightOptions, singleFlight } from "./single-flight.ts";

@@ -1,3 +1,4 @@
+import { checkNames, wrongType } from "../check.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
@@ -5,6 +6,8 @@ import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot } from "../redis/register.ts";
 import { registerScript } from "../redis/register-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
+import type { KeyKind } from "./digest.ts";
+import { type Idempotency, recordKeysOf, resolveIdempotency } from "./idempotency.ts";
 import {
   classifyRecords,
   countOf,
@@ -41,6 +44,36 @@ export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">>
   readonly endpoint: string;
   readonly state: "none" | "pending" | "complete" | "corrupt" | "error";
   readonly cause?: EndpointError;
+}
+
+/** Options of {@link inspectKey} and `forgetKey`. */
+export interface KeyOptions {
+  /** The scope of the runs. Default: none. */
+  readonly scope?: string | readonly string[] | undefined;
+  /** `run`: a key of `run()`; `http`: a key of `withIdempotency()` or `idempotent()`. Default `run`. */
+  readonly kind?: KeyKind | undefined;
+  /** Longest time for one HTTP request, in ms. Default: as for runs. */
+  readonly timeout?: number | undefined;
+}
+
+const optionNames: Readonly<Record<keyof KeyOptions, 1>> = { scope: 1, timeout: 1, kind: 1 };
+
+/**
+ * Checks what an operator gives, and resolves it.
+ *
+ * @param caller the function's name, for errors
+ */
+export async function openKey(
+  caller: string,
+  idempotency: Idempotency,
+  key: string,
+  options: KeyOptions,
+): Promise<{ readonly settings: Settings; readonly keys: RecordKeys }> {
+  checkNames(caller, options, optionNames);
+  if (!idempotency?.redlock) throw wrongType("idempotency", idempotency, "new Idempotency(redlock)");
+  const { timeout } = options;
+  const { settings } = resolveIdempotency(idempotency.redlock, idempotency.options, { timeout });
+  return { settings, keys: await recordKeysOf(settings, key, options) };
 }
 
 /** The values of a key at one endpoint. */
@@ -92,8 +125,21 @@ export async function readKey(
   return { round, snapshots, unclear, texts: snapshots.flatMap(({ text }) => text ?? []) };
 }
 
-/** See {@link Idempotency.inspect}. */
-export async function inspect(settings: Settings, keys: RecordKeys): Promise<KeyInspection> {
+/**
+ * Reads the state of a key and changes nothing.
+ *
+ * @throws QuorumError when too few endpoints answered
+ * @throws TypeError | RangeError when an option is wrong or unknown
+ *
+ * @example
+ * const { state, age } = await inspectKey(idempotency, event.id, { scope: "stripe" });
+ */
+export async function inspectKey(
+  idempotency: Idempotency,
+  key: string,
+  options: KeyOptions = {},
+): Promise<KeyInspection> {
+  const { settings, keys } = await openKey("inspectKey", idempotency, key, options);
   const { endpoints, runtime } = settings;
   const { round, snapshots, texts } = await readKey(settings, keys, "inspect");
   const now = runtime.now();

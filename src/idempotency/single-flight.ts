@@ -3,6 +3,7 @@ import { isRedlockError } from "../errors.ts";
 import { checkLockClient, type LockClient } from "../lock/options.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
+import { forgetKey } from "./forget.ts";
 import { Idempotency } from "./idempotency.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
 
@@ -186,7 +187,7 @@ class Call<Value> {
   async #forget(): Promise<void> {
     const { scope } = this.#options;
     this.#isStale = false;
-    await this.#idempotency.forget(this.#key, { scope }).catch((error: unknown) => {
+    await forgetKey(this.#idempotency, this.#key, { scope }).catch((error: unknown) => {
       if (!isRedlockError(error) || error.code !== "IN_PROGRESS") throw error;
     });
   }

@@ -6,7 +6,7 @@ import { hmacSha256 } from "./hmac.ts";
  * to inspect or free the key of a delivery whose provider has no name of its own.
  *
  * @example
- * await idempotency.inspect(id, { kind: "http", scope: ["stripe", await secretTag(env.STRIPE_WEBHOOK_SECRET)] });
+ * await inspectKey(idempotency, id, { kind: "http", scope: ["stripe", await secretTag(env.STRIPE_WEBHOOK_SECRET)] });
  */
 export async function secretTag(secret: string | Uint8Array): Promise<string> {
   return toHex((await hmacSha256(secret, "redlock-edge: scope of a secret")).subarray(0, 16));

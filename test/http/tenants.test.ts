@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idempotent } from "../../src/hono/index.ts";
 import { type HttpEvent, withIdempotency } from "../../src/http/index.ts";
+import { inspectKey } from "../../src/idempotency/index.ts";
 import { secretTag, stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { gate } from "../support/link.ts";
@@ -77,7 +78,7 @@ describe.each(stores)("secrets on $title", ({ open, count }) => {
     }
     expect(ran).toEqual(["forged by a", "b's"]);
     // A run of a's that fails, or is under way, changes nothing of it either.
-    const { state } = await client.idempotency.inspect(id, {
+    const { state } = await inspectKey(client.idempotency, id, {
       kind: "http",
       scope: ["stripe", await secretTag("whsec_of_b")],
     });

@@ -11,7 +11,7 @@ import {
 } from "./command.ts";
 import { type DeadState, deadLines, deadReport } from "./explain-dead.ts";
 import { keyReport } from "./explain-key.ts";
-import { inspectKey, keyTarget, scopeHelp, scopeOptions, scopeWords } from "./target.ts";
+import { inspectTarget, keyTarget, scopeHelp, scopeOptions, scopeWords } from "./target.ts";
 import { jsonLine, shellWord } from "./text.ts";
 
 /** `redlock-edge dead`: whether too many runs of a key did not end. */
@@ -37,7 +37,7 @@ ${exitCodes}`,
     if (maxAttempts === 0) throw new UsageError("--max-attempts is at least 1");
     const client = await openClient(values, environment);
     const target = await keyTarget(key, values, client.variables);
-    const { value, cost } = await client.run(() => inspectKey(client, target));
+    const { value, cost } = await client.run(() => inspectTarget(client, target));
     const report = deadReport(keyReport(key, value), maxAttempts);
     if (values.json) environment.out(jsonLine({ command: "dead", ...report, cost }));
     else {

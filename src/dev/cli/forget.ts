@@ -1,4 +1,4 @@
-import { Idempotency, InProgressError } from "../../idempotency/index.ts";
+import { forgetKey, Idempotency, InProgressError } from "../../idempotency/index.ts";
 import { clientHelp, clientOptions, openClient } from "./client.ts";
 import { type Command, defineCommand, type ExitCode, exitCode, exitCodes, onlyArgument } from "./command.ts";
 import { confirm, nothingDone } from "./confirm.ts";
@@ -50,7 +50,7 @@ ${exitCodes}`,
     }
     const idempotency = new Idempotency(client.redlock);
     const { value: forgotten, cost } = await client
-      .run(() => orInProgress(idempotency.forget(key, target.options)))
+      .run(() => orInProgress(forgetKey(idempotency, key, target.options)))
       .catch((error: unknown) => {
         throw withAdvice(
           error,

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { Idempotency, type KeyInspection, type KeyOptions } from "../../idempotency/index.ts";
+import { Idempotency, inspectKey, type KeyInspection, type KeyOptions } from "../../idempotency/index.ts";
 import { type Inspection, inspect, QuorumError } from "../../index.ts";
 import { secretTag } from "../../webhooks/index.ts";
 import type { Client } from "./client.ts";
@@ -120,17 +120,17 @@ export async function look(client: Client, target: Target): Promise<Finding> {
     const { value, cost } = await client.run(() => orQuorumError(inspect(client.redlock, resource)));
     return { kind: "lock", report: lockReport(resource, value, Date.now()), cost };
   }
-  const { value, cost } = await client.run(() => inspectKey(client, target));
+  const { value, cost } = await client.run(() => inspectTarget(client, target));
   return { kind: "key", report: keyReport(target.key, value), cost };
 }
 
 /** Inspects a key. */
-export function inspectKey(
+export function inspectTarget(
   client: Client,
   { key, options }: KeyTarget,
 ): Promise<KeyInspection | QuorumError> {
   const idempotency = new Idempotency(client.redlock);
-  return orQuorumError(idempotency.inspect(key, options));
+  return orQuorumError(inspectKey(idempotency, key, options));
 }
 
 async function orQuorumError<Found extends Inspection | KeyInspection>(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
 import { hashKey } from "../../../src/idempotency/digest.ts";
-import { DeadKeyError, LeaseLostError } from "../../../src/idempotency/index.ts";
+import { DeadKeyError, inspectKey, LeaseLostError } from "../../../src/idempotency/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { type Gate, gate, type Link } from "../../support/link.ts";
@@ -33,7 +33,7 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
     healthy = clientOf(store, { backoff });
     // The first request of all is the slowest, and caches the scripts.
     await outcomeOf(healthy.idempotency.run(freshKey(), () => Promise.reject(new Error("no"))));
-    await healthy.idempotency.inspect(freshKey());
+    await inspectKey(healthy.idempotency, freshKey());
   });
   afterAll(() => store.close());
 
@@ -160,13 +160,13 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
   test("are counted when their handler begins, not when it ends", async () => {
     const key = freshKey();
     const late = await begin(healthy, key);
-    const [, inspected] = await Promise.all([expire(key), healthy.idempotency.inspect(key)]);
+    const [, inspected] = await Promise.all([expire(key), inspectKey(healthy.idempotency, key)]);
     expect(inspected.attempts).toBe(1);
     await crash(key);
     // Its place has been taken: what it takes back now must not be the other's.
     late.end.open(new Error("failed in the end"));
     await late.outcome;
-    expect((await healthy.idempotency.inspect(key)).attempts).toBe(2);
+    expect((await inspectKey(healthy.idempotency, key)).attempts).toBe(2);
     const { error } = await outcomeOf(healthy.idempotency.run(key, { maxAttempts: 2 }, never));
     expect(error).toBeInstanceOf(DeadKeyError);
   });
@@ -223,7 +223,7 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
     }
     const { error } = await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never));
     expect(error).toBeInstanceOf(QuorumError);
-    expect((await idempotency.inspect(key)).attempts).toBe(1);
+    expect((await inspectKey(idempotency, key)).attempts).toBe(1);
     await crash(key);
     expect((await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never))).error).toBeInstanceOf(
       DeadKeyError,
@@ -253,7 +253,7 @@ describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count
       const { error } = await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never));
       expect(error).toBeInstanceOf(QuorumError);
       await allArrived(links);
-      expect((await idempotency.inspect(key)).attempts).toBe(1);
+      expect((await inspectKey(idempotency, key)).attempts).toBe(1);
     });
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withIdempotency } from "../../../src/http/index.ts";
-import { RecordCorruptError } from "../../../src/idempotency/index.ts";
+import { forgetKey, inspectKey, RecordCorruptError } from "../../../src/idempotency/index.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { type Client, clientOf, type OpenStore, recordName, storesOf } from "../../support/stores.ts";
@@ -31,10 +31,10 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
       }
       expect(await idempotency.run(key, { scope }, never)).toEqual({ status: "replayed", value: "run" });
       // Operators select one by its kind.
-      expect((await idempotency.inspect(key, { scope, kind: "http" })).state).toBe("complete");
-      expect(await idempotency.forget(key, { scope, kind: "http" })).toBe(true);
+      expect((await inspectKey(idempotency, key, { scope, kind: "http" })).state).toBe("complete");
+      expect(await forgetKey(idempotency, key, { scope, kind: "http" })).toBe(true);
       expect(await (await answer()).text()).toBe("request");
-      expect((await idempotency.inspect(key, { scope })).state).toBe("complete");
+      expect((await inspectKey(idempotency, key, { scope })).state).toBe("complete");
     }
   });
 
@@ -52,9 +52,9 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
     const { error } = await outcomeOf(idempotency.run(key, { wait: 10_000, onEvent }, never));
     expect(error).toBeInstanceOf(RecordCorruptError);
     expect(events).toEqual(["called", "corrupt"]);
-    expect((await idempotency.inspect(key)).state).toBe("corrupt");
-    expect(await idempotency.forget(key)).toBe(true);
-    expect(await idempotency.forget(key)).toBe(false);
+    expect((await inspectKey(idempotency, key)).state).toBe("corrupt");
+    expect(await forgetKey(idempotency, key)).toBe(true);
+    expect(await forgetKey(idempotency, key)).toBe(false);
     expect((await idempotency.run(key, () => 1)).status).toBe("executed");
   });
 
@@ -65,7 +65,7 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
     await store.execute(0, ["RPUSH", name, "x"]);
     expect((await client.idempotency.run(key, () => 1)).status).toBe("executed");
     expect((await client.idempotency.run(key, never)).status).toBe("replayed");
-    expect(await client.idempotency.forget(key)).toBe(true);
+    expect(await forgetKey(client.idempotency, key)).toBe(true);
     expect(await store.execute(0, ["EXISTS", name])).toBe(0);
   });
 
@@ -85,8 +85,8 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
     });
     for (const call of [
       idempotency.run("k", given, never),
-      idempotency.inspect("k", given),
-      idempotency.forget("k", given),
+      inspectKey(idempotency, "k", given),
+      forgetKey(idempotency, "k", given),
       withIdempotency(request, never, { redlock, ...given }),
     ]) {
       const { error } = await outcomeOf<unknown>(call);
@@ -118,8 +118,8 @@ describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
         expect(error).toBeInstanceOf(TypeError);
         expect(String(error)).toMatch(message);
       }
-      const { error } = await outcomeOf(idempotency.inspect("k", options as object));
-      expect(String(error)).toContain("inspect has no option");
+      const { error } = await outcomeOf(inspectKey(idempotency, "k", options as object));
+      expect(String(error)).toContain("inspectKey has no option");
     }
   });
 });

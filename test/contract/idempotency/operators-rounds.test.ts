@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
 import { hashKey } from "../../../src/idempotency/digest.ts";
-import { InProgressError } from "../../../src/idempotency/index.ts";
+import { forgetKey, InProgressError, inspectKey } from "../../../src/idempotency/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { type VirtualWorld, virtualWorld } from "../../support/virtual-client.ts";
@@ -40,7 +40,7 @@ const reaching = (world: VirtualWorld, count: number) => {
 };
 
 describe("inspect", () => {
-  const of = (world: VirtualWorld, reached = 9) => reaching(world, reached).idempotency.inspect("key");
+  const of = (world: VirtualWorld, reached = 9) => inspectKey(reaching(world, reached).idempotency, "key");
   const none = { state: "none", remaining: 0, attempts: 0 };
 
   test("nothing", async () => {
@@ -110,7 +110,7 @@ describe("inspect", () => {
     ]);
     const { idempotency, links } = runner(world);
     Object.assign(links[0]!, { send: async () => reply });
-    const seen = await idempotency.inspect("key");
+    const seen = await inspectKey(idempotency, "key");
     expect(seen).toMatchObject({ state: "complete", remaining: 7_000 });
     expect(seen.votes[0]).toMatchObject({ endpoint: "e1", state: "error", cause: { kind: "malformed" } });
   });
@@ -185,10 +185,10 @@ describe("forget", () => {
       ["A1 ta 1", "A1 tb 2", "no count"],
     );
     const { idempotency } = runner(world);
-    expect(await idempotency.forget("key")).toBe(true);
+    expect(await forgetKey(idempotency, "key")).toBe(true);
     expect(textsOf(world)).toEqual(nothing);
     expect(textsOf(world, "tries")).toEqual(nothing);
-    expect(await idempotency.forget("key")).toBe(false);
+    expect(await forgetKey(idempotency, "key")).toBe(false);
   });
 
   test("sends only what is needed: a reading, the removal of what is there, and a reading", async () => {
@@ -200,7 +200,7 @@ describe("forget", () => {
       ["A1 ta 1"],
     );
     const { idempotency, sent } = runner(world);
-    expect(await idempotency.forget("key")).toBe(true);
+    expect(await forgetKey(idempotency, "key")).toBe(true);
     expect(sent()).toBe(2 + 3 + 2);
   });
 
@@ -210,7 +210,7 @@ describe("forget", () => {
     ["an empty text", [["", 9_000], undefined, undefined], []],
   ] as const)("removes %s", async (_what, texts, given) => {
     const world = having(texts as Parameters<typeof having>[0], given);
-    expect(await runner(world).idempotency.forget("key")).toBe(true);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
     expect(textsOf(world)).toEqual(nothing);
     expect(textsOf(world, "tries")).toEqual(nothing);
   });
@@ -221,7 +221,7 @@ describe("forget", () => {
   ])("removes what is no text: %s", async (command, ...args) => {
     const world = having([undefined, undefined, undefined]);
     world.endpoints[1]!.engine.execute([command, name, ...args]);
-    expect(await runner(world).idempotency.forget("key")).toBe(true);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
     expect(world.endpoints[1]!.engine.execute(["EXISTS", name])).toBe(0);
   });
 
@@ -237,7 +237,7 @@ describe("forget", () => {
       ],
       ["A1 ta 1"],
     );
-    const { error } = await outcomeOf(runner(world).idempotency.forget("key"));
+    const { error } = await outcomeOf(forgetKey(runner(world).idempotency, "key"));
     expect(error).toBeInstanceOf(InProgressError);
     expect(error).toMatchObject({ key: "key", retryAfter });
     expect(textsOf(world)).toEqual([pending, pending, complete]);
@@ -246,19 +246,19 @@ describe("forget", () => {
 
   test("leaves what only a minority has of a run: it ends by itself, and nobody finds it", async () => {
     const world = having([[pending, 9_000], undefined, undefined]);
-    expect(await runner(world).idempotency.forget("key")).toBe(false);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(false);
     expect(textsOf(world)).toEqual([pending, null, null]);
   });
 
   test("removes a result beside it, and keeps it", async () => {
     const world = having([[pending, 9_000], [complete, 9_000], undefined]);
-    expect(await runner(world).idempotency.forget("key")).toBe(true);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
     expect(textsOf(world)).toEqual([pending, null, null]);
   });
 
   test("removes nothing where a silent endpoint may complete a run's quorum", async () => {
     const world = having([[pending, 9_000], [complete, 9_000], undefined]);
-    const { error } = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
+    const { error } = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
     expect(error).toBeInstanceOf(QuorumError);
     expect(textsOf(world)).toEqual([pending, complete, null]);
   });
@@ -269,12 +269,12 @@ describe("forget", () => {
       [complete, 9_000],
       [complete, 9_000],
     ]);
-    const { error } = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
+    const { error } = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
     expect(error).toBeInstanceOf(QuorumError);
     expect(textsOf(world)).toEqual([null, null, complete]);
     expect(String(error)).toContain('no quorum to forget "key"');
     // Nothing is left where it asks: the same answer.
-    const again = await outcomeOf(reaching(world, 2).idempotency.forget("key"));
+    const again = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
     expect(again.error).toBeInstanceOf(QuorumError);
   });
 
@@ -291,7 +291,7 @@ describe("forget", () => {
         },
       };
     };
-    expect((await outcomeOf(idempotency.forget("key"))).error).toBeInstanceOf(QuorumError);
+    expect((await outcomeOf(forgetKey(idempotency, "key"))).error).toBeInstanceOf(QuorumError);
     expect(looks).toBe(4);
   });
 
@@ -312,7 +312,7 @@ describe("forget", () => {
         if (looks === 2) kept = engine.execute(["GET", key()]);
         return { after: () => void (looks === 1 && engine.execute(["SET", key(), later])) };
       };
-      expect(await idempotency.forget("key")).toBe(true);
+      expect(await forgetKey(idempotency, "key")).toBe(true);
       expect(kept).toBe(later);
     }
   });
@@ -332,7 +332,7 @@ describe("forget", () => {
         },
       });
     });
-    expect(await idempotency.forget("key")).toBe(true);
+    expect(await forgetKey(idempotency, "key")).toBe(true);
     expect(textsOf(world)).toEqual([begun, begun, begun]);
   });
 });

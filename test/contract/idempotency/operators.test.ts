@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
 import { fingerprintOf } from "../../../src/idempotency/digest.ts";
-import { InProgressError } from "../../../src/idempotency/index.ts";
+import { forgetKey, InProgressError, inspectKey } from "../../../src/idempotency/index.ts";
 import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { type Gate, gate } from "../../support/link.ts";
@@ -61,7 +61,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
     test("finds no record where there is none", async () => {
       const key = freshKey();
       const client = reaching(count);
-      expect(await client.idempotency.inspect(key)).toEqual({
+      expect(await inspectKey(client.idempotency, key)).toEqual({
         state: "none",
         remaining: 0,
         attempts: 0,
@@ -82,7 +82,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       const later = clientOf(store, {}, { runtime });
       const records = await recordsOf(store, key);
       const ttls = await ttlsOf(store, key);
-      const pending = await later.idempotency.inspect(key);
+      const pending = await inspectKey(later.idempotency, key);
       expect(pending).toMatchObject({ state: "pending", fingerprint: await fingerprintOf("body") });
       expect(pending.age).toBeGreaterThanOrEqual(5_000);
       expect(pending.age).toBeLessThan(20_000);
@@ -98,7 +98,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
 
       finish.open("the result");
       await run;
-      const complete = await later.idempotency.inspect(key);
+      const complete = await inspectKey(later.idempotency, key);
       expect(complete).toMatchObject({ state: "complete", fingerprint: await fingerprintOf("body") });
       expect(complete.remaining > 500_000 && complete.remaining <= 600_000).toBe(true);
       expect(JSON.stringify(complete)).not.toMatch(/the result|body/);
@@ -108,9 +108,9 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       const key = freshKey();
       const client = reaching(count);
       await client.idempotency.run(key, { scope: ["a", "b"] }, () => 1);
-      expect((await client.idempotency.inspect(key, { scope: ["a", "b"] })).state).toBe("complete");
-      expect((await client.idempotency.inspect(key, { scope: "a" })).state).toBe("none");
-      expect((await client.idempotency.inspect(key)).state).toBe("none");
+      expect((await inspectKey(client.idempotency, key, { scope: ["a", "b"] })).state).toBe("complete");
+      expect((await inspectKey(client.idempotency, key, { scope: "a" })).state).toBe("none");
+      expect((await inspectKey(client.idempotency, key)).state).toBe("none");
     });
 
     test.each([
@@ -129,7 +129,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
           text,
           Array.from({ length: reached }, (_, index) => index),
         );
-        const seen = await client.idempotency.inspect(key);
+        const seen = await inspectKey(client.idempotency, key);
         expect(seen.state).toBe(reached >= enough ? state : "undecided");
         expect(seen.votes.filter((vote) => vote.state === state)).toHaveLength(reached);
         if (seen.state === "undecided") expect(seen).toMatchObject({ remaining: 0, attempts: 0 });
@@ -140,7 +140,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       const key = freshKey();
       await reaching(count).idempotency.run(key, () => 1);
       for (let reached = 0; reached < count; reached += 1) {
-        const { value, error } = await outcomeOf(reaching(reached).idempotency.inspect(key));
+        const { value, error } = await outcomeOf(inspectKey(reaching(reached).idempotency, key));
         if (reached < quorum) {
           expect(error).toBeInstanceOf(QuorumError);
           expect((error as QuorumError).message).toContain(`inspect "${key}"`);
@@ -158,7 +158,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       const { idempotency } = reaching(count);
       await idempotency.run(key, { scope: "a" }, () => "first");
       await idempotency.run(key, () => "another scope's");
-      expect(await idempotency.forget(key, { scope: "a" })).toBe(true);
+      expect(await forgetKey(idempotency, key, { scope: "a" })).toBe(true);
       expect(await recordsOf(store, key, "a")).toEqual(nothing);
       const again = await idempotency.run(key, { scope: "a" }, () => "second");
       expect(again).toEqual({ status: "executed", value: "second" });
@@ -167,7 +167,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
     });
 
     test("gets false when there was nothing", async () => {
-      expect(await reaching(count).idempotency.forget(freshKey())).toBe(false);
+      expect(await forgetKey(reaching(count).idempotency, freshKey())).toBe(false);
     });
 
     test("does not disturb a run under way", async () => {
@@ -175,7 +175,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       const { run, finish } = await underWay(key);
       const { idempotency, links } = reaching(count);
       const records = await recordsOf(store, key);
-      const { error } = await outcomeOf(idempotency.forget(key));
+      const { error } = await outcomeOf(forgetKey(idempotency, key));
       expect(error).toBeInstanceOf(InProgressError);
       expect(error).toMatchObject({ code: "IN_PROGRESS", key });
       const { retryAfter } = error as InProgressError;
@@ -184,7 +184,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       expect(links[0]!.sent.filter(([name]) => name !== "EVALSHA" && name !== "EVAL")).toEqual([]);
       finish.open("undisturbed");
       expect(await run).toEqual({ status: "executed", value: "undisturbed" });
-      expect(await idempotency.forget(key)).toBe(true);
+      expect(await forgetKey(idempotency, key)).toBe(true);
     });
 
     test.runIf(count > quorum)(
@@ -195,7 +195,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
         const name = await recordName(key);
         for (let reached = quorum; reached < count; reached += 1) {
           await store.execute(1, ["SET", name, "C1 t1 1 - {}"]);
-          const { error } = await outcomeOf(reaching(reached).idempotency.forget(key));
+          const { error } = await outcomeOf(forgetKey(reaching(reached).idempotency, key));
           expect(error).toBeInstanceOf(QuorumError);
           expect((await recordsOf(store, key)).slice(0, 2)).toEqual(["P1 t0 1 -", "C1 t1 1 - {}"]);
         }
@@ -206,7 +206,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       for (let index = 0; index < count; index += 1) {
         const key = freshKey();
         await place(key, "C1 t0 1 - {}", [index]);
-        expect(await reaching(count).idempotency.forget(key)).toBe(true);
+        expect(await forgetKey(reaching(count).idempotency, key)).toBe(true);
         expect(await recordsOf(store, key)).toEqual(nothing);
       }
     });
@@ -216,7 +216,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       const { idempotency } = reaching(count);
       for (const text of ["something else", ""]) {
         await place(key, text, [...store.endpoints.keys()]);
-        expect(await idempotency.forget(key)).toBe(true);
+        expect(await forgetKey(idempotency, key)).toBe(true);
         expect(await recordsOf(store, key)).toEqual(nothing);
       }
     });
@@ -225,13 +225,13 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
       const key = freshKey();
       const { idempotency } = reaching(count);
       await idempotency.run(key, () => "kept");
-      const { error } = await outcomeOf(reaching(count - 1).idempotency.forget(key));
+      const { error } = await outcomeOf(forgetKey(reaching(count - 1).idempotency, key));
       expect(error).toBeInstanceOf(QuorumError);
       expect((error as QuorumError).message).toContain(`forget "${key}"`);
       // What was reached is gone, where that was enough to know that no run is under way.
       const kept = (await recordsOf(store, key)).filter((text) => text !== null);
       expect(kept).toHaveLength(count - 1 >= quorum ? 1 : count);
-      expect(await idempotency.forget(key)).toBe(true);
+      expect(await forgetKey(idempotency, key)).toBe(true);
       expect((await idempotency.run(key, () => "new")).value).toBe("new");
     });
 
@@ -247,9 +247,9 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
           if (!command.includes("look")) await store.execute(0, ["SET", name, record, "PX", 60_000]);
         },
       });
-      expect((await outcomeOf(idempotency.forget(key))).error).toBeInstanceOf(QuorumError);
+      expect((await outcomeOf(forgetKey(idempotency, key))).error).toBeInstanceOf(QuorumError);
       links[0]!.fate = () => "delivered";
-      expect(await idempotency.forget(key)).toBe(true);
+      expect(await forgetKey(idempotency, key)).toBe(true);
     });
 
     test("leaves alone a run that begins meanwhile", async () => {
@@ -269,7 +269,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
           },
         });
       }
-      expect(await idempotency.forget(key)).toBe(true);
+      expect(await forgetKey(idempotency, key)).toBe(true);
       expect(await recordsOf(store, key)).toEqual(new Array(count).fill("P1 t9 9 -"));
     });
 
@@ -293,9 +293,9 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, cou
         await die();
         const { error } = await outcomeOf(counted.idempotency.run(key, { maxAttempts: 1 }, never));
         expect(error).toMatchObject({ code: "DEAD_KEY", attempts: 1 });
-        expect(await counted.idempotency.inspect(key)).toMatchObject({ state: "none", attempts: 1 });
-        expect(await counted.idempotency.forget(key)).toBe(true);
-        expect(await counted.idempotency.inspect(key)).toMatchObject({ state: "none", attempts: 0 });
+        expect(await inspectKey(counted.idempotency, key)).toMatchObject({ state: "none", attempts: 1 });
+        expect(await forgetKey(counted.idempotency, key)).toBe(true);
+        expect(await inspectKey(counted.idempotency, key)).toMatchObject({ state: "none", attempts: 0 });
       }
       expect((await counted.idempotency.run(key, { maxAttempts: 1 }, () => 1)).status).toBe("executed");
     });
@@ -313,8 +313,8 @@ describe("arguments of operators", async () => {
     ["k", { scope: wrong(["a", undefined]) }, TypeError, /scope.*missing/],
     ["k", { timeout: 0 }, RangeError, /timeout.*0/],
   ])("%j, %j is refused before anything is sent", async (key, options, type, message) => {
-    for (const call of ["inspect", "forget"] as const) {
-      const { error } = await outcomeOf<unknown>(idempotency[call](key, options));
+    for (const call of [inspectKey, forgetKey]) {
+      const { error } = await outcomeOf<unknown>(call(idempotency, key, options));
       expect(error).toBeInstanceOf(type);
       expect(String(error)).toMatch(message);
     }

@@ -4,9 +4,11 @@ import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   type Codec,
+  forgetKey,
   Idempotency,
   type IdempotencyEvent,
   InProgressError,
+  inspectKey,
   type JsonValue,
   ResultUnavailableError,
 } from "../../../src/idempotency/index.ts";
@@ -83,8 +85,8 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine,
       ["omitted", reason],
       ["mismatch", undefined],
     ]);
-    expect(await idempotency.inspect(key)).toMatchObject({ state: "complete", unstored: reason });
-    expect(await idempotency.forget(key)).toBe(true);
+    expect(await inspectKey(idempotency, key)).toMatchObject({ state: "complete", unstored: reason });
+    expect(await forgetKey(idempotency, key)).toBe(true);
     expect(await idempotency.run(key, () => "again")).toEqual({ status: "executed", value: "again" });
     return { sent: links.flatMap(({ sent }) => sent), error: events[0]?.error };
   }
@@ -160,8 +162,8 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine,
       expect((await exact.idempotency.run(again, () => value)).unstored).toBe(undefined);
       const short = clientOf(store, { maxResult: size - 3 });
       expect((await short.idempotency.run(freshKey(), () => value)).unstored).toBe("too-large");
-      expect((await other.idempotency.inspect(key)).state).toBe("complete");
-      expect(await other.idempotency.forget(key)).toBe(true);
+      expect((await inspectKey(other.idempotency, key)).state).toBe("complete");
+      expect(await forgetKey(other.idempotency, key)).toBe(true);
     }
   });
 

@@ -1,5 +1,4 @@
-import { Idempotency } from "../../../src/idempotency/index.ts";
-import type { KeyInspection } from "../../../src/idempotency/inspect.ts";
+import { forgetKey, Idempotency, inspectKey, type KeyInspection } from "../../../src/idempotency/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Actor } from "./actor.ts";
 import { recordKeyOf } from "./run-histories.ts";
@@ -58,7 +57,7 @@ async function forget(actor: Actor, { key, timeout }: Target): Promise<boolean |
     // It reads and removes, at most three times, and reads once more.
     bound: 8 * timeout,
     codes: ["IN_PROGRESS", "NO_QUORUM"],
-    run: () => new Idempotency(redlock).forget(key, { scope: "sim", timeout }),
+    run: () => forgetKey(new Idempotency(redlock), key, { scope: "sim", timeout }),
   });
   if ("error" in outcome) {
     world.count(`forget: ${String(outcome.error).includes("in progress") ? "in progress" : "unavailable"}`);
@@ -84,7 +83,7 @@ async function look(actor: Actor, { key, timeout }: Target): Promise<KeyInspecti
     what: `inspect ${key}`,
     bound: timeout,
     codes: ["NO_QUORUM"],
-    run: () => new Idempotency(redlock).inspect(key, { scope: "sim", timeout }),
+    run: () => inspectKey(new Idempotency(redlock), key, { scope: "sim", timeout }),
   });
   if ("error" in outcome) {
     world.count("inspect: unavailable");

@@ -6,6 +6,7 @@ import {
   optionNames,
   resolveIdempotency,
 } from "../../../src/idempotency/idempotency.ts";
+import { forgetKey, inspectKey } from "../../../src/idempotency/index.ts";
 import type { LockOptions } from "../../../src/lock/options.ts";
 import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -110,8 +111,12 @@ describe("the options of runs", () => {
     );
     for (const name of ["lease", "wait", "fingerprint"]) {
       const options = any({ [name]: 1 });
-      expect(String(await rejection(idempotency.inspect("k", options)))).toMatch(unknown(name, "inspect"));
-      expect(String(await rejection(idempotency.forget("k", options)))).toMatch(unknown(name, "forget"));
+      expect(String(await rejection(inspectKey(idempotency, "k", options)))).toMatch(
+        unknown(name, "inspectKey"),
+      );
+      expect(String(await rejection(forgetKey(idempotency, "k", options)))).toMatch(
+        unknown(name, "forgetKey"),
+      );
     }
     expect(links.flatMap(({ sent }) => sent)).toEqual([]);
   });
@@ -174,15 +179,15 @@ describe("an Idempotency", () => {
     for (const [index, each] of options.entries()) {
       expect((await idempotency.run("k", each, () => index)).value).toBe(index);
       const { scope, kind } = { kind: undefined, ...(each as { scope?: string[] }) };
-      expect((await idempotency.inspect("k", { scope, kind })).state).toBe("complete");
+      expect((await inspectKey(idempotency, "k", { scope, kind })).state).toBe("complete");
     }
     expect(world.endpoints[0]!.engine.execute(["DBSIZE"])).toBe(4);
-    expect(await idempotency.forget("k")).toBe(true);
-    expect((await idempotency.inspect("k")).state).toBe("none");
-    expect((await idempotency.inspect("k", { kind: "http" })).state).toBe("complete");
-    expect(await idempotency.forget("k", { kind: "http" })).toBe(true);
+    expect(await forgetKey(idempotency, "k")).toBe(true);
+    expect((await inspectKey(idempotency, "k")).state).toBe("none");
+    expect((await inspectKey(idempotency, "k", { kind: "http" })).state).toBe("complete");
+    expect(await forgetKey(idempotency, "k", { kind: "http" })).toBe(true);
     expect(world.endpoints[0]!.engine.execute(["DBSIZE"])).toBe(2);
-    expect(await idempotency.inspect("k", any({ kind: "x" })).catch(String)).toMatch(/^RangeError: kind/);
+    expect(await inspectKey(idempotency, "k", any({ kind: "x" })).catch(String)).toMatch(/^RangeError: kind/);
   });
 
   test("has the record and the count of a key under names that contain the key's hash", async () => {
@@ -225,10 +230,10 @@ describe("an Idempotency", () => {
     const { redlock, links } = world.client();
     const idempotency = new Idempotency(redlock, { timeout: 180 });
     links[0]!.fate = () => "lost";
-    for (const call of ["inspect", "forget"] as const) {
+    for (const call of [inspectKey, forgetKey]) {
       const started = world.runtime.monotonic();
       const before = links[0]!.sent.length;
-      const error = rejection(idempotency[call]("k", { timeout }));
+      const error = rejection(call(idempotency, "k", { timeout }) as Promise<unknown>);
       await until(() => links[0]!.sent.length > before, "its request");
       await world.runtime.advance(0);
       await world.runtime.advance(timeout);

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { runCommand } from "../../../../src/dev/cli/run-command.ts";
 import { type DevEndpoints, startEndpoints } from "../../../../src/dev/index.ts";
-import { Idempotency } from "../../../../src/idempotency/index.ts";
+import { Idempotency, inspectKey } from "../../../../src/idempotency/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock } from "../../../../src/index.ts";
 import { CountDownLatch, Semaphore } from "../../../../src/sync/index.ts";
 
@@ -353,9 +353,9 @@ describe("forget and dead", () => {
   async function crash(key: string, prefix = "redlock") {
     const client = new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 5_000, prefix });
     const dying = new Idempotency(client, { maxAttempts: 2, maxHold: 0 });
-    const { attempts } = await dying.inspect(key);
+    const { attempts } = await inspectKey(dying, key);
     void dying.run(key, () => new Promise<never>(() => undefined)).catch(() => undefined);
-    await expect.poll(async () => (await dying.inspect(key)).attempts).toBe(attempts + 1);
+    await expect.poll(async () => (await inspectKey(dying, key)).attempts).toBe(attempts + 1);
     return dying;
   }
 
