@@ -27,6 +27,11 @@ describe("paddle", () => {
     expect(await verify(`${ts};${signed}`, replay)).toEqual(accepted);
   });
 
+  it("has its name unless another is given", () => {
+    expect(paddle({ secret }).name).toBe("paddle");
+    expect(paddle({ secret, name: "billing" }).name).toBe("billing");
+  });
+
   it("accepts one of several h1, while Paddle rotates the key", async () => {
     const other = `h1=${"0".repeat(64)}`;
     expect(await verify(`${ts};${other};${h1}`)).toEqual(accepted);

@@ -56,6 +56,8 @@ describe("qstash", () => {
       `.${payload}.${signature}`,
       `${head}.${payload}.${signature}.`,
       `${head}.${payload}.${signature}.${signature}`,
+      `${head}.!.${signature}`,
+      `${head}.${payload}.!`,
     ]) {
       expect(await verify(token)).toBe(token === "" ? "missing-header" : "malformed-header");
     }

@@ -58,6 +58,11 @@ describe("sendgrid", () => {
     expect(await outcome(sendgrid({ publicKey }), { headers, body: body.slice(1) })).toBe("malformed-header");
   });
 
+  it("throws a TypeError for a key with more bytes than a point has", () => {
+    const longer = Buffer.concat([Buffer.from(publicKey, "base64"), Buffer.of(0)]).toString("base64");
+    expect(() => sendgrid({ publicKey: longer })).toThrow(/^publicKey must be a key on P-256/);
+  });
+
   it("throws a TypeError for a key whose point is not on the curve, without repeating it", async () => {
     const off = `${publicKey.slice(0, -8)}AAAAAA==`;
     const failed = outcome(sendgrid({ publicKey: off }), { headers: headersOf(signature), body });

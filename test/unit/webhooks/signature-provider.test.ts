@@ -155,6 +155,8 @@ describe("set-up of signatureProvider", () => {
       { algorithm: "Ed25519", key: "abc" },
       /^key must be a Uint8Array, as decodePublicKey returns it, /,
     ],
+    ["another algorithm", { algorithm: "HS256" }, /^algorithm must be one of HMAC-SHA1, /],
+    ["an algorithm that is none", { algorithm: 5 }, /^algorithm must be one of /],
     ["a switch that is no boolean", { tagSecrets: 1 }, /^tagSecrets must/],
     ["no reader", { read: undefined }, /^read is missing/],
     ["a misspelt option", { secret: "s" }, /^signatureProvider has no option "secret"/],

@@ -101,6 +101,17 @@ describe("twilio", () => {
     expect(await outcome(provider(), arrival(encoded, "", unicode))).toMatchObject({ id: hash(encoded) });
   });
 
+  it("adds the hash to a URL that was given without it, with or without a query", async () => {
+    const digest = hash(json);
+    for (const [given, signed] of [
+      ["http://shop.example/hook", `http://shop.example/hook?bodySHA256=${digest}`],
+      ["https://shop.example/hook?a=1", `https://shop.example/hook?a=1&bodySHA256=${digest}`],
+    ] as const) {
+      const behind = arrival(signed, json, `http://10.0.0.1/hook?bodySHA256=${digest}`);
+      expect(await outcome(provider({ url: given }), behind)).toMatchObject({ id: hash(signed) });
+    }
+  });
+
   it("takes a GET, which has no body", async () => {
     const get = { ...arrival(url, ""), method: "GET" };
     expect(await outcome(provider(), get)).toEqual({ id: hash(url), idSigned: true });
@@ -133,7 +144,16 @@ describe("twilio", () => {
   });
 
   it("refuses a URL that is none at set-up, and reports a function that returns none", async () => {
-    for (const bad of ["", "shop.example", "ftp://shop.example", "https://shop.example/ x", 5, null, {}]) {
+    for (const bad of [
+      "",
+      "shop.example",
+      "ftp://shop.example",
+      "https://shop.example/ x",
+      "x https://shop.example",
+      5,
+      null,
+      {},
+    ]) {
       expect(() => provider({ url: bad as string }), String(bad)).toThrow(TypeError);
     }
     const broken = provider({ url: (() => undefined) as unknown as () => string });
