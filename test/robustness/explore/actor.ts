@@ -64,6 +64,8 @@ interface Call<Value> {
   readonly codes: readonly RedlockErrorCode[];
   readonly run: () => Promise<Value>;
   readonly isExpected?: (error: unknown) => boolean;
+  /** Checks the error that it rejected with. */
+  readonly checkError?: (error: unknown) => void;
 }
 
 /** One client of a scenario: it calls the library, and what the calls return is checked. Its methods never reject. */
@@ -252,6 +254,9 @@ export class Actor {
     if (isAgain || said === undefined) return;
     const quorum = quorumOf(world.servers.length);
     const { freed, gone, removed } = trails.releaseVotes(hold.nonce);
+    if (said && removed < quorum) {
+      report("a quorum decides", `${client.name}: release said true, and ${removed} endpoints removed it`);
+    }
     // A plain lock has no tombstone that tells a repeated release of the first one.
     const isFalse = !said && removed >= quorum && (hold.group !== undefined || !this.#hasRepeats());
     if (isFalse) report("a quorum decides", `${client.name}: release said false, and removed it`);
@@ -291,7 +296,14 @@ export class Actor {
   }
 
   /** Makes a call of the library. Undefined: it rejected as it may. */
-  async call<Value>({ what, bound, codes, run, isExpected }: Call<Value>): Promise<Value | undefined> {
+  async call<Value>({
+    what,
+    bound,
+    codes,
+    run,
+    isExpected,
+    checkError,
+  }: Call<Value>): Promise<Value | undefined> {
     const { client } = this;
     const { world, calls, trails, report } = this.stage;
     const [invoked, frozenBefore] = [world.time, client.frozenFor];
@@ -307,6 +319,7 @@ export class Actor {
       const isTyped = isRedlockError(error) && codes.includes(error.code);
       if (!isTyped && !isExpected?.(error)) report("calls end", `${name} rejected with ${String(error)}`);
       if (what.startsWith("acquire")) this.#checkRefusal(error);
+      checkError?.(error);
       const nonce = trails.lastRound(client.name) ?? "";
       if (isTyped && error.code === "LEASE_LOST" && !trails.isContended(nonce)) {
         report("refusals are true", `${client.name}: ${String(error)}, but there is no other run`);

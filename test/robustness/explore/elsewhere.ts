@@ -49,21 +49,4 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
       "result beside an error counts",
     ],
   },
-  {
-    why: "runs with locks, which no small world has yet",
-    mutants: [
-      "lock kept after complete",
-      "key claimed while the lock is refused",
-      "result lost with the lock",
-      "lock kept where the record is lost",
-      "lock freed though it is another's",
-      "native end deletes any lock",
-      "fence of a minority",
-      "run draws the last holder's fence",
-      "late extension revives either half",
-      "renewal leaves the locks",
-      "begin ignores a held lock",
-      "failed run keeps its locks",
-    ],
-  },
 ];

@@ -43,12 +43,24 @@ export class Holds {
   readonly #report: Report;
   readonly #time: () => number;
   readonly #retention: number;
+  readonly #freed: ReadonlySet<string>;
 
-  /** @param retention for how many ms fences are remembered */
-  constructor(report: Report, time: () => number, retention: number) {
+  /**
+   * @param options `now`: the time in ms; `retention`: for how many ms fences are remembered; `freed`: the nonces of what
+   *   an operator has freed
+   */
+  constructor(
+    report: Report,
+    options: {
+      readonly now: () => number;
+      readonly retention: number;
+      readonly freed: ReadonlySet<string>;
+    },
+  ) {
     this.#report = report;
-    this.#time = time;
-    this.#retention = retention;
+    this.#time = options.now;
+    this.#retention = options.retention;
+    this.#freed = options.freed;
   }
 
   /** A holder was just granted a hold. */
@@ -73,6 +85,7 @@ export class Holds {
   /** Checks that those that may be relied on now do not exclude each other. Called after every step, and with every grant. */
   check(): void {
     for (const hold of this.all) {
+      hold.isOver ||= this.#freed.has(hold.nonce);
       if (hold.ended === undefined && (hold.isOver || hold.remaining() <= 0)) hold.ended = this.#time();
     }
     const current = this.all.filter(({ isOver }) => !isOver);

@@ -3,6 +3,7 @@ import { arrivalScenarios } from "./scenarios-arrivals.ts";
 import { debounceScenarios } from "./scenarios-debounce.ts";
 import { groupScenarios } from "./scenarios-groups.ts";
 import { holdingScenarios } from "./scenarios-holding.ts";
+import { lockedRunScenarios } from "./scenarios-locked-runs.ts";
 import { lockScenarios } from "./scenarios-locks.ts";
 import { onceScenarios } from "./scenarios-once.ts";
 import { runScenarios } from "./scenarios-runs.ts";
@@ -13,6 +14,7 @@ export const scenarios: readonly Scenario[] = [
   ...lockScenarios,
   ...holdingScenarios,
   ...runScenarios,
+  ...lockedRunScenarios,
   ...semaphoreScenarios,
   ...groupScenarios,
   ...arrivalScenarios,

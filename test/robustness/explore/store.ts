@@ -1,4 +1,5 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import { claimScript } from "../../../src/redis/claim-script.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
@@ -29,6 +30,7 @@ export interface Contents {
 /** The scripts that endpoints know. */
 const scripts = [
   registerScript,
+  claimScript,
   slotScript,
   memberScript,
   queueScript,
@@ -36,6 +38,12 @@ const scripts = [
   intervalScript,
   announceScript,
 ];
+
+/** The text at a key; undefined: there is nothing, or no text. */
+export function textAt({ entries }: Contents, key: string): string | undefined {
+  const value = entries.get(key)?.value;
+  return typeof value === "string" ? value : undefined;
+}
 
 /** The score of a member of a sorted set; undefined: it is not there. */
 export function scoreOf({ entries }: Contents, key: string, member: string): number | undefined {

@@ -128,6 +128,12 @@ export class World {
     return Math.floor(epoch + this.time * this.#rate);
   }
 
+  /** What an endpoint has now: without what has expired. */
+  contentsOf(server: Server): Contents {
+    server.contents = this.store.at(server.contents, this.serverTime());
+    return server.contents;
+  }
+
   /** A client sends a command. */
   send(client: Client, server: Server, command: Command, deliver: Message["deliver"]): Message {
     client.sent += 1;
@@ -179,7 +185,7 @@ export class World {
     if (!server || !request) return;
     this.effect = { server, message };
     const now = this.serverTime();
-    const before = this.store.at(server.contents, now);
+    const before = this.contentsOf(server);
     if (server.awayUntil > this.time) {
       message.answer = { refused: "away" };
       message.answerId = 0;
@@ -243,11 +249,9 @@ export class World {
    * client is in it with all that it has received: from that follows what the library inside it knows.
    */
   key(): string {
-    const now = this.serverTime();
     const servers = this.servers.map((server) => {
-      server.contents = this.store.at(server.contents, now);
       const executed = [...server.executed].sort(([a], [b]) => (a < b ? -1 : 1)).join(" ");
-      return `${server.contents.id} ${intern(executed)} ${Math.max(0, server.awayUntil - this.time)}`;
+      return `${this.contentsOf(server).id} ${intern(executed)} ${Math.max(0, server.awayUntil - this.time)}`;
     });
     const clients = this.clients.map(({ history, frozen }) => `${history}${frozen ? "f" : ""}`);
     const messages = this.messages
