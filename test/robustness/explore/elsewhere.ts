@@ -18,15 +18,6 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
     ],
   },
   {
-    why: "who is served when, of read-write and fair locks: no small world checks it yet",
-    mutants: [
-      "waiting writers are not announced",
-      "an announcement stands for the ttl",
-      "the queue is ignored",
-      "dead tickets are not skipped",
-    ],
-  },
-  {
     why: "not within two deviations: a minority must have moved on, and the party that saw it must come back",
     mutants: ["a generation passes on a minority"],
   },

@@ -45,11 +45,16 @@ export function textAt({ entries }: Contents, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The score of a member of a sorted set; undefined: it is not there. */
-export function scoreOf({ entries }: Contents, key: string, member: string): number | undefined {
+/** The members of a sorted set, with their scores. */
+export function entriesOf({ entries }: Contents, key: string): [member: string, score: number][] {
   const value = entries.get(key)?.value ?? [];
-  const at = typeof value === "string" ? -1 : value.indexOf(member);
-  return at < 0 ? undefined : Number(value[at + 1]);
+  if (typeof value === "string") return [];
+  return value.flatMap((member, index) => (index % 2 === 0 ? [[member, Number(value[index + 1])]] : []));
+}
+
+/** The score of a member of a sorted set; undefined: it is not there. */
+export function scoreOf(contents: Contents, key: string, member: string): number | undefined {
+  return entriesOf(contents, key).find(([name]) => name === member)?.[1];
 }
 
 /** What an endpoint answers. */

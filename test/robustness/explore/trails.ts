@@ -8,6 +8,7 @@ import { isGranted } from "../sim/wire.ts";
 import type { Client } from "./client.ts";
 import { Operated } from "./operated.ts";
 import { type Answer, type Contents, scoreOf, textAt } from "./store.ts";
+import { checkTurn } from "./turns.ts";
 import type { Message, Server, Watcher, World } from "./world.ts";
 
 /** Reports that an invariant does not hold. */
@@ -154,6 +155,8 @@ export class Trails implements Watcher {
     }
     if (operation === "release" && granted) this.announcements.removed(server!, request);
     if (operation === "announce") this.announcements.executed(server!, request, granted);
+    const now = this.#world.serverTime();
+    checkTurn(this.#report, request, { where, granted, before, after, now });
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#report("rolled back stays rolled back", `${where} after its release`);
     }
