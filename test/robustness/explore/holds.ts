@@ -16,6 +16,8 @@ export interface Hold {
   readonly client: Client;
   /** When it was granted, in ms. */
   readonly acquired: number;
+  /** When it must be over, in ms: the deadline. Default: none. */
+  readonly limit?: number | undefined;
   /** ms for which it may be relied on. */
   readonly remaining: () => number;
   /** Whether the holder has been told of the end; undefined: it does not listen. */
@@ -89,7 +91,10 @@ export class Holds {
       if (hold.ended === undefined && (hold.isOver || hold.remaining() <= 0)) hold.ended = this.#time();
     }
     const current = this.all.filter(({ isOver }) => !isOver);
-    for (const hold of current) this.#checkLossReported(hold);
+    for (const hold of current) {
+      this.#checkLossReported(hold);
+      this.#checkLimit(hold);
+    }
     const valid = current.length > 1 ? current.filter(({ remaining }) => remaining() > 0) : [];
     for (const [index, hold] of valid.entries()) {
       for (const other of valid.slice(0, index)) this.#compare(hold, other);
@@ -117,6 +122,12 @@ export class Holds {
     const overdue = Math.min(-remaining(), since ?? Number.POSITIVE_INFINITY);
     if (overdue <= (since === undefined ? tolerance : toleranceAfterDisturbance)) return;
     this.#report("validity is honest", `${client.name} was not told that ${resources.join()} is over`);
+  }
+
+  /** A wall clock has whole ms. */
+  #checkLimit({ client, resources, remaining, limit = Number.POSITIVE_INFINITY }: Hold): void {
+    if (this.#time() <= limit + 1 || client.frozen || remaining() <= 0) return;
+    this.#report("validity is honest", `${client.name} relies on ${resources.join()} after its deadline`);
   }
 
   /** Each grant is returned with validity left, so fences are drawn in the order in which grants are returned. */

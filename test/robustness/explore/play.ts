@@ -88,6 +88,7 @@ export function begin(scenario: Scenario, traced = false): Play {
     once: new OnceHistories(checks, 1 / rate),
     debounces: new DebounceHistories(checks, trails.announcements, servers),
     report,
+    checks,
     calls: new Set(),
     kept: new Set(),
     actors: [],

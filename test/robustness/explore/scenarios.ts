@@ -6,6 +6,7 @@ import { holdingScenarios } from "./scenarios-holding.ts";
 import { lockedRunScenarios } from "./scenarios-locked-runs.ts";
 import { lockScenarios } from "./scenarios-locks.ts";
 import { onceScenarios } from "./scenarios-once.ts";
+import { operatorScenarios } from "./scenarios-operators.ts";
 import { runScenarios } from "./scenarios-runs.ts";
 import { semaphoreScenarios } from "./scenarios-semaphores.ts";
 
@@ -15,6 +16,7 @@ export const scenarios: readonly Scenario[] = [
   ...holdingScenarios,
   ...runScenarios,
   ...lockedRunScenarios,
+  ...operatorScenarios,
   ...semaphoreScenarios,
   ...groupScenarios,
   ...arrivalScenarios,

@@ -49,6 +49,8 @@ interface Trail {
   removedAt: number;
   /** When its extensions were executed for the first time, in ms, by the command's number. */
   readonly extended: Map<number, number>;
+  /** When a request to extend or verify last found the value, in ms. */
+  stoodAt: number;
   /** The key of an announcement, and its text: later ones replace it. */
   announced: { readonly key: string; readonly text: string } | undefined;
 }
@@ -160,6 +162,7 @@ export class Trails implements Watcher {
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#report("rolled back stays rolled back", `${where} after its release`);
     }
+    if (operation === "extend" && this.#stands(request, before)) trail.stoodAt = this.#world.time;
     if (operation === "extend" && granted && !trail.extended.has(commandId)) {
       trail.extended.set(commandId, this.#world.time);
     }
@@ -246,6 +249,11 @@ export class Trails implements Watcher {
       gone: this.#trails.count(nonce, ({ gone }) => gone),
       removed: this.#trails.count(nonce, ({ removed }) => removed),
     };
+  }
+
+  /** On how many endpoints a request to extend or verify has found the value since `time`, in ms. */
+  stoodSince(nonce: string, time: number): number {
+    return this.#trails.count(nonce, ({ stoodAt }) => stoodAt >= time);
   }
 
   /** When each endpoint that has extended a nonce did so for the first and for the last time. */
@@ -335,6 +343,7 @@ function newTrail(client: string, key: string): Trail {
     removed: false,
     removedAt: Number.NEGATIVE_INFINITY,
     extended: new Map(),
+    stoodAt: Number.NEGATIVE_INFINITY,
     announced: undefined,
   };
 }
