@@ -95,7 +95,7 @@ export function begin(scenario: Scenario, traced = false): Play {
   };
   world.watcher = trails;
   // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
-  const link = exactReplies ? { dialect, exactReplies: true } : { dialect };
+  const link = { dialect, isHttp: scenario.garbles === true, ...(exactReplies && { exactReplies: true }) };
   for (const client of world.clients) stage.actors.push(new Actor(stage, client, link));
   clients.forEach((program, index) => {
     void program(stage.actors[index]!).catch((error) => report("calls end", `a client failed: ${error}`));

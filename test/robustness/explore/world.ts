@@ -16,6 +16,9 @@ export interface Server {
   forgotAt: number;
 }
 
+/** What may be wrong with an HTTP answer: a gateway's status, or an error beside the result. It proves nothing. */
+export type Flaw = "status" | "error";
+
 /** Something under way to an endpoint or to a client. */
 export interface Message {
   /** Unique, and the same in every schedule with the same beginning. */
@@ -41,7 +44,7 @@ export interface Message {
   answer: Answer | undefined;
   answerId: number;
   /** Gives the client its answer. */
-  readonly deliver: (answer: Answer) => void;
+  readonly deliver: (answer: Answer, flaw?: Flaw) => void;
 }
 
 /** What a step may have changed, to see which late requests it makes no difference to. */
@@ -203,7 +206,7 @@ export class World {
   }
 
   /** A client gets the answer to its message. */
-  deliver(message: Message): void {
+  deliver(message: Message, flaw?: Flaw): void {
     const { client, server, id, answer, answerId } = message;
     this.#remove(message);
     this.effect = { client };
@@ -211,10 +214,10 @@ export class World {
     this.trace(
       () => `${client.name}<${server?.name ?? "mail"} ${describe(message)} = ${answerText(message)}`,
     );
-    client.receive(`${id} ${answerId}`);
+    client.receive(`${id} ${answerId} ${flaw}`);
     message.isOpen = false;
-    if (server) this.watcher?.delivered(message);
-    message.deliver(answer);
+    if (server && !flaw) this.watcher?.delivered(message);
+    message.deliver(answer, flaw);
   }
 
   /** A message never arrives. */
