@@ -25,7 +25,7 @@ import type { RunHistories } from "../sim/run-histories.ts";
 import type { Client } from "./client.ts";
 import type { Hold, Holds } from "./holds.ts";
 import { createLink, type LinkOptions } from "./link.ts";
-import type { Report, Trails } from "./trails.ts";
+import type { Checks, Report, Trails } from "./trails.ts";
 import type { World } from "./world.ts";
 
 /** What all actors of a world share. */
@@ -39,6 +39,7 @@ export interface Stage {
   readonly once: OnceHistories;
   readonly debounces: DebounceHistories;
   readonly report: Report;
+  readonly checks: Checks;
   /** Calls under way. */
   readonly calls: Set<string>;
   /** Nonces that their holders meant never to release. */
@@ -64,6 +65,8 @@ interface Call<Value> {
   readonly codes: readonly RedlockErrorCode[];
   readonly run: () => Promise<Value>;
   readonly isExpected?: (error: unknown) => boolean;
+  /** Checks the error that it rejected with. */
+  readonly checkError?: (error: unknown) => void;
 }
 
 /** One client of a scenario: it calls the library, and what the calls return is checked. Its methods never reject. */
@@ -125,6 +128,8 @@ export class Actor {
     options: AcquireOptions,
   ): Promise<Held<Lock> | undefined> {
     this.client.timeout = timeoutOf(options);
+    const { deadline } = options;
+    const limit = deadline === undefined ? undefined : this.stage.world.time + deadline - this.client.now();
     const lock = await this.call({
       what: `acquire ${resource}`,
       bound: boundOf(options),
@@ -132,7 +137,7 @@ export class Actor {
       run: () => this.redlock.acquire(resource, options),
       isExpected: (error) => options.signal?.aborted === true && error === options.signal.reason,
     });
-    return lock && this.hold(lock, lock.resources, { holder: lock.token, nonce: nonceOf(lock.value) });
+    return lock && this.hold(lock, lock.resources, { holder: lock.token, nonce: nonceOf(lock.value), limit });
   }
 
   /** Acquires a permit, or not. */
@@ -172,7 +177,7 @@ export class Actor {
   hold<Any extends Handle>(
     handle: Any,
     resources: readonly string[],
-    grant: Pick<Hold, "holder" | "group" | "nonce" | "permits"> &
+    grant: Pick<Hold, "holder" | "group" | "nonce" | "permits" | "limit"> &
       Partial<Pick<Hold, "invariant">> & { readonly isResumed?: boolean },
   ): Held<Any> {
     const { client } = this;
@@ -252,11 +257,34 @@ export class Actor {
     if (isAgain || said === undefined) return;
     const quorum = quorumOf(world.servers.length);
     const { freed, gone, removed } = trails.releaseVotes(hold.nonce);
+    if (said && removed < quorum) {
+      report("a quorum decides", `${client.name}: release said true, and ${removed} endpoints removed it`);
+    }
     // A plain lock has no tombstone that tells a repeated release of the first one.
     const isFalse = !said && removed >= quorum && (hold.group !== undefined || !this.#hasRepeats());
     if (isFalse) report("a quorum decides", `${client.name}: release said false, and removed it`);
     if (said ? freed >= quorum : gone > world.servers.length - quorum) return;
     report("a quorum decides", `${client.name}: release said ${said} with ${freed} freed and ${gone} gone`);
+  }
+
+  /** Asks whether a hold still stands. */
+  async verify({ handle, hold }: Held): Promise<boolean | undefined> {
+    const { world, trails, report } = this.stage;
+    const { client } = this;
+    const asked = world.time;
+    const said = await this.call({
+      what: "verify",
+      bound: 1_000,
+      codes: ["NO_QUORUM"],
+      run: () => handle.verify(),
+    });
+    world.note(`${client.name} verified ${hold.nonce}: ${said}`);
+    const stood = trails.stoodSince(hold.nonce, asked);
+    if (said && (stood < quorumOf(world.servers.length) || handle.remaining() <= 0)) {
+      const detail = `found at ${stood} endpoints, and ${handle.remaining()} ms are left`;
+      report("verify is true", `${client.name}: ${hold.resources.join()} was ${detail}`);
+    }
+    return said;
   }
 
   /** Leaves a hold to its ttl. */
@@ -291,7 +319,14 @@ export class Actor {
   }
 
   /** Makes a call of the library. Undefined: it rejected as it may. */
-  async call<Value>({ what, bound, codes, run, isExpected }: Call<Value>): Promise<Value | undefined> {
+  async call<Value>({
+    what,
+    bound,
+    codes,
+    run,
+    isExpected,
+    checkError,
+  }: Call<Value>): Promise<Value | undefined> {
     const { client } = this;
     const { world, calls, trails, report } = this.stage;
     const [invoked, frozenBefore] = [world.time, client.frozenFor];
@@ -307,6 +342,7 @@ export class Actor {
       const isTyped = isRedlockError(error) && codes.includes(error.code);
       if (!isTyped && !isExpected?.(error)) report("calls end", `${name} rejected with ${String(error)}`);
       if (what.startsWith("acquire")) this.#checkRefusal(error);
+      checkError?.(error);
       const nonce = trails.lastRound(client.name) ?? "";
       if (isTyped && error.code === "LEASE_LOST" && !trails.isContended(nonce)) {
         report("refusals are true", `${client.name}: ${String(error)}, but there is no other run`);

@@ -16,6 +16,8 @@ export interface Hold {
   readonly client: Client;
   /** When it was granted, in ms. */
   readonly acquired: number;
+  /** When it must be over, in ms: the deadline. Default: none. */
+  readonly limit?: number | undefined;
   /** ms for which it may be relied on. */
   readonly remaining: () => number;
   /** Whether the holder has been told of the end; undefined: it does not listen. */
@@ -43,12 +45,24 @@ export class Holds {
   readonly #report: Report;
   readonly #time: () => number;
   readonly #retention: number;
+  readonly #freed: ReadonlySet<string>;
 
-  /** @param retention for how many ms fences are remembered */
-  constructor(report: Report, time: () => number, retention: number) {
+  /**
+   * @param options `now`: the time in ms; `retention`: for how many ms fences are remembered; `freed`: the nonces of what
+   *   an operator has freed
+   */
+  constructor(
+    report: Report,
+    options: {
+      readonly now: () => number;
+      readonly retention: number;
+      readonly freed: ReadonlySet<string>;
+    },
+  ) {
     this.#report = report;
-    this.#time = time;
-    this.#retention = retention;
+    this.#time = options.now;
+    this.#retention = options.retention;
+    this.#freed = options.freed;
   }
 
   /** A holder was just granted a hold. */
@@ -73,10 +87,14 @@ export class Holds {
   /** Checks that those that may be relied on now do not exclude each other. Called after every step, and with every grant. */
   check(): void {
     for (const hold of this.all) {
+      hold.isOver ||= this.#freed.has(hold.nonce);
       if (hold.ended === undefined && (hold.isOver || hold.remaining() <= 0)) hold.ended = this.#time();
     }
     const current = this.all.filter(({ isOver }) => !isOver);
-    for (const hold of current) this.#checkLossReported(hold);
+    for (const hold of current) {
+      this.#checkLossReported(hold);
+      this.#checkLimit(hold);
+    }
     const valid = current.length > 1 ? current.filter(({ remaining }) => remaining() > 0) : [];
     for (const [index, hold] of valid.entries()) {
       for (const other of valid.slice(0, index)) this.#compare(hold, other);
@@ -104,6 +122,12 @@ export class Holds {
     const overdue = Math.min(-remaining(), since ?? Number.POSITIVE_INFINITY);
     if (overdue <= (since === undefined ? tolerance : toleranceAfterDisturbance)) return;
     this.#report("validity is honest", `${client.name} was not told that ${resources.join()} is over`);
+  }
+
+  /** A wall clock has whole ms. */
+  #checkLimit({ client, resources, remaining, limit = Number.POSITIVE_INFINITY }: Hold): void {
+    if (this.#time() <= limit + 1 || client.frozen || remaining() <= 0) return;
+    this.#report("validity is honest", `${client.name} relies on ${resources.join()} after its deadline`);
   }
 
   /** Each grant is returned with validity left, so fences are drawn in the order in which grants are returned. */

@@ -1,6 +1,7 @@
 import process from "node:process";
 import type { Invariant } from "../sim/assumptions.ts";
 import { makeDigestSynchronous } from "../sim/digest.ts";
+import { interceptFetch } from "./http-link.ts";
 import { executions } from "./play.ts";
 import { scenarios } from "./scenarios.ts";
 import { type Found, replay, search } from "./search.ts";
@@ -38,6 +39,7 @@ export interface Report {
 // Thousands of errors a second are answers here; nobody reads their stacks.
 Error.stackTraceLimit = 0;
 makeDigestSynchronous();
+interceptFetch();
 
 const rejections: string[] = [];
 process.on("unhandledRejection", (reason) => rejections.push(String(reason)));

@@ -29,6 +29,8 @@ export interface Faults {
   readonly repeats?: boolean;
   /** A client in between sends a request again, and the second reply is the one that is heard. */
   readonly retries?: boolean;
+  /** HTTP answers come with a wrong status, or with an error beside the result. */
+  readonly garbles?: boolean;
   readonly events?: readonly Event[];
 }
 
@@ -66,10 +68,18 @@ export function deviations(world: World, faults: Faults): Option[] {
 }
 
 /** What a fault can do to the message that is next. */
-function disturb(world: World, message: Message, { loses, repeats, retries }: Faults): Option[] {
+function disturb(world: World, message: Message, { loses, repeats, retries, garbles }: Faults): Option[] {
   const { id, answer } = message;
   const options: Option[] = [];
   const add = (name: string, run: () => void) => void options.push({ name, cost: 1, run });
+  if (garbles && answer) {
+    for (const flaw of ["status", "error"] as const) {
+      add(`${flaw}:${id}`, () => {
+        world.trace(() => `the answer to ${id} has a wrong ${flaw}`);
+        world.deliver(message, flaw);
+      });
+    }
+  }
   if (loses) {
     add(`lose:${id}`, () => {
       world.trace(() => `the ${answer ? "answer to" : "request"} ${id} is lost`);

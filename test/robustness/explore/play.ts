@@ -8,7 +8,7 @@ import { Actor, type Stage } from "./actor.ts";
 import { Holds } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import { Store } from "./store.ts";
-import { type Report, Trails } from "./trails.ts";
+import { type Checks, type Report, Trails } from "./trails.ts";
 import { World } from "./world.ts";
 
 /** An invariant that did not hold. */
@@ -63,7 +63,7 @@ export function begin(scenario: Scenario, traced = false): Play {
     world.trace(() => `VIOLATED ${invariant}: ${detail}`);
     violations.push({ invariant, detail, at: world.time });
   };
-  const checks: ConstructorParameters<typeof RunHistories>[0] = {
+  const checks: Checks = {
     violate: report,
     check(invariant, holds, detail) {
       if (!holds) report(invariant, detail());
@@ -72,24 +72,30 @@ export function begin(scenario: Scenario, traced = false): Play {
       return world.time;
     },
   };
-  const trails = new Trails(report, exactReplies, world);
+  const trails = new Trails(checks, exactReplies, world);
+  const { operated } = trails;
   const stage: Stage = {
     world,
     trails,
-    holds: new Holds(report, () => world.time, scenario.retention ?? Number.POSITIVE_INFINITY),
-    runs: new RunHistories(checks),
+    holds: new Holds(report, {
+      now: () => world.time,
+      retention: scenario.retention ?? Number.POSITIVE_INFINITY,
+      freed: operated.freed,
+    }),
+    runs: new RunHistories(checks, (key) => operated.lastRemoval(key)),
     latches: new LatchHistories(checks),
     meeting: new Meeting(checks, clients.length),
     once: new OnceHistories(checks, 1 / rate),
     debounces: new DebounceHistories(checks, trails.announcements, servers),
     report,
+    checks,
     calls: new Set(),
     kept: new Set(),
     actors: [],
   };
   world.watcher = trails;
   // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
-  const link = exactReplies ? { dialect, exactReplies: true } : { dialect };
+  const link = { dialect, isHttp: scenario.garbles === true, ...(exactReplies && { exactReplies: true }) };
   for (const client of world.clients) stage.actors.push(new Actor(stage, client, link));
   clients.forEach((program, index) => {
     void program(stage.actors[index]!).catch((error) => report("calls end", `a client failed: ${error}`));

@@ -1,5 +1,6 @@
 import { FairLock, ReadWriteLock, ReentrantLock, type SyncOptions } from "../../../src/sync/index.ts";
 import type { Actor, Held } from "./actor.ts";
+import { freeze } from "./events.ts";
 import { oneTry, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
@@ -27,6 +28,16 @@ function own(actor: Actor, owner: string, ttl = options.ttl): Promise<Held | und
   const acquire = (redlock: Actor["redlock"]) =>
     new ReentrantLock(redlock, "e", { ...options, ttl, owner }).acquire();
   return actor.enter("e", { ...options, ttl }, { invariant: "one owner at a time", group: owner, acquire });
+}
+
+/** Waits, holds, and releases. */
+function turn(acquire: typeof read, start: number, length = 40): Program {
+  return async (actor) => {
+    await actor.until(start);
+    const held = await acquire(actor, { wait: 400 });
+    await actor.sleep(length);
+    if (held) await actor.release(held);
+  };
 }
 
 /** Waits in the queue, holds, and releases. */
@@ -129,5 +140,21 @@ export const groupScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [queue(0), queue(10)],
     bounds: usual,
+  },
+  {
+    name: "a queue of three",
+    about: "the third comes when the lock is free, and the second one waits; that one may stand still",
+    endpoints: 1,
+    events: [freeze(1)],
+    clients: [queue(0), queue(10), queue(50)],
+    bounds: { test: 0, long: 2 },
+  },
+  {
+    name: "a writer waits",
+    about: "a reader holds, a writer waits, and another reader comes; the writer may stand still",
+    endpoints: 1,
+    events: [freeze(1)],
+    clients: [turn(read, 0, 150), turn(write, 10), turn(read, 50)],
+    bounds: { test: 0, long: 2 },
   },
 ];

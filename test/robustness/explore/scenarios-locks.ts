@@ -62,6 +62,14 @@ export const lockScenarios: readonly Scenario[] = [
     bounds: usual,
   },
   {
+    name: "a gateway",
+    about: "its answers have a status of its own, or an error beside the result",
+    endpoints: 1,
+    garbles: true,
+    clients: [turn({}), turn(waiting)],
+    bounds: usual,
+  },
+  {
     name: "several resources",
     about: "two resources together, and one of them alone",
     endpoints: 1,

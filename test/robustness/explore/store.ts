@@ -1,4 +1,5 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import { claimScript } from "../../../src/redis/claim-script.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
@@ -29,6 +30,7 @@ export interface Contents {
 /** The scripts that endpoints know. */
 const scripts = [
   registerScript,
+  claimScript,
   slotScript,
   memberScript,
   queueScript,
@@ -37,11 +39,22 @@ const scripts = [
   announceScript,
 ];
 
-/** The score of a member of a sorted set; undefined: it is not there. */
-export function scoreOf({ entries }: Contents, key: string, member: string): number | undefined {
+/** The text at a key; undefined: there is nothing, or no text. */
+export function textAt({ entries }: Contents, key: string): string | undefined {
+  const value = entries.get(key)?.value;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The members of a sorted set, with their scores. */
+export function entriesOf({ entries }: Contents, key: string): [member: string, score: number][] {
   const value = entries.get(key)?.value ?? [];
-  const at = typeof value === "string" ? -1 : value.indexOf(member);
-  return at < 0 ? undefined : Number(value[at + 1]);
+  if (typeof value === "string") return [];
+  return value.flatMap((member, index) => (index % 2 === 0 ? [[member, Number(value[index + 1])]] : []));
+}
+
+/** The score of a member of a sorted set; undefined: it is not there. */
+export function scoreOf(contents: Contents, key: string, member: string): number | undefined {
+  return entriesOf(contents, key).find(([name]) => name === member)?.[1];
 }
 
 /** What an endpoint answers. */

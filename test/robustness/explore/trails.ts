@@ -1,18 +1,27 @@
 import { Announcements } from "../sim/announcements.ts";
 import type { Invariant } from "../sim/assumptions.ts";
 import { ByNonce } from "../sim/by-nonce.ts";
-import { isCompletion, nonceOf, type Request } from "../sim/request.ts";
+import { checkClaim, contentsOf } from "../sim/claims.ts";
+import { idOf, isCompletion, nonceOf, type Request } from "../sim/request.ts";
+import type { RunHistories } from "../sim/run-histories.ts";
 import { isGranted } from "../sim/wire.ts";
 import type { Client } from "./client.ts";
-import { type Answer, type Contents, scoreOf } from "./store.ts";
+import { Operated } from "./operated.ts";
+import { type Answer, type Contents, scoreOf, textAt } from "./store.ts";
+import { checkTurn } from "./turns.ts";
 import type { Message, Server, Watcher, World } from "./world.ts";
 
 /** Reports that an invariant does not hold. */
 export type Report = (invariant: Invariant, detail: string) => void;
 
+/** What the simulator's checks need of a world. */
+export type Checks = ConstructorParameters<typeof RunHistories>[0];
+
 /** All requests of one nonce to one endpoint. */
 interface Trail {
   readonly client: string;
+  /** What its first request was about. */
+  readonly key: string;
   /** Requests sent. */
   acquires: number;
   extensions: number;
@@ -31,6 +40,8 @@ interface Trail {
   completed: boolean;
   /** The last answers that the client got. */
   grantedAcquire: boolean | undefined;
+  /** That was a refusal for a lock that a run needs. */
+  refusedByLock: boolean;
   freed: boolean;
   gone: boolean;
   /** A release has removed the value, whatever was replied, and when it last did so, in ms. */
@@ -38,6 +49,8 @@ interface Trail {
   removedAt: number;
   /** When its extensions were executed for the first time, in ms, by the command's number. */
   readonly extended: Map<number, number>;
+  /** When a request to extend or verify last found the value, in ms. */
+  stoodAt: number;
   /** The key of an announcement, and its text: later ones replace it. */
   announced: { readonly key: string; readonly text: string } | undefined;
 }
@@ -51,6 +64,7 @@ const mostExtensions = 50;
 /** Everything that clients sent, endpoints executed and clients were told, by nonce: every round has its own. */
 export class Trails implements Watcher {
   readonly #report: Report;
+  readonly #checks: Checks;
   readonly #exactReplies: boolean;
   readonly #world: World;
   readonly #trails = new ByNonce<Server, Trail>();
@@ -59,9 +73,12 @@ export class Trails implements Watcher {
 
   /** The announcements of debounced calls. */
   readonly announcements: Announcements;
+  readonly operated: Operated;
 
-  constructor(report: Report, exactReplies: boolean, world: World) {
-    this.#report = report;
+  constructor(checks: Checks, exactReplies: boolean, world: World) {
+    this.#report = checks.violate;
+    this.#checks = checks;
+    this.operated = new Operated(world);
     this.#world = world;
     this.#exactReplies = exactReplies;
     this.announcements = new Announcements({
@@ -73,6 +90,11 @@ export class Trails implements Watcher {
   }
 
   sent(message: Message): void {
+    this.#sent(message);
+    if (message.request?.locks) this.#sent(aboutLocks(message));
+  }
+
+  #sent(message: Message): void {
     const { client, request, command } = message;
     const trail = this.#of(message);
     if (!request || !trail) return;
@@ -106,6 +128,20 @@ export class Trails implements Watcher {
   }
 
   executed(message: Message, before: Contents, after: Contents): void {
+    this.#executed(message, before, after);
+    this.operated.executed(message, before, after);
+    const { request, command, answer, server } = message;
+    if (!request?.locks || !answer || "refused" in answer) return;
+    this.#executed(aboutLocks(message), before, after);
+    checkClaim(this.#checks, request, {
+      where: server!.name,
+      granted: isGranted(request, command, answer.reply),
+      before: contentsOf(request, (key) => textAt(before, key) ?? null),
+      after: contentsOf(request, (key) => textAt(after, key) ?? null),
+    });
+  }
+
+  #executed(message: Message, before: Contents, after: Contents): void {
     const { client, server, request, command, commandId, answer, isCopy } = message;
     const trail = this.#of(message);
     if (!request || !trail || !answer) return;
@@ -113,18 +149,27 @@ export class Trails implements Watcher {
     this.#checkContents(request, before, after, where);
     const granted = isYes(message, answer);
     const { operation, tombstone } = request;
-    if (operation === "release") this.#released(trail, granted);
+    if (operation === "release") {
+      this.#released(trail, this.#stands(request, before) && !this.#stands(request, after));
+    }
+    if (operation === "release" && request.value.startsWith("P1 ") && trail.client !== client.name) {
+      this.#report("a run is not forgotten", `${client.name} removes a run of ${trail.client}`);
+    }
     if (operation === "release" && granted) this.announcements.removed(server!, request);
     if (operation === "announce") this.announcements.executed(server!, request, granted);
+    const now = this.#world.serverTime();
+    checkTurn(this.#report, request, { where, granted, before, after, now });
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#report("rolled back stays rolled back", `${where} after its release`);
     }
+    if (operation === "extend" && this.#stands(request, before)) trail.stoodAt = this.#world.time;
     if (operation === "extend" && granted && !trail.extended.has(commandId)) {
       trail.extended.set(commandId, this.#world.time);
     }
     const asks = operation === "acquire" || operation === "announce";
-    if ((asks || operation === "extend") && !granted && request.from === 1)
-      this.#checkRefusal(message, before, trail);
+    // A run's key and locks are refused together: see the key.
+    const isAlone = request.from === 1 && request.id === undefined;
+    if ((asks || operation === "extend") && !granted && isAlone) this.#checkRefusal(message, before, trail);
     if (!granted || !leaves.includes(operation) || request.from > 1 || isCompletion(command)) return;
     // "Kept memory", and "single execution".
     const isExcused = trail.releasedAt <= server!.forgotAt || isCopy;
@@ -142,15 +187,28 @@ export class Trails implements Watcher {
     if (asks && isAwaited && !isCopy) trail.releaseDue = true;
   }
 
-  #released(trail: Trail, granted: boolean): void {
+  #released(trail: Trail, isGone: boolean): void {
     trail.releaseExecuted = true;
     trail.releasedAt = this.#world.time;
     trail.standing = false;
-    trail.removed ||= granted;
-    if (granted) trail.removedAt = this.#world.time;
+    trail.removed ||= isGone;
+    if (isGone) trail.removedAt = this.#world.time;
+  }
+
+  /** Whether an endpoint with these contents has all that a request is about. */
+  #stands({ keys, value, from, isMember }: Request, contents: Contents): boolean {
+    const now = this.#world.serverTime();
+    return keys.every((key) =>
+      isMember ? scoreOf(contents, key, value)! > now : holds(contents, key, { value, from }),
+    );
   }
 
   delivered(message: Message): void {
+    this.#delivered(message);
+    if (message.request?.locks) this.#delivered(aboutLocks(message));
+  }
+
+  #delivered(message: Message): void {
     const { request, answer } = message;
     const trail = this.#of(message);
     if (!request || !trail || !answer || "refused" in answer) return;
@@ -159,6 +217,7 @@ export class Trails implements Watcher {
     if (request.operation === "announce") this.announcements.answered(message.server!, request, granted);
     if (request.operation !== "acquire" && request.operation !== "announce") return;
     trail.grantedAcquire = granted;
+    trail.refusedByLock = Array.isArray(answer.reply) && answer.reply[2] === "l";
     if (granted && trail.standing) trail.releaseDue = true;
   }
 
@@ -167,17 +226,20 @@ export class Trails implements Watcher {
     return this.#last.get(client);
   }
 
-  /** How many endpoints a client knows to have granted, and refused, the round of a nonce. */
-  acquireVotes(nonce: string): { granted: number; refused: number } {
+  /** How many endpoints a client knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
+  acquireVotes(nonce: string): { granted: number; refused: number; byLock: number } {
     return {
+      byLock: this.#trails.count(nonce, ({ refusedByLock }) => refusedByLock),
       granted: this.#trails.count(nonce, ({ grantedAcquire }) => grantedAcquire === true),
       refused: this.#trails.count(nonce, ({ grantedAcquire }) => grantedAcquire === false),
     };
   }
 
-  /** Whether another round than that of a nonce has acquired anything anywhere. */
+  /** Whether another round than that of a nonce has acquired anything anywhere, at the same key. */
   isContended(nonce: string): boolean {
-    return [...this.#trails].some(({ nonce: other, trail }) => other !== nonce && trail.acquired);
+    const [own] = this.#trails.all(nonce);
+    const acquired = [...this.#trails].filter(({ trail }) => trail.acquired && trail.key === own?.key);
+    return acquired.some(({ nonce: other }) => other !== nonce);
   }
 
   /** How many endpoints answered a release with "freed", and with "gone", and from how many one has removed it. */
@@ -187,6 +249,11 @@ export class Trails implements Watcher {
       gone: this.#trails.count(nonce, ({ gone }) => gone),
       removed: this.#trails.count(nonce, ({ removed }) => removed),
     };
+  }
+
+  /** On how many endpoints a request to extend or verify has found the value since `time`, in ms. */
+  stoodSince(nonce: string, time: number): number {
+    return this.#trails.count(nonce, ({ stoodAt }) => stoodAt >= time);
   }
 
   /** When each endpoint that has extended a nonce did so for the first and for the last time. */
@@ -239,11 +306,8 @@ export class Trails implements Watcher {
 
   /** A request that is executed again must not be refused because of its first execution. */
   #checkRefusal({ request, command, client, server }: Message, before: Contents, trail: Trail): void {
-    const { keys, value, isMember } = request!;
-    const now = this.#world.serverTime();
-    const stands = keys.every((key) =>
-      isMember ? scoreOf(before, key, value)! > now : holds(before, key, value),
-    );
+    const { locks } = request!;
+    const stands = this.#stands(request!, before) && (!locks || this.#stands(locks, before));
     // A plain command cannot recognise its own value. It is sent only where nobody repeats requests.
     const isPlain = command[0] === "SET" && this.#exactReplies;
     if (!stands || trail.restored || isPlain) return;
@@ -251,14 +315,16 @@ export class Trails implements Watcher {
   }
 
   #of({ request, server, client }: Message): Trail | undefined {
-    if (!request || !server) return undefined;
-    return this.#trails.of(nonceOf(request.value), server, () => newTrail(client.name));
+    // Counts of runs are compared, not owned.
+    if (!request || !server || request.isCount) return undefined;
+    return this.#trails.of(idOf(request), server, () => newTrail(client.name, request.keys[0]!));
   }
 }
 
-function newTrail(client: string): Trail {
+function newTrail(client: string, key: string): Trail {
   return {
     client,
+    key,
     acquires: 0,
     extensions: 0,
     releases: 0,
@@ -271,18 +337,26 @@ function newTrail(client: string): Trail {
     repeated: false,
     completed: false,
     grantedAcquire: undefined,
+    refusedByLock: false,
     freed: false,
     gone: false,
     removed: false,
     removedAt: Number.NEGATIVE_INFINITY,
     extended: new Map(),
+    stoodAt: Number.NEGATIVE_INFINITY,
     announced: undefined,
   };
 }
 
-/** Whether a key has a value. That of a run has the number of its confirmation before it. */
-function holds({ entries }: Contents, key: string, value: string): boolean {
-  return [value, `r1:${value}`, `r2:${value}`].some((text) => entries.get(key)?.value === text);
+/** The same message as one about the locks of a run: its answer, and whether it completes, is about the record. */
+function aboutLocks(message: Message): Message {
+  return { ...message, request: message.request!.locks, command: [] };
+}
+
+/** Whether a key has a value, from a character on. That of a run has the number of its confirmation before it. */
+function holds(contents: Contents, key: string, { value, from }: Pick<Request, "value" | "from">): boolean {
+  const text = textAt(contents, key)?.replace(/^r[12]:/, "");
+  return text !== undefined && text.slice(from - 1) === value.slice(from - 1);
 }
 
 function isYes({ request, command }: Message, answer: Answer): boolean {

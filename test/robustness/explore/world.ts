@@ -16,6 +16,9 @@ export interface Server {
   forgotAt: number;
 }
 
+/** What may be wrong with an HTTP answer: a gateway's status, or an error beside the result. It proves nothing. */
+export type Flaw = "status" | "error";
+
 /** Something under way to an endpoint or to a client. */
 export interface Message {
   /** Unique, and the same in every schedule with the same beginning. */
@@ -41,7 +44,7 @@ export interface Message {
   answer: Answer | undefined;
   answerId: number;
   /** Gives the client its answer. */
-  readonly deliver: (answer: Answer) => void;
+  readonly deliver: (answer: Answer, flaw?: Flaw) => void;
 }
 
 /** What a step may have changed, to see which late requests it makes no difference to. */
@@ -128,6 +131,12 @@ export class World {
     return Math.floor(epoch + this.time * this.#rate);
   }
 
+  /** What an endpoint has now: without what has expired. */
+  contentsOf(server: Server): Contents {
+    server.contents = this.store.at(server.contents, this.serverTime());
+    return server.contents;
+  }
+
   /** A client sends a command. */
   send(client: Client, server: Server, command: Command, deliver: Message["deliver"]): Message {
     client.sent += 1;
@@ -179,7 +188,7 @@ export class World {
     if (!server || !request) return;
     this.effect = { server, message };
     const now = this.serverTime();
-    const before = this.store.at(server.contents, now);
+    const before = this.contentsOf(server);
     if (server.awayUntil > this.time) {
       message.answer = { refused: "away" };
       message.answerId = 0;
@@ -197,7 +206,7 @@ export class World {
   }
 
   /** A client gets the answer to its message. */
-  deliver(message: Message): void {
+  deliver(message: Message, flaw?: Flaw): void {
     const { client, server, id, answer, answerId } = message;
     this.#remove(message);
     this.effect = { client };
@@ -205,10 +214,10 @@ export class World {
     this.trace(
       () => `${client.name}<${server?.name ?? "mail"} ${describe(message)} = ${answerText(message)}`,
     );
-    client.receive(`${id} ${answerId}`);
+    client.receive(`${id} ${answerId} ${flaw}`);
     message.isOpen = false;
-    if (server) this.watcher?.delivered(message);
-    message.deliver(answer);
+    if (server && !flaw) this.watcher?.delivered(message);
+    message.deliver(answer, flaw);
   }
 
   /** A message never arrives. */
@@ -243,11 +252,9 @@ export class World {
    * client is in it with all that it has received: from that follows what the library inside it knows.
    */
   key(): string {
-    const now = this.serverTime();
     const servers = this.servers.map((server) => {
-      server.contents = this.store.at(server.contents, now);
       const executed = [...server.executed].sort(([a], [b]) => (a < b ? -1 : 1)).join(" ");
-      return `${server.contents.id} ${intern(executed)} ${Math.max(0, server.awayUntil - this.time)}`;
+      return `${this.contentsOf(server).id} ${intern(executed)} ${Math.max(0, server.awayUntil - this.time)}`;
     });
     const clients = this.clients.map(({ history, frozen }) => `${history}${frozen ? "f" : ""}`);
     const messages = this.messages

@@ -1,5 +1,4 @@
 import { lockIdOf, type Request } from "./request.ts";
-import type { Server } from "./server.ts";
 import type { World } from "./world.ts";
 
 // What a request about a run's key and locks does at one endpoint, by what stood there before and after.
@@ -7,24 +6,29 @@ import type { World } from "./world.ts";
 /** The values at the keys of a record and locks, in this order. */
 type Contents = readonly (string | null)[];
 
-/** What stands at the keys of a run with locks; nothing for other requests. */
-export function contentsOf(server: Server, { keys, locks }: Request): Contents {
-  if (!locks) return [];
-  return [...keys, ...locks.keys].map((key) => server.execute(["GET", key]) as string | null);
+/** What stands at the keys of a run with locks; nothing for other requests. `read`: the value at a key. */
+export function contentsOf({ keys, locks }: Request, read: (key: string) => string | null): Contents {
+  return locks ? [...keys, ...locks.keys].map(read) : [];
+}
+
+/** One execution of a request about a run's key and locks. */
+interface ClaimExecution {
+  /** The name of the endpoint. */
+  readonly where: string;
+  readonly granted: boolean;
+  readonly before: Contents;
+  readonly after: Contents;
 }
 
 /** Checks one execution of a request about a run's key and locks. Others are let pass. */
 export function checkClaim(
-  world: World,
-  server: Server,
-  request: Request,
-  { granted, before }: { readonly granted: boolean; readonly before: Contents },
+  world: Pick<World, "check">,
+  { locks, value, next }: Request,
+  { where, granted, before, after }: ClaimExecution,
 ): void {
-  const { locks, value, next } = request;
   if (!locks) return;
-  const after = contentsOf(server, request);
   const own = [value, ...locks.keys.map(() => locks.value)];
-  const what = () => `${server.name}: ${JSON.stringify(before)} became ${JSON.stringify(after)} for ${own}`;
+  const what = () => `${where}: ${JSON.stringify(before)} became ${JSON.stringify(after)} for ${own}`;
   if (locks.operation === "acquire") {
     // An earlier execution may have written some of them.
     const isFree = before.every((text, index) => text === null || text === own[index]);

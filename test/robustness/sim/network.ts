@@ -224,7 +224,8 @@ class Link {
     }
     const { locks } = request;
     const found = snapshotFor(server, request);
-    const contents = contentsOf(server, request);
+    const contents = () => contentsOf(request, (key) => server.execute(["GET", key]) as string | null);
+    const contentsBefore = contents();
     const before = this.#before(request);
     const locksBefore = locks && this.#before(locks);
     try {
@@ -232,7 +233,8 @@ class Link {
       const granted = isGranted(request, command, reply);
       this.#note(request, before, { granted, copy, found });
       if (locks && locksBefore) this.#note(locks, locksBefore, { granted, copy, found: undefined });
-      checkClaim(world, server, request, { granted, before: contents });
+      const claim = { where: server.name, granted, before: contentsBefore, after: contents() };
+      checkClaim(world, request, claim);
       if (request.operation === "acquire" && !granted && request.from === 1) {
         this.#checkRefusal(request, command);
       }

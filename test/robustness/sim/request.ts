@@ -25,6 +25,10 @@ export interface Request {
   readonly isMember?: boolean;
   /** The key and name under which a waiting writer is announced, if this announces one. */
   readonly announces?: { readonly key: string; readonly id: string } | undefined;
+  /** The key at which writers are announced that a reader must not pass. */
+  readonly passes?: string;
+  /** The ticket with which it asks for a fair lock, its queue, and what refuses it for good. */
+  readonly ticket?: { readonly text: string; readonly queue: string; readonly tombstones: readonly string[] };
   /** The value is a count of runs. `written`: the one that replaces it. */
   readonly isCount?: boolean;
   readonly written?: string;
@@ -134,7 +138,10 @@ function readSlots([limit, ...slots]: string[], [value = "", , , span]: string[]
 function readMember(names: string[], args: string[]): Request {
   const [key, tombstone] = names;
   const [operation, value = "", , , tombstones, id] = args;
+  // The announcements come last.
+  const passes = operation === "acquire" && id === "" ? names[1 + Number(tombstones)] : undefined;
   return {
+    ...(passes !== undefined && { passes }),
     operation: operation as Request["operation"],
     keys: [key!],
     value,
@@ -147,9 +154,11 @@ function readMember(names: string[], args: string[]): Request {
   };
 }
 
-function readTicket([lock, , , tombstone]: string[], [value = "", , , ttl]: string[]): Request {
+function readTicket(names: string[], [value = "", text = "", , ttl]: string[]): Request {
+  const [lock, queue, ...tombstones] = names;
   const operation = ttl === "0" ? "release" : "acquire";
-  return { operation, keys: [lock!], value, from: 1, tombstone, raises: false };
+  const ticket = { text, queue: queue!, tombstones };
+  return { operation, keys: [lock!], value, from: 1, tombstone: tombstones[1], raises: false, ticket };
 }
 
 function readInterval([key, , , tombstone]: string[], [value = "", operation]: string[]): Request {

@@ -1,6 +1,7 @@
 import { forgetKey, Idempotency, inspectKey, type KeyInspection } from "../../../src/idempotency/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Actor } from "./actor.ts";
+import { checkForgotten } from "./inspections.ts";
 import { recordKeyOf } from "./run-histories.ts";
 
 // What operators do with the keys of others: inspect them, and forget them.
@@ -66,12 +67,8 @@ async function forget(actor: Actor, { key, timeout }: Target): Promise<boolean |
   world.count(outcome.value ? "forgotten" : "forget: nothing there");
   // A run that began after the removal ends it as well.
   const looks = wire.looksSince(process, recordKeyOf(key), asked);
-  const clean = looks.filter(({ text = "P1 ", counter }) => text.startsWith("P1 ") && counter === "");
-  const busy = outcome.value && looks.some(({ text }) => text?.startsWith("P1 "));
-  const at = new Set(clean.map(({ server }) => server)).size;
-  const what = () =>
-    `${process.name}: ${key} is forgotten, ${at} endpoints have shown neither result nor count`;
-  world.check("what is forgotten is gone", at === world.servers.length || busy, what);
+  const count = world.servers.length;
+  checkForgotten(world, `${process.name}: ${key}`, outcome.value, { looks, count });
   return outcome.value;
 }
 

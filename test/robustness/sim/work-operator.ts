@@ -1,12 +1,12 @@
-import { forceRelease, type Inspection, type InspectionVote, inspect } from "../../../src/index.ts";
+import { forceRelease, type Inspection, inspect } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import type { Actor } from "./actor.ts";
 import { type Invariant, invariants } from "./assumptions.ts";
 import { recordHold, release, verify } from "./handles.ts";
 import type { Hold } from "./holds.ts";
+import { checkInspection } from "./inspections.ts";
 import { nonceOf } from "./request.ts";
-import type { Snapshot } from "./standing.ts";
 
 // What operators do with the locks of others: inspect them, and free them.
 
@@ -62,7 +62,7 @@ function targetOf(resource: string, timeout: number): Target {
 
 /** Inspects a resource. Undefined: too few endpoints answered. */
 async function look(actor: Actor, { resource, key, timeout }: Target): Promise<Inspection | undefined> {
-  const { world, calls, process, redlock } = actor;
+  const { world, wire, calls, process, redlock } = actor;
   const asked = world.now;
   const during = actor.locks.all.filter((hold) => hold.resources.includes(resource) && isHeld(actor, hold));
   const outcome = await calls.make(process, {
@@ -76,7 +76,9 @@ async function look(actor: Actor, { resource, key, timeout }: Target): Promise<I
   );
   if ("error" in outcome) return undefined;
   const inspection = outcome.value;
-  checkInspection(actor, inspection, { resource, key, asked });
+  const looks = wire.looksSince(process, key, asked);
+  const of = `${process.name}: ${resource}`;
+  checkInspection(world, of, inspection, { looks, count: world.servers.length });
   // What was held all the time stood on a quorum all the time.
   for (const hold of during) {
     if (!isHeld(actor, hold)) continue;
@@ -96,47 +98,6 @@ function isHeld({ world, locks }: Actor, hold: Hold): boolean {
   if (hold.ended !== undefined || hold.releaseInvoked !== undefined || world.freed.has(hold.nonce))
     return false;
   return hold.process.alive && hold.remaining() > 0 && !locks.isReleasedBeside(hold);
-}
-
-/** Each vote is what the endpoint had when it was asked, and the rest follows from the votes. */
-function checkInspection(
-  { world, wire, process }: Actor,
-  { held, remaining, fence, votes }: Inspection,
-  { resource, key, asked }: { readonly resource: string; readonly key: string; readonly asked: number },
-): void {
-  const looks = wire.looksSince(process, key, asked);
-  const found = votes.flatMap((vote) => {
-    if (vote.outcome === "error") return [];
-    const seen = looks.filter(({ server }) => server.name === vote.endpoint);
-    return [seen.find((one) => isSameAs(one, vote))];
-  });
-  const isTrue = found.every((one) => one !== undefined);
-  world.check("inspections are true", isTrue, () => `${process.name}: ${resource}: ${JSON.stringify(votes)}`);
-  const snapshots = found.flatMap((one) => one ?? []);
-  const quorum = quorumOf(world.servers.length);
-  const ends = endsOfHolder(snapshots);
-  const expected = {
-    held: ends.length >= quorum,
-    remaining: ends[quorum - 1] ?? 0,
-    fence: Math.max(0, ...snapshots.map(({ counter }) => Number(counter))) || undefined,
-  };
-  const isSame = held === expected.held && remaining === expected.remaining && fence === expected.fence;
-  const what = () =>
-    `${process.name}: ${resource}: ${JSON.stringify({ held, remaining, fence })} of ${JSON.stringify(expected)}`;
-  world.check("inspections are true", isSame, what);
-}
-
-function isSameAs({ text, remaining, counter }: Snapshot, vote: InspectionVote): boolean {
-  const outcome = text === undefined ? "free" : "held";
-  const isSame = vote.outcome === outcome && (vote.remaining ?? 0) === remaining;
-  return isSame && (vote.fence ?? 0) === Number(counter);
-}
-
-/** For how many ms each endpoint has the value that most of them have: the longest first. Nobody has a token here. */
-function endsOfHolder(snapshots: readonly Snapshot[]): number[] {
-  const same = snapshots.map(({ text }) => snapshots.filter((other) => text && other.text === text));
-  const most = same.sort((one, two) => two.length - one.length)[0] ?? [];
-  return most.map(({ remaining }) => remaining).sort((one, two) => two - one);
 }
 
 /** Frees a resource. Undefined: too few endpoints answered. */
