@@ -1,4 +1,4 @@
-import { Idempotency } from "../../../src/idempotency/index.ts";
+import { forgetKey, Idempotency } from "../../../src/idempotency/index.ts";
 import { forceRelease, inspect } from "../../../src/index.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
@@ -62,7 +62,7 @@ export async function look(actor: Actor, resource: string): Promise<void> {
 }
 
 /** Forgets a key. */
-export async function forgetKey(actor: Actor, key: string): Promise<void> {
+export async function forgetAs(actor: Actor, key: string): Promise<void> {
   const { world, checks, trails } = actor.stage;
   const { client } = actor;
   client.timeout = timeout;
@@ -72,7 +72,7 @@ export async function forgetKey(actor: Actor, key: string): Promise<void> {
     // It reads and removes, at most three times, and reads once more.
     bound: 8 * timeout,
     codes: ["IN_PROGRESS", "NO_QUORUM"],
-    run: () => new Idempotency(actor.redlock).forget(key, { scope: "sim", timeout }),
+    run: () => forgetKey(new Idempotency(actor.redlock), key, { scope: "sim", timeout }),
   });
   if (said === undefined) return;
   world.note(`${client.name} forgot ${key}: ${said}`);

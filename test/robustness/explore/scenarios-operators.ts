@@ -1,6 +1,6 @@
 import { handoff, type LockJSON, resume } from "../../../src/index.ts";
 import { nonceOf } from "../sim/request.ts";
-import { forgetKey, free, look } from "./operators.ts";
+import { forgetAs, free, look } from "./operators.ts";
 import { at, inOrder, oneTry, pass, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Program, Scenario } from "./scenario.ts";
@@ -142,7 +142,7 @@ export const operatorScenarios: readonly Scenario[] = [
         (actor) => run(actor, 150),
         at([700], (actor) => run(actor, 40)),
       ),
-      at([100, 300, 1_000], (actor) => forgetKey(actor, "k")),
+      at([100, 300, 1_000], (actor) => forgetAs(actor, "k")),
     ],
     bounds: usual,
   },
@@ -156,7 +156,7 @@ export const operatorScenarios: readonly Scenario[] = [
         (actor) => run(actor, 150),
         at([300], (actor) => run(actor, 40)),
       ),
-      at([100, 200], (actor) => forgetKey(actor, "k")),
+      at([100, 200], (actor) => forgetAs(actor, "k")),
     ],
     bounds: usual,
   },
