@@ -20,8 +20,21 @@ export interface Backend {
    * an unknown command or a wrong number of arguments; then no command was run.
    */
   transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError>;
-  /** Closes the connection, if there is one. The backend cannot be used afterwards. */
+  /**
+   * Subscribes by SUBSCRIBE or PSUBSCRIBE with at least one name, and resolves with a function that unsubscribes; or with
+   * the error of Redis, when it refuses. Rejects when the backend cannot be reached.
+   */
+  subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<(() => void) | ReplyError>;
+  /** Closes the connection, if there is one, and ends the subscriptions. The backend cannot be used afterwards. */
   close(): Promise<void>;
+}
+
+/** What a subscription tells. */
+export interface Subscriber {
+  /** A confirmation or a message, as Redis pushes it: `["message", channel, payload]`. */
+  push(words: readonly WireReply[]): void;
+  /** The subscription has ended without being unsubscribed: the connection broke. */
+  lost(error: Error): void;
 }
 
 /** The backend cannot be reached: the server is down, or the connection broke before it replied. */

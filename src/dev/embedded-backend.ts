@@ -3,7 +3,8 @@ import { toText } from "../testing/commands/bytes.ts";
 import { type ByteReply, Status } from "../testing/commands/reply.ts";
 import { type Engine, ReplyError } from "../testing/engine.ts";
 import type { Argument } from "./argument.ts";
-import type { Backend, Outcome } from "./backend.ts";
+import { nameOf } from "./argument.ts";
+import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./backend.ts";
 import { StatusReply, type WireReply } from "./redis/resp.ts";
 
 /**
@@ -14,6 +15,8 @@ import { StatusReply, type WireReply } from "./redis/resp.ts";
  */
 export class EmbeddedBackend implements Backend {
   readonly #engine: Engine;
+  /** End the subscriptions. */
+  readonly #subscriptions = new Set<() => void>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -31,7 +34,25 @@ export class EmbeddedBackend implements Backend {
     return queue.map((command) => this.#run(command));
   }
 
+  async subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<() => void> {
+    const kind = nameOf(command) === "PSUBSCRIBE" ? "patterns" : "channels";
+    const unsubscribe = this.#engine.subscribe(kind, command.slice(1).map(byteString), (push) =>
+      subscriber.push(push.map(wireReply)),
+    );
+    const end = () => {
+      this.#subscriptions.delete(close);
+      unsubscribe();
+    };
+    const close = () => {
+      end();
+      subscriber.lost(new BackendGoneError("the backend is closed"));
+    };
+    this.#subscriptions.add(close);
+    return end;
+  }
+
   async close(): Promise<void> {
+    for (const close of this.#subscriptions) close();
     this.#engine.flush();
   }
 

@@ -51,7 +51,7 @@ export class DevEndpoint {
     this.#settings = settings;
     this.#port = settings.port;
     const handle = upstashHandler({ backend: store.backend, token, readOnlyToken, log: this.log, maxBody });
-    this.#answer = withFaults(handle, (command) => this.faults.plan(command));
+    this.#answer = withFaults(handle, this.faults);
   }
 
   /** Opens the port. Rejects when that fails. */

@@ -1,7 +1,21 @@
-export { Engine, type EngineOptions, type Reply, ReplyError } from "../testing/engine.ts";
-export { type FaultKind, type FaultPlan, type FaultRule, Faults } from "../testing/faults.ts";
+export {
+  Engine,
+  type EngineOptions,
+  type Push,
+  type Reply,
+  ReplyError,
+  type SubscriptionKind,
+} from "../testing/engine.ts";
+export {
+  type FaultKind,
+  type FaultPlan,
+  type FaultRule,
+  Faults,
+  type MessagePlan,
+  type StreamPlan,
+} from "../testing/faults.ts";
 export type { Argument } from "./argument.ts";
-export { type Backend, BackendGoneError, type Outcome } from "./backend.ts";
+export { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./backend.ts";
 export { CommandLog, type LoggedCommand } from "./command-log.ts";
 export { EmbeddedBackend } from "./embedded-backend.ts";
 export type { DevEndpoint } from "./endpoint.ts";

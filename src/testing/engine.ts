@@ -7,6 +7,7 @@ import { hashCommands } from "./commands/hash.ts";
 import { deleteIf, keyCommands } from "./commands/key.ts";
 import { Keyspace } from "./commands/keyspace.ts";
 import { listCommands } from "./commands/list.ts";
+import { PubSub, type Push, type SubscriptionKind } from "./commands/pub-sub.ts";
 import { type ByteReply, type Reply, ReplyError, Status } from "./commands/reply.ts";
 import { serverCommands } from "./commands/server.ts";
 import { setCommands } from "./commands/set.ts";
@@ -15,6 +16,7 @@ import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
 import { Scripting } from "./lua/scripting.ts";
 
+export type { Push, SubscriptionKind } from "./commands/pub-sub.ts";
 export { type Reply, ReplyError } from "./commands/reply.ts";
 
 /** Options of an {@link Engine}. */
@@ -47,8 +49,9 @@ const redisCommands: Commands = {
 const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
 
 /**
- * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, expiry and
- * Lua scripts, with the replies and errors of Redis 7. Commands are synchronous and atomic. The data is in memory only.
+ * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, expiry,
+ * pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are synchronous and atomic. The data is in
+ * memory only.
  *
  * @example
  * const engine = new Engine({ now: () => clock });
@@ -58,6 +61,7 @@ export class Engine {
   readonly #now: () => number;
   readonly #commands: Commands;
   readonly #space = new Keyspace();
+  readonly #pubSub = new PubSub();
   readonly #scripting: Scripting;
   #billed = 0;
 
@@ -69,7 +73,7 @@ export class Engine {
     this.#commands = dialect === "upstash" ? upstashCommands : redisCommands;
     this.#scripting = new Scripting(
       dialect,
-      (name) => this.#find(name),
+      (name, words) => this.#find(name, words),
       (command, words) => this.#run(command, words),
       // Not the clock of keys, which a test may stop: the limit is about real time.
       () => new Lua(timeLimit, () => systemRuntime.monotonic()),
@@ -110,7 +114,7 @@ export class Engine {
     const words = command.slice(1);
     // The clock is read once, so that no key expires during a command or a script.
     this.#space.now = Math.floor(this.#now());
-    const found = this.#find(upper);
+    const found = this.#find(upper, words);
     if (found) return this.#run(found, words);
     this.#billed++;
     return this.#scripting.execute(upper, words);
@@ -124,12 +128,39 @@ export class Engine {
     const name = command[0];
     if (name === undefined) return new ReplyError("ERR empty command");
     const upper = name.toUpperCase();
-    const found = this.#find(upper);
-    if (found && acceptsWords(found, command.length)) return undefined;
     const words = command.slice(1);
+    const found = this.#find(upper, words);
+    if (found && acceptsWords(found, command.length)) return undefined;
+    const lower = name.toLowerCase();
+    if (this.#subcommands(upper)) {
+      const [subcommand] = words;
+      if (subcommand === undefined) return wrongNumberOfArguments(lower);
+      if (found) return wrongNumberOfArguments(`${lower}|${subcommand.toLowerCase()}`);
+      return new ReplyError(`ERR unknown subcommand '${subcommand.slice(0, 128)}'. Try ${upper} HELP.`);
+    }
     if (!found && !this.#scripting.knows(upper)) return unknownCommand(name, words);
     if (!found && this.#scripting.accepts(upper, words)) return undefined;
-    return wrongNumberOfArguments(name.toLowerCase());
+    return wrongNumberOfArguments(lower);
+  }
+
+  /**
+   * Subscribes to channels, or to patterns of channels, and returns a function that ends it. As at Upstash, each of the two
+   * is billed as one command.
+   *
+   * @param names byte strings (see bytes.ts)
+   * @param receive is called with every confirmation, before this returns, and with every message. It may be called while
+   *   a script runs, and must not execute commands itself
+   */
+  subscribe(kind: SubscriptionKind, names: readonly string[], receive: (push: Push) => void): () => void {
+    this.#billed++;
+    const unsubscribe = this.#pubSub.subscribe(kind, names, receive);
+    let subscribed = true;
+    return () => {
+      if (!subscribed) return;
+      subscribed = false;
+      this.#billed++;
+      unsubscribe();
+    };
   }
 
   /** Deletes all data and all cached scripts, as a restart without persistence does. */
@@ -143,9 +174,17 @@ export class Engine {
     return command.run(this.#space, words);
   }
 
-  #find(name: string): Command | undefined {
+  /** A command, or the subcommand that the first of its words names. All names are in upper case. */
+  #find(name: string, words: readonly string[]): Command | undefined {
+    const subcommands = this.#subcommands(name);
+    if (subcommands) return subcommands[(words[0] ?? "").toUpperCase()];
     // Safe without hasOwn: a name is in upper case, and no inherited property is.
-    return this.#commands[name];
+    return this.#commands[name] ?? this.#pubSub.commands[name];
+  }
+
+  /** The subcommands of a command that does nothing without one. */
+  #subcommands(name: string): Commands | undefined {
+    return name === "PUBSUB" ? this.#pubSub.subcommands : undefined;
   }
 }
 

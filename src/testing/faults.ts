@@ -17,24 +17,46 @@ export type FaultKind =
   /** The request is executed twice; the second reply is sent. */
   | "duplicate"
   /** The request is not executed, but answered with an HTTP error, as by an overloaded gateway. */
-  | "status";
+  | "status"
+  /** A stream of events ends after `ms`, counted from its confirmation. */
+  | "cut-stream"
+  /** A stream confirms its subscription, and then has no message, although it stays open. */
+  | "silent-stream"
+  /** A message of a stream is lost. */
+  | "drop-message"
+  /** A message of a stream arrives twice. */
+  | "duplicate-message"
+  /** A message of a stream is late by `ms`; later ones may overtake it. */
+  | "delay-message";
 
-/** A fault for some or all requests to one endpoint. Plain JSON. */
+/** A fault for some or all requests to one endpoint, or for its streams of events and their messages. Plain JSON. */
 export interface FaultRule {
   readonly fault: FaultKind;
-  /** Only commands of this name, for example `"SET"`, in any case. Default: every command. */
+  /**
+   * Only commands of this name, for example `"SET"`, in any case; for a stream and its messages the command that opened it:
+   * `"SUBSCRIBE"`, `"PSUBSCRIBE"` or `"MONITOR"`. Default: every command.
+   */
   readonly command?: string;
-  /** Share of the matching requests that the rule applies to, from 0 to 1. Default 1. */
+  /** Share of the matching requests, streams or messages that the rule applies to, from 0 to 1. Default 1. */
   readonly probability?: number;
-  /** Number of requests that the rule applies to before it is removed; an integer from 1. Default: no limit. */
+  /**
+   * Number of requests, streams or messages that the rule applies to before it is removed; an integer from 1. Default: no
+   * limit.
+   */
   readonly times?: number;
-  /** For `delay` and `delay-reply`: ms, or `[least, most]` for a uniform distribution. Default 1 000 (1 second). */
+  /**
+   * For `delay`, `delay-reply`, `delay-message` and `cut-stream`: ms, or `[least, most]` for a uniform distribution.
+   * Default 1 000 (1 second).
+   */
   readonly ms?: number | readonly [number, number];
   /** For `status`: the HTTP status, from 300 to 599. Default 500. */
   readonly status?: number;
   /** For `status`: whether the body is an HTML page instead of JSON, as of proxies. Default false. */
   readonly html?: boolean;
-  /** For `drop-request` and `drop-reply`: whether to break the connection instead of staying silent. Default false. */
+  /**
+   * For `drop-request` and `drop-reply`: whether to break the connection instead of staying silent. For `cut-stream`:
+   * whether to break the connection instead of ending the response. Default false.
+   */
   readonly reset?: boolean;
 }
 
@@ -55,7 +77,24 @@ export interface FaultPlan {
   readonly html: boolean;
 }
 
-const kinds: readonly FaultKind[] = [
+/** The faults of one stream of events. */
+export interface StreamPlan {
+  /** ms from its confirmation to its end; undefined: it is not cut. */
+  readonly cutAfter: number | undefined;
+  /** Whether the cut breaks the connection. */
+  readonly reset: boolean;
+  readonly silent: boolean;
+}
+
+/** The faults of one message of a stream. */
+export interface MessagePlan {
+  readonly drop: boolean;
+  readonly duplicate: boolean;
+  /** ms by which it is late. */
+  readonly delay: number;
+}
+
+const requestKinds: readonly FaultKind[] = [
   "down",
   "drop-request",
   "drop-reply",
@@ -65,6 +104,9 @@ const kinds: readonly FaultKind[] = [
   "duplicate",
   "status",
 ];
+const streamKinds: readonly FaultKind[] = ["cut-stream", "silent-stream"];
+const messageKinds: readonly FaultKind[] = ["drop-message", "duplicate-message", "delay-message"];
+const kinds: readonly FaultKind[] = [...requestKinds, ...streamKinds, ...messageKinds];
 
 interface ActiveRule {
   readonly rule: FaultRule;
@@ -125,16 +167,7 @@ export class Faults {
    * @param command the command's name, in any case
    */
   plan(command: string): FaultPlan {
-    const hits = this.#active
-      .filter(({ rule }) => this.#hits(rule, command))
-      .map((active) => {
-        active.remaining--;
-        return active.rule;
-      });
-    this.#active = this.#active.filter(({ remaining }) => remaining > 0);
-    const has = (fault: FaultKind) => hits.some((rule) => rule.fault === fault);
-    const total = (fault: FaultKind) =>
-      hits.reduce((sum, rule) => (rule.fault === fault ? sum + this.#duration(rule.ms) : sum), 0);
+    const { hits, has, total } = this.#take(requestKinds, command);
     const answered = hits.find((rule) => rule.fault === "status");
     return {
       down: has("down"),
@@ -147,6 +180,51 @@ export class Faults {
       duplicate: has("duplicate"),
       status: answered && (answered.status ?? 500),
       html: answered?.html ?? false,
+    };
+  }
+
+  /**
+   * Plans the faults of a stream of events that begins. Of several cuts, the first one ends it.
+   *
+   * @param command the command that opened it, in any case
+   */
+  planStream(command: string): StreamPlan {
+    const { hits, has } = this.#take(streamKinds, command);
+    const cuts = hits.flatMap(({ fault, ms, reset = false }) =>
+      fault === "cut-stream" ? [{ after: this.#duration(ms), reset }] : [],
+    );
+    const [first] = cuts.sort((left, right) => left.after - right.after);
+    return { cutAfter: first?.after, reset: first?.reset ?? false, silent: has("silent-stream") };
+  }
+
+  /**
+   * Plans the faults of one message of a stream.
+   *
+   * @param command the command that opened the stream, in any case
+   */
+  planMessage(command: string): MessagePlan {
+    const { has, total } = this.#take(messageKinds, command);
+    return {
+      drop: has("drop-message"),
+      duplicate: has("duplicate-message"),
+      delay: total("delay-message"),
+    };
+  }
+
+  /** The rules of some kinds that apply to a command; each of them uses up one of its `times`. */
+  #take(among: readonly FaultKind[], command: string) {
+    const hits = this.#active
+      .filter(({ rule }) => among.includes(rule.fault) && this.#hits(rule, command))
+      .map((active) => {
+        active.remaining--;
+        return active.rule;
+      });
+    this.#active = this.#active.filter(({ remaining }) => remaining > 0);
+    return {
+      hits,
+      has: (fault: FaultKind) => hits.some((rule) => rule.fault === fault),
+      total: (fault: FaultKind) =>
+        hits.reduce((sum, rule) => (rule.fault === fault ? sum + this.#duration(rule.ms) : sum), 0),
     };
   }
 

@@ -1,6 +1,13 @@
 export { type Reply, ReplyError } from "./commands/reply.ts";
-export { Engine, type EngineOptions } from "./engine.ts";
-export { type FaultKind, type FaultPlan, type FaultRule, Faults } from "./faults.ts";
+export { Engine, type EngineOptions, type Push, type SubscriptionKind } from "./engine.ts";
+export {
+  type FaultKind,
+  type FaultPlan,
+  type FaultRule,
+  Faults,
+  type MessagePlan,
+  type StreamPlan,
+} from "./faults.ts";
 export {
   type LogEntry,
   type MemoryEndpoint,

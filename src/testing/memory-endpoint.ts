@@ -7,9 +7,12 @@ import {
 } from "../endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
+import { toBytes } from "./commands/bytes.ts";
 import { type Reply, ReplyError } from "./commands/reply.ts";
-import { Engine } from "./engine.ts";
+import { Engine, type Push } from "./engine.ts";
+import { type EventStream, eventOf, eventStream } from "./event-stream.ts";
 import { type FaultPlan, type FaultRule, Faults } from "./faults.ts";
+import { withStreamFaults } from "./stream-faults.ts";
 
 /** Options of {@link memoryEndpoint}. */
 export interface MemoryEndpointOptions {
@@ -25,7 +28,7 @@ export interface MemoryEndpointOptions {
   readonly faults?: readonly FaultRule[];
 }
 
-/** One request to a {@link MemoryEndpoint}, in the order of arrival. */
+/** One request to a {@link MemoryEndpoint}, in the order of arrival. The end of a stream is an entry UNSUBSCRIBE. */
 export interface LogEntry {
   readonly command: Command;
   /** Commands that Upstash would bill for it; 0 until it is executed. */
@@ -50,7 +53,16 @@ export interface MemoryEndpoint extends Endpoint {
   readonly log: LogEntry[];
   /** ms by which its clock is ahead of the runtime's. May be changed at any time. */
   clockOffset: number | (() => number);
-  /** Stops it as a crash does: requests that arrive from now on, delayed ones included, are refused. */
+  /**
+   * Subscribes as `POST /subscribe/<channel>` of Upstash's REST API does, and resolves with the body of the response when it
+   * begins: server-sent events, `data: subscribe,<channel>,<count>` first, then `data: message,<channel>,<payload>`. The
+   * request has all faults of its command, the stream those of streams and messages. Timers are the runtime's. It ends
+   * when `signal` aborts, when the body is cancelled, and when the endpoint stops.
+   *
+   * @param command SUBSCRIBE or PSUBSCRIBE, with its channels or patterns
+   */
+  stream(command: Command, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+  /** Stops it as a crash does: requests that arrive from now on, delayed ones included, are refused; streams break. */
   stop(): void;
   /** Starts it again. `memory: "kept"` (default) with its data; `"lost"` with neither data nor cached scripts. */
   start(options?: { readonly memory?: "kept" | "lost" }): void;
@@ -88,6 +100,7 @@ class InProcessEndpoint implements MemoryEndpoint {
   #running = true;
   /** Execute the requests that wait for the next one to overtake them. */
   #overtakable: (() => void)[] = [];
+  readonly #streams = new Set<EventStream>();
 
   constructor(options: MemoryEndpointOptions) {
     this.name = options.name ?? "memory";
@@ -100,6 +113,7 @@ class InProcessEndpoint implements MemoryEndpoint {
 
   stop(): void {
     this.#running = false;
+    for (const stream of this.#streams) stream.end(this.#connectionFailed("reset"));
   }
 
   start({ memory = "kept" }: { readonly memory?: "kept" | "lost" } = {}): void {
@@ -108,6 +122,44 @@ class InProcessEndpoint implements MemoryEndpoint {
   }
 
   send(command: Command, signal: AbortSignal): Promise<Reply> {
+    return this.#request(command, signal, { execute: (sent) => this.engine.execute(sent) });
+  }
+
+  async stream(command: Command, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const stream = await this.#request(command, signal, {
+      execute: (sent) => this.#open(sent, signal),
+      discard: (opened) => opened.end(),
+    });
+    const timer: Runtime["timer"] = (ms, callback) => this.#runtime.timer(ms, callback);
+    return withStreamFaults(stream.body, { faults: this.faults, command: String(command[0]), timer });
+  }
+
+  #open([name, ...names]: Command, signal: AbortSignal): EventStream {
+    const kinds: Readonly<Record<string, "channels" | "patterns">> = {
+      SUBSCRIBE: "channels",
+      PSUBSCRIBE: "patterns",
+    };
+    const kind = kinds[String(name).toUpperCase()];
+    if (!kind) throw new ReplyError(`ERR Command is not available: '${name}'`);
+    if (names.length === 0) {
+      throw new ReplyError(`ERR wrong number of arguments for '${String(name).toLowerCase()}' command`);
+    }
+    const abort = () => stream.end(this.#error("timeout", "aborted", { cause: signal.reason }));
+    const stream = eventStream(() => {
+      signal.removeEventListener("abort", abort);
+      this.#streams.delete(stream);
+      unsubscribe();
+      const command = [kind === "channels" ? "UNSUBSCRIBE" : "PUNSUBSCRIBE", ...names];
+      this.log.push({ command, billed: 1, at: this.#runtime.now(), outcome: "replied" });
+    });
+    const send = (push: Push) => stream.send(eventOf(push));
+    const unsubscribe = this.engine.subscribe(kind, names.map(String).map(toBytes), send);
+    this.#streams.add(stream);
+    signal.addEventListener("abort", abort);
+    return stream;
+  }
+
+  #request<Answer>(command: Command, signal: AbortSignal, operation: Operation<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const abandon = () => {
         signal.removeEventListener("abort", abandon);
@@ -123,14 +175,18 @@ class InProcessEndpoint implements MemoryEndpoint {
         settlePromise();
       };
       this.#transmit(command, {
-        reply: (reply) => answer(() => resolve(reply)),
+        ...operation,
+        reply(reply) {
+          if (signal.aborted) operation.discard?.(reply);
+          answer(() => resolve(reply));
+        },
         fail: (error) => answer(() => reject(error)),
       });
     });
   }
 
   /** Sends a request to the engine and its reply back, with the faults of the plan. */
-  #transmit(command: Command, client: Client): void {
+  #transmit<Answer>(command: Command, client: Client<Answer>): void {
     const entry: Writable<LogEntry> = {
       command: [...command],
       billed: 0,
@@ -153,7 +209,7 @@ class InProcessEndpoint implements MemoryEndpoint {
   }
 
   /** Handles a request that reached the server, or the gateway in front of it. */
-  #arrive(entry: Writable<LogEntry>, plan: FaultPlan, client: Client): void {
+  #arrive<Answer>(entry: Writable<LogEntry>, plan: FaultPlan, client: Client<Answer>): void {
     const { status } = plan;
     if (this.#running && status === undefined) {
       this.#execute(entry, plan, client);
@@ -164,35 +220,43 @@ class InProcessEndpoint implements MemoryEndpoint {
     else client.fail(this.#error("http", `HTTP ${status}`, status === undefined ? {} : { status }));
   }
 
-  #execute(entry: Writable<LogEntry>, plan: FaultPlan, client: Client): void {
-    const before = this.engine.billed;
-    let deliver = this.#run(entry, client);
-    if (plan.duplicate) deliver = this.#run(entry, client);
-    entry.billed = this.engine.billed - before;
+  #execute<Answer>(entry: Writable<LogEntry>, plan: FaultPlan, client: Client<Answer>): void {
+    let executed = this.#run(entry, client);
+    if (plan.duplicate) {
+      executed.discard();
+      executed = this.#run(entry, client);
+    }
     const overtaken = this.#overtakable;
     this.#overtakable = [];
     for (const execute of overtaken) execute();
 
     if (plan.dropReply) {
       entry.outcome = "reply lost";
+      executed.discard();
       if (plan.reset) client.fail(this.#connectionFailed("reset"));
     } else {
-      this.#wait(plan.delayReply, deliver);
+      this.#wait(plan.delayReply, executed.deliver);
     }
   }
 
-  /** Executes the command and returns a function that delivers its reply to the client. */
-  #run(entry: Writable<LogEntry>, client: Client): () => void {
+  /** Executes the command and returns functions of which one is called: its reply is delivered, or nobody needs it. */
+  #run<Answer>(
+    entry: Writable<LogEntry>,
+    client: Client<Answer>,
+  ): { readonly deliver: () => void; readonly discard: () => void } {
+    const before = this.engine.billed;
     try {
-      const reply = this.engine.execute(entry.command);
+      const reply = client.execute(entry.command);
       entry.outcome = "replied";
-      return () => client.reply(reply);
+      return { deliver: () => client.reply(reply), discard: () => client.discard?.(reply) };
     } catch (error) {
       entry.outcome = "refused";
+      const message = error instanceof ReplyError ? withoutSecrets(error.message, entry.command) : undefined;
       // Any other error is a defect of the engine and must not look like an error of Redis.
-      if (!(error instanceof ReplyError)) return () => client.fail(error);
-      const message = withoutSecrets(error.message, entry.command);
-      return () => client.fail(this.#error("redis", `Redis refused: ${message}`));
+      const failure = message === undefined ? error : this.#error("redis", `Redis refused: ${message}`);
+      return { deliver: () => client.fail(failure), discard: () => undefined };
+    } finally {
+      entry.billed += this.engine.billed - before;
     }
   }
 
@@ -227,9 +291,16 @@ class InProcessEndpoint implements MemoryEndpoint {
   }
 }
 
+/** What a request does when it arrives. */
+interface Operation<Answer> {
+  execute(command: Command): Answer;
+  /** Ends what an answer keeps open, when nobody gets the answer. */
+  discard?(answer: Answer): void;
+}
+
 /** Settles the promise of a request. Has no effect once its signal has aborted. */
-interface Client {
-  reply(reply: Reply): void;
+interface Client<Answer> extends Operation<Answer> {
+  reply(answer: Answer): void;
   fail(error: unknown): void;
 }
 

@@ -42,11 +42,27 @@ Faults to begin with; <n> is an endpoint, <p> the share of requests that is hit 
   --delay-reply <n>=<ms>     waits before the reply
   --status <n>=<status>      answers with that HTTP status, e.g. 429 or 503
 
+Faults of streams (/subscribe) and of their messages:
+  --cut-stream <n>=<ms>         ends the stream after that time
+  --silent-stream <n>[=<p>]     confirms, and then has no message
+  --drop-message <n>[=<p>]      the message is lost
+  --duplicate-message <n>[=<p>] arrives twice
+  --delay-message <n>=<ms>      arrives late
+
   --help               this text
 `;
 
-const shares = ["down", "drop-request", "drop-reply", "reorder", "duplicate"] as const;
-const delays = ["delay", "delay-reply"] as const;
+const shares = [
+  "down",
+  "drop-request",
+  "drop-reply",
+  "reorder",
+  "duplicate",
+  "silent-stream",
+  "drop-message",
+  "duplicate-message",
+] as const;
+const delays = ["delay", "delay-reply", "cut-stream", "delay-message"] as const;
 
 /** The options, as `parseArgs` takes them. */
 export const devOptions = {
@@ -68,6 +84,11 @@ export const devOptions = {
   delay: { type: "string", multiple: true },
   "delay-reply": { type: "string", multiple: true },
   status: { type: "string", multiple: true },
+  "cut-stream": { type: "string", multiple: true },
+  "silent-stream": { type: "string", multiple: true },
+  "drop-message": { type: "string", multiple: true },
+  "duplicate-message": { type: "string", multiple: true },
+  "delay-message": { type: "string", multiple: true },
 } as const;
 
 type DevLine = Line<typeof devOptions>;

@@ -17,11 +17,18 @@ export interface Caller {
 export class CommandRunner {
   readonly #backend: Backend;
   readonly #log: CommandLog | undefined;
+  readonly #onExecute: (command: readonly Argument[]) => void;
   #writes = 0;
 
-  constructor(backend: Backend, log: CommandLog | undefined) {
+  /** `onExecute` is called for every command that is sent to the backend. */
+  constructor(
+    backend: Backend,
+    log: CommandLog | undefined,
+    onExecute: (command: readonly Argument[]) => void,
+  ) {
     this.#backend = backend;
     this.#log = log;
+    this.#onExecute = onExecute;
   }
 
   /** How many writes have been sent so far. */
@@ -66,10 +73,11 @@ export class CommandRunner {
   }
 
   /**
-   * Counts the writes among commands. Called when they are sent, not when they are answered: replies may arrive in
+   * Shows commands to those who monitor, and counts the writes among them. Called when they are sent, not when they are answered: replies may arrive in
    * another order, and a write whose reply is lost may have been executed.
    */
   #advance(commands: readonly (readonly Argument[])[]): number {
+    for (const command of commands) this.#onExecute(command);
     this.#writes += commands.filter((command) => !isReading(command)).length;
     return this.#writes;
   }

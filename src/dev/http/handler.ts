@@ -8,6 +8,7 @@ import { accessOf } from "./authorize.ts";
 import { type Caller, CommandRunner } from "./command-runner.ts";
 import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
 import { envelope, type Format, formatOf, resp2Response } from "./response.ts";
+import { asksForStream, Streams } from "./streams.ts";
 
 /** Options of {@link upstashHandler}. */
 export interface UpstashHandlerOptions {
@@ -27,15 +28,16 @@ type Environment = { Variables: { body: Buffer; format: Format; caller: Caller }
 type HandlerContext = Context<Environment>;
 
 const methods = ["HEAD", "GET", "POST", "PUT"];
-const streams = ["/subscribe", "/psubscribe", "/monitor"];
 
 /**
  * Upstash's REST protocol as a function from `Request` to `Response`, in front of any backend. It does not listen on a
  * port; `startEndpoints` does.
  *
  * Errors are JSON, `{"error": "ERR …"}`: 400 for a malformed request or a failing command, 401 without a valid token,
- * 405 for other methods, 413 for a body above `maxBody`, 500 when the backend cannot be reached, and 501 for
- * `/subscribe`, `/psubscribe` and `/monitor`.
+ * 405 for other methods, 413 for a body above `maxBody`, and 500 when the backend cannot be reached.
+ *
+ * With `Accept: text/event-stream`, `/subscribe/<channel>`, `/psubscribe/<pattern>` and `/monitor` answer with a stream of
+ * server-sent events. To cancel the response's body ends the subscription.
  *
  * @example
  * const handle = upstashHandler({ backend: new EmbeddedBackend(new Engine()), token: "secret" });
@@ -44,14 +46,13 @@ const streams = ["/subscribe", "/psubscribe", "/monitor"];
  * );
  */
 export function upstashHandler(options: UpstashHandlerOptions): (request: Request) => Promise<Response> {
-  const runner = new CommandRunner(options.backend, options.log);
+  const streams = new Streams(options.backend, options.log);
+  const runner = new CommandRunner(options.backend, options.log, (command) => streams.show(command));
   const app = new Hono<Environment>();
   app.use(prepare(options, runner));
-  for (const stream of streams) {
-    app.all(`${stream}/*`, () => {
-      throw new RequestError(501, `ERR ${stream} is not supported by the local endpoint`);
-    });
-  }
+  app.use(async function answerStreams(context, next) {
+    return asksForStream(context.req.raw) ? openStream(context, streams) : next();
+  });
   app.all("/pipeline", (context) => runPipeline(context, runner));
   app.all("/multi-exec", (context) => runTransaction(context, runner));
   app.all("*", (context) => runSingle(context, runner));
@@ -105,6 +106,16 @@ async function runTransaction(context: HandlerContext, runner: CommandRunner): P
   // Upstash has no RESP2 form of a transaction.
   const encoding = format === "base64" ? "base64" : "json";
   return context.json(outcomes.map(({ reply }) => envelope(reply, encoding)));
+}
+
+async function openStream(context: HandlerContext, streams: Streams): Promise<Response> {
+  // Without the body: Upstash's SDK sends an empty list.
+  const command = decodePath(new URL(context.req.url), Buffer.alloc(0));
+  const body = await streams.open(command, context.var.caller);
+  if (body instanceof ReplyError) throw new RequestError(400, body.message);
+  return new Response(body, {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+  });
 }
 
 async function runSingle(context: HandlerContext, runner: CommandRunner): Promise<Response> {

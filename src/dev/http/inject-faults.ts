@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FaultPlan } from "../../testing/faults.ts";
+import type { Faults } from "../../testing/faults.ts";
+import { withStreamFaults } from "../../testing/stream-faults.ts";
 
 /** The answer to a request: a response, a broken connection (`"reset"`), or none at all (`"silence"`). */
 export type Answer = Response | "reset" | "silence";
@@ -9,17 +10,17 @@ export type Answer = Response | "reset" | "silence";
 const reorderLimit = 1000;
 
 /**
- * Wraps a handler so that requests fail as planned. `plan` is called once per request with the name of its command; a
- * pipeline or transaction has the name of its first command. Aborting the `signal` of a call ends its delays, as the
+ * Wraps a handler so that requests and streams of events fail as planned. `faults.plan` is called once per request with the
+ * name of its command; a pipeline or transaction has the name of its first command. Aborting the `signal` of a call ends its delays, as the
  * crash of a server does: a request that has not been executed by then never is, and its connection is reset.
  *
  * @example
- * const answer = withFaults(handle, (command) => faults.plan(command));
+ * const answer = withFaults(handle, faults);
  * const reply = await answer(request, closing.signal); // a Response, "reset" or "silence"
  */
 export function withFaults(
   handle: (request: Request) => Promise<Response>,
-  plan: (command: string) => FaultPlan,
+  faults: Pick<Faults, "plan" | "planStream" | "planMessage">,
 ): (request: Request, signal: AbortSignal) => Promise<Answer> {
   /** Resume the requests that wait for the next one to overtake them. */
   let overtaken: (() => void)[] = [];
@@ -29,7 +30,10 @@ export function withFaults(
     overtaken = [];
     try {
       let response = await handle(request());
-      for (let time = 1; time < times; time++) response = await handle(request());
+      for (let time = 1; time < times; time++) {
+        await discard(response);
+        response = await handle(request());
+      }
       return response;
     } finally {
       for (const resume of waiting) resume();
@@ -48,19 +52,39 @@ export function withFaults(
   return async function answer(request, signal) {
     const body = Buffer.from(await request.arrayBuffer());
     const again = () => copyOf(request, body);
-    const faults = plan(commandName(new URL(request.url).pathname, body));
-    const lost = faults.reset ? "reset" : "silence";
-    if (faults.down) return "reset";
-    if (faults.dropRequest) return lost;
-    await wait(faults.delay, signal);
-    if (faults.status !== undefined) return failure(faults.status, faults.html);
-    if (faults.reorder) await waitForNext(signal);
+    const command = commandName(new URL(request.url).pathname, body);
+    const plan = faults.plan(command);
+    const lost = plan.reset ? "reset" : "silence";
+    if (plan.down) return "reset";
+    if (plan.dropRequest) return lost;
+    await wait(plan.delay, signal);
+    if (plan.status !== undefined) return failure(plan.status, plan.html);
+    if (plan.reorder) await waitForNext(signal);
     if (signal.aborted) return "reset";
-    const response = await execute(again, faults.duplicate ? 2 : 1);
-    if (faults.dropReply) return lost;
-    await wait(faults.delayReply, signal);
-    return signal.aborted ? "reset" : response;
+    const response = await execute(again, plan.duplicate ? 2 : 1);
+    if (!plan.dropReply) await wait(plan.delayReply, signal);
+    if (plan.dropReply || signal.aborted) {
+      await discard(response);
+      return plan.dropReply ? lost : "reset";
+    }
+    if (!response.body || !isStream(response)) return response;
+    return new Response(withStreamFaults(response.body, { faults, command, timer }), response);
   };
+}
+
+function timer(ms: number, callback: () => void): () => void {
+  const id = setTimeout(callback, ms);
+  return () => clearTimeout(id);
+}
+
+/** Whether a response is a stream of events, which goes on until the client ends it. */
+export function isStream({ headers }: Response): boolean {
+  return headers.get("content-type") === "text/event-stream";
+}
+
+/** Ends the stream of a response that nobody gets. */
+async function discard(response: Response): Promise<void> {
+  if (isStream(response)) await response.body?.cancel();
 }
 
 /** The name of the command in a request, in upper case; empty if it has none. */

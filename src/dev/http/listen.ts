@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
-import { setMaxListeners } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { discardRest, headOf, readBody } from "./incoming.ts";
-import type { Answer } from "./inject-faults.ts";
+import { type Answer, isStream } from "./inject-faults.ts";
 
 /** An open port. */
 export interface Listener {
@@ -102,6 +102,10 @@ async function serve(
     reset(incoming.socket);
     return;
   }
+  if (isStream(answer)) {
+    await sendStream(answer, exchange);
+    return;
+  }
   const body = Buffer.from(await answer.arrayBuffer());
   outgoing.writeHead(answer.status, {
     ...Object.fromEntries(answer.headers),
@@ -109,6 +113,28 @@ async function serve(
   });
   outgoing.end(body);
   discardRest(incoming, keepBody);
+}
+
+/** Sends the events of a stream until it ends or the client goes away. A stream that fails breaks the connection. */
+async function sendStream({ status, headers, body }: Response, exchange: Exchange): Promise<void> {
+  const { incoming, outgoing } = exchange;
+  const reader = body!.getReader();
+  const gone = new Promise<void>((resolve) => outgoing.once("close", resolve));
+  // A stream that has failed cannot be cancelled; its failure is handled below.
+  const cancel = () => reader.cancel().catch(() => undefined);
+  gone.then(cancel);
+  // The client may have gone while the stream was opened; then there is no further event.
+  if (outgoing.destroyed || incoming.socket.destroyed) await cancel();
+  try {
+    outgoing.writeHead(status, Object.fromEntries(headers));
+    outgoing.flushHeaders();
+    for (let next = await reader.read(); next.value; next = await reader.read()) {
+      if (!outgoing.write(next.value)) await Promise.race([once(outgoing, "drain"), gone]);
+    }
+    outgoing.end();
+  } catch {
+    reset(incoming.socket);
+  }
 }
 
 async function withBody(

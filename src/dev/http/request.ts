@@ -5,7 +5,7 @@ import { type Argument, argumentOf } from "../argument.ts";
 export class RequestError extends Error {
   override readonly name = "RequestError";
   /** The HTTP status of the response. */
-  readonly status: 400 | 401 | 405 | 413 | 501;
+  readonly status: 400 | 401 | 405 | 413;
 
   constructor(status: RequestError["status"], message: string) {
     super(message);

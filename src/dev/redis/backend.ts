@@ -1,6 +1,6 @@
 import { ReplyError } from "../../testing/engine.ts";
 import type { Argument } from "../argument.ts";
-import { type Backend, BackendGoneError, type Outcome } from "../backend.ts";
+import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "../backend.ts";
 import { RedisConnection } from "./connection.ts";
 import type { WireReply } from "./resp.ts";
 import { type Translation, UpstashEmulation } from "./upstash-emulation.ts";
@@ -23,6 +23,8 @@ interface Session {
 export class RedisBackend implements Backend {
   readonly #url: string;
   #session: Promise<Session> | undefined;
+  /** Their connections: one each, because Redis counts connections as subscribers. */
+  readonly #subscriptions = new Set<RedisConnection>();
   #closed = false;
 
   /**
@@ -71,8 +73,39 @@ export class RedisBackend implements Backend {
     });
   }
 
+  async subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<(() => void) | ReplyError> {
+    this.#checkOpen();
+    const connection = await RedisConnection.open(this.#url);
+    // It may have been closed while the connection was opened.
+    if (this.#closed) connection.close();
+    this.#subscriptions.add(connection);
+    let unsubscribed = false;
+    const confirmed = new Promise<ReplyError | undefined>((resolve, reject) => {
+      connection.listen(command, {
+        receive(reply) {
+          if (reply instanceof ReplyError) return resolve(reply);
+          if (Array.isArray(reply)) subscriber.push(reply);
+          return resolve(undefined);
+        },
+        closed: (error) => {
+          this.#subscriptions.delete(connection);
+          reject(error);
+          if (!unsubscribed) subscriber.lost(error);
+        },
+      });
+    });
+    const unsubscribe = () => {
+      unsubscribed = true;
+      connection.close();
+    };
+    const refusal = await confirmed;
+    if (refusal) unsubscribe();
+    return refusal ?? unsubscribe;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
+    for (const connection of this.#subscriptions) connection.close();
     const session = this.#session;
     this.#session = undefined;
     // A connection that failed to open needs no closing.
@@ -81,13 +114,17 @@ export class RedisBackend implements Backend {
   }
 
   async #connected(): Promise<Session> {
-    if (this.#closed) throw new BackendGoneError("the backend is closed");
+    this.#checkOpen();
     const pending = this.#session;
     const [known] = await Promise.allSettled([pending]);
     if (known.status === "fulfilled" && known.value?.connection.open) return known.value;
     // Several callers may find the connection broken; only the first opens a new one.
     if (this.#session === pending) this.#session = openSession(this.#url);
     return this.#session!;
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new BackendGoneError("the backend is closed");
   }
 }
 

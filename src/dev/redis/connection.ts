@@ -12,6 +12,13 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** Receives what a server sends to a connection that has subscribed. */
+export interface Listener {
+  receive(reply: WireReply): void;
+  /** The connection is closed. */
+  closed(error: Error): void;
+}
+
 /**
  * One RESP2 connection. It does not reconnect, queue while offline, or retry: a command that is sent twice without the
  * caller's knowledge would invalidate tests of what happens after a lost reply.
@@ -20,6 +27,7 @@ export class RedisConnection {
   #socket: Socket;
   #parser = new RespParser();
   #waiting: Waiting[] = [];
+  #listener: Listener | undefined;
   #ended: Error | undefined;
 
   private constructor(socket: Socket, url: string) {
@@ -84,6 +92,16 @@ export class RedisConnection {
     });
   }
 
+  /**
+   * Sends SUBSCRIBE or PSUBSCRIBE, and from then on passes everything that the server sends to `listener`. Nothing else can be
+   * sent afterwards.
+   */
+  listen(command: readonly Argument[], listener: Listener): void {
+    this.#listener = listener;
+    if (this.#ended) listener.closed(this.#ended);
+    else this.#socket.write(encodeCommands([command]));
+  }
+
   /** Closes the connection. Calls of {@link send} that wait for a reply reject. */
   close(): void {
     this.#socket.destroy();
@@ -100,6 +118,7 @@ export class RedisConnection {
       return;
     }
     for (const reply of replies) {
+      this.#listener?.receive(reply);
       const first = this.#waiting[0];
       if (!first) continue;
       first.replies.push(reply);
@@ -111,7 +130,9 @@ export class RedisConnection {
   }
 
   #end(error: Error): void {
-    this.#ended ??= error;
+    if (this.#ended) return;
+    this.#ended = error;
+    this.#listener?.closed(error);
     for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
   }
 }

@@ -14,7 +14,7 @@ export interface Command {
   readonly write?: boolean;
   /** Whether it accesses the whole database instead of single keys. Default false. */
   readonly wholeDatabase?: boolean;
-  /** Executes it. `words` are its arguments as byte strings. Throws a `ReplyError` where Redis answers with an error. */
+  /** Executes it. `words` are its arguments as byte strings, a subcommand's name first. Throws a `ReplyError` where Redis answers with an error. */
   run(space: Keyspace, words: readonly string[]): ByteReply;
 }
 

@@ -21,7 +21,7 @@ const redisFlags = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allo
 /** The script commands of an engine, with the cache of compiled scripts for EVALSHA. */
 export class Scripting {
   readonly #dialect: Dialect;
-  readonly #find: (name: string) => Command | undefined;
+  readonly #find: (name: string, words: readonly string[]) => Command | undefined;
   readonly #execute: (command: Command, words: readonly string[]) => ByteReply;
   readonly #scripts = new Map<string, Script>();
   // Compiling takes longer than most scripts run, and after a flush the same ones come again.
@@ -32,13 +32,13 @@ export class Scripting {
 
   /**
    * @param dialect whether `allow-key-locking` is allowed
-   * @param find returns a command that scripts may call, by its name in upper case
+   * @param find returns a command that scripts may call, by its name in upper case and its arguments
    * @param execute runs a command for a script, and bills it
    * @param makeLua creates the machine that runs the scripts
    */
   constructor(
     dialect: Dialect,
-    find: (name: string) => Command | undefined,
+    find: (name: string, words: readonly string[]) => Command | undefined,
     execute: (command: Command, words: readonly string[]) => ByteReply,
     makeLua: () => Lua,
   ) {
@@ -108,7 +108,7 @@ export class Scripting {
   ): ByteReply {
     const upper = name!.toUpperCase();
     if (this.knows(upper)) throw new ReplyError("ERR This Redis command is not allowed from script");
-    const command = this.#find(upper);
+    const command = this.#find(upper, words);
     if (!command) throw new ReplyError("ERR Unknown Redis command called from script");
     if (!acceptsWords(command, words.length + 1)) {
       throw new ReplyError("ERR Wrong number of args calling Redis command from script");

@@ -292,15 +292,4 @@ describe.each(engines)("REST protocol on %s", (engine) => {
     expect(await token(["GET", "a"])).toBe(first);
     expect(await token(["SET", "a", "2"])).not.toBe(first);
   });
-
-  test("answers 501 to event streams", async () => {
-    for (const path of ["/subscribe/c", "/psubscribe/c", "/monitor"]) {
-      const { status, json } = await request(path, {
-        method: "POST",
-        headers: { accept: "text/event-stream" },
-      });
-      expect(status).toBe(501);
-      expect(json.error).toMatch(/not supported by the local endpoint/);
-    }
-  });
 });

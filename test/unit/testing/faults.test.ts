@@ -58,6 +58,28 @@ describe("Faults", () => {
     expect(faults.plan("SET")).toEqual({ ...nothing, delay: 12, status: 429 });
   });
 
+  it("plans streams and messages apart from requests", () => {
+    const draws = [0.5, 0.5];
+    const faults = new Faults(
+      [
+        { fault: "cut-stream", ms: [100, 300], times: 1, command: "subscribe" },
+        { fault: "cut-stream", ms: 50, reset: true, times: 1, command: "PSUBSCRIBE" },
+        { fault: "silent-stream", times: 1 },
+        { fault: "drop-message", times: 1 },
+        { fault: "duplicate-message", times: 1 },
+        { fault: "delay-message", times: 1 },
+      ],
+      () => draws.shift()!,
+    );
+    expect(faults.plan("SUBSCRIBE")).toEqual(nothing);
+    expect(faults.planStream("SUBSCRIBE")).toEqual({ cutAfter: 200, reset: false, silent: true });
+    expect(faults.planStream("PSUBSCRIBE")).toEqual({ cutAfter: 50, reset: true, silent: false });
+    expect(faults.planMessage("SUBSCRIBE")).toEqual({ drop: true, duplicate: true, delay: 1000 });
+    expect(faults.list()).toEqual([]);
+    expect(faults.planStream("SUBSCRIBE")).toEqual({ cutAfter: undefined, reset: false, silent: false });
+    expect(faults.planMessage("SUBSCRIBE")).toEqual({ drop: false, duplicate: false, delay: 0 });
+  });
+
   it("applies only to the command that a rule names, in any case", () => {
     const faults = new Faults([{ fault: "down", command: "set" }]);
     expect(faults.plan("SET").down).toBe(true);

@@ -38,6 +38,11 @@ describe("devRequest", () => {
     ["--duplicate 1", { endpoint: 1, rule: { fault: "duplicate", probability: 1 } }],
     ["--delay 2=1000", { endpoint: 2, rule: { fault: "delay", ms: 1000 } }],
     ["--delay-reply 2=10-500", { endpoint: 2, rule: { fault: "delay-reply", ms: [10, 500] } }],
+    ["--cut-stream 1=2000", { endpoint: 1, rule: { fault: "cut-stream", ms: 2000 } }],
+    ["--silent-stream 1", { endpoint: 1, rule: { fault: "silent-stream", probability: 1 } }],
+    ["--drop-message 1=0.5", { endpoint: 1, rule: { fault: "drop-message", probability: 0.5 } }],
+    ["--duplicate-message 1", { endpoint: 1, rule: { fault: "duplicate-message", probability: 1 } }],
+    ["--delay-message 1=20", { endpoint: 1, rule: { fault: "delay-message", ms: 20 } }],
     ["--status 1=503", { endpoint: 1, rule: { fault: "status", status: 503 } }],
   ])("parses %s", (line, fault) => {
     expect(parse(line.split(" "))).toMatchObject({ faults: [fault] });

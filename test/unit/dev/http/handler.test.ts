@@ -16,6 +16,7 @@ function setUp() {
   const backend: Backend = {
     execute: send,
     transaction: (commands) => Promise.all(commands.map(send)),
+    subscribe: () => Promise.reject(new Error("not expected")),
     close: async () => undefined,
   };
   const handle = upstashHandler({ backend, token: "full" });

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
 import { commandName, withFaults } from "../../../../src/dev/http/inject-faults.ts";
-import type { FaultPlan } from "../../../../src/testing/faults.ts";
+import { type FaultPlan, Faults } from "../../../../src/testing/faults.ts";
 
 const none: FaultPlan = {
   down: false,
@@ -27,10 +27,12 @@ function setUp(...plans: Partial<FaultPlan>[]) {
       for (const resolve of waiting.splice(0)) resolve();
       return Response.json({ result: executed.length });
     },
-    (command) => {
-      planned.push(command);
-      return { ...none, ...plans.shift() };
-    },
+    Object.assign(new Faults(), {
+      plan(command: string) {
+        planned.push(command);
+        return { ...none, ...plans.shift() };
+      },
+    }),
   );
   const closing = new AbortController();
   const send = (body: string) =>
