@@ -71,7 +71,21 @@ export class VirtualWorld {
           });
         });
       };
-      return { name, dialect, exactReplies, send };
+      const subscribe = async (channel, signal) => {
+        await new Promise((resolve) => travel(resolve));
+        const events = (await memory.subscribe(channel, signal)).getReader();
+        // Messages are read as they come, and each is on its way for as long as any reply.
+        return new ReadableStream({
+          async pull(controller) {
+            const { value } = await events.read();
+            if (value) await new Promise((resolve) => travel(resolve));
+            if (value) controller.enqueue(value);
+            else controller.close();
+          },
+          cancel: () => events.cancel(),
+        });
+      };
+      return { name, dialect, exactReplies, send, subscribe };
     });
   }
 

@@ -5,6 +5,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 const source = new URL("../src/", import.meta.url);
 const read = (name) => readFileSync(new URL(name, source), "utf8");
 const flag = JSON.parse(/upstashFlag = (".*");/.exec(read("redis/script.ts"))[1]);
+const register = /source: `([^`]*)`/.exec(read("redis/register-script.ts"))[1];
+const whole = (script) => script.replace("${registerScript.source}", () => register);
 const sha = (script) => createHash("sha1").update(script).digest("hex");
 
 for (const name of readdirSync(source, { recursive: true })) {
@@ -13,7 +15,7 @@ for (const name of readdirSync(source, { recursive: true })) {
   const written = text.replace(
     /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/g,
     (_, script) =>
-      `source: \`${script}\`,\n  sha: {\n    redis: "${sha(script)}",\n    upstash: "${sha(flag + script)}",\n  }`,
+      `source: \`${script}\`,\n  sha: {\n    redis: "${sha(whole(script))}",\n    upstash: "${sha(flag + whole(script))}",\n  }`,
   );
   if (written !== text) writeFileSync(new URL(name, source), written);
 }

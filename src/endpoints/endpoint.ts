@@ -23,6 +23,11 @@ export interface Endpoint {
    * must settle soon after `signal` aborts.
    */
   send(command: Command, signal: AbortSignal): Promise<unknown>;
+  /**
+   * Subscribes to a channel, and resolves with a stream of server-sent events as Upstash's `/subscribe` sends them. It ends
+   * when `signal` aborts. Leave it out where there are no streams: waiters then poll.
+   */
+  subscribe?(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 }
 
 /** The dialect of the server at `host`: `upstash` for Upstash's hosts, else `redis`. */

@@ -80,7 +80,20 @@ function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: s
     throw new EndpointError(name, kind, `HTTP ${status}, ${said}`, { status });
   }
 
-  return { name, dialect, exactReplies: true, send };
+  const subscribe = subscriber(name, href, token);
+  return { name, dialect, exactReplies: true, send, subscribe };
+}
+
+/** `subscribe` of an endpoint: a request whose response goes on. */
+export function subscriber(name: string, url: string, token: string): NonNullable<Endpoint["subscribe"]> {
+  const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
+  return async (channel, signal) => {
+    const href = `${url.replace(/\/$/, "")}/subscribe/${encodeURIComponent(channel)}`;
+    const response = await fetch(href, { method: "POST", headers, redirect: "manual", signal });
+    if (response.status === 200 && response.body) return response.body;
+    await response.body?.cancel();
+    throw new EndpointError(name, "http", `HTTP ${response.status}, no stream`, { status: response.status });
+  };
 }
 
 /**

@@ -5,7 +5,7 @@ import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
-import { acquire, type Register, type RegisterAnswer, raiseFence, release } from "../redis/register.ts";
+import { acquire, type Register, type RegisterAnswer, raiseFence } from "../redis/register.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence } from "./fence.ts";
@@ -19,6 +19,7 @@ import {
   tombstoneRetention,
 } from "./lock-request.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
+import { channelsOf, type Listener, releaseOf } from "./wake-up.ts";
 
 /** How a synchronizer differs from a plain lock; what is left out is as for a lock. */
 export interface LockStrategy extends HoldOperations {
@@ -70,6 +71,12 @@ interface Attempt {
   readonly last: Round<RegisterAnswer>;
 }
 
+/** How long to pause before the next round, in ms: without a message, and at most. */
+interface NextRound {
+  readonly poll: number;
+  readonly longest: number;
+}
+
 /** What the events of a call have in common. */
 type Progress = OperationEvent & { readonly attempts: number };
 
@@ -90,6 +97,7 @@ class Acquisition {
   readonly #rollbacks = new Set<Promise<void>>();
   #attempts = 0;
   #waits = true;
+  #listener: Listener | undefined;
 
   constructor(
     settings: Settings,
@@ -120,23 +128,24 @@ class Acquisition {
     } catch (error) {
       emit(onEvent, { type: "aborted", ...this.#progress(), error });
       throw error;
+    } finally {
+      this.#listener?.close();
     }
   }
 
   async #acquire(): Promise<Lock | RedlockError> {
-    const { runtime } = this.#settings;
-    this.#limit = timeUntil(this.#deadline, runtime);
+    this.#limit = timeUntil(this.#deadline, this.#settings.runtime);
     for (;;) {
       if (this.#signal?.aborted) throw this.#signal.reason;
       this.#attempts += 1;
       const request = this.#newRequest();
       const attempt = await this.#attempt(request);
       if (attempt.lock) return attempt.lock;
-      const inBackground = this.#rollBack(request, attempt.round);
+      const inBackground = this.#rollBack(request, attempt);
       if (this.#signal?.aborted) throw this.#signal.reason;
       const next = this.#afterFailure(attempt);
-      if (typeof next === "number") {
-        await sleep(runtime, next, this.#signal);
+      if (typeof next !== "function") {
+        await this.#pause(attempt, next);
         continue;
       }
       this.#waits = false;
@@ -144,6 +153,17 @@ class Acquisition {
       if (!inBackground) await Promise.all(this.#rollbacks);
       return next();
     }
+  }
+
+  /** Waits for the next round: for a message where others hold it and publish, else for the backoff's pause. */
+  async #pause({ round }: Attempt, { poll, longest }: NextRound): Promise<void> {
+    const channels = channelsOf(this.#settings, this.#resources, this.#strategy);
+    const isContended = round.answers.some((answer) => answer?.outcome === "held");
+    if (!channels || !isContended || poll === 0) {
+      return sleep(this.#settings.runtime, poll, this.#signal);
+    }
+    this.#listener ??= this.#settings.wakeUp?.listen(this.#settings, channels);
+    await this.#listener?.wait({ round, poll, longest, signal: this.#signal });
   }
 
   #progress(): Progress {
@@ -212,9 +232,11 @@ class Acquisition {
   }
 
   /** @returns whether the platform keeps the rollback alive */
-  #rollBack(request: LockRequest, round: Round<RegisterAnswer>): boolean {
+  #rollBack(request: LockRequest, { result, round }: Attempt): boolean {
     const register = rollbackRegister(request);
-    const releaseOne = this.#strategy?.release ?? release;
+    // Where others have a quorum, this round kept nobody out: a message would make the waiters wake each other on and on.
+    const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
+    const releaseOne = this.#strategy?.release ?? releaseOf(settings, this.#resources, this.#strategy);
     const context = { ...this.#settings, goesOn: () => this.#waits && !this.#signal?.aborted };
     const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));
     this.#rollbacks.add(done);
@@ -222,8 +244,8 @@ class Acquisition {
     return runInBackground(this.#settings, done);
   }
 
-  /** The pause before the next round in ms, or how to make the error to end with once the rollbacks are done. */
-  #afterFailure({ result, round, last }: Attempt): number | (() => RedlockError) {
+  /** When the next round follows, or how to make the error to end with once the rollbacks are done. */
+  #afterFailure({ result, round, last }: Attempt): NextRound | (() => RedlockError) {
     const { wait, onEvent } = this.#settings;
     const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();
     const held = result === "refused";
@@ -237,7 +259,7 @@ class Acquisition {
     const mayGoOn = next === "again" || (!(next instanceof Error) && remainingWait > 0);
     const goesOn = mayGoOn && !isHopeless(last.votes());
     if (held) emit(onEvent, { type: "contended", ...this.#progress(), retryIn: goesOn ? pause : undefined });
-    if (goesOn) return pause;
+    if (goesOn) return { poll: pause, longest };
     return () => {
       if (next instanceof Error) return next;
       // A clock may have ended the waiting after a round that was cut short: by now more may be known.

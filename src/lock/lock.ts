@@ -11,7 +11,6 @@ import {
   type Register,
   type RegisterAnswer,
   raiseFence,
-  release,
   restore,
 } from "../redis/register.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
@@ -28,9 +27,12 @@ import {
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
 import { Validity } from "./validity.ts";
+import { releaseOf } from "./wake-up.ts";
 
 /** How a hold is extended and released on one endpoint; what is left out is as for a lock. */
 export interface HoldOperations {
+  /** The channel of its releases. Default: none, and its waiters poll. */
+  readonly channel?: string;
   /** Gives it a new ttl, and never creates it; ttl 0 only checks. */
   extend?(call: Call, register: Register, ttl: number): Promise<Answer>;
   /** Releases it, and for `retention` ms, if that is not 0, refuses late requests that would acquire it. */
@@ -92,7 +94,7 @@ export class Lock {
   readonly #request: LockRequest;
   readonly #settings: Settings;
   readonly #register: Register;
-  readonly #operations: Required<HoldOperations>;
+  readonly #operations: Required<Pick<HoldOperations, "extend" | "release">>;
   /** Not a synchronizer's: what an endpoint has lost can be restored there. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
@@ -126,7 +128,7 @@ export class Lock {
     this.#settings = settings;
     this.#request = request;
     this.#register = heldRegister(request);
-    this.#operations = { extend, release, ...operations };
+    this.#operations = { extend, release: releaseOf(settings, request.resources, operations), ...operations };
     this.#isPlain = !operations;
     this.#ttl = ttl;
     this.#round = round;

@@ -11,6 +11,7 @@ import { type EventHook, emit, type RedlockEvent } from "../events.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
 import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
+import type { WakeUp } from "./wake-up.ts";
 
 export type { Backoff, BackoffBounds } from "../quorum/backoff.ts";
 
@@ -41,6 +42,11 @@ export interface LockOptions {
   readonly autoExtend?: boolean | undefined;
   /** Longest time that auto-extension holds it, in ms: a stuck handler must not. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
+  /**
+   * Wakes up waiters when a lock or a permit is released, instead of letting them poll: `pubSub`. Holders and waiters both
+   * need it. Default: none.
+   */
+  readonly wakeUp?: WakeUp | undefined;
   /** Called with every event. Its errors are ignored. Default: none. */
   readonly onEvent?: EventHook<RedlockEvent> | undefined;
 }
@@ -74,6 +80,7 @@ export const lockOptionNames: Readonly<Record<keyof LockOptions, 1>> = {
   waitUntil: 1,
   autoExtend: 1,
   maxHold: 1,
+  wakeUp: 1,
   onEvent: 1,
 };
 
@@ -97,6 +104,7 @@ export interface Settings extends RoundContext {
   readonly waitUntil: WaitUntil | undefined;
   readonly autoExtend: boolean;
   readonly maxHold: number;
+  readonly wakeUp: WakeUp | undefined;
   readonly onEvent: EventHook<RedlockEvent> | undefined;
 }
 
@@ -146,7 +154,7 @@ export function resolveSettings(
 ): Settings {
   const given = mergeOptions(...layers);
   checkNames("a lock", given, acquireOptionNames);
-  const { backoff = {}, waitUntil, onEvent } = given;
+  const { backoff = {}, waitUntil, wakeUp, onEvent } = given;
   // First, because other defaults are computed from it.
   const ttl = checkInteger("ttl (ms)", given.ttl ?? 10_000, 10, maxTimerDelay);
   const settings: Settings = {
@@ -162,6 +170,7 @@ export function resolveSettings(
     ttl,
     backoff: checkBackoff(backoff),
     waitUntil,
+    wakeUp,
     onEvent,
     endpoints,
     runtime,
@@ -176,6 +185,7 @@ export function resolveSettings(
   checkType("fencing", settings.fencing, "boolean");
   checkType("autoExtend", settings.autoExtend, "boolean");
   if (onEvent) checkType("onEvent", onEvent, "function");
+  if (wakeUp && typeof wakeUp.listen !== "function") throw wrongType("wakeUp", wakeUp, "pubSub");
   if (waitUntil && typeof waitUntil !== "function" && typeof waitUntil.waitUntil !== "function") {
     throw wrongType("waitUntil", waitUntil, "a function, or the platform's context, which has one");
   }

@@ -113,13 +113,31 @@ export function restore(
 
 /** Deletes the value, and leaves a tombstone, if there is one, for `retention` ms. */
 export async function release(call: Call, register: Register, retention = 0): Promise<RegisterAnswer> {
-  const { keys, value, from = 1, marks } = register;
+  const { keys, value } = register;
   if (isNative(call) && isPlain(register)) {
     return plainAnswer(await send(call, ["DELEX", keys[0]!, "IFEQ", value]), 1, 0, "lost");
   }
-  const expected = marks ?? value.slice(0, from - 1).repeat(keys.length);
-  return operate(call, "release", register, { ttl: retention, value: expected });
+  return releaseBy(call, register, retention);
 }
+
+/**
+ * Releases as {@link release} does, always by a script.
+ *
+ * @param run runs a script that contains the register's, and resolves with that one's reply. Default: the register's
+ */
+export function releaseBy(
+  call: Call,
+  register: Register,
+  retention: number,
+  run?: RunOperation,
+): Promise<RegisterAnswer> {
+  const { keys, value, from = 1, marks } = register;
+  const expected = marks ?? value.slice(0, from - 1).repeat(keys.length);
+  return operate(call, "release", register, { ttl: retention, value: expected, run });
+}
+
+/** Runs the register's script with these keys and arguments. */
+type RunOperation = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
 type Operation = "acquire" | "restore" | "extend" | "release";
 
@@ -132,14 +150,16 @@ async function operate(
     readonly ttl: number;
     readonly value?: string | undefined;
     readonly fencing?: Fencing | undefined;
+    readonly run?: RunOperation | undefined;
   },
 ): Promise<RegisterAnswer> {
   const { keys, value, from = 1, tombstone, counters = [] } = register;
   const { ttl, value: next = value, fencing: { least, retention } = noFencing } = more;
+  const { run = (names, args) => runScript(call, registerScript, names, args) } = more;
   const drawn = retention ? counters : [];
   const names = tombstone ? [...keys, tombstone, ...drawn] : keys;
   const args = [operation, value, from, keys.length, ttl, next, least, retention];
-  const reply = await runScript(call, registerScript, names, args);
+  const reply = await run(names, args);
   if (!Array.isArray(reply)) throw unexpectedReply();
   // Upstash bills the script itself, one read of all keys, and each write or delete.
   call.cost.commands += 1;

@@ -62,6 +62,7 @@ export interface MemoryEndpoint extends Endpoint {
    * @param command SUBSCRIBE or PSUBSCRIBE, with its channels or patterns
    */
   stream(command: Command, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+  subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
   /** Stops it as a crash does: requests that arrive from now on, delayed ones included, are refused; streams break. */
   stop(): void;
   /** Starts it again. `memory: "kept"` (default) with its data; `"lost"` with neither data nor cached scripts. */
@@ -132,6 +133,10 @@ class InProcessEndpoint implements MemoryEndpoint {
     });
     const timer: Runtime["timer"] = (ms, callback) => this.#runtime.timer(ms, callback);
     return withStreamFaults(stream.body, { faults: this.faults, command: String(command[0]), timer });
+  }
+
+  subscribe(channel: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return this.stream(["SUBSCRIBE", channel], signal);
   }
 
   #open([name, ...names]: Command, signal: AbortSignal): EventStream {

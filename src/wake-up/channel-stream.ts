@@ -1,0 +1,100 @@
+import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { Runtime } from "../runtime.ts";
+import { lineSplitter, parseEvent } from "./events.ts";
+import { drawTurns, shuffled } from "./lottery.ts";
+
+/** One waiter of a stream. */
+export interface StreamListener {
+  /** A message came, or one may have been missed. `turn`: see {@link drawTurns}. */
+  told(turn: number): void;
+  /** The stream has ended. `stood`: its subscription had stood. */
+  ended(stood: boolean): void;
+}
+
+/** What a stream needs of its client. */
+interface StreamContext {
+  readonly runtime: Runtime;
+  /** ms in which the subscription must stand. */
+  readonly timeout: number;
+}
+
+/** A subscription to one channel at one endpoint, shared by all who wait on it. */
+export class ChannelStream {
+  readonly #runtime: Runtime;
+  readonly #controller = new AbortController();
+  readonly #listeners = new Set<StreamListener>();
+  readonly #onEnd: () => void;
+  #isOpen = false;
+
+  /** @param onEnd called once: it has ended, or nobody waits any more */
+  constructor(endpoint: Endpoint, channel: string, { runtime, timeout }: StreamContext, onEnd: () => void) {
+    this.#runtime = runtime;
+    this.#onEnd = onEnd;
+    const cancel = runtime.timer(timeout, () => {
+      if (!this.#isOpen) this.#controller.abort();
+    });
+    // A failure ends it like any other end: the waiters then look for another endpoint, or poll.
+    void this.#read(endpoint, channel)
+      .catch(() => undefined)
+      .then(() => {
+        cancel();
+        this.#end();
+      });
+  }
+
+  /** Adds a waiter. In a stream that stands already it asks at once: a release may have come before it. */
+  join(listener: StreamListener): void {
+    this.#listeners.add(listener);
+    if (this.#isOpen) listener.told(0);
+  }
+
+  /** Removes a waiter; with the last one the stream ends. */
+  leave(listener: StreamListener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size === 0) this.#end();
+  }
+
+  async #read(endpoint: Endpoint, channel: string): Promise<void> {
+    const { signal } = this.#controller;
+    const body = await endpoint.subscribe?.(channel, signal);
+    const reader = body?.getReader();
+    const decoder = new TextDecoder();
+    const split = lineSplitter();
+    try {
+      while (!signal.aborted) {
+        const piece = await reader?.read();
+        if (!piece?.value) return;
+        for (const line of split(decoder.decode(piece.value, { stream: true }))) this.#note(line);
+      }
+    } finally {
+      await reader?.cancel();
+    }
+  }
+
+  #note(line: string): void {
+    const event = parseEvent(line);
+    if (event?.kind === "subscribed") {
+      this.#isOpen = true;
+      // A release between the refusal and this moment has told nobody. One of the waiters finds out for all.
+      this.#draw(1, true);
+    }
+    if (event?.kind === "released") this.#draw(event.subscribers, false);
+  }
+
+  #draw(subscribers: number, atOnce: boolean): void {
+    const { random } = this.#runtime;
+    const waiters = shuffled(this.#listeners, random);
+    const turns = drawTurns(waiters.length, subscribers, random);
+    waiters.forEach((waiter, index) => {
+      waiter.told(atOnce ? index : turns[index]!);
+    });
+  }
+
+  #end(): void {
+    this.#controller.abort();
+    this.#onEnd();
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener.ended(this.#isOpen);
+  }
+}

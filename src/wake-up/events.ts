@@ -1,0 +1,40 @@
+// Server-sent events, as Upstash streams the messages of a channel:
+// https://upstash.com/docs/redis/features/restapi#subscribe--publish-commands
+
+/** One event of a subscription. */
+export type ChannelEvent =
+  /** The subscription stands: every later message arrives. */
+  | { readonly kind: "subscribed" }
+  /** A release. `subscribers`: how many streams were told. */
+  | { readonly kind: "released"; readonly subscribers: number };
+
+/** The longest line that is kept, in characters: a channel of 1 024 characters, encoded, and more. */
+const maxLine = 8_192;
+
+/**
+ * Splits a stream's text into lines. Text comes in pieces of any length.
+ *
+ * @throws RangeError when a line exceeds 8 192 characters
+ */
+export function lineSplitter(): (text: string) => string[] {
+  let rest = "";
+  return (text) => {
+    const lines = (rest + text).split(/\r?\n/);
+    rest = lines.pop() ?? "";
+    if ([rest, ...lines].some(({ length }) => length > maxLine)) {
+      throw new RangeError(`a line exceeds ${maxLine} characters`);
+    }
+    return lines;
+  };
+}
+
+/** The event in a line; undefined where it is none that this package has published or asked for. */
+export function parseEvent(line: string): ChannelEvent | undefined {
+  const [, kind, payload = ""] = /^data: ?(subscribe|message),[^,]*,(.*)$/.exec(line) ?? [];
+  if (kind === "subscribe") return { kind: "subscribed" };
+  // Anybody who may publish could have sent anything. At worst it makes a waiter ask.
+  if (kind === "message" && /^[1-9]\d{0,6}$/.test(payload)) {
+    return { kind: "released", subscribers: Number(payload) };
+  }
+  return undefined;
+}

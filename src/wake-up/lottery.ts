@@ -1,0 +1,49 @@
+/** How many of all waiters ask after a message, on average. */
+const askers = 4;
+
+/**
+ * The turns of one stream's waiters after a message. Without a lottery all would ask at once: a herd, of which one is
+ * granted.
+ *
+ * @param waiters how many wait on this stream
+ * @param subscribers how many streams the message went to
+ * @param random a number in [0, 1)
+ * @returns a turn for each, in slots: those of all streams are spread evenly, about one a slot
+ */
+export function drawTurns(waiters: number, subscribers: number, random: () => number): number[] {
+  return Array.from({ length: waiters }, (_, position) => (position + random()) * subscribers);
+}
+
+/** When a waiter asks after a message, in ms from then; Infinity: it does not. */
+export interface AskTimes {
+  readonly turnsIn: number;
+  /** Unless the next message comes before. */
+  readonly substitutesIn: number;
+}
+
+/**
+ * When a waiter asks after a message. About four of all waiters ask, the first of them mostly alone. In one of e⁴ cases
+ * nobody's turn comes: about four others ask where the next message takes twice as long as usual.
+ *
+ * @param turn its turn, in slots
+ * @param slot ms
+ * @param interval ms between two messages, as a rule; Infinity: not known
+ */
+export function timesToAsk(turn: number, slot: number, interval: number): AskTimes {
+  const time = turn * slot;
+  const isSubstitute = turn >= askers && turn < 2 * askers;
+  return {
+    turnsIn: turn < askers ? time : Infinity,
+    substitutesIn: isSubstitute ? 2 * interval + time : Infinity,
+  };
+}
+
+/** The same list in random order: Fisher and Yates. */
+export function shuffled<Item>(items: Iterable<Item>, random: () => number): Item[] {
+  const list = [...items];
+  for (let last = list.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random() * (last + 1));
+    [list[last], list[other]] = [list[other]!, list[last]!];
+  }
+  return list;
+}
