@@ -24,28 +24,26 @@ export class ChannelStream {
   readonly #controller = new AbortController();
   readonly #listeners = new Set<StreamListener>();
   readonly #onEnd: () => void;
+  readonly #cancelTimeout: () => void;
   #isOpen = false;
 
   /** @param onEnd called once: it has ended, or nobody waits any more */
   constructor(endpoint: Endpoint, channel: string, { runtime, timeout }: StreamContext, onEnd: () => void) {
     this.#runtime = runtime;
     this.#onEnd = onEnd;
-    const cancel = runtime.timer(timeout, () => {
-      if (!this.#isOpen) this.#controller.abort();
+    // Not left to the endpoint: one may ignore its signal.
+    this.#cancelTimeout = runtime.timer(timeout, () => {
+      if (!this.#isOpen) this.#end();
     });
     // A failure ends it like any other end: the waiters then look for another endpoint, or poll.
     void this.#read(endpoint, channel)
       .catch(() => undefined)
-      .then(() => {
-        cancel();
-        this.#end();
-      });
+      .then(() => this.#end());
   }
 
-  /** Adds a waiter. In a stream that stands already it asks at once: a release may have come before it. */
+  /** Adds a waiter. What was released before it came, others of the stream have been told. */
   join(listener: StreamListener): void {
     this.#listeners.add(listener);
-    if (this.#isOpen) listener.told(0);
   }
 
   /** Removes a waiter; with the last one the stream ends. */
@@ -91,6 +89,7 @@ export class ChannelStream {
   }
 
   #end(): void {
+    this.#cancelTimeout();
     this.#controller.abort();
     this.#onEnd();
     const listeners = [...this.#listeners];

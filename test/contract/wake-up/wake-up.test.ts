@@ -1,0 +1,361 @@
+import { describe, expect, test } from "vitest";
+import { type Endpoint, type LockOptions, pubSub, Redlock, type RedlockEvent } from "../../../src/index.ts";
+import { channelOf } from "../../../src/lock/wake-up.ts";
+import { Semaphore } from "../../../src/sync/index.ts";
+import type { MemoryEndpoint } from "../../../src/testing/index.ts";
+import { publishScript } from "../../../src/wake-up/publish-script.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// Waiters that are told by pub/sub, exact to the millisecond. The fallback poll is after 2 500 ms: random() is 0.5.
+
+const channel = channelOf("redlock", "lock", "a");
+
+function stage(count = 1, dialect: "redis" | "upstash" = "redis"): VirtualWorld {
+  const world = virtualWorld({ count, dialect });
+  const flag = dialect === "upstash" ? "#!lua flags=allow-key-locking\n" : "";
+  for (const { engine } of world.endpoints) engine.execute(["SCRIPT", "LOAD", flag + publishScript.source]);
+  return world;
+}
+
+/** The endpoints as another process reaches them: it shares no stream. */
+function reached(
+  { endpoints }: VirtualWorld,
+  change: (endpoint: Endpoint, index: number) => Partial<Endpoint> = () => ({}),
+) {
+  return endpoints.map((endpoint, index): Endpoint => {
+    const { name, dialect, exactReplies } = endpoint;
+    return {
+      name,
+      dialect,
+      exactReplies: exactReplies === true,
+      send: (command, signal) => endpoint.send(command, signal),
+      subscribe: (to, signal) => endpoint.subscribe(to, signal),
+      ...change(endpoint, index),
+    };
+  });
+}
+
+function clientOf(world: VirtualWorld, options: LockOptions = {}, endpoints = reached(world)) {
+  const backoff = { min: 10, max: 10 };
+  const { runtime } = world;
+  return new Redlock({ wait: 60_000, timeout: 100, backoff, wakeUp: pubSub, ...options, endpoints, runtime });
+}
+
+const subscribers = ({ engine }: MemoryEndpoint, to = channel) =>
+  (engine.execute(["PUBSUB", "NUMSUB", to]) as [string, number])[1];
+const commandsOf = ({ log }: MemoryEndpoint) => log.map(({ command }) => String(command[0]));
+
+/** A lock that is held, and a call that waits for it by a stream. */
+async function waiting(world: VirtualWorld, options: LockOptions = {}, endpoints = reached(world)) {
+  const held = await clientOf(world, options).acquire("a", { ttl: 60_000 });
+  const controller = new AbortController();
+  const call = watch(clientOf(world, options, endpoints).acquire("a", { signal: controller.signal }));
+  await world.runtime.advance(5);
+  const before = world.endpoints.map(({ log }) => log.length);
+  const sent = (index = 0) => commandsOf(world.endpoints[index]!).slice(before[index]);
+  return { held, call, controller, sent };
+}
+
+describe.each(["redis", "upstash"] as const)("a waiter in the %s dialect", (dialect) => {
+  test("asks nothing while it waits, and acquires what is released at once", async () => {
+    const world = stage(1, dialect);
+    const [endpoint] = world.endpoints as [MemoryEndpoint];
+    const { held, call, sent } = await waiting(world);
+    expect(subscribers(endpoint)).toBe(1);
+    await world.runtime.advance(2_400);
+    expect(sent()).toEqual([]);
+    expect(await held.release()).toBe(true);
+    await world.runtime.advance(5);
+    expect(call.value?.remaining()).toBeGreaterThan(0);
+    expect(sent()).toEqual(["EVALSHA", "SET", "UNSUBSCRIBE"]);
+    expect(subscribers(endpoint)).toBe(0);
+  });
+
+  test("is told by the rollback of a round that kept it out", async () => {
+    const world = stage(3, dialect);
+    // Three that come at once get an endpoint each, and roll back.
+    const late = (first: number) =>
+      reached(world, (endpoint, index) => ({
+        async send(command, signal) {
+          if (command[0] === "SET" && index !== first) {
+            await new Promise<void>((resolve) => void world.runtime.timer(3, resolve));
+          }
+          return endpoint.send(command, signal);
+        },
+      }));
+    const calls = [0, 1, 2].map((first) => watch(clientOf(world, {}, late(first)).acquire("a")));
+    await world.runtime.advance(200);
+    expect(calls.filter(({ value }) => value)).toHaveLength(1);
+  });
+});
+
+describe("a message that does not come", () => {
+  test.each<[string, (world: VirtualWorld) => void]>([
+    ["is lost", (world) => world.endpoints[0]!.faults.add({ fault: "drop-message" })],
+    [
+      "is never sent on a silent stream",
+      (world) => world.endpoints[0]!.faults.add({ fault: "silent-stream" }),
+    ],
+    ["is late", (world) => world.endpoints[0]!.faults.add({ fault: "delay-message", ms: 20_000 })],
+  ])("because it %s costs no more than the pause between polls", async (_, fault) => {
+    const world = stage();
+    fault(world);
+    const { held, call } = await waiting(world);
+    await held.release();
+    await world.runtime.advance(2_400);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(100);
+    expect(call.value).toBeDefined();
+  });
+
+  test("because the holder does not publish", async () => {
+    const world = stage();
+    const held = await clientOf(world, { wakeUp: undefined }).acquire("a");
+    const call = watch(clientOf(world).acquire("a"));
+    await world.runtime.advance(5);
+    await held.release();
+    await world.runtime.advance(2_500);
+    expect(call.value).toBeDefined();
+  });
+
+  test("because the holder has died: with a fence, its ttl is known", async () => {
+    const world = stage();
+    await clientOf(world).acquire("a", { ttl: 1_700, fencing: true });
+    const call = watch(clientOf(world).acquire("a", { fencing: true }));
+    await world.runtime.advance(1_690);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(30);
+    expect(call.value?.fence).toBeGreaterThan(0);
+  });
+
+  test("because it was sent before the subscription stood", async () => {
+    const world = stage();
+    const held = await clientOf(world).acquire("a");
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const slow = reached(world, (endpoint) => ({
+      subscribe: async (to, signal) => {
+        await gate;
+        return (endpoint as MemoryEndpoint).subscribe(to, signal);
+      },
+    }));
+    const call = watch(clientOf(world, {}, slow).acquire("a"));
+    await world.runtime.advance(20);
+    await held.release();
+    await world.runtime.advance(20);
+    expect(call.settled).toBe(false);
+    open();
+    await world.runtime.advance(5);
+    expect(call.value).toBeDefined();
+  });
+});
+
+describe("a stream that ends", () => {
+  test("is followed by one at another endpoint, which looks again", async () => {
+    const world = stage(3);
+    world.endpoints[0]!.faults.add({ fault: "cut-stream", ms: 500 });
+    const { held, call } = await waiting(world);
+    expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([1, 0, 0]);
+    await world.runtime.advance(600);
+    expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([0, 1, 0]);
+    await held.release();
+    await world.runtime.advance(20);
+    expect(call.value).toBeDefined();
+  });
+
+  test("is opened again after a second, where there is no other endpoint; meanwhile the waiter polls", async () => {
+    const world = stage();
+    world.endpoints[0]!.faults.add({ fault: "cut-stream", ms: 500, times: 1 });
+    const { held, call, sent } = await waiting(world);
+    await world.runtime.advance(600);
+    expect(subscribers(world.endpoints[0]!)).toBe(0);
+    expect(sent().filter((name) => name === "SET").length).toBeGreaterThan(5);
+    await world.runtime.advance(1_000);
+    expect(subscribers(world.endpoints[0]!)).toBe(1);
+    await held.release();
+    await world.runtime.advance(20);
+    expect(call.value).toBeDefined();
+  });
+
+  test.each<[string, Partial<Endpoint>]>([
+    ["refuses it", { subscribe: () => Promise.reject(new Error("HTTP 404")) }],
+    ["never answers", { subscribe: () => new Promise(() => undefined) }],
+    ["answers with garbage without end", { subscribe: async () => endless("x".repeat(5_000)) }],
+    ["answers with another page", { subscribe: async () => ended("<html>busy</html>\n") }],
+  ])("an endpoint that %s is left for the next one", async (_, change) => {
+    const world = stage(3);
+    const { held, call } = await waiting(
+      world,
+      {},
+      reached(world, (_endpoint, index) => (index === 0 ? change : {})),
+    );
+    await world.runtime.advance(200);
+    expect(subscribers(world.endpoints[1]!)).toBe(1);
+    await held.release();
+    await world.runtime.advance(20);
+    expect(call.value).toBeDefined();
+  });
+
+  test("endpoints without streams are polled as before", async () => {
+    const world = stage();
+    const plain = reached(world).map(({ subscribe: _, ...endpoint }) => endpoint);
+    const { call, held, sent } = await waiting(world, {}, plain);
+    await world.runtime.advance(100);
+    expect(sent().filter((name) => name === "SET").length).toBeGreaterThan(5);
+    await held.release();
+    await world.runtime.advance(20);
+    expect(call.value).toBeDefined();
+  });
+});
+
+/** A stream of one text, again and again. */
+function endless(text: string): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: (controller) => controller.enqueue(new TextEncoder().encode(text)) });
+}
+
+function ended(text: string): ReadableStream<Uint8Array> {
+  return new Response(text).body!;
+}
+
+describe("a stream is closed", () => {
+  test.each<[string, (given: Awaited<ReturnType<typeof waiting>>, world: VirtualWorld) => unknown]>([
+    ["when the lock is granted", ({ held }) => held.release()],
+    ["when the signal aborts", ({ controller }) => controller.abort(new Error("enough"))],
+    ["when the time is up", (_, world) => world.runtime.advance(60_000)],
+  ])("%s", async (_, end) => {
+    const world = stage();
+    const given = await waiting(world);
+    expect(subscribers(world.endpoints[0]!)).toBe(1);
+    await end(given, world);
+    await world.runtime.advance(5);
+    expect(given.call.settled).toBe(true);
+    expect(subscribers(world.endpoints[0]!)).toBe(0);
+    expect(commandsOf(world.endpoints[0]!)).toContain("UNSUBSCRIBE");
+  });
+
+  test("also while it is being opened: no request stays, and the call ends with the signal's reason", async () => {
+    const world = stage();
+    await clientOf(world).acquire("a");
+    const signals: AbortSignal[] = [];
+    const silent = reached(world, () => ({
+      subscribe: (_to, signal) => {
+        signals.push(signal);
+        return new Promise(() => undefined);
+      },
+    }));
+    const controller = new AbortController();
+    const call = rejection(clientOf(world, {}, silent).acquire("a", { signal: controller.signal }));
+    await world.runtime.advance(50);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    controller.abort(new Error("enough"));
+    expect(await call).toMatchObject({ message: "enough" });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test("with the last of several waiters of a process, which share it", async () => {
+    const world = stage();
+    const held = await clientOf(world).acquire("a");
+    const client = clientOf(world);
+    const calls = [1, 2, 3].map(() => watch(client.acquire("a")));
+    await world.runtime.advance(20);
+    expect(subscribers(world.endpoints[0]!)).toBe(1);
+    await held.release();
+    for (const count of [1, 2, 3]) {
+      await world.runtime.advance(20);
+      const granted = calls.filter(({ value }) => value);
+      expect(granted).toHaveLength(count);
+      expect(subscribers(world.endpoints[0]!)).toBe(count === 3 ? 0 : 1);
+      await granted.find(({ value }) => value!.remaining() > 0)?.value?.release();
+    }
+    expect(commandsOf(world.endpoints[0]!).filter((name) => name === "SUBSCRIBE")).toHaveLength(1);
+  });
+});
+
+describe("messages are hints", () => {
+  test.each([["1"], ["0"], ["1e9"], ["9999999"], ["-1"], ["<script>"], [""]])(
+    "%j from anybody grants nothing, and makes a waiter ask once at most",
+    async (payload) => {
+      const world = stage();
+      const { call, sent } = await waiting(world);
+      world.endpoints[0]!.engine.execute(["PUBLISH", channel, payload]);
+      await world.runtime.advance(500);
+      expect(call.settled).toBe(false);
+      expect(sent().length).toBeLessThanOrEqual(1);
+    },
+  );
+
+  test("a doubled message makes nobody acquire twice", async () => {
+    const world = stage();
+    world.endpoints[0]!.faults.add({ fault: "duplicate-message" });
+    const { held, call } = await waiting(world);
+    await held.release();
+    await world.runtime.advance(50);
+    expect(call.value?.remaining()).toBeGreaterThan(0);
+    expect(subscribers(world.endpoints[0]!)).toBe(0);
+  });
+});
+
+describe("a release", () => {
+  test("publishes only where somebody listens, and reports what it cost", async () => {
+    const world = stage(1, "upstash");
+    const [endpoint] = world.endpoints as [MemoryEndpoint];
+    const events: RedlockEvent[] = [];
+    const client = clientOf(world, { onEvent: (event) => events.push(event) });
+    const lock = await client.acquire("a");
+    await lock.release();
+    const costs = events.flatMap((event) => ("commands" in event ? [event.commands] : []));
+    // SET; then the script, MGET, DEL and PUBSUB.
+    expect(costs).toEqual([1, 4]);
+    expect(endpoint.log.map(({ billed }) => billed)).toEqual([1, 4]);
+    const { held } = await waiting(world, { onEvent: (event) => events.push(event) });
+    await held.release();
+    expect(events.at(-1)).toMatchObject({ type: "released", commands: 5 });
+  });
+
+  test("of several resources tells those that wait for any of them", async () => {
+    const world = stage();
+    const held = await clientOf(world).acquire(["a", "b"]);
+    const calls = [watch(clientOf(world).acquire("b")), watch(clientOf(world).acquire(["c", "a"]))];
+    await world.runtime.advance(20);
+    await held.release();
+    await world.runtime.advance(20);
+    expect(calls.map(({ value }) => value?.resources)).toEqual([["b"], ["c", "a"]]);
+  });
+
+  test("publishes nothing where others have a quorum; who got a part asks once more", async () => {
+    const world = stage(3);
+    world.put("a", [1, 2]);
+    const call = watch(clientOf(world).acquire("a"));
+    await world.runtime.advance(200);
+    const log = commandsOf(world.endpoints[0]!);
+    // The first round, the look when the stream stands, and once more.
+    expect(log.filter((name) => name === "SET")).toHaveLength(3);
+    await world.runtime.advance(2_200);
+    expect(commandsOf(world.endpoints[0]!)).toEqual(log);
+    expect(call.settled).toBe(false);
+  });
+});
+
+test("a semaphore's waiter is told of a permit", async () => {
+  const world = stage();
+  const semaphore = () => new Semaphore(clientOf(world), "pool", { limit: 2 });
+  const [first] = await Promise.all([semaphore().acquire(), semaphore().acquire()]);
+  const call = watch(semaphore().acquire());
+  await world.runtime.advance(20);
+  expect(subscribers(world.endpoints[0]!, channelOf("redlock", "semaphore", "pool"))).toBe(1);
+  await first?.release();
+  await world.runtime.advance(20);
+  expect(call.value?.slot).toBe(first?.slot);
+});
+
+test("a comma of a resource is no comma of its channel", () => {
+  expect(channelOf("a,b", "lock", "c,d")).not.toContain(",");
+});
+
+test.each([[true], ["pubSub"], [{}]])("wakeUp: %j is refused", (wakeUp) => {
+  const make = () => clientOf(stage(), { wakeUp: wakeUp as unknown as typeof pubSub });
+  expect(make).toThrow(/^wakeUp must be pubSub/);
+});

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { lineSplitter, parseEvent } from "../../../src/wake-up/events.ts";
+
+describe("parseEvent", () => {
+  it.each([
+    ["data: subscribe,redlock:wake-lock:{a},1", { kind: "subscribed" }],
+    ["data:subscribe,a,1", { kind: "subscribed" }],
+    ["data: message,a,1", { kind: "released", subscribers: 1 }],
+    ["data: message,a,9999999", { kind: "released", subscribers: 9_999_999 }],
+  ])("%s", (line, event) => {
+    expect(parseEvent(line)).toEqual(event);
+  });
+
+  it.each([
+    ["no number", "data: message,a,x"],
+    ["zero", "data: message,a,0"],
+    ["a negative number", "data: message,a,-1"],
+    ["more than any database has", "data: message,a,10000000"],
+    ["a fraction", "data: message,a,1.5"],
+    ["more parts", "data: message,a,b,1"],
+    ["a line of several", " data: message,a,1"],
+    ["another event", "data: pmessage,p,a,1"],
+    ["a comment", ": data: message,a,1"],
+    ["another field", "event: message,a,1"],
+    ["an end", "data: unsubscribe,a,0"],
+    ["nothing", ""],
+  ])("ignores %s", (_, line) => {
+    expect(parseEvent(line)).toBeUndefined();
+  });
+});
+
+describe("lineSplitter", () => {
+  it("returns whole lines, however the text is cut", () => {
+    const text = "data: subscribe,a,1\n\ndata: message,a,2\r\n\r\n";
+    for (let size = 1; size <= text.length; size += 1) {
+      const split = lineSplitter();
+      const lines: string[] = [];
+      for (let at = 0; at < text.length; at += size) lines.push(...split(text.slice(at, at + size)));
+      expect(lines.filter((line) => line.trim())).toEqual([
+        "data: subscribe,a,1",
+        expect.stringMatching(/^data: message,a,2\r?$/),
+      ]);
+    }
+  });
+
+  it("does not keep an endless line", () => {
+    const split = lineSplitter();
+    expect(split("x".repeat(8_192))).toEqual([]);
+    expect(() => split("x")).toThrow(RangeError);
+    expect(() => lineSplitter()(`${"x".repeat(8_193)}\n`)).toThrow(RangeError);
+    expect(lineSplitter()(`${"x".repeat(8_192)}\n`)).toHaveLength(1);
+  });
+});

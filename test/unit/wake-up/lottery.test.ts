@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { drawTurns, shuffled, timesToAsk } from "../../../src/wake-up/lottery.ts";
+
+describe("drawTurns", () => {
+  it("spreads the waiters of a stream over the turns, one per as many slots as there are streams", () => {
+    expect(drawTurns(3, 1, () => 0)).toEqual([0, 1, 2]);
+    expect(drawTurns(3, 1, () => 0.5)).toEqual([0.5, 1.5, 2.5]);
+    expect(drawTurns(2, 10, () => 0.25)).toEqual([2.5, 12.5]);
+    expect(drawTurns(0, 10, () => 0.25)).toEqual([]);
+  });
+});
+
+describe("timesToAsk", () => {
+  it("lets the first four turns ask, each in its slot", () => {
+    expect(timesToAsk(0, 5, 100)).toEqual({ turnsIn: 0, substitutesIn: Infinity });
+    expect(timesToAsk(3.5, 5, 100)).toEqual({ turnsIn: 17.5, substitutesIn: Infinity });
+  });
+
+  it("lets the next four ask where the next message does not come", () => {
+    expect(timesToAsk(4, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: 220 });
+    expect(timesToAsk(7.5, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: 237.5 });
+    expect(timesToAsk(8, 5, 100)).toEqual({ turnsIn: Infinity, substitutesIn: Infinity });
+    expect(timesToAsk(5, 5, Infinity)).toEqual({ turnsIn: Infinity, substitutesIn: Infinity });
+  });
+});
+
+describe("shuffled", () => {
+  it("has every order, and every item once", () => {
+    const orders = new Set<string>();
+    for (const first of [0, 0.4, 0.8]) {
+      for (const second of [0, 0.6]) {
+        const numbers = [first, second];
+        orders.add(shuffled(["a", "b", "c"], () => numbers.shift()!).join(""));
+      }
+    }
+    expect([...orders].sort()).toEqual(["abc", "acb", "bac", "bca", "cab", "cba"]);
+    expect(shuffled([], Math.random)).toEqual([]);
+  });
+});
