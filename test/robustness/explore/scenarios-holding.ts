@@ -189,6 +189,28 @@ export const holdingScenarios: readonly Scenario[] = [
     bounds: usual,
   },
   {
+    name: "a stuck holder",
+    about:
+      "a lock extends itself for as long as it may, and is never released; another is served: its ttl is short, for what it acquires late",
+    endpoints: 1,
+    clients: [
+      async (actor) => {
+        const own = { ttl: 400, autoExtend: true, maxHold: 600, backoff: () => 30 };
+        const held = await actor.acquire("a", { ...options, ...own });
+        if (held) actor.leave(held);
+        await actor.until(2_000);
+      },
+      async (actor) => {
+        await actor.until(100);
+        const held = await actor.acquire("a", { ...options, ttl: 200, wait: 1_500 });
+        if (held) await actor.release(held);
+        else
+          actor.stage.report("waiters are served", `${actor.client.name} is refused after the longest hold`);
+      },
+    ],
+    bounds: { test: 0, long: 2 },
+  },
+  {
     name: "restore",
     about: "an endpoint has lost its memory; the lock is restored there when it is back, and released",
     endpoints: 3,

@@ -9,7 +9,7 @@ import type { Client } from "./client.ts";
 import { Operated } from "./operated.ts";
 import { type Answer, type Contents, scoreOf, textAt } from "./store.ts";
 import { checkTurn } from "./turns.ts";
-import type { Message, Server, Watcher, World } from "./world.ts";
+import { type Message, type Server, tooLarge, type Watcher, type World } from "./world.ts";
 
 /** Reports that an invariant does not hold. */
 export type Report = (invariant: Invariant, detail: string) => void;
@@ -42,6 +42,8 @@ interface Trail {
   grantedAcquire: boolean | undefined;
   /** That was a refusal for a lock that a run needs. */
   refusedByLock: boolean;
+  /** How often it was told that a result is too large. */
+  uploads: number;
   freed: boolean;
   gone: boolean;
   /** A release has removed the value, whatever was replied, and when it last did so, in ms. */
@@ -211,7 +213,11 @@ export class Trails implements Watcher {
   #delivered(message: Message): void {
     const { request, answer } = message;
     const trail = this.#of(message);
-    if (!request || !trail || !answer || "refused" in answer) return;
+    if (!request || !trail || !answer) return;
+    if ("refused" in answer) {
+      if (answer.refused === tooLarge) this.#refusedForSize(trail);
+      return;
+    }
     const granted = isYes(message, answer);
     if (request.operation === "release") trail[granted ? "freed" : "gone"] = true;
     if (request.operation === "announce") this.announcements.answered(message.server!, request, granted);
@@ -219,6 +225,16 @@ export class Trails implements Watcher {
     trail.grantedAcquire = granted;
     trail.refusedByLock = Array.isArray(answer.reply) && answer.reply[2] === "l";
     if (granted && trail.standing) trail.releaseDue = true;
+  }
+
+  /** A few uploads are allowed: requests that were under way, and one more round. */
+  #refusedForSize(trail: Trail): void {
+    trail.uploads += 1;
+    if (trail.uploads !== 5) return;
+    this.#report(
+      "requests are bounded",
+      `${trail.client} has learned five times that its result is too large`,
+    );
   }
 
   /** The nonce of a client's last acquire. */
@@ -338,6 +354,7 @@ function newTrail(client: string, key: string): Trail {
     completed: false,
     grantedAcquire: undefined,
     refusedByLock: false,
+    uploads: 0,
     freed: false,
     gone: false,
     removed: false,
