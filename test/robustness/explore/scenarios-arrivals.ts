@@ -1,6 +1,6 @@
 import { CountDownLatch, CyclicBarrier } from "../../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
-import { large, oneTry, usual } from "./programs.ts";
+import { large, oneTry, straightInTests, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Latches and barriers.
@@ -103,7 +103,7 @@ export const arrivalScenarios: readonly Scenario[] = [
     endpoints: 3,
     loses: true,
     clients: [meet(0, 2), meet(150, 2)],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
   },
   {
     name: "a barrier on one endpoint",
@@ -120,6 +120,6 @@ export const arrivalScenarios: readonly Scenario[] = [
     loses: true,
     given: "25:lose:p1.8,26:lose:p1.9",
     clients: [meet(0, 2, 600), meet(150, 2)],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
   },
 ];

@@ -1,7 +1,7 @@
 import { handoff, type LockJSON, resume } from "../../../src/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import { forget, freeze, setClock } from "./events.ts";
-import { at, large, oneTry, pass, usual } from "./programs.ts";
+import { at, large, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Holding: validity, extensions, restores, hand-over. A lock of 1 000 ms is valid for 988, and the endpoints' clocks,
@@ -208,7 +208,7 @@ export const holdingScenarios: readonly Scenario[] = [
           actor.stage.report("waiters are served", `${actor.client.name} is refused after the longest hold`);
       },
     ],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
   },
   {
     name: "restore",

@@ -1,6 +1,6 @@
 import { freeze } from "./events.ts";
 import { free } from "./operators.ts";
-import { at, inOrder, large, oneTry, pass, usual } from "./programs.ts";
+import { at, inOrder, large, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
@@ -37,7 +37,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         await run(actor, 40, { key: "k", lock });
       },
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "a lock beside a run",
@@ -58,7 +58,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         at([500], (actor) => run(actor, 40, { lock })),
       ),
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "repeated requests of a run with a lock",
@@ -123,6 +123,14 @@ export const lockedRunScenarios: readonly Scenario[] = [
     bounds: large,
   },
   {
+    name: "a late begin of a run with a lock",
+    about: "its request to the third endpoint is late; a plain lock is next",
+    endpoints: 3,
+    given: "2:late:p0.3",
+    clients: [(actor) => run(actor, 40, { lock }), plain(150)],
+    bounds: large,
+  },
+  {
     name: "runs with a lock, and lost messages",
     about: "the same, with a plain lock besides, and a client that stands still; messages are lost, not late",
     endpoints: 3,
@@ -138,7 +146,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         await run(actor, 40, { key: "k", lock });
       },
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "a minority's fence",

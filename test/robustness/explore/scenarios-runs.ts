@@ -1,5 +1,5 @@
 import { freeze } from "./events.ts";
-import { at, inOrder, large, usual } from "./programs.ts";
+import { at, inOrder, large, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -68,7 +68,7 @@ export const runScenarios: readonly Scenario[] = [
       at([600], (actor) => run(actor, 40)),
       at([590, 1_200], (actor) => run(actor, 40)),
     ],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
   },
   {
     name: "a handler hangs",
@@ -97,6 +97,6 @@ export const runScenarios: readonly Scenario[] = [
         at([300], (actor) => run(actor, 40)),
       ),
     ],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
   },
 ];

@@ -154,9 +154,7 @@ export class Trails implements Watcher {
     if (operation === "release") {
       this.#released(trail, this.#stands(request, before) && !this.#stands(request, after));
     }
-    if (operation === "release" && request.value.startsWith("P1 ") && trail.client !== client.name) {
-      this.#report("a run is not forgotten", `${client.name} removes a run of ${trail.client}`);
-    }
+    if (operation === "release") this.#checkForgotten(message, before, after);
     if (operation === "release" && granted) this.announcements.removed(server!, request);
     if (operation === "announce") this.announcements.executed(server!, request, granted);
     const now = this.#world.serverTime();
@@ -195,6 +193,16 @@ export class Trails implements Watcher {
     trail.standing = false;
     trail.removed ||= isGone;
     if (isGone) trail.removedAt = this.#world.time;
+  }
+
+  /** A run under way is removed only by the client that began it. */
+  #checkForgotten({ request, client, server }: Message, before: Contents, after: Contents): void {
+    const [key = ""] = request!.keys;
+    const text = textAt(before, key);
+    if (!text?.startsWith("P1 ") || textAt(after, key) !== undefined) return;
+    const owner = this.#trails.find(nonceOf(text), server!)?.client;
+    if (owner === client.name) return;
+    this.#report("a run is not forgotten", `${client.name} removes a run of ${owner}`);
   }
 
   /** Whether an endpoint with these contents has all that a request is about. */
