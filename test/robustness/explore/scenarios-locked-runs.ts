@@ -110,7 +110,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         await run(actor, 100, { lock: ["b"] });
       },
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "runs with a lock on three endpoints",

@@ -158,7 +158,7 @@ export const operatorScenarios: readonly Scenario[] = [
       ),
       at([100, 200], (actor) => forgetKey(actor, "k")),
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "counted runs",
