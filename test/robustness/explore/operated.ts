@@ -18,7 +18,7 @@ export class Operated {
   /** Nonces of what an operator has freed on any endpoint: nobody may rely on that any more. */
   readonly freed = new Set<string>();
   readonly #looks: Look[] = [];
-  /** The keys that an operator means to free. Whoever else frees one has no excuse. */
+  /** The keys that an operator means to free: nobody else is excused for freeing one. */
   readonly #meant = new Set<string>();
   /** By key: when a stored result or a count of runs was last removed on any endpoint, in ms. */
   readonly #removals = new Map<string, number>();
