@@ -1,7 +1,7 @@
 import type { Mutant } from "../sim/mutant.ts";
 import { mutants as simulated } from "../sim/mutants.ts";
 
-/** Further defects, of `once` and `debounce`: each world of these has one that it shows first. */
+/** Further defects, most of them of `once` and `debounce`: each world of these has one that it shows first. */
 export const worldMutants: readonly Mutant[] = [
   {
     name: "a repeated confirmation prolongs an interval",
@@ -107,6 +107,32 @@ export const worldMutants: readonly Mutant[] = [
       { file: "sync/debounce.ts", find: "    if (validity.loss) throw validity.loss;\n", replace: "" },
     ],
     noticedBy: ["a later call replaces it"],
+  },
+  {
+    name: "a late begin keeps its locks",
+    breaks:
+      "a begin that is executed after the end of its run holds the locks for nobody until the lease ends",
+    patches: [
+      {
+        file: "idempotency/execution.ts",
+        find: 'if (roundResult !== "unavailable") freeLate();',
+        replace: "",
+      },
+    ],
+    noticedBy: ["nothing is abandoned"],
+  },
+  {
+    name: "forget deletes what has begun since",
+    breaks: "a late removal deletes the record of the next run, which is under way",
+    patches: [
+      {
+        file: "idempotency/forget.ts",
+        find: "release(call, { keys: [name], value: text });",
+        replace: "release(call, { keys: [name], value: text, from: 2_048 });",
+      },
+      { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
+    ],
+    noticedBy: ["a run is not forgotten"],
   },
 ];
 

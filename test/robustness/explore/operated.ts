@@ -18,12 +18,19 @@ export class Operated {
   /** Nonces of what an operator has freed on any endpoint: nobody may rely on that any more. */
   readonly freed = new Set<string>();
   readonly #looks: Look[] = [];
+  /** The keys that an operator means to free: nobody else is excused for freeing one. */
+  readonly #meant = new Set<string>();
   /** By key: when a stored result or a count of runs was last removed on any endpoint, in ms. */
   readonly #removals = new Map<string, number>();
   readonly #world: World;
 
   constructor(world: World) {
     this.#world = world;
+  }
+
+  /** An operator is about to free a key. */
+  frees(key: string): void {
+    this.#meant.add(key);
   }
 
   /** An endpoint executed a request. Only those of operators concern this. */
@@ -33,7 +40,7 @@ export class Operated {
     const [key = ""] = keys;
     const text = textAt(before, key);
     const isGone = text !== undefined && textAt(after, key) === undefined;
-    if (operation === "free" && isGone) {
+    if (operation === "free" && isGone && this.#meant.has(key)) {
       this.freed.add(nonceOf(text));
       this.#world.note(`freed ${text}`);
     }

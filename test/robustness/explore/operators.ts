@@ -14,10 +14,11 @@ const timeout = 100;
 
 /** Frees a resource, no matter who holds it. */
 export async function free(actor: Actor, resource: string): Promise<void> {
-  const { world, report } = actor.stage;
+  const { world, report, trails } = actor.stage;
   const { client } = actor;
   client.timeout = timeout;
   const key = keyOf("redlock", "lock", resource);
+  trails.operated.frees(key);
   const holders = () => world.servers.map((server) => textAt(world.contentsOf(server), key));
   const before = holders();
   const said = await actor.call({

@@ -118,15 +118,22 @@ function disturb(world: World, message: Message, { loses, repeats, retries, garb
       world.effect = { message };
     });
   }
+  return [...options, ...overtake(world, message)];
+}
+
+/** What can come before the message that is next: a timer, or the messages of another client. */
+function overtake(world: World, message: Message): Option[] {
+  const options: Option[] = [];
   const timed = nextTimer(world);
-  if (timed) add("timer", () => world.fire(timed, timed.nextTimer()!));
+  if (timed) options.push({ name: "timer", cost: 1, run: () => world.fire(timed, timed.nextTimer()!) });
   for (const { index, name, frozen } of world.clients) {
     if (frozen || !world.messages.some(({ client, isLate }) => client.index === index && !isLate)) continue;
     if (index === message.client.index) continue;
-    add(`first:${name}`, () => {
+    const run = () => {
       world.leader = index;
       world.effect = {};
-    });
+    };
+    options.push({ name: `first:${name}`, cost: 1, run });
   }
   return options;
 }

@@ -32,6 +32,9 @@ export interface Play {
   checkAtEnd(): void;
 }
 
+/** How fast endpoints' clocks run, unless a scenario says otherwise. */
+const usualRate = 1.008;
+
 const stores = new Map<string, Store>();
 
 /** How many different commands have been executed on different contents. */
@@ -45,7 +48,7 @@ export function begin(scenario: Scenario, traced = false): Play {
     endpoints: servers,
     dialect = "upstash",
     clients,
-    rate = 1.008,
+    rate = usualRate,
     exactReplies = true,
     clocks,
   } = scenario;
@@ -63,36 +66,8 @@ export function begin(scenario: Scenario, traced = false): Play {
     world.trace(() => `VIOLATED ${invariant}: ${detail}`);
     violations.push({ invariant, detail, at: world.time });
   };
-  const checks: Checks = {
-    violate: report,
-    check(invariant, holds, detail) {
-      if (!holds) report(invariant, detail());
-    },
-    get now() {
-      return world.time;
-    },
-  };
-  const trails = new Trails(checks, exactReplies, world);
-  const { operated } = trails;
-  const stage: Stage = {
-    world,
-    trails,
-    holds: new Holds(report, {
-      now: () => world.time,
-      retention: scenario.retention ?? Number.POSITIVE_INFINITY,
-      freed: operated.freed,
-    }),
-    runs: new RunHistories(checks, (key) => operated.lastRemoval(key)),
-    latches: new LatchHistories(checks),
-    meeting: new Meeting(checks, clients.length),
-    once: new OnceHistories(checks, 1 / rate),
-    debounces: new DebounceHistories(checks, trails.announcements, servers),
-    report,
-    checks,
-    calls: new Set(),
-    kept: new Set(),
-    actors: [],
-  };
+  const stage = stageOf(world, scenario, report);
+  const { trails } = stage;
   world.watcher = trails;
   // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
   const link = { dialect, isHttp: scenario.garbles === true, ...(exactReplies && { exactReplies: true }) };
@@ -111,6 +86,41 @@ export function begin(scenario: Scenario, traced = false): Play {
       trails.checkAtEnd(stage.kept);
       stage.debounces.checkAtEnd();
     },
+  };
+}
+
+/** What the actors of a world share. */
+function stageOf(world: World, scenario: Scenario, report: Report): Stage {
+  const { endpoints, clients, rate = usualRate, exactReplies = true, retention } = scenario;
+  const checks: Checks = {
+    violate: report,
+    check(invariant, holds, detail) {
+      if (!holds) report(invariant, detail());
+    },
+    get now() {
+      return world.time;
+    },
+  };
+  const trails = new Trails(checks, exactReplies, world);
+  const { operated } = trails;
+  return {
+    world,
+    trails,
+    holds: new Holds(report, {
+      now: () => world.time,
+      retention: retention ?? Number.POSITIVE_INFINITY,
+      freed: operated.freed,
+    }),
+    runs: new RunHistories(checks, (key) => operated.lastRemoval(key)),
+    latches: new LatchHistories(checks),
+    meeting: new Meeting(checks, clients.length),
+    once: new OnceHistories(checks, 1 / rate),
+    debounces: new DebounceHistories(checks, trails.announcements, endpoints),
+    report,
+    checks,
+    calls: new Set(),
+    kept: new Set(),
+    actors: [],
   };
 }
 

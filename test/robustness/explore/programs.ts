@@ -9,6 +9,8 @@ export const oneTry = { timeout: 100, wait: 0, backoff: (): number => 60 };
 /** The bounds of most worlds, and those of worlds with too much to choose for that. */
 export const usual = { test: 1, long: 2 };
 export const large = { test: 0, long: 1 };
+/** Those of worlds that the long run explores, and `npm test` only plays straight on. */
+export const straightInTests = { test: 0, long: 2 };
 
 /** One program after another. */
 export function inOrder(...programs: readonly Program[]): Program {

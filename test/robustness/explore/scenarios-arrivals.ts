@@ -1,6 +1,6 @@
 import { CountDownLatch, CyclicBarrier } from "../../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
-import { large, oneTry, usual } from "./programs.ts";
+import { large, oneTry, straightInTests, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Latches and barriers.
@@ -27,13 +27,18 @@ async function arrive(actor: Actor, id?: string): Promise<void> {
   if (id !== undefined) latches.arrived(call, id);
 }
 
-/** Passes a barrier of two, again and again. */
-function meet(start: number, times: number): Program {
+/** Passes a barrier of two, again and again. It pauses for so many ms. */
+function meet(start: number, times: number, pause = 60): Program {
   return async (actor) => {
     const { meeting, world } = actor.stage;
     const by = actor.client.name;
     meeting.joins(by);
-    const barrier = new CyclicBarrier(actor.redlock, "b", { parties: 2, ...oneTry, wait: 600 });
+    const barrier = new CyclicBarrier(actor.redlock, "b", {
+      parties: 2,
+      ...oneTry,
+      wait: 600,
+      backoff: () => pause,
+    });
     await actor.until(start);
     for (let tries = 0, passed = 0; tries < 3 && passed < times; tries += 1) {
       meeting.begins(by);
@@ -98,7 +103,7 @@ export const arrivalScenarios: readonly Scenario[] = [
     endpoints: 3,
     loses: true,
     clients: [meet(0, 2), meet(150, 2)],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
   },
   {
     name: "a barrier on one endpoint",
@@ -106,5 +111,15 @@ export const arrivalScenarios: readonly Scenario[] = [
     endpoints: 1,
     clients: [meet(0, 2), meet(150, 2)],
     bounds: large,
+  },
+  {
+    name: "a minority has moved on",
+    about:
+      "both have arrived, one asks rarely, and the other has moved one endpoint to the next generation; messages are lost, not late",
+    endpoints: 3,
+    loses: true,
+    given: "25:lose:p1.8,26:lose:p1.9",
+    clients: [meet(0, 2, 600), meet(150, 2)],
+    bounds: straightInTests,
   },
 ];

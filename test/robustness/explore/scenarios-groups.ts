@@ -1,7 +1,7 @@
 import { FairLock, ReadWriteLock, ReentrantLock, type SyncOptions } from "../../../src/sync/index.ts";
 import type { Actor, Held } from "./actor.ts";
 import { freeze } from "./events.ts";
-import { oneTry, usual } from "./programs.ts";
+import { large, oneTry, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Locks that readers, or the holds of one owner, have together; and the fair lock.
@@ -147,7 +147,7 @@ export const groupScenarios: readonly Scenario[] = [
     endpoints: 1,
     events: [freeze(1)],
     clients: [queue(0), queue(10), queue(50)],
-    bounds: { test: 0, long: 2 },
+    bounds: large,
   },
   {
     name: "a writer waits",
@@ -155,6 +155,6 @@ export const groupScenarios: readonly Scenario[] = [
     endpoints: 1,
     events: [freeze(1)],
     clients: [turn(read, 0, 150), turn(write, 10), turn(read, 50)],
-    bounds: { test: 0, long: 2 },
+    bounds: large,
   },
 ];

@@ -1,7 +1,7 @@
 import { handoff, type LockJSON, resume } from "../../../src/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import { forget, freeze, setClock } from "./events.ts";
-import { at, large, oneTry, pass, usual } from "./programs.ts";
+import { at, large, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
 // Holding: validity, extensions, restores, hand-over. A lock of 1 000 ms is valid for 988, and the endpoints' clocks,
@@ -187,6 +187,28 @@ export const holdingScenarios: readonly Scenario[] = [
       tries([395, 690, 710, 1_200]),
     ],
     bounds: usual,
+  },
+  {
+    name: "a stuck holder",
+    about:
+      "a lock extends itself for as long as it may, and is never released; another is served: its ttl is short, for what it acquires late",
+    endpoints: 1,
+    clients: [
+      async (actor) => {
+        const own = { ttl: 400, autoExtend: true, maxHold: 600, backoff: () => 30 };
+        const held = await actor.acquire("a", { ...options, ...own });
+        if (held) actor.leave(held);
+        await actor.until(2_000);
+      },
+      async (actor) => {
+        await actor.until(100);
+        const held = await actor.acquire("a", { ...options, ttl: 200, wait: 1_500 });
+        if (held) await actor.release(held);
+        else
+          actor.stage.report("waiters are served", `${actor.client.name} is refused after the longest hold`);
+      },
+    ],
+    bounds: straightInTests,
   },
   {
     name: "restore",

@@ -1,6 +1,6 @@
 import { freeze } from "./events.ts";
 import { free } from "./operators.ts";
-import { at, inOrder, large, oneTry, pass, usual } from "./programs.ts";
+import { at, inOrder, large, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
@@ -37,7 +37,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         await run(actor, 40, { key: "k", lock });
       },
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "a lock beside a run",
@@ -58,7 +58,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         at([500], (actor) => run(actor, 40, { lock })),
       ),
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "repeated requests of a run with a lock",
@@ -110,7 +110,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         await run(actor, 100, { lock: ["b"] });
       },
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "runs with a lock on three endpoints",
@@ -120,6 +120,14 @@ export const lockedRunScenarios: readonly Scenario[] = [
       (actor) => run(actor, 40, { key: "k", lock }),
       (actor) => run(actor, 40, { key: "other", lock, wait: 200 }),
     ],
+    bounds: large,
+  },
+  {
+    name: "a late begin of a run with a lock",
+    about: "its request to the third endpoint is late; a plain lock is next",
+    endpoints: 3,
+    given: "2:late:p0.3",
+    clients: [(actor) => run(actor, 40, { lock }), plain(150)],
     bounds: large,
   },
   {
@@ -138,7 +146,7 @@ export const lockedRunScenarios: readonly Scenario[] = [
         await run(actor, 40, { key: "k", lock });
       },
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "a minority's fence",

@@ -1,7 +1,7 @@
 import { handoff, type LockJSON, resume } from "../../../src/index.ts";
 import { nonceOf } from "../sim/request.ts";
 import { forgetAs, free, look } from "./operators.ts";
-import { at, inOrder, oneTry, pass, usual } from "./programs.ts";
+import { at, inOrder, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
@@ -158,7 +158,7 @@ export const operatorScenarios: readonly Scenario[] = [
       ),
       at([100, 200], (actor) => forgetAs(actor, "k")),
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "counted runs",
@@ -170,7 +170,7 @@ export const operatorScenarios: readonly Scenario[] = [
       inOrder(at([450], (actor) => run(actor, 1_000, { maxAttempts: 2, maxHold: 400 }))),
       at([900], (actor) => run(actor, 40, { maxAttempts: 2 })),
     ],
-    bounds: usual,
+    bounds: straightInTests,
   },
   {
     name: "counted runs on three endpoints",
@@ -185,6 +185,6 @@ export const operatorScenarios: readonly Scenario[] = [
       at([700], (actor) => run(actor, 1_000, { maxAttempts: 2, maxHold: 400 })),
       at([1_250], (actor) => run(actor, 40, { maxAttempts: 2 })),
     ],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
   },
 ];

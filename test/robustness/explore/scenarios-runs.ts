@@ -1,5 +1,5 @@
 import { freeze } from "./events.ts";
-import { at, large, usual } from "./programs.ts";
+import { at, inOrder, large, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -68,6 +68,35 @@ export const runScenarios: readonly Scenario[] = [
       at([600], (actor) => run(actor, 40)),
       at([590, 1_200], (actor) => run(actor, 40)),
     ],
-    bounds: { test: 0, long: 2 },
+    bounds: straightInTests,
+  },
+  {
+    name: "a handler hangs",
+    about:
+      "its claim ends soon after its deadline, and another run is served: its lease is short, for what it claims late",
+    endpoints: 1,
+    dialect: "redis",
+    clients: [
+      (actor) => run(actor, 1_500, { deadline: actor.client.now() + 100 }),
+      at([450], (actor) => run(actor, 40, { lease: 200, wait: 1_500, isServed: true })),
+    ],
+    bounds: usual,
+  },
+  {
+    name: "results that cannot be stored",
+    about: "one has no JSON, another is too large for the endpoint; both keys come again",
+    endpoints: 1,
+    dialect: "redis",
+    clients: [
+      inOrder(
+        (actor) => run(actor, 40, { result: "without JSON" }),
+        at([300], (actor) => run(actor, 40, { key: "large" })),
+      ),
+      inOrder(
+        (actor) => run(actor, 60, { key: "large", result: "too large" }),
+        at([300], (actor) => run(actor, 40)),
+      ),
+    ],
+    bounds: straightInTests,
   },
 ];

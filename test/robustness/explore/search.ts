@@ -66,8 +66,8 @@ export async function search(scenario: Scenario, options: SearchOptions): Promis
       if (schedules % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
   }
-  const { states, depth, found, others, open } = searching;
-  const isWhole = open.every((level) => level.length === 0);
+  const { states, depth, found, others, open, isGiven } = searching;
+  const isWhole = isGiven && open.every((level) => level.length === 0);
   return { schedules, states: states.size, depth, isWhole, found, others: [...others] };
 }
 
@@ -78,14 +78,18 @@ class Searching {
   readonly others = new Set<Invariant>();
   found: Found | undefined;
   depth = 0;
+  /** Whether what the scenario begins with was possible. */
+  isGiven = true;
   readonly #scenario: Scenario;
   readonly #options: SearchOptions;
+  readonly #given: Deviation | undefined;
 
   constructor(scenario: Scenario, options: SearchOptions) {
     this.#scenario = scenario;
     this.#options = options;
     this.open = Array.from({ length: options.bound + 1 }, () => []);
-    this.open[0]!.push(givenOf(scenario));
+    this.#given = givenOf(scenario);
+    this.open[0]!.push(this.#given);
   }
 
   /** Executes a schedule, and puts those that branch off from it on the list. */
@@ -100,6 +104,11 @@ class Searching {
       play.check();
       const chosen = steps.get(step);
       if (chosen !== undefined) {
+        // With another library than the sound one, what is given may not be possible. Then this world shows nothing.
+        if (last === this.#given && !isPossible(world, this.#scenario, chosen)) {
+          this.isGiven = false;
+          return this.#end(play, last, step);
+        }
         choose(world, this.#scenario, chosen);
         continue;
       }
@@ -164,6 +173,10 @@ export async function replay(scenario: Scenario, schedule: string): Promise<Repl
   }
   play.checkAtEnd();
   return { lines: world.lines ?? [], violations };
+}
+
+function isPossible(world: World, scenario: Scenario, name: string): boolean {
+  return deviations(world, scenario).some((option) => option.name === name);
 }
 
 /** @throws RangeError when the choice is not possible there */

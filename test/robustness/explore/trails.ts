@@ -9,7 +9,7 @@ import type { Client } from "./client.ts";
 import { Operated } from "./operated.ts";
 import { type Answer, type Contents, scoreOf, textAt } from "./store.ts";
 import { checkTurn } from "./turns.ts";
-import type { Message, Server, Watcher, World } from "./world.ts";
+import { type Message, type Server, tooLarge, type Watcher, type World } from "./world.ts";
 
 /** Reports that an invariant does not hold. */
 export type Report = (invariant: Invariant, detail: string) => void;
@@ -42,6 +42,8 @@ interface Trail {
   grantedAcquire: boolean | undefined;
   /** That was a refusal for a lock that a run needs. */
   refusedByLock: boolean;
+  /** How often it was told that a result is too large. */
+  uploads: number;
   freed: boolean;
   gone: boolean;
   /** A release has removed the value, whatever was replied, and when it last did so, in ms. */
@@ -152,9 +154,7 @@ export class Trails implements Watcher {
     if (operation === "release") {
       this.#released(trail, this.#stands(request, before) && !this.#stands(request, after));
     }
-    if (operation === "release" && request.value.startsWith("P1 ") && trail.client !== client.name) {
-      this.#report("a run is not forgotten", `${client.name} removes a run of ${trail.client}`);
-    }
+    if (operation === "release") this.#checkForgotten(message, before, after);
     if (operation === "release" && granted) this.announcements.removed(server!, request);
     if (operation === "announce") this.announcements.executed(server!, request, granted);
     const now = this.#world.serverTime();
@@ -195,6 +195,16 @@ export class Trails implements Watcher {
     if (isGone) trail.removedAt = this.#world.time;
   }
 
+  /** A run under way is removed only by the client that began it. */
+  #checkForgotten({ request, client, server }: Message, before: Contents, after: Contents): void {
+    const [key = ""] = request!.keys;
+    const text = textAt(before, key);
+    if (!text?.startsWith("P1 ") || textAt(after, key) !== undefined) return;
+    const owner = this.#trails.find(nonceOf(text), server!)?.client;
+    if (owner === client.name) return;
+    this.#report("a run is not forgotten", `${client.name} removes a run of ${owner}`);
+  }
+
   /** Whether an endpoint with these contents has all that a request is about. */
   #stands({ keys, value, from, isMember }: Request, contents: Contents): boolean {
     const now = this.#world.serverTime();
@@ -211,7 +221,11 @@ export class Trails implements Watcher {
   #delivered(message: Message): void {
     const { request, answer } = message;
     const trail = this.#of(message);
-    if (!request || !trail || !answer || "refused" in answer) return;
+    if (!request || !trail || !answer) return;
+    if ("refused" in answer) {
+      if (answer.refused === tooLarge) this.#refusedForSize(trail);
+      return;
+    }
     const granted = isYes(message, answer);
     if (request.operation === "release") trail[granted ? "freed" : "gone"] = true;
     if (request.operation === "announce") this.announcements.answered(message.server!, request, granted);
@@ -219,6 +233,16 @@ export class Trails implements Watcher {
     trail.grantedAcquire = granted;
     trail.refusedByLock = Array.isArray(answer.reply) && answer.reply[2] === "l";
     if (granted && trail.standing) trail.releaseDue = true;
+  }
+
+  /** A few uploads are allowed: requests that were under way, and one more round. */
+  #refusedForSize(trail: Trail): void {
+    trail.uploads += 1;
+    if (trail.uploads !== 5) return;
+    this.#report(
+      "requests are bounded",
+      `${trail.client} has learned five times that its result is too large`,
+    );
   }
 
   /** The nonce of a client's last acquire. */
@@ -338,6 +362,7 @@ function newTrail(client: string, key: string): Trail {
     completed: false,
     grantedAcquire: undefined,
     refusedByLock: false,
+    uploads: 0,
     freed: false,
     gone: false,
     removed: false,

@@ -16,6 +16,10 @@ export interface Server {
   forgotAt: number;
 }
 
+/** The longest word of a command that endpoints accept: longer than every script. */
+export const longestWord = 20_000;
+export const tooLarge = `ERR max request size exceeded. Limit: ${longestWord} bytes`;
+
 /** What may be wrong with an HTTP answer: a gateway's status, or an error beside the result. It proves nothing. */
 export type Flaw = "status" | "error";
 
@@ -192,6 +196,9 @@ export class World {
     if (server.awayUntil > this.time) {
       message.answer = { refused: "away" };
       message.answerId = 0;
+    } else if (command.some((word) => typeof word === "string" && word.length > longestWord)) {
+      message.answer = { refused: tooLarge };
+      message.answerId = intern(tooLarge);
     } else {
       const { answer, answerId, contents } = this.store.execute(before, now, command, commandId);
       server.contents = contents;
