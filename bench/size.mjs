@@ -16,6 +16,7 @@ const rows = [
   ["`inspect` and `forceRelease`, over `Redlock`", { index: ["Redlock", "inspect", "forceRelease"] }, core],
   ["`handoff` and `resume`, over `Redlock`", { index: ["Redlock", "handoff", "resume"] }, core],
   ["`endpointsFromEnv`, over `Redlock`", { index: ["Redlock", "endpointsFromEnv"] }, core],
+  ["`pubSub`, over `Redlock`", { index: ["Redlock", "pubSub"] }, core],
   ["`upstashEndpoint`, over `Redlock`", { index: ["Redlock", "upstashEndpoint"] }, core],
   ["`Idempotency`, over `Redlock`", idempotency, core],
   ["`inspectKey` and `forgetKey`, over the two", operators, idempotency],

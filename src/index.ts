@@ -22,8 +22,8 @@ export { type FencedLockJSON, handoff, type LockJSON, resume } from "./lock/hand
 export { forceRelease, type Inspection, type InspectionVote, inspect } from "./lock/inspect.ts";
 export type { FencedLock, Lock } from "./lock/lock.ts";
 export type { AcquireOptions, Backoff, BackoffBounds, LockClient, LockOptions } from "./lock/options.ts";
-export type { Listener, Pause, WakeUp } from "./lock/wake-up.ts";
+export { pubSub } from "./lock/wake-up/pub-sub.ts";
+export type { Listener, Pause, WakeUp } from "./lock/wake-up/wake-up.ts";
 export { type FencedOptions, Redlock, type RedlockOptions, type Routine } from "./redlock.ts";
 export type { WaitUntil } from "./runtime.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";
-export { pubSub } from "./wake-up/pub-sub.ts";

@@ -1,6 +1,7 @@
 import { checkType, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
+import { subscriber } from "./http.ts";
 
 /** The part of an `@upstash/redis` client that this package uses. */
 export interface UpstashClient {
@@ -27,6 +28,8 @@ export interface UpstashEndpointOptions {
  * everything is sent as a script that recognises its own earlier execution and echoes the lock's token. The client cannot
  * cancel a single request; one that outlives its timeout is rolled back when it ends.
  *
+ * Streams for `wakeUp` are opened beside the client, with its URL and token, where the client exposes them.
+ *
  * @throws TypeError when `client` is not an `@upstash/redis` client
  *
  * @example
@@ -39,9 +42,15 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
   const name = checkType("name", options.name ?? host, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);
 
+  const { baseUrl } = requesterOf(client);
+  const [, token] = authorizationOf(client);
+  // The client's own reader of streams ends without a word when a stream does.
+  const streams = typeof baseUrl === "string" && token ? { subscribe: subscriber(name, baseUrl, token) } : {};
+
   return {
     name,
     dialect,
+    ...streams,
     async send(command) {
       const [operation, ...rest] = command.map(String);
       try {

@@ -9,7 +9,8 @@ import { acquire, type Register, type RegisterAnswer, raiseFence } from "../redi
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence } from "./fence.ts";
-import { type HoldOperations, Lock } from "./lock.ts";
+import { type HoldOperations, listenFor, releaseOf } from "./hold-operations.ts";
+import { Lock } from "./lock.ts";
 import {
   acquiredRegister,
   counterTtl,
@@ -19,7 +20,7 @@ import {
   tombstoneRetention,
 } from "./lock-request.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
-import { channelsOf, type Listener, releaseOf } from "./wake-up.ts";
+import type { Listener } from "./wake-up/wake-up.ts";
 
 /** How a synchronizer differs from a plain lock; what is left out is as for a lock. */
 export interface LockStrategy extends HoldOperations {
@@ -157,13 +158,13 @@ class Acquisition {
 
   /** Waits for the next round: for a message where others hold it and publish, else for the backoff's pause. */
   async #pause({ round }: Attempt, { poll, longest }: NextRound): Promise<void> {
-    const channels = channelsOf(this.#settings, this.#resources, this.#strategy);
+    const signal = this.#signal;
     const isContended = round.answers.some((answer) => answer?.outcome === "held");
-    if (!channels || !isContended || poll === 0) {
-      return sleep(this.#settings.runtime, poll, this.#signal);
+    if (isContended && poll > 0) {
+      this.#listener ??= listenFor(this.#settings, this.#resources, this.#strategy);
+      if (this.#listener) return this.#listener.wait({ round, poll, longest, signal });
     }
-    this.#listener ??= this.#settings.wakeUp?.listen(this.#settings, channels);
-    await this.#listener?.wait({ round, poll, longest, signal: this.#signal });
+    await sleep(this.#settings.runtime, poll, signal);
   }
 
   #progress(): Progress {
@@ -236,7 +237,7 @@ class Acquisition {
     const register = rollbackRegister(request);
     // Where others have a quorum, this round kept nobody out: a message would make the waiters wake each other on and on.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
-    const releaseOne = this.#strategy?.release ?? releaseOf(settings, this.#resources, this.#strategy);
+    const releaseOne = releaseOf(settings, this.#resources, this.#strategy);
     const context = { ...this.#settings, goesOn: () => this.#waits && !this.#signal?.aborted };
     const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));
     this.#rollbacks.add(done);

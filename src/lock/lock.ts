@@ -16,6 +16,7 @@ import {
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
+import { type HoldOperations, releaseOf } from "./hold-operations.ts";
 import {
   acquiredRegister,
   counterTtl,
@@ -27,17 +28,6 @@ import {
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
 import { Validity } from "./validity.ts";
-import { releaseOf } from "./wake-up.ts";
-
-/** How a hold is extended and released on one endpoint; what is left out is as for a lock. */
-export interface HoldOperations {
-  /** The channel of its releases. Default: none, and its waiters poll. */
-  readonly channel?: string;
-  /** Gives it a new ttl, and never creates it; ttl 0 only checks. */
-  extend?(call: Call, register: Register, ttl: number): Promise<Answer>;
-  /** Releases it, and for `retention` ms, if that is not 0, refuses late requests that would acquire it. */
-  release?(call: Call, register: Register, retention: number): Promise<Answer>;
-}
 
 /** What a handle is made of, beside its request. */
 export interface LockState {
@@ -128,7 +118,8 @@ export class Lock {
     this.#settings = settings;
     this.#request = request;
     this.#register = heldRegister(request);
-    this.#operations = { extend, release: releaseOf(settings, request.resources, operations), ...operations };
+    const release = releaseOf(settings, request.resources, operations);
+    this.#operations = { extend, ...operations, release };
     this.#isPlain = !operations;
     this.#ttl = ttl;
     this.#round = round;

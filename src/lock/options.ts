@@ -11,7 +11,7 @@ import { type EventHook, emit, type RedlockEvent } from "../events.ts";
 import type { Backoff } from "../quorum/backoff.ts";
 import type { RoundContext } from "../quorum/round.ts";
 import { maxTimerDelay, type Runtime, systemRuntime, type WaitUntil } from "../runtime.ts";
-import type { WakeUp } from "./wake-up.ts";
+import type { WakeUp } from "./wake-up/wake-up.ts";
 
 export type { Backoff, BackoffBounds } from "../quorum/backoff.ts";
 
@@ -185,7 +185,7 @@ export function resolveSettings(
   checkType("fencing", settings.fencing, "boolean");
   checkType("autoExtend", settings.autoExtend, "boolean");
   if (onEvent) checkType("onEvent", onEvent, "function");
-  if (wakeUp && typeof wakeUp.listen !== "function") throw wrongType("wakeUp", wakeUp, "pubSub");
+  if (wakeUp && !wakeUp.listen) throw wrongType("wakeUp", wakeUp, "pubSub");
   if (waitUntil && typeof waitUntil !== "function" && typeof waitUntil.waitUntil !== "function") {
     throw wrongType("waitUntil", waitUntil, "a function, or the platform's context, which has one");
   }

@@ -43,7 +43,8 @@ describe("a handler that fails", () => {
     expect(await stand.effects(delivery)).toEqual([]);
 
     await stand.query("DROP TRIGGER broken");
-    expect(await sendUntilSuccess(delivery)).toBe(1);
+    // On a busy machine a begin may have been executed after it was given up, and is freed after its answer.
+    expect(await sendUntilSuccess(delivery)).toBeLessThanOrEqual(2);
     expect(await stand.effects(delivery)).toHaveLength(1);
     const rows = await stand.journal(delivery, 21);
     expect(rows.filter(({ outcome }) => outcome === "executed")).toHaveLength(1);

@@ -1,6 +1,5 @@
 import type { Call } from "../../endpoints/call.ts";
 import type { Settings } from "../../lock/options.ts";
-import { channelOf } from "../../lock/wake-up.ts";
 import { quorumOf } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
 import { extend, type Register, type RegisterAnswer } from "../../redis/register.ts";
@@ -85,7 +84,7 @@ export function slotStrategy(
   let proposed = pick(slots, runtime);
   let granted = "";
   return {
-    channel: channelOf(prefix, "semaphore", name),
+    wakes: "semaphore",
     keys() {
       if (count > 1) return [proposed];
       const first = slots.indexOf(proposed);

@@ -1,9 +1,10 @@
-import type { Call } from "../endpoints/call.ts";
-import type { WakeUp } from "../lock/wake-up.ts";
-import { releaseBy } from "../redis/register.ts";
-import { runScript, unexpectedReply } from "../redis/script.ts";
+import type { Call } from "../../endpoints/call.ts";
+import { releaseBy } from "../../redis/register.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
+import { channelOf } from "./channel.ts";
 import { ChannelListener } from "./channel-listener.ts";
 import { publishScript } from "./publish-script.ts";
+import type { WakeUp } from "./wake-up.ts";
 
 /**
  * Wakes up waiters by Redis's pub/sub instead of letting them poll: a waiter reads one stream of server-sent events
@@ -18,11 +19,17 @@ import { publishScript } from "./publish-script.ts";
  * await using lock = await redlock.acquire("invoice:42", { wait: 30_000 });
  */
 export const pubSub: WakeUp = {
-  release: (call, register, retention, channels) =>
-    releaseBy(call, register, retention, (keys, args) =>
-      releaseAndPublish(call, keys, [...args, ...channels]),
-    ),
-  listen: (settings, channels) => new ChannelListener(settings, channels),
+  releaser(prefix, kind, resources) {
+    const channels = resources.map((resource) => channelOf(prefix, kind, resource));
+    return (call, register, retention) =>
+      releaseBy(call, register, retention, (keys, args) =>
+        releaseAndPublish(call, keys, [...args, ...channels]),
+      );
+  },
+  listen(settings, kind, resources) {
+    const channels = resources.map((resource) => channelOf(settings.prefix, kind, resource));
+    return new ChannelListener(settings, channels);
+  },
 };
 
 /** Runs the script, and returns the reply of the release. */

@@ -1,9 +1,9 @@
-import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { Settings } from "../lock/options.ts";
-import type { Listener, Pause } from "../lock/wake-up.ts";
-import { stopwatch } from "../runtime.ts";
+import type { Endpoint } from "../../endpoints/endpoint.ts";
+import { stopwatch } from "../../runtime.ts";
+import type { Settings } from "../options.ts";
 import { ChannelStream, type StreamListener } from "./channel-stream.ts";
 import { timesToAsk } from "./lottery.ts";
+import type { Listener, Pause } from "./wake-up.ts";
 
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
 const fallback = { min: 1_000, max: 4_000 };

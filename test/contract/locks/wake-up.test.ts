@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type Endpoint, type LockOptions, pubSub, Redlock, type RedlockEvent } from "../../../src/index.ts";
-import { channelOf } from "../../../src/lock/wake-up.ts";
+import { channelOf } from "../../../src/lock/wake-up/channel.ts";
+import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import type { MemoryEndpoint } from "../../../src/testing/index.ts";
-import { publishScript } from "../../../src/wake-up/publish-script.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { drawTurns, shuffled, timesToAsk } from "../../../src/wake-up/lottery.ts";
+import { drawTurns, shuffled, timesToAsk } from "../../../../src/lock/wake-up/lottery.ts";
 
 describe("drawTurns", () => {
   it("spreads the waiters of a stream over the turns, one per as many slots as there are streams", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lineSplitter, parseEvent } from "../../../src/wake-up/events.ts";
+import { lineSplitter, parseEvent } from "../../../../src/lock/wake-up/events.ts";
 
 describe("parseEvent", () => {
   it.each([

@@ -1,5 +1,5 @@
-import { registerScript } from "../redis/register-script.ts";
-import type { Script } from "../redis/script.ts";
+import { registerScript } from "../../redis/register-script.ts";
+import type { Script } from "../../redis/script.ts";
 
 /**
  * Releases a register, and tells those that wait for it.

@@ -1,5 +1,5 @@
-import type { Endpoint } from "../endpoints/endpoint.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Endpoint } from "../../endpoints/endpoint.ts";
+import type { Runtime } from "../../runtime.ts";
 import { lineSplitter, parseEvent } from "./events.ts";
 import { drawTurns, shuffled } from "./lottery.ts";
 
