@@ -12,6 +12,8 @@ import { type ByteReply, type Reply, ReplyError, Status } from "./commands/reply
 import { serverCommands } from "./commands/server.ts";
 import { setCommands } from "./commands/set.ts";
 import { sortedSetCommands } from "./commands/sorted-set.ts";
+import { sortedSetAlgebraCommands } from "./commands/sorted-set-algebra.ts";
+import { sortedSetRangeCommands } from "./commands/sorted-set-range.ts";
 import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
 import { Scripting } from "./lua/scripting.ts";
@@ -28,6 +30,8 @@ export interface EngineOptions {
    * `#!lua flags=allow-key-locking`. `redis` refuses these with Redis 7's own errors. Default `upstash`.
    */
   readonly dialect?: Dialect;
+  /** A number in [0, 1), for commands that draw: SPOP, RANDOMKEY and others. Default: the platform's. */
+  readonly random?: () => number;
   /**
    * How long a script may run, in ms of the system's clock. After Redis's `lua-time-limit` SCRIPT KILL becomes possible;
    * here the script is killed. What it has written stays. From 1 to 2 147 483 647, default 5000 (5 seconds). A single
@@ -43,6 +47,8 @@ const redisCommands: Commands = {
   ...hashCommands,
   ...setCommands,
   ...sortedSetCommands,
+  ...sortedSetRangeCommands,
+  ...sortedSetAlgebraCommands,
   ...listCommands,
 };
 
@@ -60,13 +66,14 @@ const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteI
 export class Engine {
   readonly #now: () => number;
   readonly #commands: Commands;
-  readonly #space = new Keyspace();
+  readonly #space: Keyspace;
   readonly #pubSub = new PubSub();
   readonly #scripting: Scripting;
   #billed = 0;
 
   /** @throws TypeError | RangeError for a `luaTimeLimit` that is not a number or out of range */
   constructor(options: EngineOptions = {}) {
+    this.#space = new Keyspace(options.random ?? (() => systemRuntime.random()));
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = options.dialect ?? "upstash";
     const timeLimit = checkNumber("luaTimeLimit", options.luaTimeLimit ?? 5_000, 1, 2 ** 31 - 1);

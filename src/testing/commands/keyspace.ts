@@ -29,10 +29,16 @@ export type Entry = {
  * time stays the same while a command runs, as in Redis.
  */
 export class Keyspace {
+  /** A number in [0, 1), for commands that draw. */
+  readonly random: () => number;
   /** The time of the current command, in ms since 1970. */
   now = 0;
   readonly #entries = new Map<string, Entry>();
   #serial = 0;
+
+  constructor(random: () => number) {
+    this.random = random;
+  }
 
   /** The entry of a key that exists and has not expired. */
   entry(key: string): Entry | undefined {
@@ -86,6 +92,14 @@ export class Keyspace {
     const serial = this.entry(key)?.serial ?? ++this.#serial;
     this.#entries.set(key, { type, value, deadline, serial } as Entry);
     this.entry(key);
+  }
+
+  /** Replaces a key of any or no previous type by a collection; an empty one deletes it. Returns its size. */
+  store<Type extends Exclude<ValueType, "string">>(key: string, type: Type, value: Values[Type]): number {
+    this.delete(key);
+    this.put(key, type, value, undefined);
+    this.tidy(key);
+    return Array.isArray(value) ? value.length : value.size;
   }
 
   /** Changes the deadline of an existing key; undefined: none. A `deadline` in the past deletes the key. */

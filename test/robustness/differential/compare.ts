@@ -36,7 +36,8 @@ export function execute(engine: Engine, command: readonly (string | number)[]): 
   }
 }
 
-const unordered = /^(?:KEYS|SMEMBERS|HKEYS|HVALS|SCAN)$/;
+const unordered =
+  /^(?:KEYS|SMEMBERS|HKEYS|HVALS|SCAN|[SH]SCAN|SPOP|[SHZ]RAND(?:MEMBER|FIELD)|SINTER|SUNION|SDIFF)$/;
 // Tolerances, because the servers execute a command one after the other: in seconds, and in ms.
 const slack: Readonly<Record<string, number>> = { TTL: 3, EXPIRETIME: 3, PTTL: 3000, PEXPIRETIME: 3000 };
 
