@@ -14,6 +14,7 @@ import { setCommands } from "./commands/set.ts";
 import { sortedSetCommands } from "./commands/sorted-set.ts";
 import { sortedSetAlgebraCommands } from "./commands/sorted-set-algebra.ts";
 import { sortedSetRangeCommands } from "./commands/sorted-set-range.ts";
+import { streamCommands } from "./commands/stream.ts";
 import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
 import { Scripting } from "./lua/scripting.ts";
@@ -50,12 +51,13 @@ const redisCommands: Commands = {
   ...sortedSetRangeCommands,
   ...sortedSetAlgebraCommands,
   ...listCommands,
+  ...streamCommands,
 };
 
 const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
 
 /**
- * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, expiry,
+ * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, streams, expiry,
  * pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are synchronous and atomic. The data is in
  * memory only.
  *

@@ -47,12 +47,12 @@ function rangeCommand(form: Form): Command {
 }
 
 function countCommand(by: By): Command {
-  return reads(4, (space, [key, start, stop]) => inside(by, start!, stop!)(sorted(space, key!)).length);
+  return reads(4, (space, [key, start, stop]) => inside(by, [start!, stop!])(sorted(space, key!)).length);
 }
 
 function removeCommand(by: By): Command {
   return writes(4, (space, [key, start, stop]) => {
-    const choose = inside(by, start!, stop!);
+    const choose = inside(by, [start!, stop!]);
     return removeMembers(space, key!, choose(sorted(space, key!)));
   });
 }
@@ -75,11 +75,10 @@ function select(
   }
   // The ends of a range of ranks are in the order of the reply, others from the greatest.
   const swapped = reverse && by !== "rank";
-  const choose = inside(by, swapped ? stop! : start!, swapped ? start! : stop!);
+  const choose = inside(by, swapped ? [stop!, start!] : [start!, stop!], reverse);
   const all = sorted(space, key!);
-  if (by === "rank") return { members: choose(reverse ? all.reverse() : all), withScores };
-  const found = choose(all);
-  return { members: limited(reverse ? [...found].reverse() : found, limit), withScores };
+  const found = choose(reverse ? all.reverse() : all);
+  return { members: by === "rank" ? found : limited(found, limit), withScores };
 }
 
 interface RangeOptions {
@@ -117,14 +116,20 @@ function limited(members: readonly Member[], limit: RangeOptions["limit"]): read
   return members.slice(offset, count < 0 ? undefined : offset + count);
 }
 
-/** A function that chooses the members of a range. Throws a `ReplyError` if its ends cannot be parsed. */
-function inside(by: By, start: string, stop: string): (members: readonly Member[]) => readonly Member[] {
-  if (by === "rank") {
-    const [from, to] = [index(start), index(stop)];
-    return (members) => members.slice(...range(from, to, members.length));
+type Choose = (members: readonly Member[]) => readonly Member[];
+
+/**
+ * A function that chooses the members of a range, which are given in the order of the reply. Throws a `ReplyError` if the
+ * ends cannot be parsed.
+ */
+function inside(by: By, [start, stop]: readonly [string, string], reverse = false): Choose {
+  if (by === "lex") return insideLex(start, stop, reverse);
+  if (by === "score") {
+    const within = betweenScores(start, stop);
+    return (members) => members.filter(within);
   }
-  const within = by === "score" ? betweenScores(start, stop) : betweenMembers(start, stop);
-  return (members) => members.filter(within);
+  const [from, to] = [index(start), index(stop)];
+  return (members) => members.slice(...range(from, to, members.length));
 }
 
 /** `1` includes 1, `(1` does not; `-inf`, `+inf`. */
@@ -143,14 +148,22 @@ function readScoreBound(word: string): [bound: number, exclusive: boolean] {
 }
 
 /** `[a` includes a, `(a` does not; `-` and `+` are before and after all members. */
-function betweenMembers(least: string, most: string): (member: Member) => boolean {
+function insideLex(least: string, most: string, reverse: boolean): Choose {
   for (const word of [least, most]) {
     if (!/^(?:[-+]$|[[(])/.test(word)) throw new ReplyError("ERR min or max not valid string range item");
   }
   const [low, high] = [least.slice(1), most.slice(1)];
-  const isAbove = (member: string) =>
+  const isAbove = ([member]: Member) =>
     least === "-" || (least !== "+" && (least.startsWith("[") ? member >= low : member > low));
-  const isBelow = (member: string) =>
+  const isBelow = ([member]: Member) =>
     most === "+" || (most !== "-" && (most.startsWith("[") ? member <= high : member < high));
-  return ([member]) => isAbove(member) && isBelow(member);
+  const [enters, stays] = reverse ? [isBelow, isAbove] : [isAbove, isBelow];
+  // A walk, as in Redis, and no filter: with different scores the members are not in the order of their bytes.
+  return (members) => {
+    const [first, last] = [members[0], members.at(-1)];
+    if (!first || !last || !stays(first) || !enters(last)) return [];
+    const rest = members.slice(members.findIndex(enters));
+    const end = rest.findIndex((member) => !stays(member));
+    return end < 0 ? rest : rest.slice(0, end);
+  };
 }

@@ -282,12 +282,54 @@ const sortedSets: readonly fc.Arbitrary<Command>[] = [
   command("ZINCRBY", key, score, field),
 ];
 
+// Without `*`: the servers' clocks differ.
+const newId = word(
+  "1-1",
+  "1-2",
+  "2-1",
+  "3",
+  "3-*",
+  "3-*",
+  "5-*",
+  "9-9",
+  "0-0",
+  "0-*",
+  "x",
+  "18446744073709551616-1",
+);
+const id = word("0", "1", "1-1", "1-2", "2-1", "3-0", "5", "9-9", "x", "1-x");
+const interval = word("-", "+", "1", "(1-1", "2-1", "3", "(3", "(x", "(", "(0-0", "x");
+const trim = fc
+  .oneof<fc.Arbitrary<Command>[]>(
+    fc.tuple(word("MAXLEN", "maxlen"), some(word("="), 1), word(0, 1, 2, -1, "x")),
+    fc.tuple(word("MINID"), some(word("="), 1), id),
+    fc.constantFrom<Command>(["LIMIT", 1], ["NOMKSTREAM"], ["MAXLEN"]),
+  )
+  .map((words) => words.flat() as Command);
+
+const streams: readonly fc.Arbitrary<Command>[] = [
+  command("XADD", key, newId, field, value),
+  command("XADD", key, newId, field, value, some(fc.tuple(field, value)), optional(field)),
+  command("XADD", key, some(trim, 2), newId, field, value),
+  command("XLEN", key),
+  command("XRANGE", key, interval, interval, some(fc.tuple(word("COUNT", "foo"), index), 1)),
+  command("XREVRANGE", key, interval, interval, some(fc.tuple(word("COUNT"), index), 1)),
+  command("XRANGE", key, word("-"), word("+"), optional(word("COUNT"), word(1, 2))),
+  command("XREVRANGE", key, word("+"), word("-"), optional(word("COUNT"), word(1, 2))),
+  command("XDEL", key, id, some(id)),
+  command("XTRIM", key, trim),
+  command("XREAD", some(fc.tuple(word("COUNT"), index), 1), word("STREAMS"), key, id),
+  command("XREAD", word("streams", "STREAMS", "foo"), key, key, id, word("$", "0", "1-1")),
+  command("XREAD", word("STREAMS"), key, key, id),
+];
+
 /** Arbitraries of one command, by group. All commands share three keys, so that they also meet values of other types. */
 export const groups: Readonly<Record<string, fc.Arbitrary<Command>>> = {
   strings: fc.oneof(fc.oneof(...strings), fc.oneof(...strings), fc.oneof(...keys)),
   collections: fc.oneof(fc.oneof(...collections), fc.oneof(...collections), fc.oneof(...keys)),
   "sorted sets": fc.oneof(fc.oneof(...sortedSets), fc.oneof(...sortedSets), fc.oneof(...keys)),
-  everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets),
+  streams: fc.oneof(fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...keys)),
+  everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets, ...streams),
 };
 
 /** Commands that read the whole final state. */
@@ -299,4 +341,5 @@ export const inspection: readonly Command[] = ["a", "b", "c"].flatMap((name) => 
   ["SMEMBERS", name],
   ["LRANGE", name, 0, -1],
   ["ZRANGE", name, 0, -1, "WITHSCORES"],
+  ["XRANGE", name, "-", "+"],
 ]);
