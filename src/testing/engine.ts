@@ -1,6 +1,7 @@
 import { checkNumber } from "../check.ts";
 import type { Dialect } from "../endpoints/endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
+import { bitCommands } from "./commands/bits.ts";
 import { toBytes, toText } from "./commands/bytes.ts";
 import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./commands/command.ts";
 import { hashCommands } from "./commands/hash.ts";
@@ -15,6 +16,8 @@ import { sortedSetCommands } from "./commands/sorted-set.ts";
 import { sortedSetAlgebraCommands } from "./commands/sorted-set-algebra.ts";
 import { sortedSetRangeCommands } from "./commands/sorted-set-range.ts";
 import { streamCommands } from "./commands/stream.ts";
+import { groupSubcommands, infoSubcommands } from "./commands/stream-admin.ts";
+import { streamGroupCommands } from "./commands/stream-group.ts";
 import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
 import { Scripting } from "./lua/scripting.ts";
@@ -45,6 +48,7 @@ const redisCommands: Commands = {
   ...serverCommands,
   ...keyCommands,
   ...stringCommands,
+  ...bitCommands,
   ...hashCommands,
   ...setCommands,
   ...sortedSetCommands,
@@ -52,9 +56,13 @@ const redisCommands: Commands = {
   ...sortedSetAlgebraCommands,
   ...listCommands,
   ...streamCommands,
+  ...streamGroupCommands,
 };
 
 const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
+
+/** The subcommands of commands that do nothing without one. */
+const containers: Readonly<Record<string, Commands>> = { XGROUP: groupSubcommands, XINFO: infoSubcommands };
 
 /**
  * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, streams, expiry,
@@ -172,10 +180,10 @@ export class Engine {
     };
   }
 
-  /** Deletes all data and all cached scripts, as a restart without persistence does. */
+  /** Deletes all data, cached scripts and functions, as a restart without persistence does. */
   flush(): void {
     this.#space.clear();
-    this.#scripting.flush();
+    this.#scripting.reset();
   }
 
   #run(command: Command, words: readonly string[]): ByteReply {
@@ -193,7 +201,7 @@ export class Engine {
 
   /** The subcommands of a command that does nothing without one. */
   #subcommands(name: string): Commands | undefined {
-    return name === "PUBSUB" ? this.#pubSub.subcommands : undefined;
+    return name === "PUBSUB" ? this.#pubSub.subcommands : containers[name];
   }
 }
 

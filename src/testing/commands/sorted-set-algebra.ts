@@ -71,7 +71,7 @@ function combined(name: string, operation: Operation): Command {
     keys: countedKeys(0),
     run(space, words) {
       const { sets, rest } = readSets(space, name, words);
-      const options = readOptions(rest, sets.length, operation);
+      const options = readOptions(rest, sets.length, operation, true);
       return list(combine(sets, operation, options), options.withScores);
     },
   };
@@ -84,8 +84,7 @@ function stored(name: string, operation: Operation): Command {
     write: true,
     run(space, [to, ...words]) {
       const { sets, rest } = readSets(space, name, words);
-      const options = readOptions(rest, sets.length, operation);
-      if (options.withScores) throw syntaxError();
+      const options = readOptions(rest, sets.length, operation, false);
       return space.store(to!, "zset", new Map(combine(sets, operation, options)));
     },
   };
@@ -126,13 +125,18 @@ interface CombineOptions {
 }
 
 /** [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX] [WITHSCORES] */
-function readOptions(words: readonly string[], count: number, { weighted }: Operation): CombineOptions {
+function readOptions(
+  words: readonly string[],
+  count: number,
+  { weighted }: Operation,
+  replies: boolean,
+): CombineOptions {
   let weights: readonly number[] = Array.from({ length: count }, () => 1);
   let aggregate: CombineOptions["aggregate"] | undefined = add;
   let withScores = false;
   for (let position = 0; position < words.length; position++) {
     const option = words[position]!.toUpperCase();
-    if (option === "WITHSCORES") {
+    if (option === "WITHSCORES" && replies) {
       withScores = true;
     } else if (option === "WEIGHTS" && weighted && position + count < words.length) {
       weights = words.slice(position + 1, position + 1 + count).map(readWeight);

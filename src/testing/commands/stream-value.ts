@@ -42,3 +42,18 @@ export interface Stream {
 export function newStream(): Stream {
   return { entries: [], lastId: 0n, mostDeleted: 0n, added: 0, groups: new Map() };
 }
+
+/** Whether entries from an ID on may have been deleted one by one, so that counting them would be wrong. */
+export function hasGaps({ entries, mostDeleted }: Stream, from: bigint): boolean {
+  return entries.length > 0 && mostDeleted > 0n && mostDeleted >= from;
+}
+
+/** How many entries were ever added up to an ID; undefined where Redis cannot tell. */
+export function countUpTo({ entries, lastId, mostDeleted, added }: Stream, id: bigint): number | undefined {
+  if (added === 0) return 0;
+  const first = entries[0]?.id;
+  if (first === undefined || id === lastId) return added;
+  if (id > lastId || (mostDeleted > 0n && mostDeleted >= first)) return undefined;
+  if (id < first) return added - entries.length;
+  return id === first ? added - entries.length + 1 : undefined;
+}

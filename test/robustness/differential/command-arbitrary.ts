@@ -282,6 +282,33 @@ const sortedSets: readonly fc.Arbitrary<Command>[] = [
   command("ZINCRBY", key, score, field),
 ];
 
+const bitOffset = word(0, 1, 7, 8, 9, 20, -1, "x");
+const fieldType = word("u1", "u8", "i8", "i5", "u63", "i64", "u64", "x8", "u0");
+const fieldOffset = word(0, 3, 8, "#0", "#1", "#2", "x", -1);
+const fieldOperation = fc.oneof<fc.Arbitrary<Command>[]>(
+  fc.tuple(word("GET", "get"), fieldType, fieldOffset),
+  fc.tuple(word("SET"), fieldType, fieldOffset, integer),
+  fc.tuple(word("INCRBY"), fieldType, fieldOffset, integer),
+  fc.tuple(word("OVERFLOW"), word("WRAP", "SAT", "FAIL", "foo")),
+);
+const bitRange = fc.oneof<fc.Arbitrary<Command>[]>(
+  fc.constant([]),
+  fc.tuple(index),
+  fc.tuple(index, index),
+  fc.tuple(index, index, word("BYTE", "bit", "foo")),
+);
+
+const bits: readonly fc.Arbitrary<Command>[] = [
+  command("SET", key, value),
+  command("SETBIT", key, bitOffset, word(0, 1, 1, 2)),
+  command("GETBIT", key, bitOffset),
+  command("BITCOUNT", key, bitRange),
+  command("BITPOS", key, word(0, 1, 2), bitRange),
+  command("BITOP", word("AND", "or", "XOR", "NOT", "foo"), key, key, some(key, 2)),
+  command("BITFIELD", key, some(fieldOperation)),
+  command("BITFIELD_RO", key, some(fieldOperation, 2)),
+];
+
 // Without `*`: the servers' clocks differ.
 const newId = word(
   "1-1",
@@ -299,13 +326,13 @@ const newId = word(
 );
 const id = word("0", "1", "1-1", "1-2", "2-1", "3-0", "5", "9-9", "x", "1-x");
 const interval = word("-", "+", "1", "(1-1", "2-1", "3", "(3", "(x", "(", "(0-0", "x");
-const trim = fc
-  .oneof<fc.Arbitrary<Command>[]>(
+const trim: fc.Arbitrary<Command> = fc
+  .oneof(
     fc.tuple(word("MAXLEN", "maxlen"), some(word("="), 1), word(0, 1, 2, -1, "x")),
     fc.tuple(word("MINID"), some(word("="), 1), id),
     fc.constantFrom<Command>(["LIMIT", 1], ["NOMKSTREAM"], ["MAXLEN"]),
   )
-  .map((words) => words.flat() as Command);
+  .map((words) => [...words].flat() as Command);
 
 const streams: readonly fc.Arbitrary<Command>[] = [
   command("XADD", key, newId, field, value),
@@ -323,13 +350,93 @@ const streams: readonly fc.Arbitrary<Command>[] = [
   command("XREAD", word("STREAMS"), key, key, id),
 ];
 
+const group = word("g", "g", "h");
+const consumer = word("c", "d");
+const counted = some(fc.tuple(word("COUNT"), word(1, 2, 0, -1, "x")), 1);
+
+const groupsOfStreams: readonly fc.Arbitrary<Command>[] = [
+  command("XADD", key, newId, field, value),
+  command("XADD", key, newId, field, value),
+  command("XDEL", key, id),
+  command(
+    "XGROUP",
+    word("CREATE", "create"),
+    key,
+    group,
+    word("0", "$", "1-1", "x"),
+    some(word("MKSTREAM", "foo"), 1),
+  ),
+  command("XGROUP", word("SETID"), key, group, word("0", "$", "1-1", "x")),
+  command("XGROUP", word("DESTROY"), key, group),
+  command("XGROUP", word("CREATECONSUMER", "DELCONSUMER"), key, group, consumer),
+  command("XGROUP", optional(word("NOSUCH", "CREATE"))),
+  command(
+    "XREADGROUP",
+    word("GROUP"),
+    group,
+    consumer,
+    counted,
+    optional(word("NOACK")),
+    word("STREAMS"),
+    key,
+    word(">"),
+  ),
+  command(
+    "XREADGROUP",
+    word("GROUP"),
+    group,
+    consumer,
+    counted,
+    word("STREAMS"),
+    key,
+    word(">", "0", "1-1", "$", "x"),
+  ),
+  command(
+    "XREADGROUP",
+    word("GROUP", "foo"),
+    group,
+    consumer,
+    word("STREAMS"),
+    key,
+    key,
+    word(">", "0"),
+    word(">"),
+  ),
+  command("XACK", key, group, id, some(id)),
+  command("XPENDING", key, group),
+  command(
+    "XCLAIM",
+    key,
+    group,
+    consumer,
+    word(0, 0, 1_000_000, "x"),
+    id,
+    id,
+    some(word("FORCE", "JUSTID", "foo"), 2),
+  ),
+  command(
+    "XAUTOCLAIM",
+    key,
+    group,
+    consumer,
+    word(0, 1_000_000),
+    word("0", "(1-1", "-"),
+    counted,
+    word("JUSTID", "COUNT"),
+  ),
+  command("XAUTOCLAIM", key, group, consumer, word(0), word("0"), counted),
+  command("XINFO", word("GROUPS"), key),
+];
+
 /** Arbitraries of one command, by group. All commands share three keys, so that they also meet values of other types. */
 export const groups: Readonly<Record<string, fc.Arbitrary<Command>>> = {
   strings: fc.oneof(fc.oneof(...strings), fc.oneof(...strings), fc.oneof(...keys)),
   collections: fc.oneof(fc.oneof(...collections), fc.oneof(...collections), fc.oneof(...keys)),
   "sorted sets": fc.oneof(fc.oneof(...sortedSets), fc.oneof(...sortedSets), fc.oneof(...keys)),
+  bits: fc.oneof(...bits),
   streams: fc.oneof(fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...keys)),
-  everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets, ...streams),
+  "groups of streams": fc.oneof(...groupsOfStreams),
+  everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets, ...streams, ...bits),
 };
 
 /** Commands that read the whole final state. */

@@ -101,7 +101,7 @@ function normal(reply: unknown): unknown {
   // An error inside a list is an object for the client of redis-server, and a string for the engine.
   if (reply instanceof Error) return reply.message;
   // The client rounds a large integer at every digit, so its result may differ from the nearest double.
-  if (typeof reply === "number" && Math.abs(reply) > 2 ** 52) return Number(reply.toPrecision(15));
+  if (typeof reply === "number" && Math.abs(reply) > 2 ** 52) return Number(reply.toPrecision(13));
   // C prints the sign of NaN, which JavaScript does not show.
   return typeof reply === "string" ? reply.replaceAll("-nan", "nan") : reply;
 }
