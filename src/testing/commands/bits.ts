@@ -178,7 +178,9 @@ function changeFields(space: Keyspace, key: string, words: readonly string[], ma
       replies.push(Number(before));
       continue;
     }
-    const wanted = kind === "SET" ? operation.value : before + operation.value;
+    // Redis reads a negative value for an unsigned field as one of 64 bits, above what the field can hold.
+    const given = kind === "SET" && !signed ? BigInt.asUintN(64, operation.value) : operation.value;
+    const wanted = kind === "SET" ? given : before + given;
     const after = storable(wanted, operation);
     replies.push(after === undefined ? null : Number(kind === "SET" ? before : after));
     // An operation that fails still makes the string as long as its field needs.
