@@ -1,6 +1,7 @@
 import { checkNumber } from "../check.ts";
 import type { Dialect } from "../endpoints/endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
+import { bitCommands } from "./commands/bits.ts";
 import { toBytes, toText } from "./commands/bytes.ts";
 import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./commands/command.ts";
 import { hashCommands } from "./commands/hash.ts";
@@ -12,6 +13,11 @@ import { type ByteReply, type Reply, ReplyError, Status } from "./commands/reply
 import { serverCommands } from "./commands/server.ts";
 import { setCommands } from "./commands/set.ts";
 import { sortedSetCommands } from "./commands/sorted-set.ts";
+import { sortedSetAlgebraCommands } from "./commands/sorted-set-algebra.ts";
+import { sortedSetRangeCommands } from "./commands/sorted-set-range.ts";
+import { streamCommands } from "./commands/stream.ts";
+import { groupSubcommands, infoSubcommands } from "./commands/stream-admin.ts";
+import { streamGroupCommands } from "./commands/stream-group.ts";
 import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
 import { Scripting } from "./lua/scripting.ts";
@@ -28,6 +34,8 @@ export interface EngineOptions {
    * `#!lua flags=allow-key-locking`. `redis` refuses these with Redis 7's own errors. Default `upstash`.
    */
   readonly dialect?: Dialect;
+  /** A number in [0, 1), for commands that draw: SPOP, RANDOMKEY and others. Default: the platform's. */
+  readonly random?: () => number;
   /**
    * How long a script may run, in ms of the system's clock. After Redis's `lua-time-limit` SCRIPT KILL becomes possible;
    * here the script is killed. What it has written stays. From 1 to 2 147 483 647, default 5000 (5 seconds). A single
@@ -40,16 +48,24 @@ const redisCommands: Commands = {
   ...serverCommands,
   ...keyCommands,
   ...stringCommands,
+  ...bitCommands,
   ...hashCommands,
   ...setCommands,
   ...sortedSetCommands,
+  ...sortedSetRangeCommands,
+  ...sortedSetAlgebraCommands,
   ...listCommands,
+  ...streamCommands,
+  ...streamGroupCommands,
 };
 
 const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
 
+/** The subcommands of commands that do nothing without one. */
+const containers: Readonly<Record<string, Commands>> = { XGROUP: groupSubcommands, XINFO: infoSubcommands };
+
 /**
- * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, expiry,
+ * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, streams, expiry,
  * pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are synchronous and atomic. The data is in
  * memory only.
  *
@@ -60,13 +76,14 @@ const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteI
 export class Engine {
   readonly #now: () => number;
   readonly #commands: Commands;
-  readonly #space = new Keyspace();
+  readonly #space: Keyspace;
   readonly #pubSub = new PubSub();
   readonly #scripting: Scripting;
   #billed = 0;
 
   /** @throws TypeError | RangeError for a `luaTimeLimit` that is not a number or out of range */
   constructor(options: EngineOptions = {}) {
+    this.#space = new Keyspace(options.random ?? (() => systemRuntime.random()));
     this.#now = options.now ?? (() => systemRuntime.now());
     const dialect = options.dialect ?? "upstash";
     const timeLimit = checkNumber("luaTimeLimit", options.luaTimeLimit ?? 5_000, 1, 2 ** 31 - 1);
@@ -163,10 +180,10 @@ export class Engine {
     };
   }
 
-  /** Deletes all data and all cached scripts, as a restart without persistence does. */
+  /** Deletes all data, cached scripts and functions, as a restart without persistence does. */
   flush(): void {
     this.#space.clear();
-    this.#scripting.flush();
+    this.#scripting.reset();
   }
 
   #run(command: Command, words: readonly string[]): ByteReply {
@@ -184,7 +201,7 @@ export class Engine {
 
   /** The subcommands of a command that does nothing without one. */
   #subcommands(name: string): Commands | undefined {
-    return name === "PUBSUB" ? this.#pubSub.subcommands : undefined;
+    return name === "PUBSUB" ? this.#pubSub.subcommands : containers[name];
   }
 }
 

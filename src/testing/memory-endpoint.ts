@@ -109,7 +109,11 @@ class InProcessEndpoint implements MemoryEndpoint {
     this.clockOffset = options.clockOffset ?? 0;
     this.#runtime = options.runtime ?? systemRuntime;
     this.faults = new Faults(options.faults, () => this.#runtime.random());
-    this.engine = new Engine({ dialect: this.dialect, now: () => this.#runtime.now() + this.#offset() });
+    this.engine = new Engine({
+      dialect: this.dialect,
+      now: () => this.#runtime.now() + this.#offset(),
+      random: () => this.#runtime.random(),
+    });
   }
 
   stop(): void {

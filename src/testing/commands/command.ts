@@ -7,9 +7,11 @@ export interface Command {
   readonly arity: number;
   /**
    * Positions of the keys among the arguments, counted from 0 without the name: the first, the last (negative: from the
-   * end), and the step between them. Default: no keys.
+   * end), and the step between them; or a function that finds the keys. Default: no keys.
    */
-  readonly keys?: readonly [first: number, last: number, step: number];
+  readonly keys?:
+    | readonly [first: number, last: number, step: number]
+    | ((words: readonly string[]) => readonly string[]);
   /** Whether it may write. Default false. */
   readonly write?: boolean;
   /** Whether it accesses the whole database instead of single keys. Default false. */
@@ -27,11 +29,31 @@ export function acceptsWords(command: Command, words: number): boolean {
 }
 
 /** The keys among the arguments of a command. */
-export function keysOf(command: Command, words: readonly string[]): string[] {
+export function keysOf(command: Command, words: readonly string[]): readonly string[] {
   if (!command.keys) return [];
+  if (typeof command.keys === "function") return command.keys(words);
   const [first, last, step] = command.keys;
   const end = last < 0 ? words.length + last : last;
   return words.slice(first, end + 1).filter((_, position) => position % step === 0);
+}
+
+/** A command on the key that is its first argument, and that only reads. */
+export function reads(arity: number, run: Command["run"]): Command {
+  return { arity, keys: [0, 0, 1], run };
+}
+
+/** A command on the key that is its first argument, and that may write. */
+export function writes(arity: number, run: Command["run"]): Command {
+  return { arity, keys: [0, 0, 1], write: true, run };
+}
+
+/**
+ * The {@link Command.keys} of a command whose keys have their number before them.
+ *
+ * @param at the position of that number
+ */
+export function countedKeys(at: number): (words: readonly string[]) => readonly string[] {
+  return (words) => [...words.slice(0, at), ...words.slice(at + 1, at + 1 + Number(words[at]))];
 }
 
 /** The error for too few or too many arguments. `name` is in lower case, as Redis prints it. */

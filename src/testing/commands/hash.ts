@@ -1,7 +1,10 @@
-import { type Commands, pairs } from "./command.ts";
+import { addExtended } from "../lua/extended-float.ts";
+import { type Commands, pairs, reads, writes } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { addIntegers, integer, parseInteger } from "./numbers.ts";
-import { type ByteReply, ReplyError } from "./reply.ts";
+import { draw, drawCount, scanCommand } from "./options.ts";
+import { type ByteReply, ok, ReplyError, syntaxError } from "./reply.ts";
+import { longDouble } from "./string.ts";
 
 /** Commands on hashes. */
 export const hashCommands: Commands = {
@@ -61,7 +64,20 @@ export const hashCommands: Commands = {
       return removed;
     },
   },
-  HINCRBY: { arity: 4, keys: [0, 0, 1], write: true, run: increase },
+  HMSET: writes(-4, (space, [key, ...words]) => {
+    const fields = pairs("hmset", words);
+    const hash = space.collection(key!, "hash");
+    for (const [field, value] of fields) hash.set(field, value);
+    return ok;
+  }),
+  HSTRLEN: reads(3, (space, [key, field]) => space.value(key!, "hash")?.get(field!)?.length ?? 0),
+  HINCRBY: writes(4, increase),
+  HINCRBYFLOAT: writes(4, increaseByFloat),
+  HRANDFIELD: reads(-2, drawFields),
+  HSCAN: scanCommand((space, key) => {
+    const hash = space.value(key, "hash");
+    return hash && new Map([...hash].map((pair) => [pair[0], pair]));
+  }),
 };
 
 function increase(space: Keyspace, [key, field, by]: readonly string[]): ByteReply {
@@ -71,6 +87,31 @@ function increase(space: Keyspace, [key, field, by]: readonly string[]): ByteRep
   const value = addIntegers(before, amount);
   space.collection(key!, "hash").set(field!, value.toString());
   return Number(value);
+}
+
+function increaseByFloat(space: Keyspace, [key, field, by]: readonly string[]): ByteReply {
+  const amount = longDouble(by!);
+  if (!Number.isFinite(amount)) throw new ReplyError("ERR value is NaN or Infinity");
+  const before = space.value(key!, "hash")?.get(field!) ?? "0";
+  let sum: number;
+  try {
+    sum = longDouble(before) + amount;
+  } catch (cause) {
+    throw new ReplyError("ERR hash value is not a float", { cause });
+  }
+  if (!Number.isFinite(sum)) throw new ReplyError("ERR increment would produce NaN or Infinity");
+  const result = addExtended(before, by!);
+  space.collection(key!, "hash").set(field!, result);
+  return result;
+}
+
+/** HRANDFIELD key [count [WITHVALUES]] */
+function drawFields(space: Keyspace, [key, count, option, ...more]: readonly string[]): ByteReply {
+  const most = count === undefined ? 1n : drawCount(count);
+  if (more.length > 0 || (option !== undefined && option.toUpperCase() !== "WITHVALUES")) throw syntaxError();
+  const drawn = draw(read(space, key!), most, space.random);
+  if (count === undefined) return drawn[0]?.[0] ?? null;
+  return drawn.flatMap(([field, value]) => (option === undefined ? [field] : [field, value]));
 }
 
 function read(space: Keyspace, key: string): [field: string, value: string][] {

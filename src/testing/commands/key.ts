@@ -1,20 +1,18 @@
-import { type Command, type Commands, wrongNumberOfArguments } from "./command.ts";
+import { type Command, type Commands, reads, writes, wrongNumberOfArguments } from "./command.ts";
 import { type Deadline, readExpiry } from "./deadline.ts";
 import { globMatcher } from "./glob.ts";
 import type { Keyspace } from "./keyspace.ts";
-import { index } from "./numbers.ts";
+import { integer } from "./numbers.ts";
+import { checkCursor, scanOptions } from "./options.ts";
 import { type ByteReply, ok, ReplyError, Status, syntaxError } from "./reply.ts";
 
 /** Commands on keys of any type, and on the whole database. */
 export const keyCommands: Commands = {
   DEL: { arity: -2, keys: [0, -1, 1], write: true, run: remove },
   UNLINK: { arity: -2, keys: [0, -1, 1], write: true, run: remove },
-  EXISTS: {
-    arity: -2,
-    keys: [0, -1, 1],
-    run: (space, keys) => keys.filter((key) => space.entry(key)).length,
-  },
-  TYPE: { arity: 2, keys: [0, 0, 1], run: (space, [key]) => new Status(space.entry(key!)?.type ?? "none") },
+  EXISTS: { arity: -2, keys: [0, -1, 1], run: countKeys },
+  TOUCH: { arity: -2, keys: [0, -1, 1], run: countKeys },
+  TYPE: reads(2, (space, [key]) => new Status(space.entry(key!)?.type ?? "none")),
   EXPIRE: expireCommand("expire", "EX"),
   PEXPIRE: expireCommand("pexpire", "PX"),
   EXPIREAT: expireCommand("expireat", "EXAT"),
@@ -23,27 +21,20 @@ export const keyCommands: Commands = {
   PTTL: ttlCommand((deadline, now) => deadline - now),
   EXPIRETIME: ttlCommand((deadline) => Math.floor((deadline + 500) / 1000)),
   PEXPIRETIME: ttlCommand((deadline) => deadline),
-  PERSIST: {
-    arity: 2,
-    keys: [0, 0, 1],
-    write: true,
-    run(space, [key]) {
-      if (space.entry(key!)?.deadline === undefined) return 0;
-      space.expire(key!, undefined);
-      return 1;
-    },
-  },
-  RENAME: {
-    arity: 3,
-    keys: [0, 1, 1],
-    write: true,
-    run(space, [from, to]) {
-      const entry = space.entry(from!);
-      if (!entry) throw new ReplyError("ERR no such key");
-      if (from === to) return ok;
-      space.delete(from!);
-      space.put(to!, entry.type, entry.value, entry.deadline);
-      return ok;
+  PERSIST: writes(2, (space, [key]) => {
+    if (space.entry(key!)?.deadline === undefined) return 0;
+    space.expire(key!, undefined);
+    return 1;
+  }),
+  RENAME: renameCommand(true),
+  RENAMENX: renameCommand(false),
+  COPY: { arity: -3, keys: [0, 1, 1], write: true, run: copy },
+  RANDOMKEY: {
+    arity: 1,
+    wholeDatabase: true,
+    run(space) {
+      const keys = space.keys();
+      return keys[Math.floor(space.random() * keys.length)] ?? null;
     },
   },
   KEYS: {
@@ -59,6 +50,49 @@ export const keyCommands: Commands = {
   FLUSHDB: { arity: -1, write: true, wholeDatabase: true, run: flush },
   FLUSHALL: { arity: -1, write: true, wholeDatabase: true, run: flush },
 };
+
+function countKeys(space: Keyspace, keys: readonly string[]): ByteReply {
+  return keys.filter((key) => space.entry(key)).length;
+}
+
+function renameCommand(replaces: boolean): Command {
+  return {
+    arity: 3,
+    keys: [0, 1, 1],
+    write: true,
+    run(space, [from, to]) {
+      const entry = space.entry(from!);
+      if (!entry) throw new ReplyError("ERR no such key");
+      if (!replaces && space.entry(to!)) return 0;
+      if (from !== to) {
+        space.delete(from!);
+        space.put(to!, entry.type, entry.value, entry.deadline);
+      }
+      return replaces ? ok : 1;
+    },
+  };
+}
+
+/** COPY from to [DB 0] [REPLACE] */
+function copy(space: Keyspace, [from, to, ...words]: readonly string[]): ByteReply {
+  let replaces = false;
+  for (let position = 0; position < words.length; position++) {
+    const option = words[position]!.toUpperCase();
+    if (option === "REPLACE") {
+      replaces = true;
+    } else if (option === "DB" && words[position + 1] !== undefined) {
+      if (integer(words[++position]!) !== 0n) throw new ReplyError("ERR DB index is out of range");
+    } else {
+      throw syntaxError();
+    }
+  }
+  if (from === to) throw new ReplyError("ERR source and destination objects are the same");
+  const entry = space.entry(from!);
+  if (!entry || (!replaces && space.entry(to!))) return 0;
+  space.delete(to!);
+  space.put(to!, entry.type, structuredClone(entry.value), entry.deadline);
+  return 1;
+}
 
 function remove(space: Keyspace, keys: readonly string[]): ByteReply {
   return keys.filter((key) => space.delete(key)).length;
@@ -128,25 +162,8 @@ function ttlCommand(read: (deadline: number, now: number) => number): Command {
 
 /** SCAN cursor [MATCH pattern] [COUNT count] [TYPE type] */
 function scan(space: Keyspace, [cursor, ...options]: readonly string[]): ByteReply {
-  if (!/^[0-9]{1,16}$/.test(cursor!)) throw new ReplyError("ERR invalid cursor");
-  let matches = (_key: string) => true;
-  let count = 10;
-  let type: string | undefined;
-  for (let position = 0; position < options.length; position += 2) {
-    const value = options[position + 1];
-    if (value === undefined) throw syntaxError();
-    const option = options[position]!.toUpperCase();
-    if (option === "MATCH") {
-      matches = globMatcher(value);
-    } else if (option === "TYPE") {
-      type = value.toLowerCase();
-    } else if (option === "COUNT") {
-      count = index(value);
-      if (count < 1) throw syntaxError();
-    } else {
-      throw syntaxError();
-    }
-  }
+  checkCursor(cursor!);
+  const { matches, count, type } = scanOptions(options, true);
   // The cursor is the serial number of the last key returned. So a key that exists from the first call to the last is
   // returned exactly once, whatever is written in between.
   const entries = space.keys().flatMap((key) => {

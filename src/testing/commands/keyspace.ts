@@ -1,4 +1,5 @@
 import { ReplyError } from "./reply.ts";
+import type { Stream } from "./stream-value.ts";
 
 /** The value of each type of key. All strings are byte strings (see bytes.ts). */
 export interface Values {
@@ -7,10 +8,14 @@ export interface Values {
   set: Set<string>;
   zset: Map<string, number>;
   list: string[];
+  stream: Stream;
 }
 
 /** The types of keys, as TYPE returns them. */
 export type ValueType = keyof Values;
+
+/** The types whose values are never empty: Redis deletes such a key. */
+type CollectionType = Exclude<ValueType, "string" | "stream">;
 
 /** The value of one key and its expiry. */
 export type Entry = {
@@ -29,10 +34,16 @@ export type Entry = {
  * time stays the same while a command runs, as in Redis.
  */
 export class Keyspace {
+  /** A number in [0, 1), for commands that draw. */
+  readonly random: () => number;
   /** The time of the current command, in ms since 1970. */
   now = 0;
   readonly #entries = new Map<string, Entry>();
   #serial = 0;
+
+  constructor(random: () => number) {
+    this.random = random;
+  }
 
   /** The entry of a key that exists and has not expired. */
   entry(key: string): Entry | undefined {
@@ -59,7 +70,7 @@ export class Keyspace {
    *
    * @throws ReplyError `WRONGTYPE` if it has another type
    */
-  collection<Type extends Exclude<ValueType, "string">>(key: string, type: Type): Values[Type] {
+  collection<Type extends CollectionType>(key: string, type: Type): Values[Type] {
     const found = this.value(key, type);
     if (found !== undefined) return found;
     const created = { hash: () => new Map(), set: () => new Set(), zset: () => new Map(), list: () => [] }[
@@ -71,9 +82,9 @@ export class Keyspace {
 
   /** Deletes a key whose collection is empty: Redis has no empty collections. */
   tidy(key: string): void {
-    const value = this.#entries.get(key)?.value;
-    if (value === undefined || typeof value === "string") return;
-    if ((Array.isArray(value) ? value.length : value.size) === 0) this.#entries.delete(key);
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.type === "string" || entry.type === "stream") return;
+    if (sizeOf(entry.value) === 0) this.#entries.delete(key);
   }
 
   /** Sets a key of any or no previous type. A `deadline` in the past deletes it. */
@@ -86,6 +97,14 @@ export class Keyspace {
     const serial = this.entry(key)?.serial ?? ++this.#serial;
     this.#entries.set(key, { type, value, deadline, serial } as Entry);
     this.entry(key);
+  }
+
+  /** Replaces a key of any or no previous type by a collection; an empty one deletes it. Returns its size. */
+  store<Type extends CollectionType>(key: string, type: Type, value: Values[Type]): number {
+    this.delete(key);
+    this.put(key, type, value, undefined);
+    this.tidy(key);
+    return sizeOf(value);
   }
 
   /** Changes the deadline of an existing key; undefined: none. A `deadline` in the past deletes the key. */
@@ -110,6 +129,10 @@ export class Keyspace {
   clear(): void {
     this.#entries.clear();
   }
+}
+
+function sizeOf(value: Values[CollectionType]): number {
+  return Array.isArray(value) ? value.length : value.size;
 }
 
 function wrongType(): ReplyError {

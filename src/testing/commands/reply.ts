@@ -12,8 +12,8 @@ export type Reply = string | number | null | readonly Reply[];
  * throw new ReplyError("ERR value is not an integer or out of range");
  */
 export class ReplyError extends Error {
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
     // Set explicitly, because minifiers rename classes.
     this.name = "ReplyError";
   }

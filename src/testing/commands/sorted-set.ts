@@ -1,99 +1,56 @@
 import { compareBytes } from "./bytes.ts";
-import { type Command, type Commands, range } from "./command.ts";
+import { type Commands, countedKeys, reads, writes } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
-import { positive } from "./list.ts";
-import { formatScore, index, parseFloatStrict } from "./numbers.ts";
+import { positive, readCount } from "./list.ts";
+import { formatScore, parseFloatStrict } from "./numbers.ts";
+import { atLeastOne, draw, drawCount, scanCommand } from "./options.ts";
 import { type ByteReply, ReplyError, syntaxError } from "./reply.ts";
 
-type Member = readonly [member: string, score: number];
+/** A member of a sorted set. */
+export type Member = readonly [member: string, score: number];
 
-/** Commands on sorted sets. */
+/** Commands on sorted sets. Those on ranges and on several sets have files of their own. */
 export const sortedSetCommands: Commands = {
-  ZADD: {
-    arity: -4,
-    keys: [0, 0, 1],
-    write: true,
-    run(space, [key, ...words]) {
-      const options = new Set<string>();
-      let start = 0;
-      while (/^(?:nx|xx|gt|lt|ch|incr)$/i.test(words[start] ?? ""))
-        options.add(words[start++]!.toUpperCase());
-      return add(space, key!, options, words.slice(start));
-    },
-  },
-  ZINCRBY: {
-    arity: 4,
-    keys: [0, 0, 1],
-    write: true,
-    run: (space, [key, by, member]) => add(space, key!, new Set(["INCR"]), [by!, member!]),
-  },
-  ZREM: {
-    arity: -3,
-    keys: [0, 0, 1],
-    write: true,
-    run(space, [key, ...members]) {
-      const zset = space.value(key!, "zset");
-      const removed = members.filter((member) => zset?.delete(member)).length;
-      space.tidy(key!);
-      return removed;
-    },
-  },
-  ZSCORE: {
-    arity: 3,
-    keys: [0, 0, 1],
-    run(space, [key, member]) {
-      const score = space.value(key!, "zset")?.get(member!);
-      return score === undefined ? null : formatScore(score);
-    },
-  },
-  ZCARD: { arity: 2, keys: [0, 0, 1], run: (space, [key]) => space.value(key!, "zset")?.size ?? 0 },
-  ZRANK: {
-    arity: 3,
-    keys: [0, 0, 1],
-    run(space, [key, member]) {
-      const rank = sorted(space, key!).findIndex(([other]) => other === member);
-      return rank < 0 ? null : rank;
-    },
-  },
-  ZCOUNT: {
-    arity: 4,
-    keys: [0, 0, 1],
-    run(space, [key, least, most]) {
-      const inside = between(least!, most!);
-      return sorted(space, key!).filter(inside).length;
-    },
-  },
-  ZRANGE: { arity: -4, keys: [0, 0, 1], run: rangeCommand },
-  ZRANGEBYSCORE: {
-    arity: -4,
-    keys: [0, 0, 1],
-    run(space, [key, least, most, ...options]) {
-      const { withScores, limit } = readOptions(options, ["WITHSCORES", "LIMIT"]);
-      const inside = between(least!, most!);
-      return list(limited(sorted(space, key!).filter(inside), limit), withScores);
-    },
-  },
-  ZREMRANGEBYSCORE: {
-    arity: 4,
-    keys: [0, 0, 1],
-    write: true,
-    run(space, [key, least, most]) {
-      const inside = between(least!, most!);
-      return remove(space, key!, sorted(space, key!).filter(inside));
-    },
-  },
-  ZREMRANGEBYRANK: {
-    arity: 4,
-    keys: [0, 0, 1],
-    write: true,
-    run(space, [key, start, stop]) {
-      const [from, to] = [index(start!), index(stop!)];
-      const members = sorted(space, key!);
-      return remove(space, key!, members.slice(...range(from, to, members.length)));
-    },
-  },
-  ZPOPMIN: popMin(),
+  ZADD: writes(-4, (space, [key, ...words]) => {
+    const options = new Set<string>();
+    let start = 0;
+    while (/^(?:nx|xx|gt|lt|ch|incr)$/i.test(words[start] ?? "")) options.add(words[start++]!.toUpperCase());
+    return add(space, key!, options, words.slice(start));
+  }),
+  ZINCRBY: writes(4, (space, [key, by, member]) => add(space, key!, new Set(["INCR"]), [by!, member!])),
+  ZREM: writes(-3, (space, [key, ...members]) => {
+    const zset = space.value(key!, "zset");
+    const removed = members.filter((member) => zset?.delete(member)).length;
+    space.tidy(key!);
+    return removed;
+  }),
+  ZSCORE: reads(3, (space, [key, member]) => scoreOf(space.value(key!, "zset"), member!)),
+  ZMSCORE: reads(-3, (space, [key, ...members]) => {
+    const zset = space.value(key!, "zset");
+    return members.map((member) => scoreOf(zset, member));
+  }),
+  ZCARD: reads(2, (space, [key]) => space.value(key!, "zset")?.size ?? 0),
+  ZRANK: reads(3, (space, [key, member]) => rankOf(sorted(space, key!), member!)),
+  ZREVRANK: reads(3, (space, [key, member]) => rankOf(sorted(space, key!).reverse(), member!)),
+  ZPOPMIN: writes(-2, (space, words) => pop(space, words, "MIN")),
+  ZPOPMAX: writes(-2, (space, words) => pop(space, words, "MAX")),
+  ZMPOP: { arity: -4, keys: countedKeys(0), write: true, run: popFromFirst },
+  ZRANDMEMBER: reads(-2, drawMembers),
+  ZSCAN: scanCommand((space, key) => {
+    const members = space.value(key, "zset") && sorted(space, key);
+    return members && new Map(members.map(([member, score]) => [member, [member, formatScore(score)]]));
+  }),
 };
+
+function scoreOf(zset: ReadonlyMap<string, number> | undefined, member: string): ByteReply {
+  const score = zset?.get(member);
+  return score === undefined ? null : formatScore(score);
+}
+
+function rankOf(members: readonly Member[], wanted: string): ByteReply {
+  const rank = members.findIndex(([member]) => member === wanted);
+  return rank < 0 ? null : rank;
+}
 
 /** ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member … */
 function add(
@@ -136,114 +93,70 @@ function add(
   return options.has("CH") ? added + changed : added;
 }
 
-/** ZRANGE key start stop [BYSCORE] [REV] [LIMIT offset count] [WITHSCORES] */
-function rangeCommand(space: Keyspace, [key, start, stop, ...words]: readonly string[]): ByteReply {
-  const { byScore, reverse, withScores, limit } = readOptions(words, [
-    "BYSCORE",
-    "REV",
-    "LIMIT",
-    "WITHSCORES",
-  ]);
-  // For Redis, a count of -1 means no limit.
-  if (limit && limit[1] !== -1 && !byScore) {
-    throw new ReplyError(
-      "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
-    );
+function readScore(word: string): number {
+  const score = parseFloatStrict(word);
+  if (score === undefined) throw new ReplyError("ERR value is not a valid float");
+  return score;
+}
+
+function pop(space: Keyspace, [key, count, ...more]: readonly string[], end: "MIN" | "MAX"): ByteReply {
+  if (more.length > 0) throw syntaxError();
+  const most = count === undefined ? 1 : positive(count);
+  return list(popMembers(space, key!, end, most), true);
+}
+
+function popMembers(space: Keyspace, key: string, end: "MIN" | "MAX", most: number): readonly Member[] {
+  const members = sorted(space, key);
+  if (end === "MAX") members.reverse();
+  const popped = members.slice(0, most);
+  removeMembers(space, key, popped);
+  return popped;
+}
+
+/** ZMPOP numkeys key … MIN | MAX [COUNT count] */
+function popFromFirst(space: Keyspace, [count, ...words]: readonly string[]): ByteReply {
+  const keyCount = atLeastOne("numkeys", count!);
+  const end = words[keyCount]?.toUpperCase();
+  if (end !== "MIN" && end !== "MAX") throw syntaxError();
+  const most = readCount(words.slice(keyCount + 1));
+  for (const key of words.slice(0, keyCount)) {
+    if (!space.value(key, "zset")) continue;
+    const popped = popMembers(space, key, end, most);
+    return [key, popped.map(([member, score]) => [member, formatScore(score)])];
   }
-  if (byScore) {
-    const inside = reverse ? between(stop!, start!) : between(start!, stop!);
-    const found = sorted(space, key!).filter(inside);
-    return list(limited(reverse ? found.reverse() : found, limit), withScores);
-  }
-  const [from, to] = [index(start!), index(stop!)];
-  const members = sorted(space, key!);
-  if (reverse) members.reverse();
-  return list(members.slice(...range(from, to, members.length)), withScores);
+  return null;
 }
 
-interface RangeOptions {
-  byScore: boolean;
-  reverse: boolean;
-  withScores: boolean;
-  limit?: readonly [offset: number, count: number];
+/** ZRANDMEMBER key [count [WITHSCORES]] */
+function drawMembers(space: Keyspace, [key, count, option, ...more]: readonly string[]): ByteReply {
+  const most = count === undefined ? 1n : drawCount(count);
+  if (more.length > 0 || (option !== undefined && option.toUpperCase() !== "WITHSCORES")) throw syntaxError();
+  const drawn = draw(sorted(space, key!), most, space.random);
+  return count === undefined ? (drawn[0]?.[0] ?? null) : list(drawn, option !== undefined);
 }
 
-function readOptions(words: readonly string[], allowed: readonly string[]): RangeOptions {
-  const options: RangeOptions = { byScore: false, reverse: false, withScores: false };
-  for (let position = 0; position < words.length; position++) {
-    const option = words[position]!.toUpperCase();
-    if (!allowed.includes(option)) throw syntaxError();
-    if ((option === "BYSCORE" && options.byScore) || (option === "REV" && options.reverse))
-      throw syntaxError();
-    if (option === "BYSCORE") options.byScore = true;
-    if (option === "REV") options.reverse = true;
-    if (option === "WITHSCORES") options.withScores = true;
-    if (option === "LIMIT") {
-      if (position + 2 >= words.length) throw syntaxError();
-      options.limit = [index(words[++position]!), index(words[++position]!)];
-    }
-  }
-  return options;
+/** The members of a key, ordered by score, then by their bytes. */
+export function sorted(space: Keyspace, key: string): Member[] {
+  return inOrder(space.value(key, "zset") ?? []);
 }
 
-function limited(members: readonly Member[], limit: RangeOptions["limit"]): readonly Member[] {
-  if (!limit) return members;
-  const [offset, count] = limit;
-  if (offset < 0) return [];
-  return members.slice(offset, count < 0 ? undefined : offset + count);
-}
-
-function popMin(): Command {
-  return {
-    arity: -2,
-    keys: [0, 0, 1],
-    write: true,
-    run(space, [key, count, ...more]) {
-      if (more.length > 0) throw syntaxError();
-      const most = count === undefined ? 1 : positive(count);
-      const members = sorted(space, key!).slice(0, most);
-      remove(space, key!, members);
-      return list(members, true);
-    },
-  };
-}
-
-/** The members, ordered by score, then by their bytes. */
-function sorted(space: Keyspace, key: string): Member[] {
-  const members = [...(space.value(key, "zset") ?? [])];
-  return members.sort(
+/** Members ordered by score, then by their bytes. */
+export function inOrder(members: Iterable<Member>): Member[] {
+  return [...members].sort(
     ([leftMember, left], [rightMember, right]) =>
       (left < right ? -1 : left > right ? 1 : 0) || compareBytes(leftMember, rightMember),
   );
 }
 
-function remove(space: Keyspace, key: string, members: readonly Member[]): number {
+/** Removes members from a key, and the key when it is empty. Returns how many. */
+export function removeMembers(space: Keyspace, key: string, members: readonly Member[]): number {
   const zset = space.value(key, "zset");
   for (const [member] of members) zset?.delete(member);
   space.tidy(key);
   return members.length;
 }
 
-function list(members: readonly Member[], withScores: boolean): ByteReply {
+/** Members as a reply, with their scores after them if wanted. */
+export function list(members: readonly Member[], withScores: boolean): ByteReply {
   return members.flatMap(([member, score]) => (withScores ? [member, formatScore(score)] : [member]));
-}
-
-/** Parses a range of scores: `1` includes 1, `(1` does not; `-inf`, `+inf`. Throws a `ReplyError` for others. */
-function between(least: string, most: string): (member: Member) => boolean {
-  const [low, aboveLow] = readBound(least);
-  const [high, belowHigh] = readBound(most);
-  return ([, score]) => (aboveLow ? score > low : score >= low) && (belowHigh ? score < high : score <= high);
-}
-
-function readBound(word: string): [bound: number, exclusive: boolean] {
-  const exclusive = word.startsWith("(");
-  const bound = parseFloatStrict(exclusive ? word.slice(1) : word);
-  if (bound === undefined) throw new ReplyError("ERR min or max is not a float");
-  return [bound, exclusive];
-}
-
-function readScore(word: string): number {
-  const score = parseFloatStrict(word);
-  if (score === undefined) throw new ReplyError("ERR value is not a valid float");
-  return score;
 }

@@ -252,7 +252,8 @@ function increaseByFloat(space: Keyspace, [key, by]: readonly string[]): ByteRep
   return result;
 }
 
-function longDouble(bytes: string): number {
+/** Parses a number that is added by INCRBYFLOAT or HINCRBYFLOAT. Throws a `ReplyError` if it is not one. */
+export function longDouble(bytes: string): number {
   const value = parseFloatStrict(bytes);
   // Redis's long double also has hexadecimal numbers and numbers beyond a double. No counter needs them, so they are
   // refused instead of computed wrongly.

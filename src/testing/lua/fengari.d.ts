@@ -23,6 +23,7 @@ declare module "fengari" {
     readonly LUA_REGISTRYINDEX: number;
     readonly LUA_RIDX_GLOBALS: number;
     readonly LUA_TBOOLEAN: number;
+    readonly LUA_TFUNCTION: number;
     readonly LUA_TLIGHTUSERDATA: number;
     readonly LUA_TNIL: number;
     readonly LUA_TNUMBER: number;

@@ -23,7 +23,7 @@ import { stringFormat } from "./format.ts";
 import { decodeJson, encodeJson } from "./json.ts";
 import { prelude } from "./prelude.ts";
 import { LuaRandom } from "./random.ts";
-import { sha1 } from "./sha1.ts";
+import { loadString, type Registration, readRegistration, sha1hex, singleField } from "./redis-library.ts";
 import { name, pushBytes, pushField, pushReply, readBytes, readField, readReply } from "./values.ts";
 
 const { lua, lauxlib, lualib } = fengari;
@@ -36,11 +36,16 @@ export interface Chunk {
   readonly reference: number;
 }
 
-/** The context of one run of a script. */
+/** The context of one run of a script, of a function, or of the code of a library of functions. */
 export interface ScriptCall {
-  readonly sha: string;
+  /** The SHA-1 of a script, or the name of a function. */
+  readonly name: string;
   readonly keys: readonly string[];
   readonly values: readonly string[];
+  /** Whether keys and values are arguments of the chunk, as for a function; otherwise they are KEYS and ARGV. */
+  readonly passesArguments?: boolean;
+  /** Takes what the code of a library registers. */
+  readonly register?: (registered: Registration) => void;
   /** Executes one command for redis.call or redis.pcall. Throws a `ReplyError` when it fails. */
   readonly command: (words: readonly string[]) => ByteReply;
 }
@@ -92,20 +97,20 @@ export class Lua {
   }
 
   /**
-   * Compiles a script, without running it.
+   * Compiles a script or the code of a library, without running it.
    *
-   * @throws ReplyError `ERR Error compiling script …`
+   * @throws ReplyError `ERR Error compiling …`
    */
-  compile(source: string): Chunk {
+  compile(source: string, kind: "user_script" | "user_function" = "user_script"): Chunk {
     const newer = newerSyntax(source);
     if (newer) {
-      throw compileError(`user_script:${newer.line}: unexpected symbol near '${newer.operator}'`);
+      throw compileError(kind, `${kind}:${newer.line}: unexpected symbol near '${newer.operator}'`);
     }
-    const status = this.#load(source, "@user_script");
+    const status = this.#load(source, `@${kind}`);
     if (status !== lua.LUA_OK) {
       const message = readBytes(this.#state, -1);
       lua.lua_settop(this.#state, 0);
-      throw compileError(message);
+      throw compileError(kind, message);
     }
     return { reference: lauxlib.luaL_ref(this.#state, lua.LUA_REGISTRYINDEX) };
   }
@@ -124,9 +129,10 @@ export class Lua {
     const state = this.#state;
     this.#running = call;
     try {
+      const isScript = !call.passesArguments;
       lua.lua_rawgeti(state, lua.LUA_REGISTRYINDEX, this.#globals);
-      this.#setGlobalList("KEYS", call.keys);
-      this.#setGlobalList("ARGV", call.values);
+      this.#setGlobalList("KEYS", isScript ? call.keys : undefined);
+      this.#setGlobalList("ARGV", isScript ? call.values : undefined);
       lua.lua_settop(state, 0);
 
       lua.lua_pushcfunction(state, this.#describeError);
@@ -134,9 +140,11 @@ export class Lua {
       this.#deadline = this.#clock() + this.#timeLimit;
       // Coroutines inherit the hook.
       lua.lua_sethook(state, this.#checkTime, lua.LUA_MASKCOUNT, checkEvery);
-      const status = lua.lua_pcall(state, 0, 1, 1);
+      const lists = isScript ? [] : [call.keys, call.values];
+      for (const items of lists) this.#pushList(items);
+      const status = lua.lua_pcall(state, lists.length, 1, 1);
       if (this.#failure !== undefined) throw this.#failure;
-      if (status !== lua.LUA_OK) throw new ReplyError(this.#errorText(call.sha));
+      if (status !== lua.LUA_OK) throw new ReplyError(this.#errorText(call.name));
       const reply = readReply(state);
       if (reply instanceof ReplyError) throw reply;
       return reply;
@@ -185,17 +193,17 @@ export class Lua {
   };
 
   /** Redis's error for a failed script. The error value is on top of the stack. */
-  #errorText(sha: string): string {
+  #errorText(called: string): string {
     const state = this.#state;
     // The message handler has not run if memory or stack was exhausted.
     if (lua.lua_type(state, -1) !== lua.LUA_TTABLE) {
-      return `ERR Error running script ${sha}, ${fromOctets(lauxlib.luaL_tolstring(state, -1))}`;
+      return `ERR Error running script ${called}, ${fromOctets(lauxlib.luaL_tolstring(state, -1))}`;
     }
     const [message, source, line] = ["err", "source", "line"].map((field) => readField(state, field));
     // Upstash's refusals do not name the line.
     const hasPlace =
       source !== undefined && line !== undefined && !message?.includes("'allow-key-locking' flag");
-    return `${message ?? "ERR unknown error"}${hasPlace ? ` script: ${sha}, on ${source}:${line}.` : ""}`;
+    return `${message ?? "ERR unknown error"}${hasPlace ? ` script: ${called}, on ${source}:${line}.` : ""}`;
   }
 
   #addFunctions(): void {
@@ -217,7 +225,7 @@ export class Lua {
     this.#setFunctions({
       error: raise,
       missing_global: missingGlobal,
-      loadstring: (own) => this.#loadString(own),
+      loadstring: loadString,
       pcall: protectedCall,
       setmetatable: (own) => {
         refuseReadOnly(own);
@@ -251,9 +259,10 @@ export class Lua {
     this.#setFunctions({
       call: (own) => this.#call(own, true),
       pcall: (own) => this.#call(own, false),
-      error_reply: (own) => this.#singleField(own, "err"),
-      status_reply: (own) => this.#singleField(own, "ok"),
-      sha1hex: (own) => this.#sha1hex(own),
+      error_reply: (own) => singleField(own, "err"),
+      status_reply: (own) => singleField(own, "ok"),
+      sha1hex,
+      register_function: (own) => this.#register(own),
       log: () => 0,
     });
     for (const [level, text] of ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"].entries()) {
@@ -294,34 +303,30 @@ export class Lua {
     }
   }
 
-  /** Sets a global list. The table of globals, which is read-only for scripts, is at index 1 of the stack. */
-  #setGlobalList(key: string, items: readonly string[]): void {
+  /** Sets or removes a global list. The table of globals, read-only for scripts, is at index 1 of the stack. */
+  #setGlobalList(key: string, items: readonly string[] | undefined): void {
     const state = this.#state;
     const globals = lua.lua_topointer(state, 1) as Table;
     globals.readOnly = false;
     lua.lua_pushstring(state, name(key));
-    lua.lua_createtable(state, items.length, 0);
-    for (const [position, item] of items.entries()) {
-      pushBytes(this.#state, item);
-      lua.lua_rawseti(state, -2, position + 1);
-    }
+    if (items) this.#pushList(items);
+    else lua.lua_pushnil(state);
     lua.lua_rawset(state, 1);
     globals.readOnly = true;
+  }
+
+  #pushList(items: readonly string[]): void {
+    lua.lua_createtable(this.#state, items.length, 0);
+    for (const [position, item] of items.entries()) {
+      pushBytes(this.#state, item);
+      lua.lua_rawseti(this.#state, -2, position + 1);
+    }
   }
 
   #load(source: string, chunk: string): number {
     const text = toOctets(source);
     // "t": text only, because bytecode could break out of the machine.
     return lauxlib.luaL_loadbufferx(this.#state, text, text.length, name(chunk), name("t"));
-  }
-
-  #loadString(state: LuaState): number {
-    const text = lauxlib.luaL_checkstring(state, 1);
-    const chunk = lua.lua_gettop(state) > 1 ? lauxlib.luaL_checkstring(state, 2) : text;
-    if (lauxlib.luaL_loadbufferx(state, text, text.length, chunk, name("t")) === lua.LUA_OK) return 1;
-    lua.lua_pushnil(state);
-    lua.lua_insert(state, -2);
-    return 2;
   }
 
   /** redis.call (`raises` is true) and redis.pcall. */
@@ -356,33 +361,23 @@ export class Lua {
     }
   }
 
-  #singleField(state: LuaState, field: "err" | "ok"): number {
-    if (lua.lua_gettop(state) !== 1 || lua.lua_type(state, 1) !== lua.LUA_TSTRING) {
-      pushField(this.#state, "err", "ERR wrong number or type of arguments");
-      return 1;
+  #register(state: LuaState): number {
+    const register = this.#running?.register;
+    const registered = register
+      ? readRegistration(state)
+      : "redis.register_function can only be called on FUNCTION LOAD command";
+    if (typeof registered === "string") {
+      pushField(state, "err", `ERR ${registered}`);
+      return lua.lua_error(state);
     }
-    const text = readBytes(this.#state, 1);
-    pushField(this.#state, field, field === "err" ? withErrorCode(text) : text);
-    return 1;
-  }
-
-  #sha1hex(state: LuaState): number {
-    if (lua.lua_gettop(state) !== 1) {
-      pushField(this.#state, "err", "ERR wrong number of arguments");
-      lua.lua_error(state);
-    }
-    const text = lua.lua_tostring(state, 1);
-    pushBytes(this.#state, sha1(text === null ? "" : fromOctets(text)));
-    return 1;
+    register?.(registered);
+    return 0;
   }
 }
 
-/** The message of an error reply. It gets the code `ERR` if it has only one word, and so no code of its own. */
-function withErrorCode(text: string): string {
-  const message = text.startsWith("-") ? text.slice(1) : text;
-  return message.includes(" ") ? message : `ERR ${message}`;
-}
-
-function compileError(message: string): ReplyError {
-  return new ReplyError(`ERR Error compiling script (new function): ${message}`);
+function compileError(kind: "user_script" | "user_function", message: string): ReplyError {
+  const what = kind === "user_script" ? "script (new function)" : "function";
+  // Lua 5.1 quotes it.
+  const quoted = message.replace(/ near <eof>$/, " near '<eof>'");
+  return new ReplyError(`ERR Error compiling ${what}: ${quoted}`);
 }

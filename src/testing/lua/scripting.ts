@@ -2,6 +2,7 @@ import type { Dialect } from "../../endpoints/endpoint.ts";
 import { acceptsWords, type Command, keysOf, wrongNumberOfArguments } from "../commands/command.ts";
 import { integer } from "../commands/numbers.ts";
 import { type ByteReply, ok, ReplyError } from "../commands/reply.ts";
+import { Functions } from "./functions.ts";
 import type { Chunk, Lua } from "./machine.ts";
 import { sha1 } from "./sha1.ts";
 
@@ -18,7 +19,7 @@ const mostForgotten = 20;
 
 const redisFlags = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
-/** The script commands of an engine, with the cache of compiled scripts for EVALSHA. */
+/** The commands on scripts and functions of an engine, with the cache of compiled scripts for EVALSHA. */
 export class Scripting {
   readonly #dialect: Dialect;
   readonly #find: (name: string, words: readonly string[]) => Command | undefined;
@@ -26,6 +27,7 @@ export class Scripting {
   readonly #scripts = new Map<string, Script>();
   // Compiling takes longer than most scripts run, and after a flush the same ones come again.
   readonly #forgotten = new Map<string, Script>();
+  readonly #functions: Functions;
   readonly #makeLua: () => Lua;
   // Created at the first script: tests of plain commands need no Lua machine.
   #lua: Lua | undefined;
@@ -46,16 +48,21 @@ export class Scripting {
     this.#dialect = dialect;
     this.#find = find;
     this.#execute = execute;
+    this.#functions = new Functions(
+      dialect,
+      () => this.#machine(),
+      (words, readOnly) => this.#callFromScript(words, readOnly, undefined),
+    );
   }
 
-  /** Whether a name, in upper case, is EVAL, EVALSHA, EVAL_RO, EVALSHA_RO or SCRIPT. */
+  /** Whether a name, in upper case, is a command of this class: EVAL, FCALL and the like, SCRIPT or FUNCTION. */
   knows(name: string): boolean {
-    return /^(?:EVAL(?:SHA)?(?:_RO)?|SCRIPT)$/.test(name);
+    return /^(?:(?:EVAL(?:SHA)?|FCALL)(?:_RO)?|SCRIPT|FUNCTION)$/.test(name);
   }
 
   /** Whether such a command accepts this number of arguments. */
   accepts(name: string, words: readonly string[]): boolean {
-    return words.length >= (name === "SCRIPT" ? 1 : 2);
+    return words.length >= (name === "SCRIPT" || name === "FUNCTION" ? 1 : 2);
   }
 
   /**
@@ -67,10 +74,18 @@ export class Scripting {
    */
   execute(name: string, words: readonly string[]): ByteReply {
     if (name === "SCRIPT") return this.#script(words);
+    if (name === "FUNCTION") return this.#functions.manage(words);
+    if (name.startsWith("FCALL")) return this.#functions.call(words, name.endsWith("_RO"));
     return this.#evaluate(words, name.startsWith("EVALSHA"), name.endsWith("_RO"));
   }
 
-  /** Forgets every script: for SCRIPT FLUSH, and for a restart. EVALSHA finds none until its text is sent again. */
+  /** Forgets every script and every function, as a restart without persistence does. */
+  reset(): void {
+    this.flush();
+    this.#functions.flush();
+  }
+
+  /** Forgets every script: for SCRIPT FLUSH. EVALSHA finds none until its text is sent again. */
   flush(): void {
     for (const [sha, script] of this.#scripts) this.#forgotten.set(sha, script);
     this.#scripts.clear();
@@ -94,7 +109,7 @@ export class Scripting {
     const keys = rest.slice(0, Number(keyCount));
     const declared = script.declaredKeysOnly ? new Set(keys) : undefined;
     return this.#machine().run(script.chunk, {
-      sha,
+      name: sha,
       keys,
       values: rest.slice(keys.length),
       command: (call) => this.#callFromScript(call, readOnly || script.readOnly, declared),

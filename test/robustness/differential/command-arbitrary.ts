@@ -1,43 +1,7 @@
 import fc from "fast-check";
+import { bits, groupsOfStreams, streams } from "./stream-arbitrary.ts";
+import { type Command, command, field, index, integer, key, optional, some, value, word } from "./words.ts";
 
-type Word = string | number;
-type Command = readonly Word[];
-
-const key = fc.constantFrom("a", "b", "c");
-const field = fc.constantFrom("f", "g", "1", "é");
-const integer = fc.oneof(
-  fc.constantFrom(0, 1, -1, 2, -2, 5, 100),
-  fc.constantFrom(
-    "9223372036854775807",
-    "-9223372036854775808",
-    "9007199254740993",
-    "x",
-    "",
-    "1.5",
-    "+1",
-    "01",
-    " 1",
-  ),
-);
-const index = fc.constantFrom(0, 1, 2, 3, -1, -2, -3, 10, -10, "x", "1.5");
-const value = fc.oneof(
-  fc.constantFrom(
-    "",
-    "v",
-    "hello",
-    "é€",
-    "1",
-    "-5",
-    "12",
-    "1.5",
-    "0.1",
-    "1e3",
-    "9223372036854775806",
-    "nan",
-    " 1",
-  ),
-  fc.string({ maxLength: 6, unit: "grapheme" }),
-);
 const float = fc.oneof(
   fc.constantFrom("0.5", "-0.25", "3", "1e2", "-1e-2", "x", "inf", "0", "1.", ".5", "", "0.1", "0.2", "-0"),
   fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e20, max: 1e20 }).map(String),
@@ -65,24 +29,6 @@ const past = fc.constantFrom(1, 1000, 1_500_000_000);
 const at = fc.oneof(fc.noBias(fc.integer({ min: 4_000_000_000_000, max: 5_000_000_000_000 })), past, time);
 const glob = fc.constantFrom("*", "?", "[ab]", "[^a]", "a*", "[a-b]", "\\a", "**", "[", "", "b", "[b-a]");
 
-/** A command: `name` in upper or lower case, then one word of each arbitrary. */
-function command(name: string, ...words: readonly fc.Arbitrary<Word | Command>[]): fc.Arbitrary<Command> {
-  const cased = fc.constantFrom(name, name.toLowerCase());
-  return fc.tuple(cased, ...words).map((parts) => (parts as (Word | Command)[]).flat() as Command);
-}
-
-function some(arbitrary: fc.Arbitrary<Word | Command>, most = 3): fc.Arbitrary<Command> {
-  return fc.array(arbitrary, { maxLength: most }).map((words) => words.flat() as Command);
-}
-
-function optional(...words: readonly fc.Arbitrary<Word>[]): fc.Arbitrary<Command> {
-  return fc.oneof(fc.constant([]), fc.tuple(...words));
-}
-
-function word(...words: readonly Word[]): fc.Arbitrary<Word> {
-  return fc.constantFrom(...words);
-}
-
 const expiry = fc.oneof(
   fc.tuple(word("EX", "PX", "ex"), time),
   fc.tuple(word("EXAT", "PXAT"), at),
@@ -94,6 +40,30 @@ const setOption = fc.oneof<fc.Arbitrary<Command>[]>(
 );
 const expireOption = word("NX", "XX", "GT", "LT", "xx", "foo");
 const zaddOption = word("NX", "XX", "GT", "LT", "CH", "INCR", "ch");
+
+const count = word(2, 1, 2, 1, 3, 0, -1, "x");
+// More than there are: what is drawn is all of them, in any order.
+const all = word(100, 0, "x");
+const side = word("LEFT", "right", "RIGHT", "foo");
+const scanOption = fc.constantFrom<Command>(
+  ["MATCH", "[f1]*"],
+  ["COUNT", 1000],
+  ["COUNT", 0],
+  ["TYPE", "set"],
+  ["x"],
+);
+const lexBound = fc.constantFrom("-", "+", "[f", "(f", "[1", "(g", "[é", "f", "", "[", "-x");
+const anyBound = fc.oneof(bound, lexBound);
+const limit = fc.tuple(word("LIMIT"), index, index);
+const rangeOption = fc.oneof<fc.Arbitrary<Command>[]>(
+  fc.constantFrom<Command>(["WITHSCORES"], ["REV"], ["rev"], ["BYSCORE"], ["BYLEX"], ["foo"], ["LIMIT", 0]),
+  fc.constantFrom<Command>(["WITHSCORES"], ["REV"]),
+  limit,
+);
+const combineOption = fc.oneof<fc.Arbitrary<Command>[]>(
+  fc.constantFrom<Command>(["WITHSCORES"], ["AGGREGATE", "MIN"], ["aggregate", "max"], ["AGGREGATE", "SUM"]),
+  fc.constantFrom<Command>(["WEIGHTS", 2], ["WEIGHTS", 1, -3], ["WEIGHTS", "x"], ["foo"], ["AGGREGATE"]),
+);
 
 const strings: readonly fc.Arbitrary<Command>[] = [
   command("GET", key),
@@ -135,6 +105,9 @@ const keys: readonly fc.Arbitrary<Command>[] = [
   command("PEXPIRETIME", key),
   command("PERSIST", key),
   command("RENAME", key, key),
+  command("RENAMENX", key, key),
+  command("COPY", key, key, some(fc.constantFrom<Command>(["REPLACE"], ["DB", 0], ["DB"], ["foo"]), 2)),
+  command("TOUCH", key, some(key)),
   command("KEYS", glob),
   command("SCAN", word(0, 0, "x"), word("COUNT"), word(1000, 0, "x")),
   command("SCAN", word(0), word("MATCH"), glob, word("TYPE"), word("string", "hash")),
@@ -164,12 +137,28 @@ const collections: readonly fc.Arbitrary<Command>[] = [
   command("HKEYS", key),
   command("HVALS", key),
   command("HSETNX", key, field, value),
+  command("HMSET", key, field, value, some(fc.tuple(field, value)), optional(field)),
+  command("HSTRLEN", key, field),
+  command("HINCRBYFLOAT", key, field, float),
+  command("HRANDFIELD", key, all, optional(word("WITHVALUES", "foo"))),
+  command("HSCAN", key, word(0, "x"), some(scanOption, 2)),
   command("SADD", key, field, some(field)),
   command("SREM", key, field, some(field)),
   command("SMEMBERS", key),
   command("SISMEMBER", key, field),
   command("SMISMEMBER", key, field, some(field)),
   command("SCARD", key),
+  command("SMOVE", key, key, field),
+  command("SPOP", key, fc.oneof(all, word(-1))),
+  command("SRANDMEMBER", key, all, optional(word(1))),
+  command("SSCAN", key, word(0, "x"), some(scanOption, 2)),
+  command("SINTER", key, some(key)),
+  command("SUNION", key, some(key)),
+  command("SDIFF", key, some(key)),
+  command("SINTERSTORE", key, key, some(key)),
+  command("SUNIONSTORE", key, key, some(key)),
+  command("SDIFFSTORE", key, key, some(key)),
+  command("SINTERCARD", count, key, some(key), some(fc.tuple(word("LIMIT", "foo"), index), 1)),
   command("LPUSH", key, value, some(value)),
   command("RPUSH", key, value, some(value)),
   command("LPOP", key, optional(index)),
@@ -179,6 +168,15 @@ const collections: readonly fc.Arbitrary<Command>[] = [
   command("LREM", key, index, value),
   command("LINDEX", key, index),
   command("LTRIM", key, index, index),
+  command("LPUSHX", key, value, some(value)),
+  command("RPUSHX", key, value, some(value)),
+  command("LSET", key, index, value),
+  command("LINSERT", key, word("BEFORE", "after", "foo"), value, value),
+  command("LPOS", key, value, some(fc.tuple(word("RANK", "COUNT", "MAXLEN", "foo"), index), 2)),
+  command("LPOS", key, word("v", "1"), some(fc.tuple(word("RANK", "COUNT"), word(1, 2, -1)), 2)),
+  command("LMOVE", key, key, side, side),
+  command("RPOPLPUSH", key, key),
+  command("LMPOP", count, key, some(key, 1), side, some(fc.tuple(word("COUNT", "foo"), index), 1)),
 ];
 
 const sortedSets: readonly fc.Arbitrary<Command>[] = [
@@ -188,14 +186,43 @@ const sortedSets: readonly fc.Arbitrary<Command>[] = [
   command("ZSCORE", key, field),
   command("ZCARD", key),
   command("ZRANK", key, field),
-  command("ZRANGE", key, index, index, some(word("REV", "WITHSCORES", "foo", "rev"), 2)),
-  command("ZRANGE", key, index, index, word("LIMIT"), index, index),
-  command("ZRANGE", key, bound, bound, word("BYSCORE"), some(word("REV", "WITHSCORES"), 2)),
-  command("ZRANGE", key, bound, bound, word("BYSCORE"), word("LIMIT"), index, index),
-  command("ZRANGEBYSCORE", key, bound, bound, optional(word("WITHSCORES", "foo", "LIMIT"))),
-  command("ZRANGEBYSCORE", key, bound, bound, word("LIMIT"), index, index),
+  command("ZREVRANK", key, field),
+  command("ZMSCORE", key, field, some(field)),
+  command("ZRANGE", key, index, index, some(rangeOption, 3)),
+  command("ZRANGE", key, bound, bound, word("BYSCORE"), some(rangeOption, 3)),
+  command("ZRANGE", key, lexBound, lexBound, word("BYLEX"), some(rangeOption, 3)),
+  command("ZRANGE", key, anyBound, anyBound, word("BYSCORE", "bylex"), limit, some(rangeOption, 2)),
+  command("ZREVRANGE", key, index, index, some(rangeOption, 1)),
+  command("ZRANGEBYSCORE", key, bound, bound, some(rangeOption, 2)),
+  command("ZRANGEBYSCORE", key, bound, bound, limit),
+  command("ZREVRANGEBYSCORE", key, bound, bound, some(rangeOption, 2)),
+  command("ZRANGEBYLEX", key, lexBound, lexBound, some(rangeOption, 2)),
+  command("ZREVRANGEBYLEX", key, lexBound, lexBound, some(rangeOption, 2)),
+  command("ZRANGESTORE", key, key, index, index, some(rangeOption, 2)),
+  command("ZRANGESTORE", key, key, bound, bound, word("BYSCORE"), some(rangeOption, 2)),
   command("ZREMRANGEBYSCORE", key, bound, bound),
   command("ZREMRANGEBYRANK", key, index, index),
+  command("ZREMRANGEBYLEX", key, lexBound, lexBound),
+  command("ZLEXCOUNT", key, lexBound, lexBound),
+  command("ZPOPMAX", key, optional(index)),
+  command(
+    "ZMPOP",
+    count,
+    key,
+    some(key, 1),
+    word("MIN", "max", "foo"),
+    some(fc.tuple(word("COUNT"), index), 1),
+  ),
+  command("ZRANDMEMBER", key, all, optional(word("WITHSCORES", "foo"))),
+  command("ZSCAN", key, word(0, "x"), some(scanOption, 2)),
+  command("SADD", key, field, some(field)),
+  command("ZUNION", count, key, some(key, 2), some(combineOption, 2)),
+  command("ZINTER", count, key, some(key, 2), some(combineOption, 2)),
+  command("ZDIFF", count, key, some(key, 2), some(combineOption, 1)),
+  command("ZUNIONSTORE", key, count, key, some(key, 2), some(combineOption, 2)),
+  command("ZINTERSTORE", key, count, key, some(key, 2), some(combineOption, 2)),
+  command("ZDIFFSTORE", key, count, key, some(key, 2), some(combineOption, 1)),
+  command("ZINTERCARD", count, key, some(key, 2), some(fc.tuple(word("LIMIT", "foo"), index), 1)),
   command("ZCOUNT", key, bound, bound),
   command("ZPOPMIN", key, optional(index)),
   command("ZINCRBY", key, score, field),
@@ -206,7 +233,10 @@ export const groups: Readonly<Record<string, fc.Arbitrary<Command>>> = {
   strings: fc.oneof(fc.oneof(...strings), fc.oneof(...strings), fc.oneof(...keys)),
   collections: fc.oneof(fc.oneof(...collections), fc.oneof(...collections), fc.oneof(...keys)),
   "sorted sets": fc.oneof(fc.oneof(...sortedSets), fc.oneof(...sortedSets), fc.oneof(...keys)),
-  everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets),
+  bits: fc.oneof(...bits),
+  streams: fc.oneof(fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...keys)),
+  "groups of streams": fc.oneof(...groupsOfStreams),
+  everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets, ...streams, ...bits),
 };
 
 /** Commands that read the whole final state. */
@@ -218,4 +248,5 @@ export const inspection: readonly Command[] = ["a", "b", "c"].flatMap((name) => 
   ["SMEMBERS", name],
   ["LRANGE", name, 0, -1],
   ["ZRANGE", name, 0, -1, "WITHSCORES"],
+  ["XRANGE", name, "-", "+"],
 ]);

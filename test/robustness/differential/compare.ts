@@ -36,7 +36,8 @@ export function execute(engine: Engine, command: readonly (string | number)[]): 
   }
 }
 
-const unordered = /^(?:KEYS|SMEMBERS|HKEYS|HVALS|SCAN)$/;
+const unordered =
+  /^(?:KEYS|SMEMBERS|HKEYS|HVALS|SCAN|[SH]SCAN|SPOP|[SHZ]RAND(?:MEMBER|FIELD)|SINTER|SUNION|SDIFF)$/;
 // Tolerances, because the servers execute a command one after the other: in seconds, and in ms.
 const slack: Readonly<Record<string, number>> = { TTL: 3, EXPIRETIME: 3, PTTL: 3000, PEXPIRETIME: 3000 };
 
@@ -100,7 +101,7 @@ function normal(reply: unknown): unknown {
   // An error inside a list is an object for the client of redis-server, and a string for the engine.
   if (reply instanceof Error) return reply.message;
   // The client rounds a large integer at every digit, so its result may differ from the nearest double.
-  if (typeof reply === "number" && Math.abs(reply) > 2 ** 52) return Number(reply.toPrecision(15));
+  if (typeof reply === "number" && Math.abs(reply) > 2 ** 52) return Number(reply.toPrecision(13));
   // C prints the sign of NaN, which JavaScript does not show.
   return typeof reply === "string" ? reply.replaceAll("-nan", "nan") : reply;
 }

@@ -17,6 +17,14 @@ function errorOf(script: string, keys: string[] = []): string {
   throw new Error("expected an error reply");
 }
 
+it("has the functions of redis in a coroutine as well", () => {
+  const called = "return redis.sha1hex('a'), redis.status_reply('fine').ok";
+  expect(evaluate(`local f = coroutine.wrap(function() ${called} end) return {f()}`)).toEqual([
+    "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8",
+    "fine",
+  ]);
+});
+
 describe("Lua: numbers are doubles, as in Lua 5.1", () => {
   it.each([
     ["2147483647 + 1", "2147483648"],
