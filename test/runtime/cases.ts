@@ -1,5 +1,5 @@
 import { Idempotency } from "../../src/idempotency/index.ts";
-import { inspect, isRedlockError, type LockOptions, QuorumError, Redlock } from "../../src/index.ts";
+import { inspect, isRedlockError, type LockOptions, pubSub, QuorumError, Redlock } from "../../src/index.ts";
 import { memoryEndpoint } from "../../src/testing/index.ts";
 import {
   decodeHex,
@@ -44,6 +44,22 @@ function client(endpoints: readonly Address[], options: LockOptions = {}): Redlo
   return new Redlock({ endpoints, wait: 10_000, timeout: 5_000, backoff: { min: 5, max: 50 }, ...options });
 }
 
+/** Sends a command, which replies with a list. */
+async function command({ url, token }: Address, args: readonly string[]): Promise<readonly unknown[]> {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(args) });
+  return ((await response.json()) as { result: unknown[] }).result;
+}
+
+/** Waits for a condition, 10 seconds at most. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    if (await isSo()) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  check(false, "the condition within 10 seconds");
+}
+
 /** Every case by its title. */
 export const cases: Record<string, (stage: Stage) => Promise<void>> = {
   "a lock is acquired, verified, extended and released": async ({ healthy }) => {
@@ -85,6 +101,26 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
       ),
     );
     same([entered, most], [6, 1], "entered, and most at once");
+  },
+
+  "a waiter reads a stream, and is woken up by a release": async ({ healthy }) => {
+    const redlock = client(healthy, { wakeUp: pubSub });
+    const resource = fresh();
+    const held = await redlock.acquire(resource, { ttl: 60_000 });
+    let attempts = 0;
+    const waiting = redlock.acquire(resource, {
+      wait: 60_000,
+      onEvent: (event) => {
+        if (event.type === "acquired") attempts = event.attempts;
+      },
+    });
+    const channel = `redlock:wake-lock:{${resource}}`;
+    await until(async () => (await command(healthy[0]!, ["PUBSUB", "NUMSUB", channel]))[1] === 1);
+    await held.release();
+    await (await waiting).release();
+    // The first round, the look when the stream stands, and the one that is granted: it has not polled.
+    check(attempts <= 4, `few rounds, not ${attempts}`);
+    await until(async () => (await command(healthy[0]!, ["PUBSUB", "NUMSUB", channel]))[1] === 0);
   },
 
   "a held lock is LOCK_HELD, an outage is NO_QUORUM": async ({ healthy, broken, silent }) => {

@@ -256,3 +256,34 @@ describe("asEndpoints", () => {
     expect(() => asEndpoints([client])).toThrow("upstashEndpoint(client)");
   });
 });
+
+describe("a subscription", () => {
+  const subscribe = (answer: () => Response, base = url) => {
+    const fetching = vi.fn<typeof fetch>(async () => answer());
+    vi.stubGlobal("fetch", fetching);
+    const { signal } = new AbortController();
+    return { fetching, signal, stream: httpEndpoint({ url: base, token }).subscribe!("a{b}/c", signal) };
+  };
+
+  test.each([url, `${url}/`])("at %s is one POST with the token, which follows no redirect", async (base) => {
+    const { fetching, signal, stream } = subscribe(() => new Response("data: subscribe,a,1\n\n"), base);
+    expect(await new Response(await stream).text()).toBe("data: subscribe,a,1\n\n");
+    expect(fetching).toHaveBeenCalledExactlyOnceWith(`${url}/subscribe/a%7Bb%7D%2Fc`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, accept: "text/event-stream" },
+      redirect: "manual",
+      signal,
+    });
+  });
+
+  test.each([401, 302, 500])(
+    "that is answered with %i is an error, and its body is not left open",
+    async (status) => {
+      const { stream: body, cancel } = streamed([token]);
+      const error = await rejection(subscribe(() => new Response(body, { status })).stream);
+      expect(error).toMatchObject({ kind: "http", status, message: expect.stringContaining("no stream") });
+      expect(String(error)).not.toContain(token);
+      expect(cancel).toHaveBeenCalledOnce();
+    },
+  );
+});

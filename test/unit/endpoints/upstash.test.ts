@@ -98,3 +98,23 @@ describe("upstashEndpoint", () => {
     expect(() => of({}, { dialect: "valkey" as "redis" })).toThrow(TypeError);
   });
 });
+
+describe("a subscription", () => {
+  test("goes to the client's address with its token", async () => {
+    const fetching = vi.fn<typeof fetch>(async () => new Response("data: subscribe,a,1\n\n"));
+    vi.stubGlobal("fetch", fetching);
+    const endpoint = upstashEndpoint(clientWith(async () => 1, requester));
+    await endpoint.subscribe?.("a", signal);
+    vi.unstubAllGlobals();
+    const [address, options] = fetching.mock.calls[0]!;
+    expect(address).toBe("https://eu1.upstash.io/subscribe/a");
+    expect(options?.headers).toMatchObject({ authorization: "Bearer a-secret-token" });
+  });
+
+  test.each([{}, { baseUrl: "https://a.example" }, { headers: requester.headers }])(
+    "is not offered where the client exposes no address or token: %j",
+    (hidden) => {
+      expect(upstashEndpoint(clientWith(async () => 1, hidden)).subscribe).toBeUndefined();
+    },
+  );
+});
