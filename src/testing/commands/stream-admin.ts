@@ -1,3 +1,4 @@
+import { compareBytes } from "./bytes.ts";
 import type { Command, Commands } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { index } from "./numbers.ts";
@@ -36,7 +37,7 @@ export const infoSubcommands: Commands = {
   STREAM: onKey(3, false, (space, [, key]) => describe(read(space, key!))),
   GROUPS: onKey(3, false, (space, [, key]) => {
     const stream = read(space, key!);
-    return [...stream.groups].map(([name, group]) => [
+    return byName(stream.groups).map(([name, group]) => [
       ...["name", name, "consumers", group.consumers.size, "pending", group.pending.size],
       ...["last-delivered-id", printId(group.lastId), "entries-read", group.read ?? null],
       ...["lag", lagOf(stream, group)],
@@ -45,12 +46,17 @@ export const infoSubcommands: Commands = {
   CONSUMERS: onKey(4, false, (space, [, key, name]) => {
     read(space, key!);
     const { consumers, pending } = find(space, key!, name!).group;
-    return [...consumers].sort().map(([consumer, seen]) => {
+    return byName(consumers).map(([consumer, seen]) => {
       const own = [...pending.values()].filter((each) => each.consumer === consumer);
       return ["name", consumer, "pending", own.length, "idle", space.now - seen];
     });
   }),
 };
+
+/** In the order of their names, as Redis keeps them. */
+function byName<Value>(named: ReadonlyMap<string, Value>): [string, Value][] {
+  return [...named].sort(([one], [other]) => compareBytes(one, other));
+}
 
 /** A subcommand whose key follows it. */
 function onKey(arity: number, write: boolean, run: Command["run"]): Command {
