@@ -5,7 +5,7 @@ import { fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startEndpoints } from "../dist/dev/index.js";
-import { Redlock } from "../dist/index.js";
+import { pubSub, Redlock } from "../dist/index.js";
 import { FairLock, Semaphore } from "../dist/sync/index.js";
 
 const hold = 50;
@@ -17,10 +17,22 @@ const kinds = [
     at: 1,
     make: (redlock, name) => (options) => redlock.acquire(name, { ...options, backoff: { max: 100 } }),
   },
+  {
+    what: "plain lock, `wakeUp`",
+    at: 1,
+    wakeUp: pubSub,
+    make: (redlock, name) => (options) => redlock.acquire(name, options),
+  },
   { what: "FairLock", at: 1, make: acquirer((redlock, name) => new FairLock(redlock, name)) },
   {
     what: "Semaphore of 4",
     at: 4,
+    make: acquirer((redlock, name) => new Semaphore(redlock, name, { limit: 4 })),
+  },
+  {
+    what: "Semaphore of 4, `wakeUp`",
+    at: 4,
+    wakeUp: pubSub,
     make: acquirer((redlock, name) => new Semaphore(redlock, name, { limit: 4 })),
   },
 ];
@@ -43,7 +55,9 @@ export async function print() {
     console.log("| --- | --- | --- | --- | --- |");
     for (const kind of kinds) {
       for (const count of [1, 3]) {
-        for (const waiters of [1, 10, 50]) await measure(kind, servers.slice(0, count), waiters);
+        for (const waiters of kind.wakeUp ? [1, 10, 50, 200] : [1, 10, 50]) {
+          await measure(kind, servers.slice(0, count), waiters);
+        }
       }
     }
   } finally {
@@ -51,7 +65,7 @@ export async function print() {
   }
 }
 
-async function measure({ what, at, make }, servers, waiters) {
+async function measure({ what, at, wakeUp, make }, servers, waiters) {
   const ideal = Math.ceil(waiters / at) * hold;
   const totals = [];
   const commands = [];
@@ -59,7 +73,7 @@ async function measure({ what, at, make }, servers, waiters) {
     const name = `bench-${what}-${waiters}-${servers.length}-${run}`;
     // One client for each contender, as if each ran in a process of its own.
     const clients = Array.from({ length: waiters }, () =>
-      make(new Redlock({ endpoints: servers.map(configOf), timeout: 5_000 }), name),
+      make(new Redlock({ endpoints: servers.map(configOf), timeout: 5_000, wakeUp }), name),
     );
     const before = await billed(servers);
     const start = performance.now();
