@@ -116,6 +116,8 @@ class Call<Value> {
   #thrown: { readonly error: unknown } | undefined;
   /** Whether what is stored is to be forgotten, because it is too old or cannot be read. */
   #isStale = false;
+  /** Whether too few endpoints have answered to forget it everywhere. */
+  #isPartlyForgotten = false;
 
   constructor(
     redlock: LockClient,
@@ -141,6 +143,7 @@ class Call<Value> {
         const flight = await this.#join();
         if (flight) return this.#valueOf(flight);
       } catch (error) {
+        // Also in place of the failure that the others share.
         if (this.#thrown) throw this.#thrown.error;
         const code = isRedlockError(error) ? error.code : undefined;
         if (code === "NO_QUORUM" && onOutage === "run") return this.#compute({ signal });
@@ -157,14 +160,8 @@ class Call<Value> {
     if (this.#isStale) await this.#forget();
     const codec: Codec<Flight<Value>> = json;
     const options = { scope, signal, codec, wait: Math.max(0, wait - this.#elapsed()) };
-    const { status, value, unstored } = await this.#idempotency.run(this.#key, options, (run) =>
-      this.#fly(run),
-    );
-    if (status === "executed") {
-      // Without its value the record would be in the way of the others, which may compute now.
-      if (unstored && unstored !== "no-quorum") await this.#forget();
-      return value;
-    }
+    const { status, value } = await this.#idempotency.run(this.#key, options, (run) => this.#fly(run));
+    if (status === "executed") return value;
     this.#isStale = value.until <= this.#runtime.now() && value.at < this.#began;
     return this.#isStale ? undefined : value;
   }
@@ -186,14 +183,16 @@ class Call<Value> {
   /** Forgets what is stored. Where another caller computes already, it is waited for. */
   async #forget(): Promise<void> {
     const { scope } = this.#options;
-    this.#isStale = false;
     await forgetKey(this.#idempotency, this.#key, { scope }).catch((error: unknown) => {
-      if (!isRedlockError(error) || error.code !== "IN_PROGRESS") throw error;
+      const code = isRedlockError(error) ? error.code : undefined;
+      if (code === "IN_PROGRESS") return;
+      // To compute, a quorum that has forgotten is enough. If what is stored comes back, this ends in the same error.
+      if (code !== "NO_QUORUM" || this.#isPartlyForgotten) throw error;
+      this.#isPartlyForgotten = true;
     });
   }
 
   #valueOf({ value, failure }: Flight<Value>): Value {
-    if (this.#thrown) throw this.#thrown.error;
     if (failure !== undefined) throw new SharedFailureError(this.#key, failure);
     return value as Value;
   }
