@@ -3,8 +3,9 @@ import { isRedlockError } from "../errors.ts";
 import { checkLockClient, type LockClient } from "../lock/options.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
-import { forgetKey } from "./forget.ts";
+import { forgetRecords } from "./forget.ts";
 import { Idempotency } from "./idempotency.ts";
+import { parseRecord } from "./record.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
 
 /** Options of {@link singleFlight}. */
@@ -162,7 +163,7 @@ class Call<Value> {
     const options = { scope, signal, codec, wait: Math.max(0, wait - this.#elapsed()) };
     const { status, value } = await this.#idempotency.run(this.#key, options, (run) => this.#fly(run));
     if (status === "executed") return value;
-    this.#isStale = value.until <= this.#runtime.now() && value.at < this.#began;
+    this.#isStale = !this.#isCurrent(value);
     return this.#isStale ? undefined : value;
   }
 
@@ -180,10 +181,22 @@ class Call<Value> {
     }
   }
 
-  /** Forgets what is stored. Where another caller computes already, it is waited for. */
+  #isCurrent({ at, until }: Flight<Value>): boolean {
+    return until > this.#runtime.now() || at >= this.#began;
+  }
+
+  /** Whether a record is left: another caller may have replaced what this one found too old. */
+  #stays(text: string): boolean {
+    const record = parseRecord(text);
+    if (record?.state === "pending") return true;
+    return record?.result !== undefined && this.#isCurrent(JSON.parse(record.result));
+  }
+
+  /** Forgets what is too old. Where another caller computes already, it is waited for. */
   async #forget(): Promise<void> {
     const { scope } = this.#options;
-    await forgetKey(this.#idempotency, this.#key, { scope }).catch((error: unknown) => {
+    const stays = (text: string) => this.#stays(text);
+    await forgetRecords(this.#idempotency, this.#key, { scope }, stays).catch((error: unknown) => {
       const code = isRedlockError(error) ? error.code : undefined;
       if (code === "IN_PROGRESS") return;
       // To compute, a quorum that has forgotten is enough. If what is stored comes back, this ends in the same error.

@@ -259,6 +259,23 @@ describe("a single flight", () => {
     await computed(3);
   });
 
+  test("that has replaced an old one stays, also for those that have read the old one", async () => {
+    const world = virtualWorld();
+    const { call, gates, computed, returned } = callers(world);
+    await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    const slow = world.client();
+    for (const each of slow.links) each.fate = () => delays(world.runtime).slow(30);
+    const late = await call({}, slow);
+    const quick = await call();
+    await computed(2);
+    gates[1]!.open("two");
+    await world.runtime.advance(0);
+    expect(quick.value).toBe("two");
+    expect(await returned(late, () => gates[2]?.open("three"))).toBe("two");
+  });
+
   test("that comes back after it was forgotten is not returned", async () => {
     const world = virtualWorld();
     const { call, gates, returned } = callers(world);
