@@ -216,6 +216,21 @@ describe("storing that fails", () => {
     expect(call.value).toEqual({ status: "executed", value: "done", unstored: "no-quorum" });
   });
 
+  test("for its size at a minority does not keep the caller waiting for the slowest", async () => {
+    const world = virtualWorld({ count: 5 });
+    const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => delays(world.runtime).slow(50);
+        return large;
+      }),
+    );
+    await started();
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: large });
+  });
+
   test("ends with the lease", async () => {
     const world = virtualWorld();
     // The lease less the drift is 988.
