@@ -36,7 +36,7 @@ describe("square", () => {
     const headers = signed(`${url}{"a":{"event_id":"1"}}`);
     const moved = { headers, body: '"a":{"event_id":"1"}}', url: `${url}{` };
     expect(await outcome(provider(), moved)).toBe("bad-signature");
-    for (const given of [undefined, "", "example.com", 5]) {
+    for (const given of [undefined, "", "example.com", 5, new URL(url)]) {
       expect(() => provider({ url: given as string })).toThrow(/^url must be the URL/);
     }
   });
