@@ -17,7 +17,7 @@ import {
   virtualWorld,
   watch,
 } from "../../support/virtual-client.ts";
-import { silence } from "../../support/virtual-runs.ts";
+import { put, silence, textsOf } from "../../support/virtual-runs.ts";
 
 // One caller computes, the others share its value; in virtual time. The timeout of a request is 100 ms.
 
@@ -293,6 +293,21 @@ describe("a single flight", () => {
     await world.runtime.advance(0);
     expect(quick.value).toBe("two");
     expect(await returned(late, () => gates[2]?.open("three"))).toBe("two");
+  });
+
+  test.each([
+    ["another's claim, which stays", "P1 another 1 -", /^P1 another/],
+    ["what is no record, which goes", "garbage", /^P1 t/],
+  ])("that is too old is computed beside %s", async (_, beside, expected) => {
+    const world = virtualWorld();
+    const { call, gates, computed } = callers(world);
+    await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    await put(world, [undefined, undefined, beside]);
+    await call();
+    await computed(2);
+    expect(textsOf(world)[2]).toMatch(expected);
   });
 
   test("that comes back after it was forgotten is not returned", async () => {
