@@ -58,7 +58,7 @@ export async function completeOne(
   if (former !== undefined && taken.other === former) {
     return extend(call, { ...own, value: former }, retention, text);
   }
-  return taken.outcome === "granted" ? taken : { ...taken, outcome: "lost" };
+  return taken;
 }
 
 /**

@@ -31,10 +31,20 @@ export async function forgetKey(
   key: string,
   options: KeyOptions = {},
 ): Promise<boolean> {
+  return forgetRecords(idempotency, key, options, isPending);
+}
+
+/** {@link forgetKey}. `stays`: what is not removed, pending records among it. */
+export async function forgetRecords(
+  idempotency: Idempotency,
+  key: string,
+  options: KeyOptions,
+  stays: (text: string) => boolean,
+): Promise<boolean> {
   const { settings, keys } = await openKey("forgetKey", idempotency, key, options);
   for (let removals = 0; ; removals += 1) {
     const reading = await readKey(settings, keys, "forget");
-    switch (nextStep(reading, settings.endpoints.length)) {
+    switch (nextStep(reading, settings.endpoints.length, stays)) {
       case "busy": {
         // It has begun since the removal.
         if (removals > 0) return true;
@@ -47,17 +57,21 @@ export async function forgetKey(
         throw reading.unclear;
       case "remove":
         if (removals >= maxRemovals) throw reading.unclear;
-        await remove(settings, keys, reading);
+        await remove(settings, keys, reading, stays);
     }
   }
 }
 
 /** What to do after a reading. */
-function nextStep({ snapshots, texts }: KeyReading, count: number): "busy" | "done" | "unclear" | "remove" {
+function nextStep(
+  { snapshots, texts }: KeyReading,
+  count: number,
+  stays: (text: string) => boolean,
+): "busy" | "done" | "unclear" | "remove" {
   if (classifyRecords(texts, noFingerprint, count).kind === "busy") return "busy";
   const silent = count - snapshots.length;
   const isClean = snapshots.every(
-    ({ text, counted }) => counted === "" && (text === undefined || isPending(text)),
+    ({ text, counted }) => counted === "" && (text === undefined || stays(text)),
   );
   if (isClean) return silent === 0 ? "done" : "unclear";
   // Silent endpoints may complete a run's quorum, and a copy that one of them keeps would be found again.
@@ -70,6 +84,7 @@ async function remove(
   settings: Settings,
   { name, counter }: RecordKeys,
   { round }: KeyReading,
+  stays: (text: string) => boolean,
 ): Promise<void> {
   const removeOne = async (call: Call): Promise<Answer> => {
     const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
@@ -77,7 +92,7 @@ async function remove(
     const { text, counted }: KeySnapshot = snapshot;
     // An empty text may stand for a list or a hash: the script reads them as empty.
     if (text === "") await removeWrongType(call, name);
-    if (text !== undefined && !isPending(text)) await release(call, { keys: [name], value: text });
+    if (text !== undefined && !stays(text)) await release(call, { keys: [name], value: text });
     if (counted) await release(call, { keys: [counter], value: counted });
     return { outcome: "granted" };
   };

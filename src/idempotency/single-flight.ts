@@ -3,8 +3,9 @@ import { isRedlockError } from "../errors.ts";
 import { checkLockClient, type LockClient } from "../lock/options.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
-import { forgetKey } from "./forget.ts";
+import { forgetRecords } from "./forget.ts";
 import { Idempotency } from "./idempotency.ts";
+import { parseRecord } from "./record.ts";
 import { type Codec, type JsonResult, json } from "./result.ts";
 
 /** Options of {@link singleFlight}. */
@@ -116,6 +117,8 @@ class Call<Value> {
   #thrown: { readonly error: unknown } | undefined;
   /** Whether what is stored is to be forgotten, because it is too old or cannot be read. */
   #isStale = false;
+  /** Whether too few endpoints have answered to forget it everywhere. */
+  #isPartlyForgotten = false;
 
   constructor(
     redlock: LockClient,
@@ -141,6 +144,7 @@ class Call<Value> {
         const flight = await this.#join();
         if (flight) return this.#valueOf(flight);
       } catch (error) {
+        // Also in place of the failure that the others share.
         if (this.#thrown) throw this.#thrown.error;
         const code = isRedlockError(error) ? error.code : undefined;
         if (code === "NO_QUORUM" && onOutage === "run") return this.#compute({ signal });
@@ -157,15 +161,9 @@ class Call<Value> {
     if (this.#isStale) await this.#forget();
     const codec: Codec<Flight<Value>> = json;
     const options = { scope, signal, codec, wait: Math.max(0, wait - this.#elapsed()) };
-    const { status, value, unstored } = await this.#idempotency.run(this.#key, options, (run) =>
-      this.#fly(run),
-    );
-    if (status === "executed") {
-      // Without its value the record would be in the way of the others, which may compute now.
-      if (unstored && unstored !== "no-quorum") await this.#forget();
-      return value;
-    }
-    this.#isStale = value.until <= this.#runtime.now() && value.at < this.#began;
+    const { status, value } = await this.#idempotency.run(this.#key, options, (run) => this.#fly(run));
+    if (status === "executed") return value;
+    this.#isStale = !this.#isCurrent(value);
     return this.#isStale ? undefined : value;
   }
 
@@ -183,17 +181,31 @@ class Call<Value> {
     }
   }
 
-  /** Forgets what is stored. Where another caller computes already, it is waited for. */
+  #isCurrent({ at, until }: Flight<Value>): boolean {
+    return until > this.#runtime.now() || at >= this.#began;
+  }
+
+  /** Whether a record is left: another caller may have replaced what this one found too old. */
+  #stays(text: string): boolean {
+    const record = parseRecord(text);
+    if (record?.state === "pending") return true;
+    return record?.result !== undefined && this.#isCurrent(JSON.parse(record.result));
+  }
+
+  /** Forgets what is too old. Where another caller computes already, it is waited for. */
   async #forget(): Promise<void> {
     const { scope } = this.#options;
-    this.#isStale = false;
-    await forgetKey(this.#idempotency, this.#key, { scope }).catch((error: unknown) => {
-      if (!isRedlockError(error) || error.code !== "IN_PROGRESS") throw error;
+    const stays = (text: string) => this.#stays(text);
+    await forgetRecords(this.#idempotency, this.#key, { scope }, stays).catch((error: unknown) => {
+      const code = isRedlockError(error) ? error.code : undefined;
+      if (code === "IN_PROGRESS") return;
+      // To compute, a quorum that has forgotten is enough. If what is stored comes back, this ends in the same error.
+      if (code !== "NO_QUORUM" || this.#isPartlyForgotten) throw error;
+      this.#isPartlyForgotten = true;
     });
   }
 
   #valueOf({ value, failure }: Flight<Value>): Value {
-    if (this.#thrown) throw this.#thrown.error;
     if (failure !== undefined) throw new SharedFailureError(this.#key, failure);
     return value as Value;
   }

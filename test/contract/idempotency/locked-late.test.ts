@@ -8,8 +8,8 @@ import { records, runner } from "../../support/virtual-runs.ts";
 
 const done = 'C1 "done"';
 
-/** A run whose begin is executed at the third endpoint after `ms`, and whose end gets no further there than its script. */
-async function lateBegin(ms: number) {
+/** A run whose begin is executed at the third endpoint after `ms`; `lost`: the request of its end that is lost there. */
+async function lateBegin(ms: number, lost = 3, options: { readonly lock?: string } = { lock: "a" }) {
   const world = virtualWorld();
   const client = runner(world, { waitUntil: () => undefined });
   const [, , third] = client.links;
@@ -18,10 +18,10 @@ async function lateBegin(ms: number) {
     requests += 1;
     if (requests === 1) return delays(world.runtime).late(ms);
     // The end finds nothing; then the result is lost on its way.
-    return requests === 3 ? "lost" : "delivered";
+    return requests === lost ? "lost" : "delivered";
   };
   const end = gate<string>();
-  const call = watch(client.idempotency.run("key", { lock: "a" }, () => end.passed));
+  const call = watch(client.idempotency.run("key", options, () => end.passed));
   await client.started();
   end.open("done");
   await world.runtime.advance(0);
@@ -55,7 +55,39 @@ test("once, at its timeout, where it is not answered", async () => {
   expect(world.values("a")).toEqual([null, null, null]);
 });
 
-test("nothing more is sent where the end finds what a slow begin has left", async () => {
+test("also where the end is not answered", async () => {
+  const { world, runtime, third } = await lateBegin(50, 2);
+  expect(third.sent).toHaveLength(2);
+  await runtime.advance(150);
+  expect(world.values("a")).toEqual([null, null, null]);
+});
+
+test("a late begin without locks is left alone", async () => {
+  const { runtime, third } = await lateBegin(50, 3, {});
+  await runtime.advance(1_000);
+  expect(third.sent).toHaveLength(3);
+});
+
+test("nothing more is sent where an endpoint has answered the begin, whatever the end finds there", async () => {
+  const world = virtualWorld();
+  const client = runner(world, { waitUntil: () => undefined });
+  const [first, , third] = client.links;
+  third!.fate = () => delays(world.runtime).slow(20);
+  const call = watch(
+    client.idempotency.run("key", { lock: "a" }, () => {
+      const { engine } = world.endpoints[0]!;
+      engine.execute(["DEL", ...(engine.execute(["KEYS", "redlock:idem:*"]) as string[])]);
+      return "done";
+    }),
+  );
+  await client.started();
+  expect(call.value).toEqual({ status: "executed", value: "done" });
+  await world.runtime.advance(1_000);
+  // The begin, the end, and the result in a record of its own.
+  expect(first!.sent).toHaveLength(3);
+});
+
+test("nothing more is sent where the end finds the end finds what a slow begin has left", async () => {
   const world = virtualWorld();
   const client = runner(world, { waitUntil: () => undefined });
   const [, , third] = client.links;

@@ -114,6 +114,7 @@ describe("a run with a lock", () => {
     end.open(1);
     await world.runtime.advance(0);
     expect(client.sent()).toBe(9);
+    expect(client.events.at(-1)).toMatchObject({ type: "executed", requests: 9 });
   });
 
   test("does not run where its fence reaches no quorum, and leaves nothing", async () => {
@@ -165,16 +166,28 @@ describe("a run with a lock", () => {
     expect([records(world), world.values("a")]).toEqual([free, free]);
   });
 
-  test("keeps the counters as long as it holds the lock", async () => {
+  test.each([5_900, 30_000])("keeps the counters for the retention after it: after %i ms", async (held) => {
     const world = virtualWorld();
     const options = { lease: 1_000, maxHold: 60_000 };
     const client = runner(world, options, { ttl: 1_000, fenceRetention: 5_000 });
     const { context, end } = await running(client);
-    await world.runtime.advance(30_000);
+    await world.runtime.advance(held);
     expect(counters(world)).toEqual(new Array(3).fill(String(context().fence)));
     end.open(1);
     await world.runtime.advance(4_900);
     expect(counters(world)).toEqual(new Array(3).fill(String(context().fence)));
+  });
+
+  test("leaves the counters alone as long as they last", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 }, { ttl: 1_000, fenceRetention: 5_000 });
+    await running(client);
+    await world.runtime.advance(3_900);
+    const counter = keyOf("redlock", "fence", "a");
+    const [begin, ...extensions] = client.links[0]!.sent.map((command) => command.includes(counter));
+    expect(begin).toBe(true);
+    expect(extensions.length).toBeGreaterThan(3);
+    expect(extensions).not.toContain(true);
   });
 });
 

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
-import { type IdempotencyOptions, ResultUnavailableError } from "../../../src/idempotency/index.ts";
+import {
+  type IdempotencyOptions,
+  LeaseLostError,
+  ResultUnavailableError,
+} from "../../../src/idempotency/index.ts";
 import { gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
-import { virtualWorld, watch } from "../../support/virtual-client.ts";
-import { records, runner } from "../../support/virtual-runs.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { put, records, runner, silence } from "../../support/virtual-runs.ts";
 
 // Storing a result that endpoints refuse for its size, or that meets a late request of its own run, in virtual time.
 
@@ -143,6 +147,103 @@ describe("a result that is refused for its size", () => {
     await world.runtime.advance(1);
     expect(call.value).toMatchObject({ unstored: "too-large" });
     expect(records(world)).toEqual([tooLarge, "P1", tooLarge]);
+  });
+
+  test("is complete without it also where its claim has expired", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { lease: 1_000, maxHold: 1_000 });
+    const end = gate<string>();
+    const call = watch(idempotency.run("key", () => end.passed));
+    await started();
+    await world.runtime.advance(1_500);
+    refuseLarge([links[0]!, links[2]!]);
+    end.open(large);
+    await world.runtime.advance(0);
+    expect(call.value).toMatchObject({ unstored: "too-large" });
+    expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
+  });
+
+  test("of a run that another has followed is not complete where the other's claim is not", async () => {
+    const world = virtualWorld({ count: 2 });
+    const { idempotency, links, started } = runner(world, { lease: 1_000 });
+    const end = gate<string>();
+    const call = watch(idempotency.run("key", () => end.passed));
+    await started();
+    await put(world, ["P1 another 1 -"]);
+    refuseLarge(links.slice(1));
+    end.open(large);
+    await world.runtime.advance(0);
+    expect(call.error).toBeInstanceOf(LeaseLostError);
+    expect(records(world)).toEqual(["P1", "P1"]);
+  });
+
+  test("is not tried faster than the backoff where it cannot be complete without it either", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, sent, started } = runner(world, { lease: 1_000 });
+    void idempotency.run("key", () => {
+      refuseLarge(links.slice(0, 2));
+      links[2]!.fate = () => "refused";
+      for (const each of links.slice(0, 2)) {
+        const { fate } = each;
+        each.fate = (command) => {
+          const isSmall = fate(command) === "delivered";
+          return isSmall ? "refused" : fate(command);
+        };
+      }
+      return large;
+    });
+    await started();
+    // The begin, the result, and the record without it.
+    expect(sent()).toBe(9);
+    await world.runtime.advance(10);
+    expect(sent()).toBe(12);
+  });
+});
+
+describe("storing that fails", () => {
+  test("does not keep the caller waiting where the platform keeps it alive", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
+    const call = watch(
+      idempotency.run("key", () => {
+        silence(links.slice(0, 2));
+        links[2]!.fate = () => delays(world.runtime).slow(50);
+        return "done";
+      }),
+    );
+    await started();
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: "done", unstored: "no-quorum" });
+  });
+
+  test("for its size at a minority does not keep the caller waiting for the slowest", async () => {
+    const world = virtualWorld({ count: 5 });
+    const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => delays(world.runtime).slow(50);
+        return large;
+      }),
+    );
+    await started();
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: large });
+  });
+
+  test("ends with the lease", async () => {
+    const world = virtualWorld();
+    // The lease less the drift is 988.
+    const backoff = () => 988;
+    const { idempotency, links, sent, started } = runner(world, { lease: 1_000, backoff });
+    void idempotency.run("key", () => {
+      silence(links);
+      return "done";
+    });
+    await started();
+    await world.runtime.advance(10_000);
+    expect(sent()).toBe(9);
+    expect(world.runtime.pending).toBe(0);
   });
 });
 

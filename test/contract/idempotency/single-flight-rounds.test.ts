@@ -1,24 +1,35 @@
 import { describe, expect, test } from "vitest";
 import {
+  type FlightContext,
+  LeaseLostError,
   SharedFailureError,
   type SingleFlightOptions,
   singleFlight,
 } from "../../../src/idempotency/index.ts";
 import { QuorumError } from "../../../src/index.ts";
 import { type Gate, gate } from "../../support/link.ts";
+import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
-import { type VirtualClient, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { silence } from "../../support/virtual-runs.ts";
+import {
+  delays,
+  type VirtualClient,
+  type VirtualWorld,
+  virtualWorld,
+  watch,
+} from "../../support/virtual-client.ts";
+import { put, silence, textsOf } from "../../support/virtual-runs.ts";
 
 // One caller computes, the others share its value; in virtual time. The timeout of a request is 100 ms.
 
 /** Callers in processes of their own, and how often they compute. */
 function callers(world: VirtualWorld, defaults: Partial<SingleFlightOptions<string>> = {}) {
-  const gates: Gate<string>[] = [];
+  const gates: Gate<string | Promise<string>>[] = [];
+  const contexts: FlightContext[] = [];
   const call = async (options: Partial<SingleFlightOptions<string>> = {}, client = world.client()) => {
-    const compute = () => {
-      const ended = gate<string>();
+    const compute = async (context: FlightContext) => {
+      const ended = gate<string | Promise<string>>();
       gates.push(ended);
+      contexts.push(context);
       return ended.passed;
     };
     const before = sent(client);
@@ -36,14 +47,15 @@ function callers(world: VirtualWorld, defaults: Partial<SingleFlightOptions<stri
       return gates.length === count;
     }, `${count} computations`);
   /** What a call has returned, once it has: keys are hashed in real time. */
-  const returned = async (watched: Awaited<ReturnType<typeof call>>) => {
+  const returned = async (watched: Awaited<ReturnType<typeof call>>, meanwhile?: () => void) => {
     await until(async () => {
       await world.runtime.advance(10);
+      meanwhile?.();
       return watched.settled;
     }, "the value");
     return watched.value;
   };
-  return { call, gates, computed, returned };
+  return { call, gates, contexts, computed, returned };
 }
 
 const sent = ({ links }: VirtualClient) => links.flatMap((link) => link.sent).length;
@@ -59,9 +71,9 @@ describe("a single flight", () => {
     gates[0]!.open("one");
     await world.runtime.advance(100);
     expect([first, ...waiting].map(({ value }) => value)).toEqual(["one", "one", "one"]);
-    await world.runtime.advance(800);
+    await world.runtime.advance(899);
     expect((await call()).value).toBe("one");
-    await world.runtime.advance(200);
+    await world.runtime.advance(1);
     const later = await call();
     await computed(2);
     gates[1]!.open("two");
@@ -91,7 +103,7 @@ describe("a single flight", () => {
     const { call, gates } = callers(world);
     const first = await call();
     const waiting = [await call(), await call()];
-    gates[0]!.open(Promise.reject(new Error("no")) as never);
+    gates[0]!.open(Promise.reject(new Error("no")));
     await world.runtime.advance(200);
     expect(first.error).toEqual(new Error("no"));
     expect(gates).toHaveLength(2);
@@ -106,7 +118,7 @@ describe("a single flight", () => {
     const first = await call();
     const waiting = await call();
     await world.runtime.advance(50);
-    gates[0]!.open(Promise.reject(new Error("no")) as never);
+    gates[0]!.open(Promise.reject(new Error("no")));
     await world.runtime.advance(200);
     expect(first.error).toEqual(new Error("no"));
     expect(waiting.error).toBeInstanceOf(SharedFailureError);
@@ -130,13 +142,14 @@ describe("a single flight", () => {
 
   test("is taken over when its process dies", async () => {
     const world = virtualWorld();
-    const { call, gates, returned } = callers(world, { lease: 1_000, wait: 5_000 });
+    const { call, gates, contexts, returned } = callers(world, { lease: 1_000, wait: 5_000 });
     const client = world.client();
     const dead = await call({}, client);
     silence(client.links);
     const waiting = await call();
     await world.runtime.advance(1_500);
     expect(gates).toHaveLength(2);
+    expect(contexts.map(({ signal }) => signal.aborted)).toEqual([true, false]);
     gates[1]!.open("second");
     expect(await returned(waiting)).toBe("second");
     // Its own value is older.
@@ -147,26 +160,178 @@ describe("a single flight", () => {
 
   test("throws in an outage, or runs without protection, as it is told", async () => {
     const world = virtualWorld();
-    const { call, gates } = callers(world, { wait: 0 });
+    const { call, gates, contexts } = callers(world, { wait: 0 });
     const client = world.client();
+    const { signal } = new AbortController();
     silence(client.links);
     const refused = await call({}, client);
     await world.runtime.advance(500);
     expect(refused.error).toBeInstanceOf(QuorumError);
     expect(gates).toHaveLength(0);
-    const unguarded = await call({ onOutage: "run" }, client);
+    const unguarded = await call({ onOutage: "run", signal }, client);
     await world.runtime.advance(500);
+    expect(contexts.map((context) => context.signal)).toEqual([signal]);
     gates[0]!.open("alone");
     await world.runtime.advance(0);
     expect(unguarded.value).toBe("alone");
   });
 
+  test("is computed anew after its ttl also while a minority of the endpoints is silent", async () => {
+    const world = virtualWorld();
+    const { call, gates, returned } = callers(world);
+    const first = await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    const client = world.client();
+    silence(client.links.slice(2));
+    const second = await call({}, client);
+    await returned(second, () => gates[1]?.open("two"));
+    expect([first.value, second.value]).toEqual(["one", "two"]);
+  });
+
+  test("is no outage while another caller computes", async () => {
+    const world = virtualWorld();
+    const { call, gates } = callers(world, { onOutage: "run", wait: 0 });
+    await call();
+    const second = await call();
+    await world.runtime.advance(500);
+    expect(second.error).toMatchObject({ code: "IN_PROGRESS" });
+    expect(gates).toHaveLength(1);
+  });
+
+  test.each([
+    new LeaseLostError("other", "its computation uses the library itself"),
+    new QuorumError("acquire", ["other"], []),
+  ])("throws what its computation throws, whatever its code: $code", async (error) => {
+    const world = virtualWorld();
+    const { call, gates } = callers(world, { onOutage: "run" });
+    const first = await call();
+    gates[0]!.open(Promise.reject(error));
+    await world.runtime.advance(500);
+    expect(first.error).toBe(error);
+    expect(gates).toHaveLength(1);
+  });
+
+  test("is shared with those that begin in the ms in which it ends, even without a ttl", async () => {
+    const world = virtualWorld();
+    const { call, gates } = callers(world, { ttl: 0 });
+    await call();
+    await world.runtime.advance(50);
+    const waiting = await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(100);
+    expect(waiting.value).toBe("one");
+    expect(gates).toHaveLength(1);
+  });
+
+  test("is computed once where the wall clock is set back meanwhile", async () => {
+    const world = virtualWorld();
+    const { call, gates } = callers(world, { ttl: 0 });
+    const first = await call();
+    world.runtime.wallOffset = -5_000;
+    gates[0]!.open("one");
+    await world.runtime.advance(100);
+    expect(first.value).toBe("one");
+    expect(gates).toHaveLength(1);
+  });
+
+  test("that is too old is computed by one of those that find it so", async () => {
+    const world = virtualWorld();
+    const { call, gates, computed, returned } = callers(world, { scope: "tenant", wait: 5_000 });
+    const old = await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    // It has read the old value, and asks to forget it when the other has begun to compute.
+    const slow = world.client();
+    for (const each of slow.links) each.fate = () => delays(world.runtime).slow(30);
+    const late = await call({}, slow);
+    const quick = await call();
+    await computed(2);
+    await until(async () => {
+      await world.runtime.advance(10);
+      return sent(slow) > 6;
+    }, "its next begin");
+    expect([late.settled, gates.length]).toEqual([false, 2]);
+    gates[1]!.open("two");
+    expect([old.value, await returned(quick), await returned(late)]).toEqual(["one", "two", "two"]);
+    // A key without the scope is another one.
+    await call({ scope: undefined });
+    await computed(3);
+  });
+
+  test("is waited for no longer than told, also by those that have asked to forget an old one", async () => {
+    const world = virtualWorld();
+    const { call, gates, computed } = callers(world);
+    await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    const slow = world.client();
+    for (const each of slow.links) each.fate = () => delays(world.runtime).slow(30);
+    const late = await call({ wait: 300 }, slow);
+    await call();
+    await computed(2);
+    for (const requests of [6, 9]) {
+      await world.runtime.advance(30);
+      await until(() => sent(slow) === requests, "its next requests");
+    }
+    await world.runtime.advance(300);
+    expect(late.error).toMatchObject({ code: "IN_PROGRESS" });
+  });
+
+  test("that has replaced an old one stays, also for those that have read the old one", async () => {
+    const world = virtualWorld();
+    const { call, gates, computed, returned } = callers(world);
+    await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    const slow = world.client();
+    for (const each of slow.links) each.fate = () => delays(world.runtime).slow(30);
+    const late = await call({}, slow);
+    const quick = await call();
+    await computed(2);
+    gates[1]!.open("two");
+    await world.runtime.advance(0);
+    expect(quick.value).toBe("two");
+    expect(await returned(late, () => gates[2]?.open("three"))).toBe("two");
+  });
+
+  test.each([
+    ["another's claim, which stays", "P1 another 1 -", /^P1 another/],
+    ["what is no record, which goes", "garbage", /^P1 t/],
+  ])("that is too old is computed beside %s", async (_, beside, expected) => {
+    const world = virtualWorld();
+    const { call, gates, computed } = callers(world);
+    await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    await put(world, [undefined, undefined, beside]);
+    await call();
+    await computed(2);
+    expect(textsOf(world)[2]).toMatch(expected);
+  });
+
+  test("that comes back after it was forgotten is not returned", async () => {
+    const world = virtualWorld();
+    const { call, gates, returned } = callers(world);
+    await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(1_500);
+    const client = world.client();
+    // It can be read there for a run only.
+    client.links[2]!.fate = (command) => (command.includes("look") ? "refused" : "delivered");
+    const second = await call({}, client);
+    await returned(second);
+    expect(second.error).toMatchObject({ code: "NO_QUORUM", message: expect.stringContaining("forget") });
+    expect(gates).toHaveLength(1);
+  });
+
   test("whose value cannot be stored is returned, and computed again by the next caller", async () => {
     const world = virtualWorld();
-    const { redlock } = world.client();
+    const { redlock, links } = world.client();
     let count = 0;
     const compute = () => {
       count += 1;
+      silence(links.slice(2));
       const value: { self?: unknown } = {};
       value.self = value;
       return value as { self?: string };
@@ -183,15 +348,23 @@ describe("a single flight", () => {
   });
 
   test.each([
-    [{}, TypeError],
-    [{ ttl: -1 }, RangeError],
-    [{ ttl: 1, wait: Number.NaN }, RangeError],
-    [{ ttl: 1, onOutage: "maybe" }, RangeError],
-    [{ ttl: 1, onFailure: true }, RangeError],
-    [{ ttl: 1, retention: 5 }, TypeError],
-  ])("refuses %j", async (options, error) => {
+    [{}, TypeError, /^ttl /],
+    [{ ttl: -1 }, RangeError, /^ttl /],
+    [{ ttl: 1, wait: Number.NaN }, RangeError, /^wait /],
+    [{ ttl: 1, onOutage: "maybe" }, RangeError, /^onOutage /],
+    [{ ttl: 1, onFailure: true }, RangeError, /^onFailure /],
+    [{ ttl: 1, retention: 5 }, TypeError, /^singleFlight .* "retention"/],
+  ])("refuses %j", async (options, error, message) => {
     const { redlock } = virtualWorld().client();
     const given = options as unknown as SingleFlightOptions<number>;
-    await expect(singleFlight(redlock, "key", given, () => 1)).rejects.toBeInstanceOf(error);
+    const refused = await outcomeOf(singleFlight(redlock, "key", given, () => 1));
+    expect(refused.error).toBeInstanceOf(error);
+    expect(refused.error).toHaveProperty("message", expect.stringMatching(message));
+  });
+
+  test("refuses a computation that is none", async () => {
+    const { redlock } = virtualWorld().client();
+    const compute = "value" as unknown as () => string;
+    await expect(singleFlight(redlock, "key", { ttl: 1 }, compute)).rejects.toThrow(/^compute must/);
   });
 });

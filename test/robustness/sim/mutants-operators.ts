@@ -104,7 +104,7 @@ export const operatorMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/forget.ts",
-        find: "if (text !== undefined && !isPending(text))",
+        find: "if (text !== undefined && !stays(text))",
         replace: "if (text !== undefined)",
       },
     ],

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import type { Call } from "../../../src/endpoints/call.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
-import { EndpointError } from "../../../src/errors.ts";
-import { runRound, unlessAborted } from "../../../src/quorum/round.ts";
+import { EndpointError, type Vote } from "../../../src/errors.ts";
+import { isHopeless, runRound, unlessAborted } from "../../../src/quorum/round.ts";
 import { type Answer, tally } from "../../../src/quorum/tally.ts";
 import { gate } from "../../support/link.ts";
 import { steppingRuntime } from "../../support/stepping-runtime.ts";
@@ -99,6 +99,15 @@ describe("a round", () => {
     expect(round.votes().map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
     expect(round.votes()[1]!.cause).toMatchObject({ kind: "timeout", endpoint: "e1" });
     expect(onFailure.mock.calls.map(([error]) => error.endpoint)).toEqual(["e1", "e2"]);
+  });
+
+  test.each([
+    [49, /: no answer within 49 ms, less than .* timeout$/],
+    [50, /: no answer within 50 ms$/],
+  ])("says that a timeout of %i ms is short, where it is", async (timeout, message) => {
+    const { runtime, round } = rig(1, { timeout });
+    await runtime.advance(timeout);
+    expect(round.votes()[0]!.cause!.message).toMatch(message);
   });
 
   test("does not count an answer after the timeout, but resolves its request with it", async () => {
@@ -334,6 +343,21 @@ describe("the latencies that a round learns", () => {
     expect(timer).toHaveBeenCalledOnce();
     expect(timer.mock.calls[0]![0]).toBeLessThanOrEqual(timeout);
   });
+});
+
+test.each([
+  [3, 2, true],
+  [3, 1, false],
+  [2, 1, true],
+  [2, 0, false],
+])("of %i endpoints, %i fail in a way that no retry mends: hopeless %j", (count, failed, expected) => {
+  const error = (status: number): Vote => {
+    const cause = new EndpointError("e", "http", `HTTP ${status}`, { status });
+    return { endpoint: "e", outcome: "error", cause };
+  };
+  for (const other of [error(500), { endpoint: "e", outcome: "held" } as const]) {
+    expect(isHopeless(new Array<Vote>(count).fill(other).fill(error(401), 0, failed))).toBe(expected);
+  }
 });
 
 describe("unlessAborted", () => {

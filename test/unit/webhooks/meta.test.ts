@@ -61,7 +61,8 @@ describe("metaChallenge", () => {
 
   it.each(["", undefined, 5])("needs a verify token, not %o", (token) => {
     const request = new Request("https://shop.example/meta");
-    expect(() => metaChallenge(request, token as string)).toThrow(TypeError);
+    const error = { name: "TypeError", message: expect.stringMatching(/^verifyToken /) };
+    expect(() => metaChallenge(request, token as string)).toThrow(expect.objectContaining(error));
   });
 });
 

@@ -58,9 +58,12 @@ describe("sendgrid", () => {
     expect(await outcome(sendgrid({ publicKey }), { headers, body: body.slice(1) })).toBe("malformed-header");
   });
 
-  it("throws a TypeError for a key with more bytes than a point has", () => {
-    const longer = Buffer.concat([Buffer.from(publicKey, "base64"), Buffer.of(0)]).toString("base64");
-    expect(() => sendgrid({ publicKey: longer })).toThrow(/^publicKey must be a key on P-256/);
+  it("throws a TypeError for a key with more bytes than a point has, and for other bytes", () => {
+    const longer = Buffer.concat([Buffer.from(publicKey, "base64"), Buffer.of(0)]);
+    for (const key of [longer, Buffer.alloc(91)]) {
+      const given = { publicKey: key.toString("base64") };
+      expect(() => sendgrid(given)).toThrow(/^publicKey must be a key on P-256/);
+    }
   });
 
   it("throws a TypeError for a key whose point is not on the curve, without repeating it", async () => {

@@ -156,6 +156,7 @@ describe("set-up of signatureProvider", () => {
       /^key must be a Uint8Array, as decodePublicKey returns it, /,
     ],
     ["another algorithm", { algorithm: "HS256" }, /^algorithm must be one of HMAC-SHA1, /],
+    ["a list of algorithms", { algorithm: ["Ed25519"] }, /^algorithm must be one of /],
     ["an algorithm that is none", { algorithm: 5 }, /^algorithm must be one of /],
     ["a switch that is no boolean", { tagSecrets: 1 }, /^tagSecrets must/],
     ["no reader", { read: undefined }, /^read is missing/],

@@ -27,11 +27,16 @@ describe("square", () => {
     expect(verified).toEqual({ id: "ac3ac95b-f97d-458c-a6e6-18981597e05f", idSigned: true });
   });
 
+  it("has its name unless another is given", () => {
+    expect(square({ secret, url }).name).toBe("square");
+    expect(square({ secret, url, name: "shop" }).name).toBe("shop");
+  });
+
   it("does not let the request decide where the body begins", async () => {
     const headers = signed(`${url}{"a":{"event_id":"1"}}`);
     const moved = { headers, body: '"a":{"event_id":"1"}}', url: `${url}{` };
     expect(await outcome(provider(), moved)).toBe("bad-signature");
-    for (const given of [undefined, "", "example.com", 5]) {
+    for (const given of [undefined, "", "example.com", 5, new URL(url)]) {
       expect(() => provider({ url: given as string })).toThrow(/^url must be the URL/);
     }
   });
