@@ -1,0 +1,61 @@
+// Measures waiting by polls and by wake-ups, with holds of 50 and 500 ms. Runs in virtual time: the figures depend on the
+// seed below and on the library, not on the machine. `sync.mjs` has the same with real servers.
+import { pubSub, Redlock } from "../dist/index.js";
+import { Semaphore } from "../dist/sync/index.js";
+import { VirtualWorld } from "./virtual-time.mjs";
+
+const roundTrip = 2;
+const seed = 7;
+const kinds = [
+  { what: "plain lock", at: 1, acquire: (redlock, options) => redlock.acquire("a", options) },
+  {
+    what: "Semaphore of 4",
+    at: 4,
+    acquire: (redlock, options) => new Semaphore(redlock, "a", { limit: 4 }).acquire(options),
+  },
+];
+
+export async function print() {
+  console.log(
+    `\nWaiting in virtual time, round trip ${roundTrip} ms: total / ideal time at commands per grant and endpoint\n`,
+  );
+  console.log("|  |  | endpoints | hold | 1 waiter | 10 | 50 | 200 |");
+  console.log("| --- | --- | --- | --- | --- | --- | --- | --- |");
+  for (const kind of kinds) {
+    for (const wakeUp of [undefined, pubSub]) {
+      for (const count of [1, 3]) {
+        for (const hold of [50, 500]) {
+          const cells = [];
+          for (const waiters of [1, 10, 50, 200]) {
+            cells.push(await measure(kind, { wakeUp, count, hold, waiters }));
+          }
+          const way = wakeUp ? "wake-ups" : "polls";
+          console.log(`| ${[kind.what, way, count, `${hold} ms`, ...cells].join(" | ")} |`);
+        }
+      }
+    }
+  }
+}
+
+async function measure({ at, acquire }, { wakeUp, count, hold, waiters }) {
+  const world = new VirtualWorld(seed, Array(count).fill(roundTrip));
+  let waiting = waiters;
+  let commands = 0;
+  const onEvent = (event) => {
+    if (event.type === "acquired" || event.type === "released") commands += event.commands;
+  };
+  const failures = [];
+  const contend = async () => {
+    // A client of its own, as if it ran in a process of its own.
+    const redlock = new Redlock({ endpoints: world.endpoints(), runtime: world.runtime(), wakeUp, onEvent });
+    const held = await acquire(redlock, { wait: 6_000_000 });
+    await world.sleep(hold);
+    await held.release();
+    waiting -= 1;
+  };
+  for (let waiter = 0; waiter < waiters; waiter += 1) contend().catch((error) => failures.push(error));
+  await world.run(1e9, () => waiting === 0 || failures.length > 0);
+  if (failures.length > 0) throw failures[0];
+  const ideal = Math.ceil(waiters / at) * hold;
+  return `${(world.now / ideal).toFixed(2)} × at ${(commands / waiters / count).toFixed(1)}`;
+}
