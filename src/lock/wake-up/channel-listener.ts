@@ -8,6 +8,9 @@ import type { Listener, Pause } from "./wake-up.ts";
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
 const fallback = { min: 1_000, max: 4_000 };
 
+/** After so many ms a waiter asks in any case: messages may be forged. */
+const longestTrust = 30_000;
+
 /** By endpoint and channel: the streams of this process. */
 const shared = new WeakMap<Endpoint, Map<string, ChannelStream>>();
 
@@ -68,7 +71,8 @@ export class ChannelListener implements Listener {
       const isTold = this.#channels.every((channel) => this.#join(channel, healthy));
       // As long as messages come, those that are told to ask do it for all.
       const until = isTold ? Math.max(began, this.#toldAt) + slowPoll : began + poll;
-      const remaining = Math.min(until, began + longest, this.#askAt, this.#substituteAt) - this.#elapsed();
+      const latest = began + Math.min(longest, longestTrust);
+      const remaining = Math.min(until, latest, this.#askAt, this.#substituteAt) - this.#elapsed();
       if (remaining <= 0) break;
       await this.#idle(remaining, signal);
     }

@@ -27,7 +27,7 @@ export class ChannelStream {
   readonly #cancelTimeout: () => void;
   #isOpen = false;
 
-  /** @param onEnd called once: it has ended, or nobody waits any more */
+  /** @param onEnd called when it has ended, or nobody waits any more */
   constructor(endpoint: Endpoint, channel: string, { runtime, timeout }: StreamContext, onEnd: () => void) {
     this.#runtime = runtime;
     this.#onEnd = onEnd;
@@ -73,6 +73,7 @@ export class ChannelStream {
     const event = parseEvent(line);
     if (event?.kind === "subscribed") {
       this.#isOpen = true;
+      this.#cancelTimeout();
       // A release between the refusal and this moment has told nobody. One of the waiters finds out for all.
       this.#draw(1, true);
     }

@@ -287,6 +287,20 @@ describe("messages are hints", () => {
     },
   );
 
+  test("messages for others that never end keep a waiter waiting for 30 s at most", async () => {
+    const world = stage();
+    const { held, call } = await waiting(world);
+    world.endpoints[0]!.faults.add({ fault: "drop-message", times: 1 });
+    await held.release();
+    for (let sent = 0; sent < 59; sent += 1) {
+      world.endpoints[0]!.engine.execute(["PUBLISH", channel, "9999999"]);
+      await world.runtime.advance(500);
+    }
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(600);
+    expect(call.value).toBeDefined();
+  });
+
   test("a doubled message makes nobody acquire twice", async () => {
     const world = stage();
     world.endpoints[0]!.faults.add({ fault: "duplicate-message" });
