@@ -11,6 +11,7 @@ export default defineConfig({
       "test/**/*.long.test.ts",
       "test/contract/{idempotency,sync}/*.test.ts",
       "test/contract/locks/{lock,lifetime}.test.ts",
+      "test/http/{api,delivery,locked,webhook}.test.ts",
       "test/contract/endpoints/upstash-sdk-contract.test.ts",
       "test/robustness/{differential,fuzz,twins}/*.test.ts",
     ],

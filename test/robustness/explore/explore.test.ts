@@ -42,12 +42,8 @@ test("every mutant is recorded, here or elsewhere", () => {
 
 test.each([
   "overtaken rollback is not repeated",
-  "fence without the raising round",
   "shorter extensions are forgotten",
-  "release leaves no tombstone",
   "completes without comparing",
-  "a repeated confirmation prolongs an interval",
-  "a frozen call takes itself for the last",
 ])("finds: %s", { timeout }, async (name) => {
   const mutant = mutants.find((other) => other.name === name);
   const { scenario, bound } = found[name]!;
