@@ -67,7 +67,7 @@ eachInTurns(cases)(
           return late.opened;
         };
         const { redlock } = three.client({
-          timeout: 1_200,
+          timeout: paced(1_200),
           ttl: 60_000,
           waitUntil: (promise) => background.push(promise),
         });
@@ -90,7 +90,7 @@ eachInTurns(cases)(
           slow.before = () => undefined;
           return late.opened;
         };
-        const { redlock } = three.client({ timeout: 1_200, ttl: 60_000 });
+        const { redlock } = three.client({ timeout: paced(1_200), ttl: 60_000 });
         expect(await redlock.tryAcquire(resource, options)).toBeNull();
         expect(slow.executed).toHaveLength(1);
         late.open();
@@ -106,7 +106,7 @@ eachInTurns(cases)(
           slow.before = () => undefined;
           return late.opened;
         };
-        const { redlock } = three.client({ timeout: 1_200, ttl: 60_000 });
+        const { redlock } = three.client({ timeout: paced(1_200), ttl: 60_000 });
         const lock = await redlock.acquire(resource, options);
         expect(await lock.release()).toBe(true);
         expect(slow.executed).toHaveLength(1);
