@@ -4,7 +4,7 @@ import { configDefaults, defineConfig } from "vitest/config";
 /** What `npm test` and `npm run test:long` have in common. */
 export const settings = {
   // Most tests wait for servers and ttls, so that there are more workers than cores.
-  maxWorkers: 5,
+  maxWorkers: 4,
   // Files share a worker's modules and servers: loading them anew took a third of the time.
   isolate: false,
   unstubEnvs: true,
