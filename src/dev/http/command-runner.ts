@@ -73,8 +73,8 @@ export class CommandRunner {
   }
 
   /**
-   * Shows commands to those who monitor, and counts the writes among them. Called when they are sent, not when they are answered: replies may arrive in
-   * another order, and a write whose reply is lost may have been executed.
+   * Shows commands to those who monitor, and counts the writes among them. Called when they are sent, not when they are
+   * answered: replies may arrive in another order, and a write whose reply is lost may have been executed.
    */
   #advance(commands: readonly (readonly Argument[])[]): number {
     for (const command of commands) this.#onExecute(command);

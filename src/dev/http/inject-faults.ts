@@ -10,9 +10,10 @@ export type Answer = Response | "reset" | "silence";
 const reorderLimit = 1000;
 
 /**
- * Wraps a handler so that requests and streams of events fail as planned. `faults.plan` is called once per request with the
- * name of its command; a pipeline or transaction has the name of its first command. Aborting the `signal` of a call ends its delays, as the
- * crash of a server does: a request that has not been executed by then never is, and its connection is reset.
+ * Wraps a handler so that requests and streams of events fail as planned. `faults.plan` is called once per request with
+ * the name of its command; a pipeline or transaction has the name of its first command. Aborting the `signal` of a call
+ * ends its delays, as the crash of a server does: a request that has not been executed by then never is, and its
+ * connection is reset.
  *
  * @example
  * const answer = withFaults(handle, faults);
