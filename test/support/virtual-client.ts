@@ -1,4 +1,5 @@
 import { type Command, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import { publishScript } from "../../src/lock/wake-up/publish-script.ts";
 import { claimScript } from "../../src/redis/claim-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
@@ -34,7 +35,7 @@ export interface VirtualClient {
   readonly events: RedlockEvent[];
 }
 
-/** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks and claims. */
+/** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks, claims and wake-ups. */
 export function virtualWorld({ count = 3, dialect = "redis" as "redis" | "upstash" } = {}): VirtualWorld {
   const runtime = steppingRuntime();
   const endpoints = Array.from({ length: count }, (_, index) =>
@@ -42,7 +43,8 @@ export function virtualWorld({ count = 3, dialect = "redis" as "redis" | "upstas
   );
   const flag = dialect === "upstash" ? upstashFlag : "";
   for (const { engine } of endpoints) {
-    for (const { source } of [registerScript, claimScript]) engine.execute(["SCRIPT", "LOAD", flag + source]);
+    for (const { source } of [registerScript, claimScript, publishScript])
+      engine.execute(["SCRIPT", "LOAD", flag + source]);
   }
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
   return {

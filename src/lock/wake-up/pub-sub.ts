@@ -20,17 +20,19 @@ import type { WakeUp } from "./wake-up.ts";
  */
 export const pubSub: WakeUp = {
   releaser(prefix, kind, resources) {
-    const channels = resources.map((resource) => channelOf(prefix, kind, resource));
+    const channels = channelsOf(prefix, kind, resources);
     return (call, register, retention) =>
       releaseBy(call, register, retention, (keys, args) =>
         releaseAndPublish(call, keys, [...args, ...channels]),
       );
   },
-  listen(settings, kind, resources) {
-    const channels = resources.map((resource) => channelOf(settings.prefix, kind, resource));
-    return new ChannelListener(settings, channels);
-  },
+  listen: (settings, kind, resources) =>
+    new ChannelListener(settings, channelsOf(settings.prefix, kind, resources)),
 };
+
+function channelsOf(prefix: string, kind: string, resources: readonly string[]): string[] {
+  return resources.map((resource) => channelOf(prefix, kind, resource));
+}
 
 /** Runs the script, and returns the reply of the release. */
 async function releaseAndPublish(

@@ -1,23 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { pubSub, Redlock } from "../../../src/index.ts";
 import type { FaultRule } from "../../../src/testing/index.ts";
+import { seededRandom } from "../../support/random.ts";
 import { seeded } from "../../support/seeded.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 
 // Random faults of streams and messages, in virtual time: contenders are served one at a time, and none waits for ever.
 
 const { seed, numRuns } = seeded(12);
-
-/** Numbers in [0, 1) (mulberry32). */
-function numbers(from: number): () => number {
-  let state = from >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const streamFaults: readonly FaultRule[] = [
   { fault: "cut-stream", ms: [0, 300], probability: 0.5 },
@@ -33,7 +23,7 @@ const streamFaults: readonly FaultRule[] = [
 
 describe("contenders whose streams have faults", () => {
   test.each(Array.from({ length: numRuns }, (_, run) => seed + run))("seed %i", async (own) => {
-    const random = numbers(own);
+    const random = seededRandom(own);
     const count = random() < 0.5 ? 1 : 3;
     const world = virtualWorld({ count, dialect: random() < 0.5 ? "redis" : "upstash" });
     for (const { faults } of world.endpoints) {

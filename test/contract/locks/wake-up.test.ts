@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Endpoint, type LockOptions, pubSub, Redlock, type RedlockEvent } from "../../../src/index.ts";
 import { channelOf } from "../../../src/lock/wake-up/channel.ts";
-import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import type { MemoryEndpoint } from "../../../src/testing/index.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -12,10 +11,7 @@ import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-cl
 const channel = channelOf("redlock", "lock", "a");
 
 function stage(count = 1, dialect: "redis" | "upstash" = "redis"): VirtualWorld {
-  const world = virtualWorld({ count, dialect });
-  const flag = dialect === "upstash" ? "#!lua flags=allow-key-locking\n" : "";
-  for (const { engine } of world.endpoints) engine.execute(["SCRIPT", "LOAD", flag + publishScript.source]);
-  return world;
+  return virtualWorld({ count, dialect });
 }
 
 /** The endpoints as another process reaches them: it shares no stream. */

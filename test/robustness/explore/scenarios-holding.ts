@@ -1,6 +1,5 @@
-import { handoff, type LockJSON, resume } from "../../../src/index.ts";
-import { nonceOf } from "../sim/request.ts";
 import { forget, freeze, setClock } from "./events.ts";
+import { receiveLock, sendLock } from "./handoffs.ts";
 import { at, large, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import type { Program, Scenario } from "./scenario.ts";
 
@@ -253,22 +252,11 @@ export const holdingScenarios: readonly Scenario[] = [
       async (actor) => {
         const held = await actor.acquire("a", { ...options, ttl: 400, autoExtend: true, maxHold: 450 });
         await actor.until(50);
-        if (!held) return actor.post(1, "");
-        const json = await handoff(held.handle);
-        held.hold.isOver = true;
-        // Where the receiver is too late, nobody releases it.
-        actor.leave(held);
-        actor.post(1, JSON.stringify(json));
+        await sendLock(actor, held, 1);
       },
       async (actor) => {
-        const text = await actor.receive();
-        if (text === "") return;
-        const json = JSON.parse(text) as LockJSON;
-        const lock = resume(actor.redlock, json);
-        // The letter may have taken longer than the lock was valid.
-        if (lock.remaining() <= 0) return;
-        const nonce = nonceOf(json.nonce);
-        const held = actor.hold(lock, json.resources, { holder: nonce, nonce, isResumed: true });
+        const held = await receiveLock(actor);
+        if (!held) return;
         await actor.extend(held, 2_000);
         await actor.until(1_000);
         await actor.release(held);

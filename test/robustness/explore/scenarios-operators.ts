@@ -1,5 +1,4 @@
-import { handoff, type LockJSON, resume } from "../../../src/index.ts";
-import { nonceOf } from "../sim/request.ts";
+import { receiveLock, sendLock } from "./handoffs.ts";
 import { forgetAs, free, look } from "./operators.ts";
 import { at, inOrder, oneTry, pass, straightInTests, usual } from "./programs.ts";
 import { run } from "./runs.ts";
@@ -101,22 +100,10 @@ export const operatorScenarios: readonly Scenario[] = [
       async (actor) => {
         const held = await actor.acquire("a", options);
         await actor.until(100);
-        if (!held) return actor.post(1, "");
-        const json = await handoff(held.handle);
-        held.hold.isOver = true;
-        actor.leave(held);
-        actor.post(1, JSON.stringify(json));
+        await sendLock(actor, held, 1);
       },
       async (actor) => {
-        const text = await actor.receive();
-        if (text === "") return;
-        const json = JSON.parse(text) as LockJSON;
-        const lock = resume(actor.redlock, json);
-        // The letter may have taken longer than the lock was valid.
-        if (lock.remaining() <= 0) return;
-        const nonce = nonceOf(json.nonce);
-        actor.hold(lock, json.resources, { holder: nonce, nonce, isResumed: true });
-        await actor.until(600);
+        if (await receiveLock(actor)) await actor.until(600);
       },
       inOrder(pass(200), hold(398, 40)),
     ],
