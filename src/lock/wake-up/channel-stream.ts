@@ -2,9 +2,11 @@ import type { Endpoint } from "../../endpoints/endpoint.ts";
 import type { Runtime } from "../../runtime.ts";
 import { lineSplitter, parseEvent } from "./events.ts";
 import { drawTurns, shuffled } from "./lottery.ts";
+import type { Waiter } from "./wake-up.ts";
 
 /** One waiter of a stream. */
 export interface StreamListener {
+  readonly waiter: Waiter;
   /** A message came, or one may have been missed. `turn`: see {@link drawTurns}. */
   told(turn: number): void;
   /** The stream has ended. `stood`: its subscription had stood. */
@@ -41,9 +43,11 @@ export class ChannelStream {
       .then(() => this.#end());
   }
 
-  /** Adds a waiter. What was released before it came, others of the stream have been told. */
+  /** Adds a waiter. What was released before it came, others of the stream have been told, unless it was for this one. */
   join(listener: StreamListener): void {
     this.#listeners.add(listener);
+    const turn = this.#isOpen ? listener.waiter.firstTurn?.() : undefined;
+    if (turn !== undefined) listener.told(turn);
   }
 
   /** Removes a waiter; with the last one the stream ends. */
@@ -74,19 +78,23 @@ export class ChannelStream {
     if (event?.kind === "subscribed") {
       this.#isOpen = true;
       this.#cancelTimeout();
-      // A release between the refusal and this moment has told nobody. One of the waiters finds out for all.
-      this.#draw(1, true);
+      shuffled(this.#listeners, this.#runtime.random).forEach((listener, position) => {
+        listener.told(listener.waiter.firstTurn?.() ?? position);
+      });
     }
-    if (event?.kind === "released") this.#draw(event.subscribers, false);
+    if (event?.kind === "released") this.#draw(event.waiters, event.name);
   }
 
-  #draw(subscribers: number, atOnce: boolean): void {
+  /** Those that a message is for draw their turns; the others only learn that messages come. */
+  #draw(waiters: number, name: string | undefined): void {
     const { random } = this.#runtime;
-    const waiters = shuffled(this.#listeners, random);
-    const turns = drawTurns(waiters.length, subscribers, random);
-    waiters.forEach((waiter, index) => {
-      waiter.told(atOnce ? index : turns[index]!);
+    const all = shuffled(this.#listeners, random);
+    const called = all.filter(({ waiter }) => waiter.name === name);
+    const turns = drawTurns(called.length, waiters, random);
+    called.forEach((listener, position) => {
+      listener.told(turns[position]!);
     });
+    for (const listener of all) if (listener.waiter.name !== name) listener.told(Infinity);
   }
 
   #end(): void {
