@@ -25,10 +25,7 @@ type Held = readonly [resources: readonly string[], operations: HoldOperations |
 export type Release = (call: Call, register: Register, retention: number) => Promise<Answer>;
 
 /** How it is released on one endpoint. */
-export function releaseOf(
-  settings: Settings,
-  ...[resources, operations]: Held
-): Release {
+export function releaseOf(settings: Settings, ...[resources, operations]: Held): Release {
   const { prefix, wakeUp } = settings;
   if (operations?.release) {
     return (call, register, retention) => operations.release!(call, register, retention, !!wakeUp);

@@ -192,14 +192,20 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "the queue is ignored",
     breaks: "waiters queue, but any of them may acquire",
-    patches: [{ file: "sync/internal/queue-requests.ts", find: 'not holder and queue == ""', replace: "not holder" }],
+    patches: [
+      { file: "sync/internal/queue-requests.ts", find: 'not holder and queue == ""', replace: "not holder" },
+    ],
     noticedBy: ["served in order"],
   },
   {
     name: "dead tickets are not skipped",
     breaks: "a waiter that died in the queue blocks it as long as others wait",
     patches: [
-      { file: "sync/internal/queue-requests.ts", find: "elseif tonumber(expiries) > now then", replace: "else" },
+      {
+        file: "sync/internal/queue-requests.ts",
+        find: "elseif tonumber(expiries) > now then",
+        replace: "else",
+      },
     ],
     noticedBy: ["waiters are served"],
   },

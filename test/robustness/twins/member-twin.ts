@@ -38,10 +38,7 @@ function extendOrRelease({ call, keys, args }: TwinCall, now: number): ByteReply
 }
 
 /** Tells those that can be served now, and returns how many commands that took. */
-function tell(
-  { call, channel, key, waiting, now }: Tell,
-  removed: boolean,
-): number {
+function tell({ call, channel, key, waiting, now }: Tell, removed: boolean): number {
   const free = last(call, key, now).remaining <= 0;
   if (waiting === undefined) {
     const subscribers = free ? (call("PUBSUB", "NUMSUB", channel) as [string, number])[1] : 0;

@@ -24,7 +24,7 @@ function run({ call, keys, args }: TwinCall): ByteReply {
       return [value, 0, 2];
     }
   }
-  if (ticket === "") return release({ call, keys, args }, holder, tombstones[0] ?? null, queue);
+  if (ticket === "") return release({ call, keys, args }, holder ?? null, tombstones[0] ?? null, queue);
   const rollsBack = ttl === 0 && keys.length === 4;
   if (rollsBack) {
     call("SET", keys[3]!, 1, "PX", args[4]!);
