@@ -1,7 +1,7 @@
 import { colourClass } from "./draw-lanes.ts";
-import { across, barBox, flightLine, type Line, resultPoint, textWidth, visible } from "./frame.ts";
+import { across, barBox, flightLine, type Line, restLine, resultPoint, textWidth, visible } from "./frame.ts";
 import { type Pen, px, text, tooltip } from "./pen.ts";
-import type { Bar, Call, Flight } from "./shapes.ts";
+import type { Bar, Call, Flight, Span } from "./shapes.ts";
 import type { Outcome } from "./timeline.ts";
 import { tallyOf, wordOf } from "./words.ts";
 
@@ -10,6 +10,7 @@ import { tallyOf, wordOf } from "./words.ts";
 /** Above so many lines in view each is too small to be seen by itself: arrows are left out. */
 const manyFlights = 700;
 const manyCalls = 150;
+const manyRemarks = 60;
 
 const colourOf = (lane: number, { shapes }: Pen): string => colourClass(shapes.lanes[lane]?.colour ?? -1);
 
@@ -43,11 +44,20 @@ function drawBar(bar: Bar, pen: Pen): string {
       ? `<line class="expiry" x1="${edge}" y1="${px(y - 3)}" x2="${edge}" y2="${px(y + height + 3)}"/>`
       : "";
   const kind = bar.kind === "validity" ? "bar validity" : "bar";
-  return `<g class="${colourOf(bar.holder, pen)}">${tooltip(pen, () => pen.narrator.bar(bar))}${rect(kind, { x, width })}${unsafe.join("")}${marks.join("")}${expiry}${barText(bar, pen)}</g>`;
+  return `<g class="${colourOf(bar.holder, pen)}">${tooltip(pen, () => pen.narrator.bar(bar))}${rect(kind, { x, width })}${unsafe.join("")}${marks.join("")}${expiry}</g>`;
+}
+
+/** The texts of bars, before the lines that cross them. */
+export function drawBarTexts(pen: Pen): string {
+  return pen.shapes.bars
+    .filter((bar) => visible(bar, pen.frame))
+    .map((bar) => barText(bar, pen))
+    .join("");
 }
 
 /** The longest text that has room in the bar. */
-function barText(bar: Bar, { shapes, frame, labels }: Pen): string {
+function barText(bar: Bar, pen: Pen): string {
+  const { shapes, frame, labels } = pen;
   const { x, y, width } = barBox(bar, frame);
   const start = Math.max(x, frame.left) + 5;
   const safeEnd = bar.unsafe[0] && bar.unsafe[0].to >= bar.to ? frame.x(bar.unsafe[0].from) : x + width;
@@ -64,19 +74,19 @@ function barText(bar: Bar, { shapes, frame, labels }: Pen): string {
     letter || number,
   ];
   const value = choices.find((one) => one !== "" && textWidth(one, 11.5) <= room);
-  if (value === undefined || !labels.take(y, start, start + textWidth(value))) return "";
-  return text(start, y + 12.5, value, bar.kind === "validity" ? "bar-text halo" : "bar-text halo");
+  if (value === undefined || !labels.take(start, y + 12.5, value)) return "";
+  return `<g class="${colourOf(bar.holder, pen)}">${text(start, y + 12.5, value, `bar-text ${bar.kind}-text`)}</g>`;
 }
 
 /** Requests and replies on their way. */
 export function drawFlights(pen: Pen): string {
   const { shapes, frame } = pen;
-  const seen = shapes.flights.filter(({ from, to }) =>
-    visible({ from: Math.min(from.time, to.time), to: Math.max(from.time, to.time) }, frame),
-  );
+  const seen = shapes.flights.filter((flight) => visible(timesOf(flight), frame));
   if (seen.length > manyFlights) return together(seen, pen);
   return seen.map((flight) => drawFlight(flight, pen)).join("");
 }
+
+const timesOf = ({ from, to }: Flight): Span => ({ from: from.time, to: to.time });
 
 /** One path for all lines of a kind: thousands of elements would be slow. */
 function together(flights: readonly Flight[], pen: Pen): string {
@@ -96,7 +106,29 @@ function drawFlight(flight: Flight, pen: Pen): string {
   const line = flightLine(flight, pen.frame);
   const kinds = ["flight", flight.kind, flight.late ? "late" : "", flight.fate === "open" ? "open" : ""];
   const path = `<path class="${kinds.filter(Boolean).join(" ")}" d="${pathOf(line)}"/>`;
-  return `<g class="${colourOf(flight.client, pen)}">${tooltip(pen, () => pen.narrator.flight(flight))}${path}${endOf(flight, line)}</g>`;
+  const rest =
+    flight.fate === "lost" ? `<path class="flight rest" d="${pathOf(restLine(flight, pen.frame))}"/>` : "";
+  return `<g class="${colourOf(flight.client, pen)}">${tooltip(pen, () => pen.narrator.flight(flight))}${path}${rest}${endOf(flight, line)}</g>`;
+}
+
+/** Words beside lines that are not as usual. */
+export function drawRemarks(pen: Pen): string {
+  const { shapes, frame, labels } = pen;
+  const unusual = shapes.flights.filter(
+    (flight) => (flight.fate === "lost" || flight.late || flight.forkOf) && visible(timesOf(flight), frame),
+  );
+  if (unusual.length > manyRemarks) return "";
+  return unusual
+    .map((flight) => {
+      const { x2, y2 } = flightLine(flight, frame);
+      const value =
+        flight.fate === "lost" ? "lost" : flight.forkOf ? "executed again" : `late ${flight.kind}`;
+      const y = flight.fate === "lost" ? y2 + 4 : y2 - 7;
+      const places = [x2 + 9, x2 - 9 - textWidth(value)];
+      const x = places.find((place) => labels.take(place, y, value));
+      return x === undefined ? "" : text(x, y, value, "remark halo");
+    })
+    .join("");
 }
 
 /** How a line ends: an arrow; a bar for a refusal; a cross where it is lost. */
@@ -120,7 +152,7 @@ function endOf({ kind, fate, outcome, history, to }: Flight, { x1, y1, x2, y2 }:
 }
 
 /** An endpoint's answer, where it was given: filled if granted. */
-const vote = (x: number, y: number, outcome: Outcome | undefined): string =>
+export const vote = (x: number, y: number, outcome: Outcome | undefined): string =>
   `<circle class="vote${outcome === undefined || outcome === "granted" ? "" : " no"}" cx="${px(x)}" cy="${px(y)}" r="3"/>`;
 
 /** Executions of requests whose sending was not recorded. */
@@ -154,7 +186,7 @@ export function drawCalls(pen: Pen): string {
       const line = `<line class="call" x1="${px(x)}" y1="${axis}" x2="${px(x + width)}" y2="${axis}"/>`;
       const point = resultPoint(call, frame);
       const mark = call.outcome === undefined ? "" : markOf(call.outcome, point, small);
-      return `<g class="${colourOf(call.lane, pen)}">${tooltip(pen, () => narrator.call(call))}${line}${mark}${callText(call, pen)}</g>`;
+      return `<g class="${colourOf(call.lane, pen)}">${tooltip(pen, () => narrator.call(call))}${line}${mark}${small ? "" : callText(call, pen)}</g>`;
     })
     .join("");
 }
@@ -173,11 +205,17 @@ export function markOf(outcome: Outcome, { x, y }: { x: number; y: number }, sma
   return `<g transform="${at}">${shapes[outcome]}</g>`;
 }
 
+/** What a call was, and how it ended: at its beginning, or after its mark if there is no room; else its result only. */
 function callText(call: Call, pen: Pen): string {
   const { frame, labels } = pen;
-  const y = frame.lanes[call.lane]!.axis - 9;
+  const y = frame.lanes[call.lane]!.axis - 10;
   const result = call.outcome === undefined ? "…" : wordOf(call.outcome, call.operation);
-  const value = [`${call.operation}: ${result}`, tallyOf(call)].filter(Boolean).join(" ");
-  const x = Math.min(Math.max(frame.x(call.from), frame.left + 2), frame.right - textWidth(value) - 2);
-  return labels.take(y, x - 3, x + textWidth(value) + 3) ? text(x, y, value, "halo") : "";
+  const whole = [`${call.operation}: ${result}`, tallyOf(call)].filter(Boolean).join(" ");
+  for (const value of [whole, `${call.operation}: ${result}`, result]) {
+    const inside = (x: number) => Math.min(Math.max(x, frame.left + 2), frame.right - textWidth(value) - 2);
+    const places = [inside(frame.x(call.from)), inside(frame.x(call.to) - 4)];
+    const x = places.find((place) => labels.take(place, y, value));
+    if (x !== undefined) return text(x, y, value, "halo");
+  }
+  return "";
 }

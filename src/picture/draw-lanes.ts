@@ -13,9 +13,6 @@ export const colourClass = (colour: number): string => (colour < 0 ? "" : `c${co
 export function drawLanes(pen: Pen): string {
   const { frame } = pen;
   const { left, right } = frame;
-  const captions = frame.captions.map((caption) =>
-    text(frame.narrow ? 6 : 12, caption.y, caption.text, "group"),
-  );
   const strips = frame.lanes.map(
     ({ top, bottom }) =>
       `<rect class="lane" x="${frame.narrow ? 0 : 6}" y="${px(top)}" width="${px(right - (frame.narrow ? 0 : 6))}" height="${px(bottom - top)}" rx="4"/>`,
@@ -27,7 +24,14 @@ export function drawLanes(pen: Pen): string {
   const axes = frame.lanes.map(
     ({ axis }) => `<line class="axis" x1="${px(left)}" y1="${px(axis)}" x2="${px(right)}" y2="${px(axis)}"/>`,
   );
-  return [...captions, ...strips, ...grid, ...axes, ...frame.lanes.map((lane) => nameOf(lane, pen))].join("");
+  return [...strips, ...grid, ...axes].join("");
+}
+
+/** The names of lanes. They stand before everything: in narrow pictures lines cross them. */
+export function drawNames(pen: Pen): string {
+  const { captions, lanes, narrow } = pen.frame;
+  const groups = captions.map((caption) => text(narrow ? 6 : 12, caption.y, caption.text, "group halo"));
+  return [...groups, ...lanes.map((lane) => nameOf(lane, pen))].join("");
 }
 
 function nameOf(lane: PlacedLane, { frame }: Pen): string {
@@ -41,13 +45,14 @@ function nameOf(lane: PlacedLane, { frame }: Pen): string {
       : frame.narrow
         ? text(frame.right - textWidth(more) - 4, y + 4, more, "soft")
         : text(start, y + 18, more, "soft");
-  if (lane.kind === "endpoint") return text(start, y + 4, shortened(lane.name, room, 12), "name") + hidden;
+  if (lane.kind === "endpoint")
+    return text(start, y + 4, shortened(lane.name, room, 12), "name halo") + hidden;
   const size = Math.max(18, textWidth(lane.letter, 11) + 10);
   const badge = `<g class="${colourClass(lane.colour)}"><rect class="badge" x="${start}" y="${px(y - 9)}" width="${px(size)}" height="18" rx="9"/>${text(start + size / 2, y + 4, lane.letter, "badge-text")}</g>`;
   const name =
     lane.name === lane.letter
       ? ""
-      : text(start + size + 6, y + 4, shortened(lane.name, room - size - 6, 12), "name");
+      : text(start + size + 6, y + 4, shortened(lane.name, room - size - 6, 12), "name halo");
   return badge + name + hidden;
 }
 
@@ -114,7 +119,7 @@ function faultName(fault: Fault, { frame, shapes, labels }: Pen): string {
   const name = `${fault.name}${other}`;
   const room = frame.right - x;
   const value = shortened(name, room);
-  if (room < 24 || !labels.take(y, x, x + textWidth(value) + 6)) return "";
+  if (room < 24 || !labels.take(x, y, value)) return "";
   return text(x, y, value, "fault-text halo");
 }
 
@@ -129,7 +134,9 @@ export function drawViolations(pen: Pen): string {
       const width = textWidth(value) + 12;
       const start = Math.max(frame.left, Math.min(x, frame.right - width));
       const rows = Math.min(3, shapes.violations.length);
-      const row = [0, 1, 2].slice(0, rows).find((one) => labels.take(-1 - one, start, start + width));
+      const row = [0, 1, 2]
+        .slice(0, rows)
+        .find((one) => labels.take(start + 3, frame.top - one * flagRowHeight - 5, value));
       const y = frame.top - ((row ?? 0) + 1) * flagRowHeight;
       const flag =
         row === undefined

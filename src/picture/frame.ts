@@ -129,7 +129,8 @@ export const visible = (span: { from: number; to: number }, frame: Frame): boole
 /** A bar's rectangle, as far as it is in the frame. */
 export function barBox(bar: Bar, frame: Frame): Box {
   const lane = frame.lanes[bar.lane]!;
-  return { ...across(bar.from, bar.to, frame), y: lane.barTop + bar.row * barPitch, height: barHeight };
+  const to = bar.end === "open" ? frame.to + (frame.to - frame.from) : bar.to;
+  return { ...across(bar.from, to, frame), y: lane.barTop + bar.row * barPitch, height: barHeight };
 }
 
 /** The rectangle between two times; outside the frame it goes on for some px, so that its edge is not seen. */
@@ -142,7 +143,8 @@ export function across(from: number, to: number, frame: Frame): Pick<Box, "x" | 
 export function faultBox(fault: Fault, frame: Frame): Box {
   const lane = frame.lanes[fault.lane];
   const [y, bottom] = lane ? [lane.top, lane.bottom] : [frame.top - faultRowHeight, frame.bottom];
-  return { ...across(fault.from, fault.to, frame), y, height: bottom - y };
+  const to = fault.open ? frame.to + (frame.to - frame.from) : fault.to;
+  return { ...across(fault.from, to, frame), y, height: bottom - y };
 }
 
 export interface Line {
@@ -157,17 +159,25 @@ const lostAt = 0.62;
 /** Where a second execution's line leaves the first one's. */
 const forkAt = 0.45;
 
-/** The line of a request or a reply, as far as it is drawn. */
+/** The line of a request or a reply, as far as it came. */
 export function flightLine(flight: Flight, frame: Frame): Line {
-  const { from, to, forkOf, fate } = flight;
-  let [x1, y1] = [frame.x(from.time), frame.lanes[from.lane]!.axis];
-  const [x2, y2] = [frame.x(to.time), frame.lanes[to.lane]!.axis];
-  if (forkOf) {
-    x1 += (frame.x(forkOf.time) - x1) * forkAt;
-    y1 += (y2 - y1) * forkAt;
-  }
-  const part = fate === "arrived" ? 1 : lostAt;
+  const { x1, y1, x2, y2 } = wholeLine(flight, frame);
+  const part = flight.fate === "arrived" ? 1 : lostAt;
   return { x1, y1, x2: x1 + (x2 - x1) * part, y2: y1 + (y2 - y1) * part };
+}
+
+/** From where something was lost to where it would have arrived. */
+export function restLine(flight: Flight, frame: Frame): Line {
+  const { x2, y2 } = wholeLine(flight, frame);
+  const lost = flightLine(flight, frame);
+  return { x1: lost.x2, y1: lost.y2, x2, y2 };
+}
+
+function wholeLine({ from, to, forkOf }: Flight, frame: Frame): Line {
+  const [x1, y1] = [frame.x(from.time), frame.lanes[from.lane]!.axis];
+  const [x2, y2] = [frame.x(to.time), frame.lanes[to.lane]!.axis];
+  if (!forkOf) return { x1, y1, x2, y2 };
+  return { x1: x1 + (frame.x(forkOf.time) - x1) * forkAt, y1: y1 + (y2 - y1) * forkAt, x2, y2 };
 }
 
 /** Where the mark of a call's result is; where it was called if it has not returned. */

@@ -11,7 +11,7 @@ body{margin:0 auto;padding:16px;max-width:1400px;background:#fff;color:#15191e;f
 @media (max-width:620px){body{padding:12px 8px}}
 h1{font-size:19px;line-height:1.3;margin:0 0 4px}
 p.about{margin:0 0 12px;font-size:14px;opacity:.85}
-svg{max-width:100%}`;
+svg{max-width:100%;height:auto}`;
 
 /**
  * A page that shows a timeline: one file, which works without a network. Where scripts do not run it has the same

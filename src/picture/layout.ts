@@ -155,6 +155,7 @@ function faultsOf(events: readonly TimelineEvent[], index: LaneIndex, end: numbe
       other: endpoint !== -1 && client !== -1 ? client : undefined,
       from: fault.time,
       to: last,
+      open: to === Number.POSITIVE_INFINITY,
       hatched: client !== -1 && endpoint === -1 && /^(paused|frozen)/.test(name),
       row,
       detail: fault.detail,

@@ -1,4 +1,4 @@
-import { markOf } from "./draw-events.ts";
+import { markOf, vote } from "./draw-events.ts";
 import { textWidth } from "./frame.ts";
 import { type Pen, px, text } from "./pen.ts";
 import type { Shapes } from "./shapes.ts";
@@ -6,8 +6,9 @@ import type { Shapes } from "./shapes.ts";
 /** What one sign means. */
 interface Entry {
   readonly label: string;
-  /** Its markup, in a box of 30 × 18 px. */
+  /** Its markup, in a box of 30 × 18 px, or as wide as it says. */
   readonly sign: string;
+  readonly width?: number;
   used(shapes: Shapes): boolean;
 }
 
@@ -17,7 +18,7 @@ const cross = `<path class="cross-ink" d="M20 9l8 8m0 -8l-8 8"/>`;
 const bar = (kind: string, more = ""): string =>
   `<rect class="${kind}" x="1" y="2" width="27" height="14" rx="2"/>${more}`;
 const hatch = `<rect x="1" y="1" width="28" height="16" fill="url(#hatch)"/>`;
-const mark = (outcome: Parameters<typeof markOf>[0]): string => markOf(outcome, { x: 15, y: 9 });
+const mark = (outcome: Parameters<typeof markOf>[0]): string => markOf(outcome, { x: 8, y: 9 });
 const ofCall =
   (outcome: string) =>
   ({ calls }: Shapes): boolean =>
@@ -46,6 +47,19 @@ const entries: readonly Entry[] = [
     label: "executed twice",
     sign: `<path class="flight" d="M2 2L12 9L16 17M12 9L28 16"/>`,
     used: ({ flights }) => flights.some(({ forkOf }) => forkOf !== undefined),
+  },
+  {
+    label: "endpoint granted it",
+    sign: vote(6, 9, "granted"),
+    width: 12,
+    used: ({ flights }) => flights.length > 0,
+  },
+  {
+    label: "endpoint refused it",
+    sign: vote(6, 9, "held"),
+    width: 12,
+    used: ({ flights }) =>
+      flights.some(({ history }) => history.executed.some(({ outcome }) => outcome === "held")),
   },
   {
     label: "stored, with its holder",
@@ -77,10 +91,10 @@ const entries: readonly Entry[] = [
     sign: `<rect class="fault" x="1" y="1" width="28" height="16"/><path class="fault-edge" d="M1 1v16M29 1v16"/>`,
     used: ({ faults }) => faults.some(({ hatched }) => !hatched),
   },
-  { label: "granted", sign: mark("granted"), used: ofCall("granted") },
-  { label: "refused", sign: mark("held"), used: ofCall("held") },
-  { label: "gone", sign: mark("gone"), used: ofCall("gone") },
-  { label: "unavailable", sign: mark("error"), used: ofCall("error") },
+  { label: "result: granted", sign: mark("granted"), width: 16, used: ofCall("granted") },
+  { label: "result: refused", sign: mark("held"), width: 16, used: ofCall("held") },
+  { label: "result: gone", sign: mark("gone"), width: 16, used: ofCall("gone") },
+  { label: "result: unavailable", sign: mark("error"), width: 16, used: ofCall("error") },
   {
     label: "violated",
     sign: `<line class="violation" x1="15" y1="0" x2="15" y2="18"/>`,
@@ -94,10 +108,10 @@ export function legendOf({ shapes, frame }: Pen): { readonly markup: string; rea
   if (used.length === 0) return { markup: "", height: 8 };
   const start = frame.narrow ? 8 : 12;
   let [x, y] = [start, frame.height + 6];
-  const parts = used.map(({ label, sign }) => {
-    const width = 36 + textWidth(label) + 18;
+  const parts = used.map(({ label, sign, width: wide = 30 }) => {
+    const width = wide + 6 + textWidth(label) + 16;
     if (x > start && x + width > frame.width - 4) [x, y] = [start, y + 24];
-    const markup = `<g transform="translate(${px(x)} ${px(y)})">${sign}${text(36, 13, label, "")}</g>`;
+    const markup = `<g transform="translate(${px(x)} ${px(y)})">${sign}${text(wide + 6, 13, label, "")}</g>`;
     x += width;
     return markup;
   });

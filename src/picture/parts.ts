@@ -26,7 +26,7 @@ const labels: Readonly<Record<ButtonName, readonly [text: string, title: string]
 };
 
 const hint =
-  "Point at anything, or press N and P, to read about it. Drag or use the arrow keys to move in time; + and − or Ctrl and the wheel to zoom.";
+  "Point at anything to read about it. Drag to move in time; Ctrl and the wheel, or two fingers, to zoom. Keys: ← → + − 0, N and P for the next and the previous event.";
 
 /** Puts the elements of a picture into an element, instead of what is there. */
 export function buildView(element: Element, css: string): Parts {

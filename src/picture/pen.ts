@@ -1,5 +1,4 @@
-import type { Frame } from "./frame.ts";
-import { textWidth } from "./frame.ts";
+import { type Box, type Frame, textWidth } from "./frame.ts";
 import type { Shapes } from "./shapes.ts";
 import type { Narrator, Note } from "./words.ts";
 
@@ -13,17 +12,22 @@ export interface Pen {
   readonly narrator: Narrator;
 }
 
-/** Which parts of each row already have a text, so that none is written over another. */
+/** Where texts are already, so that none is written over another. */
 export class Labels {
-  readonly #rows = new Map<number, [number, number][]>();
+  readonly #taken: Box[] = [];
 
-  /** Takes the room for a text, if it is free. */
-  take(row: number, from: number, to: number): boolean {
-    const taken = this.#rows.get(row) ?? [];
-    if (taken.some(([start, end]) => from < end && to > start)) return false;
-    taken.push([from, to]);
-    this.#rows.set(row, taken);
-    return true;
+  /** Takes the room for a text whose line stands at `y`, if it is free. */
+  take(x: number, y: number, value: string, size = 11): boolean {
+    const box = { x: x - 3, y: y - size + 1, width: textWidth(value, size) + 6, height: size + 2 };
+    const free = this.#taken.every(
+      (other) =>
+        box.x >= other.x + other.width ||
+        other.x >= box.x + box.width ||
+        box.y >= other.y + other.height ||
+        other.y >= box.y + box.height,
+    );
+    if (free) this.#taken.push(box);
+    return free;
   }
 }
 

@@ -71,6 +71,8 @@ export interface Fault extends Span {
   readonly lane: number;
   /** The other end, if it concerns the way between two. */
   readonly other: number | undefined;
+  /** It was not healed while the recording went on. */
+  readonly open: boolean;
   /** The client does not run meanwhile. */
   readonly hatched: boolean;
   readonly row: number;

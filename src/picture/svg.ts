@@ -1,5 +1,5 @@
-import { drawBars, drawCalls, drawFlights, drawUnsent } from "./draw-events.ts";
-import { drawAxis, drawFaults, drawLanes, drawViolations } from "./draw-lanes.ts";
+import { drawBars, drawBarTexts, drawCalls, drawFlights, drawRemarks, drawUnsent } from "./draw-events.ts";
+import { drawAxis, drawFaults, drawLanes, drawNames, drawViolations } from "./draw-lanes.ts";
 import { type Frame, frameOf, textWidth } from "./frame.ts";
 import { shapesOf } from "./layout.ts";
 import { legendOf } from "./legend.ts";
@@ -57,11 +57,13 @@ export function drawPicture(
     drawBars(pen),
     drawFlights(pen),
     drawUnsent(pen),
+    drawBarTexts(pen),
     drawCalls(pen),
+    drawRemarks(pen),
     drawViolations(pen),
   ].join("");
   const { left, right, height } = frame;
-  const markup = `<defs><clipPath id="plot"><rect x="${left}" y="0" width="${right - left}" height="${height}"/></clipPath><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#plot)">${plot}</g>${drawAxis(pen)}${legend.markup}`;
+  const markup = `<defs><clipPath id="plot"><rect x="${left}" y="0" width="${right - left}" height="${height}"/></clipPath><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#plot)">${plot}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
   return { markup, height: height + legend.height };
 }
 

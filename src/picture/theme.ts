@@ -38,9 +38,12 @@ ${colours}
 .picture .unsafe{fill:color-mix(in srgb,var(--c) 14%,var(--paper));stroke:var(--c);stroke-width:1.2;stroke-dasharray:2 2}
 .picture .expiry{stroke:var(--c);stroke-width:2;stroke-dasharray:2 2}
 .picture .tick{stroke:var(--c);stroke-width:2}
-.picture .bar-text{font-weight:600}
+.picture .bar-text{font-weight:600;paint-order:stroke;stroke-width:2.5px;stroke-linejoin:round;stroke:color-mix(in srgb,var(--c) 24%,var(--paper))}
+.picture .validity-text{stroke:color-mix(in srgb,var(--c) 62%,var(--paper))}
+.picture .remark{fill:var(--soft);font-style:italic}
 .picture .flight{fill:none;stroke:var(--c);stroke-width:1.3}
 .picture .reply{stroke-dasharray:4 2.5}
+.picture .rest{stroke-width:1;stroke-dasharray:1 3}
 .picture .late{stroke-width:2.6}
 .picture .open{stroke-dasharray:1 3}
 .picture .head{fill:var(--c);stroke:none}
@@ -73,6 +76,7 @@ export const viewCss: string = `
 .picture-tools button:hover{border-color:var(--ink)}
 .picture-tools :focus-visible,.picture-stage:focus-visible{outline:3px solid var(--c0);outline-offset:1px}
 .picture-tools label{display:flex;gap:6px;align-items:center;min-width:0}
+.picture-tools [hidden]{display:none}
 .picture-hint{color:var(--soft);font-size:13px;margin:0 0 8px}
 .picture-stage{touch-action:pan-y;cursor:grab;overflow:hidden}
 .picture-stage:active{cursor:grabbing}

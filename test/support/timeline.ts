@@ -80,7 +80,10 @@ function firstHolder(): TimelineEvent[] {
     ...request({ ...b, endpoint: one, sent: 50, executed: [58], answered: 66 }),
     ...request({ ...b, endpoint: two, sent: 50, executed: [60], answered: 71 }),
     ...request({ ...b, endpoint: three, sent: 50, executed: [59], answered: 69 }),
-    ...call("B", "acquire", [118, 140], { outcome: "held", votes: { [one]: "held", [two]: "held" } }),
+    ...call("B", "acquire", [118, 140], {
+      outcome: "held",
+      votes: { [one]: "held", [two]: "held", [three]: "error" },
+    }),
     ...request({ ...b, endpoint: one, sent: 118, executed: [127], answered: 136 }),
     ...request({ ...b, endpoint: two, sent: 118, executed: [128, 152], answered: 140 }),
     ...request({ ...b, endpoint: three, sent: 118, executed: [186], answered: 196 }),
