@@ -81,7 +81,7 @@ export class ChannelStream {
   }
 
   #draw(subscribers: number, atOnce: boolean): void {
-    const { random } = this.#runtime;
+    const random = () => this.#runtime.random();
     const waiters = shuffled(this.#listeners, random);
     const turns = drawTurns(waiters.length, subscribers, random);
     waiters.forEach((waiter, index) => {
