@@ -47,6 +47,7 @@ export async function runAcquirePlan<Handle>(
   const options = { ...drawn, autoExtend: draw.chance(0.3), maxHold, signal: abort?.signal };
   const once = draw.chance(0.2);
   const invoked = world.now;
+  const hasWaited = actor.wakeUps.begin(process, { ...options, rounds: plan.rounds });
   const outcome = await calls.make(process, {
     what: `${once ? "try " : ""}${plan.what} ${JSON.stringify(drawn)}`,
     bound: (once ? 0 : drawn.wait) + plan.rounds * Math.min(drawn.timeout, drawn.ttl),
@@ -54,6 +55,7 @@ export async function runAcquirePlan<Handle>(
     run: () => (once ? plan.tryAcquire(options) : plan.acquire(options)),
     isExpected: (error) => abort?.signal.reason === error,
   });
+  hasWaited();
   if ("value" in outcome) {
     const handle = outcome.value;
     return handle === null ? { invoked, options, error: null } : { invoked, options, handle };

@@ -47,6 +47,9 @@ function playBoth({ script, call, disturbance }: RandomScript, seed: number): un
   let now = 1_700_000_000_000;
   const [lua, under] = [0, 1].map(() => new Engine({ dialect, now: () => now })) as [Engine, Engine];
   const twin = new TwinEngine(under);
+  const [heard, meantToBeHeard]: [unknown[], unknown[]] = [[], []];
+  under.subscribe("channels", ["heard"], (push) => heard.push(push));
+  lua.subscribe("channels", ["heard"], (push) => meantToBeHeard.push(push));
   const trace: string[] = [];
   const replies: unknown[] = [];
   let runs = 0;
@@ -61,8 +64,8 @@ function playBoth({ script, call, disturbance }: RandomScript, seed: number): un
     trace.push(
       `${now} ${JSON.stringify(isCall ? [form[0], keys, args] : command)} ${JSON.stringify(theirs)}`,
     );
-    const mine = { answer: answerOf(twin, command), contents: contents(under) };
-    const meant = { answer: theirs, contents: contents(lua) };
+    const mine = { answer: answerOf(twin, command), contents: contents(under), heard };
+    const meant = { answer: theirs, contents: contents(lua), heard: meantToBeHeard };
     // Compared by `expect` only to show the difference: it takes as long as the scripts.
     if (!isDeepStrictEqual(mine, meant)) expect(mine, trace.join("\n")).toStrictEqual(meant);
     if (isCall) replies.push(theirs);
@@ -118,8 +121,8 @@ describe("random states", () => {
 });
 
 test("simulations are the same with twins as in Lua, byte for byte", { timeout: 120_000 }, async () => {
-  // Locks and runs, every synchronizer, and operators (24, 30).
-  const seeds = [1, 2, 3, 5, 11, 14, 17, 20, 23, 24, 30, 47];
+  // Locks and runs, every synchronizer, operators (24, 30), and wake-ups (26, 27).
+  const seeds = [1, 2, 3, 5, 11, 14, 17, 20, 23, 24, 26, 27, 30, 47];
   const scripts = { twin: 0, lua: 0 };
   for (const seed of seeds) {
     const [twin, lua] = [

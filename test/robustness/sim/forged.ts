@@ -1,0 +1,51 @@
+import type { World } from "./world.ts";
+
+/** Messages that anybody may publish, who knows the address and the token. */
+export interface Forging {
+  /** Average ms between two of them. */
+  readonly every: number;
+  readonly payloads: readonly string[];
+}
+
+/** Everything that a message might be. */
+export const anything: readonly string[] = [
+  "0",
+  "1",
+  "4",
+  "40",
+  "-1",
+  "1.5",
+  "1e9",
+  "9999999",
+  "99999999999999999999",
+  "NaN",
+  "Infinity",
+  "",
+  "granted",
+  "1,2",
+  "1\ndata: message,x,1",
+  "1\n\ndata: subscribe,x,1",
+  // Longer than any line that the library reads.
+  "9".repeat(9_000),
+];
+
+/** Publishes messages where somebody listens. @returns ends it */
+export function startForging(world: World, { every, payloads }: Forging): () => void {
+  const { scheduler, draw, servers } = world;
+  let isOver = false;
+  const schedule = () => scheduler.at(world.now + draw.between(0, 2 * every), forge);
+  const forge = () => {
+    if (isOver) return;
+    const server = draw.pick(servers);
+    const channels = server.up && !server.silent ? server.channels() : [];
+    if (channels.length > 0) {
+      world.count("message forged");
+      server.execute(["PUBLISH", draw.pick(channels), draw.pick(payloads)]);
+    }
+    schedule();
+  };
+  schedule();
+  return () => {
+    isOver = true;
+  };
+}
