@@ -7,8 +7,8 @@ export interface Forging {
   readonly payloads: readonly string[];
 }
 
-/** Everything that a message might be. */
-export const anything: readonly string[] = [
+/** Numbers of subscribers that a release might have published, and others. */
+const numbers = [
   "0",
   "1",
   "4",
@@ -20,13 +20,16 @@ export const anything: readonly string[] = [
   "99999999999999999999",
   "NaN",
   "Infinity",
-  "",
-  "granted",
-  "1,2",
-  "1\ndata: message,x,1",
-  "1\n\ndata: subscribe,x,1",
-  // Longer than any line that the library reads.
-  "9".repeat(9_000),
+];
+
+/** What no release publishes. The longest is longer than any line that the library reads. */
+const garbage = ["", "granted", "-1", "NaN", "0", "1,2", "1\ndata: message,x,1", "9".repeat(9_000)];
+
+/** What is forged in a world: anything; or garbage alone; or so many subscribers that nobody's turn comes. */
+export const forgeries: readonly (readonly string[])[] = [
+  [...numbers, ...garbage, "1\n\ndata: subscribe,x,1"],
+  garbage,
+  ["9999999"],
 ];
 
 /** Publishes messages where somebody listens. @returns ends it */

@@ -1,6 +1,6 @@
 import type { Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { Draw } from "./draw.ts";
-import { anything, type Forging } from "./forged.ts";
+import { type Forging, forgeries } from "./forged.ts";
 import { mixed, type Synchronizer, synchronizers } from "./synchronizers.ts";
 import { goodNetwork, type NetworkConditions, type StreamConditions } from "./world.ts";
 
@@ -274,8 +274,7 @@ export function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
     late: some(0.4, [0.1, 0.5]),
   };
   const every = draw.pick([200, 1_000, 3_000]);
-  // The number of so many subscribers that nobody's turn comes.
-  const forging = draw.chance(0.4) ? { every, payloads: draw.pick([anything, ["9999999"]]) } : undefined;
+  const forging = draw.chance(0.5) ? { every, payloads: draw.pick(forgeries) } : undefined;
   const wakeUps = { share: draw.pick([1, 1, 0.7]), streams, isLasting: draw.chance(0.5), forging };
   const http = draw.chance(0.4);
   const badNetwork = { ...scenario.badNetwork, garbled: http ? draw.pick([0, 0.02, 0.1]) : 0 };
