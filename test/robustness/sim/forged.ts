@@ -2,7 +2,7 @@ import type { World } from "./world.ts";
 
 /** Messages that anybody may publish, who knows the address and the token. */
 export interface Forging {
-  /** Average ms between two of them. */
+  /** Average ms between two of them on a channel. */
   readonly every: number;
   readonly payloads: readonly string[];
 }
@@ -32,18 +32,18 @@ export const forgeries: readonly (readonly string[])[] = [
   ["9999999"],
 ];
 
-/** Publishes messages where somebody listens. @returns ends it */
+/** Publishes messages wherever somebody listens. @returns ends it */
 export function startForging(world: World, { every, payloads }: Forging): () => void {
   const { scheduler, draw, servers } = world;
   let isOver = false;
   const schedule = () => scheduler.at(world.now + draw.between(0, 2 * every), forge);
   const forge = () => {
     if (isOver) return;
-    const server = draw.pick(servers);
-    const channels = server.up && !server.silent ? server.channels() : [];
-    if (channels.length > 0) {
-      world.count("message forged");
-      server.execute(["PUBLISH", draw.pick(channels), draw.pick(payloads)]);
+    for (const server of servers.filter(({ up, silent }) => up && !silent)) {
+      for (const channel of server.channels()) {
+        world.count("message forged");
+        server.execute(["PUBLISH", channel, draw.pick(payloads)]);
+      }
     }
     schedule();
   };

@@ -33,6 +33,30 @@ export const wakeUpMutants: readonly Mutant[] = [
     noticedBy: ["waiters ask"],
   },
   {
+    name: "a pause between messages outlasts the waiting",
+    breaks: "the pause between two rounds ends after the caller's wait",
+    patches: [
+      {
+        file: "lock/wake-up/channel-listener.ts",
+        find: "const latest = began + Math.min(longest, longestTrust);",
+        replace: "const latest = began + longestTrust;",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
+    name: "an abort waits for the next message",
+    breaks: "a caller that gives up waits on",
+    patches: [
+      {
+        file: "lock/wake-up/channel-listener.ts",
+        find: '      signal?.addEventListener("abort", end, { once: true });\n',
+        replace: "",
+      },
+    ],
+    noticedBy: ["calls end"],
+  },
+  {
     name: "any message puts off the next poll",
     breaks: "messages that the library has not published count as if others asked",
     patches: [
