@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../../src/endpoints/endpoint.ts";
+import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
 import { type Script, upstashFlag } from "../../../src/redis/script.ts";
 import { Engine, ReplyError } from "../../../src/testing/index.ts";
 import { sha1 } from "../../../src/testing/lua/sha1.ts";
@@ -40,7 +41,7 @@ function contents(engine: Pick<Engine, "execute">): unknown {
   });
 }
 
-/** Runs random calls on an engine with the twin and on one without, one after another. Returns the replies. */
+/** Runs random calls on an engine with the twin and on one without, one after another. Returns the replies and the messages. */
 function playBoth({ script, call, disturbance }: RandomScript, seed: number): unknown[] {
   const draw = new Draw(seed);
   const dialect = draw.pick(["redis", "upstash"] as const);
@@ -74,7 +75,7 @@ function playBoth({ script, call, disturbance }: RandomScript, seed: number): un
   }
   // Everything that was executed was executed by the twin.
   expect(twin.runs).toBe(runs);
-  return replies;
+  return [...replies, ...heard];
 }
 
 test("every twin is that of a script as it stands in the library", () => {
@@ -117,6 +118,7 @@ describe("random states", () => {
     // Not always the same: refusals, grants, and those of a script that is not known.
     expect(replies.size).toBeGreaterThan(20);
     expect([...replies].some((reply) => reply.includes("NOSCRIPT"))).toBe(true);
+    expect([...replies].some((reply) => reply.includes('"message"'))).toBe(random.script === publishScript);
   });
 });
 
