@@ -25,6 +25,12 @@ const kinds = [
   },
   { what: "FairLock", at: 1, make: acquirer((redlock, name) => new FairLock(redlock, name)) },
   {
+    what: "FairLock, `wakeUp`",
+    at: 1,
+    wakeUp: pubSub,
+    make: acquirer((redlock, name) => new FairLock(redlock, name)),
+  },
+  {
     what: "Semaphore of 4",
     at: 4,
     make: acquirer((redlock, name) => new Semaphore(redlock, name, { limit: 4 })),

@@ -9,6 +9,8 @@ export class VirtualWorld {
   now = 0;
   /** Requests that all clients have sent. */
   requests = 0;
+  /** Streams that all clients have opened. */
+  streams = 0;
   #queue = [];
   #state;
   #servers;
@@ -72,6 +74,7 @@ export class VirtualWorld {
         });
       };
       const subscribe = async (channel, signal) => {
+        this.streams += 1;
         await new Promise((resolve) => travel(resolve));
         const events = (await memory.subscribe(channel, signal)).getReader();
         // Messages are read as they come, and each is on its way for as long as any reply.

@@ -159,10 +159,17 @@ class Acquisition {
   /** Waits for the next round: for a message where others hold it and publish, else for the backoff's pause. */
   async #pause({ round }: Attempt, { poll, longest }: NextRound): Promise<void> {
     const signal = this.#signal;
-    const isContended = round.answers.some((answer) => answer?.outcome === "held");
-    if (isContended && poll > 0) {
+    const outcomes = round.answers.map((answer) => answer?.outcome);
+    if (outcomes.includes("held") && poll > 0) {
       this.#listener ??= listenFor(this.#settings, this.#resources, this.#strategy);
-      if (this.#listener) return this.#listener.wait({ round, poll, longest, signal });
+      if (this.#listener)
+        return this.#listener.wait({
+          round,
+          mayBeSplit: outcomes.includes("granted"),
+          poll,
+          longest,
+          signal,
+        });
     }
     await sleep(this.#settings.runtime, poll, signal);
   }

@@ -2,36 +2,43 @@ import type { Call } from "../endpoints/call.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { type Register, release } from "../redis/register.ts";
 import type { Settings } from "./options.ts";
-import type { Listener } from "./wake-up/wake-up.ts";
+import type { Listener, Waiter } from "./wake-up/wake-up.ts";
 
 /** How a hold is extended and released on one endpoint; what is left out is as for a lock. */
 export interface HoldOperations {
   /** Gives it a new ttl, and never creates it; ttl 0 only checks. */
   extend?(call: Call, register: Register, ttl: number): Promise<Answer>;
-  /** Releases it, and for `retention` ms, if that is not 0, refuses late requests that would acquire it. */
-  release?(call: Call, register: Register, retention: number): Promise<Answer>;
-  /** The kind of synchronizer whose waiters are woken up by its releases. Default: they poll. */
-  readonly wakes?: string;
+  /**
+   * Releases it, and for `retention` ms, if that is not 0, refuses late requests that would acquire it.
+   *
+   * @param tells whether those that wait are told
+   */
+  release?(call: Call, register: Register, retention: number, tells: boolean): Promise<Answer>;
+  /** How one that waits for it is told of releases. Default: it polls. */
+  readonly waiter?: Waiter;
 }
 
 /** Who is released and waited for. */
 type Held = readonly [resources: readonly string[], operations: HoldOperations | undefined];
 
+/** Releases on one endpoint, and tells those that wait, where they are to be woken up. */
+export type Release = (call: Call, register: Register, retention: number) => Promise<Answer>;
+
 /** How it is released on one endpoint. */
-export function releaseOf(
-  settings: Settings,
-  ...[resources, operations]: Held
-): NonNullable<HoldOperations["release"]> {
-  if (operations?.release) return operations.release;
-  const kind = kindOf(operations);
-  return (kind && settings.wakeUp?.releaser(settings.prefix, kind, resources)) || release;
+export function releaseOf(settings: Settings, ...[resources, operations]: Held): Release {
+  const { prefix, wakeUp } = settings;
+  if (operations?.release) {
+    return (call, register, retention) => operations.release!(call, register, retention, !!wakeUp);
+  }
+  const waiter = waiterOf(operations);
+  return (waiter && wakeUp?.releaser(prefix, waiter.kind, resources)) || release;
 }
 
 /** Waits for its releases; undefined: nobody publishes them. */
 export function listenFor(settings: Settings, ...[resources, operations]: Held): Listener | undefined {
-  const kind = kindOf(operations);
-  return kind === undefined ? undefined : settings.wakeUp?.listen(settings, kind, resources);
+  const waiter = waiterOf(operations);
+  return waiter && settings.wakeUp?.listen(settings, waiter, resources);
 }
 
-const kindOf = (operations: HoldOperations | undefined): string | undefined =>
-  operations ? operations.wakes : "lock";
+const waiterOf = (operations: HoldOperations | undefined): Waiter | undefined =>
+  operations ? operations.waiter : { kind: "lock" };

@@ -16,7 +16,7 @@ import {
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
-import { type HoldOperations, releaseOf } from "./hold-operations.ts";
+import { type HoldOperations, type Release, releaseOf } from "./hold-operations.ts";
 import {
   acquiredRegister,
   counterTtl,
@@ -84,7 +84,7 @@ export class Lock {
   readonly #request: LockRequest;
   readonly #settings: Settings;
   readonly #register: Register;
-  readonly #operations: Required<Pick<HoldOperations, "extend" | "release">>;
+  readonly #operations: Required<Pick<HoldOperations, "extend">> & { readonly release: Release };
   /** Not a synchronizer's: what an endpoint has lost can be restored there. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;

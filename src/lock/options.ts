@@ -43,7 +43,7 @@ export interface LockOptions {
   /** Longest time that auto-extension holds it, in ms: a stuck handler must not. Default 300 000 (5 minutes). */
   readonly maxHold?: number | undefined;
   /**
-   * Wakes up waiters when a lock or a permit is released, instead of letting them poll: `pubSub`. Holders and waiters both
+   * Wakes up waiters when what they wait for is released, instead of letting them poll: `pubSub`. Holders and waiters both
    * need it. Default: none.
    */
   readonly wakeUp?: WakeUp | undefined;

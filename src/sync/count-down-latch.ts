@@ -1,6 +1,5 @@
 import { checkInteger, checkText, checkType } from "../check.ts";
 import { checkAcquire, type LockClient } from "../lock/options.ts";
-import { keyOf } from "../redis/keys.ts";
 import {
   type ArrivalOptions,
   type ArrivalQuery,
@@ -136,6 +135,6 @@ export class CountDownLatch {
   #arrivals(options: ArrivalOptions): ArrivalSet {
     const { name, count } = this;
     const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
-    return { settings, name, key: keyOf(settings.prefix, "latch", name), count };
+    return { settings, name, kind: "latch", count };
   }
 }

@@ -1,6 +1,5 @@
 import { checkInteger, checkText, checkType } from "../check.ts";
 import { checkAcquire, type LockClient } from "../lock/options.ts";
-import { keyOf } from "../redis/keys.ts";
 import { randomToken } from "../runtime.ts";
 import {
   type ArrivalOptions,
@@ -136,7 +135,7 @@ export class CyclicBarrier {
   #arrivals(options: ArrivalOptions): ArrivalSet {
     const { name, parties } = this;
     const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
-    return { settings, name, key: keyOf(settings.prefix, "barrier", name), count: parties };
+    return { settings, name, kind: "barrier", count: parties };
   }
 }
 

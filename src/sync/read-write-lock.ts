@@ -8,11 +8,7 @@ import {
   unlessHeld,
   type WaitOptions,
 } from "./internal/hold.ts";
-import { memberStrategy } from "./internal/members.ts";
-import { readWriteKeys, writerStrategy } from "./internal/writers.ts";
-
-/** The group of all readers. Writers' groups are random tokens, which are longer and begin with another letter. */
-const readers = "r";
+import { readerStrategy, writerStrategy } from "./internal/writers.ts";
 
 /**
  * Held by any number of readers at once, or by one writer alone, under a quorum of endpoints. A waiting writer is
@@ -56,10 +52,9 @@ export class ReadWriteLock {
    */
   async acquireRead(options: WaitOptions = {}): Promise<Hold> {
     const { name } = this;
-    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) => {
-      const { membership, writers } = readWriteKeys(settings, name);
-      return memberStrategy(membership, readers, { key: writers });
-    });
+    const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
+      readerStrategy(settings, name),
+    );
     return hold;
   }
 

@@ -12,6 +12,8 @@ import {
 } from "./internal/hold.ts";
 import { memberStrategy, membershipOf } from "./internal/members.ts";
 
+const kind = "reentrant";
+
 /** The owner of a {@link ReentrantLock}, and the defaults of every acquire. */
 export interface ReentrantLockOptions extends SyncOptions {
   /**
@@ -58,7 +60,7 @@ export class ReentrantLock {
   async acquire(options: WaitOptions = {}): Promise<Hold> {
     const { name, owner } = this;
     const [hold] = await acquireHold(this.#redlock, name, [this.#options, options], (settings) =>
-      memberStrategy(membershipOf(settings, "reentrant", name), owner),
+      memberStrategy(membershipOf(settings, kind, name), owner, { kind }),
     );
     return hold;
   }

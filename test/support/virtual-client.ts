@@ -1,4 +1,10 @@
-import { type Command, Redlock, type RedlockEvent, type RedlockOptions } from "../../src/index.ts";
+import {
+  type Command,
+  type Endpoint,
+  Redlock,
+  type RedlockEvent,
+  type RedlockOptions,
+} from "../../src/index.ts";
 import { publishScript } from "../../src/lock/wake-up/publish-script.ts";
 import { claimScript } from "../../src/redis/claim-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
@@ -33,6 +39,24 @@ export interface VirtualClient {
   readonly redlock: Redlock;
   readonly links: readonly Link[];
   readonly events: RedlockEvent[];
+}
+
+/** The endpoints as another process reaches them: it shares no stream. */
+export function reached(
+  { endpoints }: VirtualWorld,
+  change: (endpoint: Endpoint, index: number) => Partial<Endpoint> = () => ({}),
+) {
+  return endpoints.map((endpoint, index): Endpoint => {
+    const { name, dialect, exactReplies } = endpoint;
+    return {
+      name,
+      dialect,
+      exactReplies: exactReplies === true,
+      send: (command, signal) => endpoint.send(command, signal),
+      subscribe: (to, signal) => endpoint.subscribe(to, signal),
+      ...change(endpoint, index),
+    };
+  });
 }
 
 /** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks, claims and wake-ups. */

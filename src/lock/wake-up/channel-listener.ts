@@ -3,13 +3,10 @@ import { stopwatch } from "../../runtime.ts";
 import type { Settings } from "../options.ts";
 import { ChannelStream, type StreamListener } from "./channel-stream.ts";
 import { timesToAsk } from "./lottery.ts";
-import type { Listener, Pause } from "./wake-up.ts";
+import { type Listener, longestTrust, type Pause, slowestPoll, type Waiter } from "./wake-up.ts";
 
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
-const fallback = { min: 1_000, max: 4_000 };
-
-/** After so many ms a waiter asks in any case: messages may be forged. */
-const longestTrust = 30_000;
+const fallback = { min: 1_000, max: slowestPoll };
 
 /** By endpoint and channel: the streams of this process. */
 const shared = new WeakMap<Endpoint, Map<string, ChannelStream>>();
@@ -29,6 +26,7 @@ const rest = { afterCut: 1_000, afterFailure: 30_000 };
  */
 export class ChannelListener implements Listener {
   readonly #settings: Settings;
+  readonly #waiter: Waiter;
   readonly #channels: readonly string[];
   readonly #elapsed: () => number;
   /** By endpoint: when it may be asked for a stream again, in ms of `#elapsed`. */
@@ -49,19 +47,21 @@ export class ChannelListener implements Listener {
   #hasAskedAgain = false;
   #wake: (() => void) | undefined;
 
-  constructor(settings: Settings, channels: readonly string[]) {
+  constructor(settings: Settings, waiter: Waiter, channels: readonly string[]) {
     this.#settings = settings;
+    this.#waiter = waiter;
     this.#channels = channels;
     this.#elapsed = stopwatch(settings.runtime);
   }
 
-  async wait({ round, poll, longest, signal }: Pause): Promise<void> {
+  async wait({ round, mayBeSplit, poll, longest, signal }: Pause): Promise<void> {
     const { endpoints, runtime, latencies } = this.#settings;
     const { min, max } = fallback;
+    const { longestPause = longestTrust } = this.#waiter;
     const began = this.#elapsed();
     // Room for one whole attempt of those that ask before.
     this.#slot = Math.max(1, 1.5 * round.elapsed());
-    this.#asksAgain(round);
+    if (mayBeSplit) this.#asksAgain();
     const slowPoll = min + runtime.random() * (max - min);
     // Not only those that have answered: a round is over before its last answers.
     const healthy = endpoints.filter(
@@ -71,7 +71,7 @@ export class ChannelListener implements Listener {
       const isTold = this.#channels.every((channel) => this.#join(channel, healthy));
       // As long as messages come, those that are told to ask do it for all.
       const until = isTold ? Math.max(began, this.#toldAt) + slowPoll : began + poll;
-      const latest = began + Math.min(longest, longestTrust);
+      const latest = began + Math.min(longest, longestPause);
       const remaining = Math.min(until, latest, this.#askAt, this.#substituteAt) - this.#elapsed();
       if (remaining <= 0) break;
       await this.#idle(remaining, signal);
@@ -98,6 +98,7 @@ export class ChannelListener implements Listener {
     if (!endpoint) return false;
     const stream = this.#streamOf(endpoint, channel);
     const listener: StreamListener = {
+      waiter: this.#waiter,
       told: (turn) => this.#note(turn),
       ended: (stood) => {
         this.#streams.delete(channel);
@@ -114,8 +115,8 @@ export class ChannelListener implements Listener {
    * Those that asked at the same moment may have got a part each, and then all are refused: each asks once more. A message
    * for that would wake up others as well, again and again where a holder has a quorum, but not every endpoint.
    */
-  #asksAgain({ answers }: Pause["round"]): void {
-    if (this.#hasAskedAgain || !answers.some((answer) => answer?.outcome === "granted")) return;
+  #asksAgain(): void {
+    if (this.#hasAskedAgain) return;
     this.#hasAskedAgain = true;
     const turn = 1 + 3 * this.#settings.runtime.random();
     this.#askAt = Math.min(this.#askAt, this.#elapsed() + turn * this.#slot);

@@ -2,9 +2,11 @@ import type { Endpoint } from "../../endpoints/endpoint.ts";
 import type { Runtime } from "../../runtime.ts";
 import { lineSplitter, parseEvent } from "./events.ts";
 import { drawTurns, shuffled } from "./lottery.ts";
+import type { Waiter } from "./wake-up.ts";
 
 /** One waiter of a stream. */
 export interface StreamListener {
+  readonly waiter: Waiter;
   /** A message came, or one may have been missed. `turn`: see {@link drawTurns}. */
   told(turn: number): void;
   /** The stream has ended. `stood`: its subscription had stood. */
@@ -24,6 +26,7 @@ export class ChannelStream {
   readonly #controller = new AbortController();
   readonly #listeners = new Set<StreamListener>();
   readonly #onEnd: () => void;
+  readonly #random = () => this.#runtime.random();
   readonly #cancelTimeout: () => void;
   #isOpen = false;
 
@@ -41,9 +44,11 @@ export class ChannelStream {
       .then(() => this.#end());
   }
 
-  /** Adds a waiter. What was released before it came, others of the stream have been told. */
+  /** Adds a waiter. What was released before it came, others of the stream have been told, unless it was for this one. */
   join(listener: StreamListener): void {
     this.#listeners.add(listener);
+    const turn = this.#isOpen ? listener.waiter.firstTurn?.() : undefined;
+    if (turn !== undefined) listener.told(turn);
   }
 
   /** Removes a waiter; with the last one the stream ends. */
@@ -74,19 +79,22 @@ export class ChannelStream {
     if (event?.kind === "subscribed") {
       this.#isOpen = true;
       this.#cancelTimeout();
-      // A release between the refusal and this moment has told nobody. One of the waiters finds out for all.
-      this.#draw(1, true);
+      shuffled(this.#listeners, this.#random).forEach((listener, position) => {
+        listener.told(listener.waiter.firstTurn?.() ?? position);
+      });
     }
-    if (event?.kind === "released") this.#draw(event.subscribers, false);
+    if (event?.kind === "released") this.#draw(event.waiters, event.name);
   }
 
-  #draw(subscribers: number, atOnce: boolean): void {
-    const random = () => this.#runtime.random();
-    const waiters = shuffled(this.#listeners, random);
-    const turns = drawTurns(waiters.length, subscribers, random);
-    waiters.forEach((waiter, index) => {
-      waiter.told(atOnce ? index : turns[index]!);
+  /** Those that a message is for draw their turns; the others only learn that messages come. */
+  #draw(waiters: number, name: string | undefined): void {
+    const all = shuffled(this.#listeners, this.#random);
+    const called = all.filter(({ waiter }) => waiter.name === name);
+    const turns = drawTurns(called.length, waiters, this.#random);
+    called.forEach((listener, position) => {
+      listener.told(turns[position]!);
     });
+    for (const listener of all) if (listener.waiter.name !== name) listener.told(Infinity);
   }
 
   #end(): void {

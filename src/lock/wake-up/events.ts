@@ -5,8 +5,8 @@
 export type ChannelEvent =
   /** The subscription stands: every later message arrives. */
   | { readonly kind: "subscribed" }
-  /** A release. `subscribers`: how many streams were told. */
-  | { readonly kind: "released"; readonly subscribers: number };
+  /** Something became free for those of this name. `waiters`: how many draw their turns; 0: each of them asks at once. */
+  | { readonly kind: "released"; readonly waiters: number; readonly name: string | undefined };
 
 /** The longest line that is kept, in characters: a channel of 1 024 characters, encoded, and more. */
 const maxLine = 8_192;
@@ -33,8 +33,7 @@ export function parseEvent(line: string): ChannelEvent | undefined {
   const [, kind, payload = ""] = /^data: ?(subscribe|message),[^,]*,(.*)$/.exec(line) ?? [];
   if (kind === "subscribe") return { kind: "subscribed" };
   // Anybody who may publish could have sent anything. At worst it makes a waiter ask.
-  if (kind === "message" && /^[1-9]\d{0,6}$/.test(payload)) {
-    return { kind: "released", subscribers: Number(payload) };
-  }
-  return undefined;
+  const [, text = "0", name] = (kind === "message" && /^(\d{1,7})(?::(\w{1,64}))?$/.exec(payload)) || [];
+  const waiters = Number(text);
+  return waiters > 0 || name ? { kind: "released", waiters, name } : undefined;
 }

@@ -8,8 +8,8 @@ import type { WakeUp } from "./wake-up.ts";
 
 /**
  * Wakes up waiters by Redis's pub/sub instead of letting them poll: a waiter reads one stream of server-sent events
- * (Upstash's `/subscribe`), and a release publishes on every endpoint. For the option `wakeUp` of locks and semaphores,
- * to be set for those that hold and those that wait.
+ * (Upstash's `/subscribe`), and a release publishes on every endpoint. For the option `wakeUp` of locks and
+ * synchronizers, to be set for those that hold and those that wait.
  *
  * A release costs up to 3 commands more, a wait 2. A message is a hint: each acquire is decided by its rounds as before,
  * and a waiter that gets no message asks after 1 to 4 seconds.
@@ -26,8 +26,8 @@ export const pubSub: WakeUp = {
         releaseAndPublish(call, keys, [...args, ...channels]),
       );
   },
-  listen: (settings, kind, resources) =>
-    new ChannelListener(settings, channelsOf(settings.prefix, kind, resources)),
+  listen: (settings, waiter, resources) =>
+    new ChannelListener(settings, waiter, channelsOf(settings.prefix, waiter.kind, resources)),
 };
 
 function channelsOf(prefix: string, kind: string, resources: readonly string[]): string[] {

@@ -1,10 +1,17 @@
 import type { Call } from "../../endpoints/call.ts";
 import type { Round } from "../../quorum/round.ts";
+import type { Answer } from "../../quorum/tally.ts";
 import type { Register, RegisterAnswer } from "../../redis/register.ts";
 import type { Settings } from "../options.ts";
 
 // How waiters learn that a lock may be free. A message is a hint and never a proof: it may be lost, late, doubled or
 // forged, so every acquire is decided by its rounds, and a waiter that gets no message asks by itself.
+
+/** ms after which a waiter asks in any case: messages may be forged. */
+export const longestTrust = 30_000;
+
+/** The pause after which a waiter asks although no message came is at most so long, in ms. */
+export const slowestPoll = 4_000;
 
 /** A way to wake up waiters: `pubSub`. */
 export interface WakeUp {
@@ -19,7 +26,22 @@ export interface WakeUp {
     resources: readonly string[],
   ): (call: Call, register: Register, retention: number) => Promise<RegisterAnswer>;
   /** Waits for one call; the first `wait` subscribes. */
-  listen(settings: Settings, kind: string, resources: readonly string[]): Listener;
+  listen(settings: Settings, waiter: Waiter, resources: readonly string[]): Listener;
+}
+
+/** One of those that wait for what a holder releases. */
+export interface Waiter {
+  /** `lock`, or the kind of a synchronizer. */
+  readonly kind: string;
+  /** What the messages that are for it name; it sleeps through the others. Default: those that name nobody. */
+  readonly name?: string;
+  /**
+   * When it asks again once its stream stands, in slots: a release between its refusal and that moment has told nobody.
+   * Infinity: not at all. Default: one of its stream's waiters after the other, so that one finds out for all.
+   */
+  firstTurn?(): number;
+  /** ms after which it asks whatever messages come. Default 30 000. */
+  readonly longestPause?: number;
 }
 
 /** The waiting of one call. */
@@ -32,8 +54,10 @@ export interface Listener {
 
 /** A pause between two rounds. */
 export interface Pause {
-  /** The round that was refused. */
-  readonly round: Round<RegisterAnswer>;
+  /** The last round. */
+  readonly round: Pick<Round<Answer>, "answers" | "elapsed">;
+  /** Whether those that asked at the same moment may have got a part each. */
+  readonly mayBeSplit: boolean;
   /** ms to pause where no stream can be had. */
   readonly poll: number;
   /** ms to pause at most. */

@@ -1,9 +1,12 @@
 import type { Call } from "../../endpoints/call.ts";
 import { QuorumError } from "../../errors.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
+import { channelOf } from "../../lock/wake-up/channel.ts";
+import { type Listener, longestTrust, type Waiter } from "../../lock/wake-up/wake-up.ts";
 import { pauses } from "../../quorum/backoff.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
+import { keyOf } from "../../redis/keys.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../../runtime.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
@@ -22,7 +25,8 @@ import { isInteger, itemsOf } from "./reply.ts";
  * KEYS: a hash with the generation (`g`), the number of arrivals expected (`n`), and one longer field for each arrival.
  *
  * ARGV: 1. a nonce; 2. the generation, or `""`: only look; 3. the number expected; 4. ttl in ms; 5. the field of the
- * arrival, or `""`.
+ * arrival, or `""`; 6. with wake-ups, the channel of those that wait: all are told when the generation changes, or has all
+ * its arrivals at this endpoint.
  *
  * Of two generations the later one is the greater text. An endpoint only moves to a later one, which begins without
  * arrivals. After a reset by an operator the number expected is not known yet.
@@ -52,12 +56,15 @@ if to ~= "" and to >= at then
     ids[#ids + 1], added[#added + 1], added[#added + 2] = id, id, 1
   end
   if added[1] then redis.call("HSET", KEYS[1], unpack(added)) end
+  if ARGV[6] and added[1] and (added[1] == "g" or #ids == tonumber(count)) then
+    redis.call("PUBLISH", ARGV[6], "0:all")
+  end
   if added[1] or remaining < ttl / 2 then redis.call("PEXPIRE", KEYS[1], math.max(ttl, remaining)) end
 end
 return {nonce, at, ids}`,
   sha: {
-    redis: "0ec76e5d7db16344d610ebd55abcde560a9bf564",
-    upstash: "6d4612fd18cdd5c34763cfb4d1f26141459685ab",
+    redis: "18955a7c5e94846280903505dc0c938aa2b6fc61",
+    upstash: "a2309011635344debb9e3badb6b485420d3e0530",
   },
 };
 
@@ -65,7 +72,8 @@ return {nonce, at, ids}`,
 export interface ArrivalSet {
   readonly settings: Settings;
   readonly name: string;
-  readonly key: string;
+  /** What it is, as its keys and its channel are named. */
+  readonly kind: "latch" | "barrier";
   /** How many arrivals complete a generation. */
   readonly count: number;
 }
@@ -104,9 +112,39 @@ export const defaultTtl = 86_400_000;
  */
 export async function pollArrivals<Value>(
   arrivals: ArrivalSet,
-  { signal, deadline = Infinity }: Pick<ArrivalOptions, "signal" | "deadline">,
+  { signal, deadline }: Pick<ArrivalOptions, "signal" | "deadline">,
   first: ArrivalQuery,
   next: (snapshot: ArrivalSnapshot, query: ArrivalQuery) => ArrivalQuery | { readonly value: Value },
+): Promise<Value> {
+  const listener = listenFor(arrivals);
+  const pauseAfter: PauseAfter = async (round, { poll, longest, isAnswered }) => {
+    if (!listener || !isAnswered) return sleep(arrivals.settings.runtime, poll, signal);
+    await listener.wait({ round, mayBeSplit: false, poll, longest, signal });
+  };
+  try {
+    return await runRounds(arrivals, { signal, deadline }, { first, next, pauseAfter });
+  } finally {
+    listener?.close();
+  }
+}
+
+/** What is asked, and what follows an answer. */
+interface Steps<Value> {
+  readonly first: ArrivalQuery;
+  next(snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { readonly value: Value };
+  readonly pauseAfter: PauseAfter;
+}
+
+/** Pauses for `poll` ms, or, once a quorum has answered, until a message comes, for `longest` ms at most. */
+type PauseAfter = (
+  round: Round<ArrivalAnswer>,
+  pause: { readonly poll: number; readonly longest: number; readonly isAnswered: boolean },
+) => Promise<void>;
+
+async function runRounds<Value>(
+  arrivals: ArrivalSet,
+  { signal, deadline = Infinity }: Pick<ArrivalOptions, "signal" | "deadline">,
+  { first, next, pauseAfter }: Steps<Value>,
 ): Promise<Value> {
   const { settings, name, count } = arrivals;
   const { runtime, timeout, backoff } = settings;
@@ -129,13 +167,22 @@ export async function pollArrivals<Value>(
     // What has begun is finished even after the waiting, but not for ever.
     if (isNew && remaining > -5 * timeout) continue;
     // A clock may be too coarse to show the last part of a ms pass.
-    const pause = Math.min(nextPause(), Math.max(remaining, 1));
-    if (pause <= 0 || remaining <= 0 || isHopeless(round.votes())) {
+    const longest = Math.max(remaining, 1);
+    const poll = Math.min(nextPause(), longest);
+    if (poll <= 0 || remaining <= 0 || isHopeless(round.votes())) {
       if (result === "unavailable") throw new QuorumError("watch", [name], round.votes());
       throw new ArrivalsMissingError(name, count, snapshot.ids.size, elapsed());
     }
-    await sleep(runtime, pause, signal);
+    await pauseAfter(round, { poll, longest, isAnswered: result !== "unavailable" });
   }
+}
+
+/** Waits for the messages of an arrival set; undefined: it is polled. */
+function listenFor({ settings, name, kind }: ArrivalSet): Listener | undefined {
+  const longestPause = Math.min(longestTrust, settings.ttl / 4);
+  // All that wait are served by the same arrival. Their requests renew the ttl, too.
+  const waiter: Waiter = { kind, name: "all", firstTurn: () => 0, longestPause };
+  return settings.wakeUp?.listen(settings, waiter, [name]);
 }
 
 /** One endpoint's answer. */
@@ -148,13 +195,15 @@ interface ArrivalAnswer extends Answer {
 
 async function queryEndpoint(
   call: Call,
-  { settings, key, count }: ArrivalSet,
+  { settings, name, kind, count }: ArrivalSet,
   { to = "", id }: ArrivalQuery,
 ): Promise<ArrivalAnswer> {
   const nonce = randomToken(settings.runtime);
   // Begins with a letter, so that no client in between parses it as a number.
   const field = id === undefined ? "" : `i${id}`;
-  const reply = await runScript(call, arrivalScript, [key], [nonce, to, count, settings.ttl, field]);
+  const { prefix, ttl, wakeUp } = settings;
+  const args = [nonce, to, count, ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
+  const reply = await runScript(call, arrivalScript, [keyOf(prefix, kind, name)], args);
   const [echo, generation, ids] = itemsOf(reply, 3);
   if (echo === nonce && generation === "n" && isInteger(ids) && ids !== count) {
     return { outcome: "held", generation: "", ids: [], inUse: ids };

@@ -1,5 +1,7 @@
 import type { Call } from "../../endpoints/call.ts";
 import type { Settings } from "../../lock/options.ts";
+import { channelOf } from "../../lock/wake-up/channel.ts";
+import type { Waiter } from "../../lock/wake-up/wake-up.ts";
 import { keyOf } from "../../redis/keys.ts";
 import type { Register, RegisterAnswer } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
@@ -25,10 +27,15 @@ import { isInteger, itemsOf } from "./reply.ts";
  *    `release`: remove it and the announcement, and keep the tombstones for `ttl`; the first tombstone records whether
  *    the member was there;
  * 2. the member; 3. the character at which its group begins; 4. ttl in ms; 5. number of tombstones; 6. announcement to
- * make if refused, `""` for none; 7. `1`: announce even if granted; 8. ttl of the announcement in ms.
+ * make if refused, `""` for none; 7. `1`: announce even if granted; 8. ttl of the announcement in ms; 9. for a release
+ * with wake-ups, the channel of those that wait.
+ *
+ * A release tells those that can be served now: where writers are announced, these draw their turns as soon as there is no
+ * member; where none is left, all readers may come. Without announcements, all that wait draw.
  *
  * Replies: {member}: done; the nonce is unguessable, so no client in between can invent this reply. {0, ms until the
- * last obstacle expires}: `acquire` was refused. {0}: the member was not there.
+ * last obstacle expires}: `acquire` was refused. {0}: the member was not there. With a channel, a release replies one
+ * item more: commands called for the message.
  *
  * All members are of one group, so the one with the last deadline represents all. Only an extension shortens a deadline:
  * a late second execution of an acquire must not undo an extension. A member that is there already is not refused for an
@@ -51,13 +58,31 @@ local function put(key, how, name, ms, remaining)
   redis.call("ZADD", key, how, string.format("%.0f", now + ms), name)
   redis.call("PEXPIREAT", key, string.format("%.0f", now + math.max(ms, remaining)))
 end
+local function tell(removed)
+  local free = last(KEYS[1]) <= 0
+  if waiting then
+    local writers = redis.call("ZCOUNT", waiting, string.format("(%.0f", now), "+inf")
+    if writers > 0 and free then
+      redis.call("PUBLISH", ARGV[9], writers .. ":w")
+    elseif writers == 0 and (free or removed) then
+      redis.call("PUBLISH", ARGV[9], "0:r")
+    else
+      return 2
+    end
+    return 3
+  end
+  local subscribers = free and redis.call("PUBSUB", "NUMSUB", ARGV[9])[2] or 0
+  if subscribers > 0 then redis.call("PUBLISH", ARGV[9], subscribers) end
+  return 1 + (free and 1 or 0) + (subscribers > 0 and 1 or 0)
+end
 if op ~= "acquire" then
   local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 0) > now
   if op == "release" then
     if not found and ARGV[5] ~= "0" then found = redis.call("GET", KEYS[2]) == "freed" end
     redis.call("ZREM", KEYS[1], member)
-    if waiting then redis.call("ZREM", waiting, id) end
+    local removed = waiting and id ~= "" and redis.call("ZREM", waiting, id) == 1
     for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], found and "freed" or 1, "PX", ttl) end
+    if ARGV[9] then return {found and member or 0, (found or removed) and tell(removed) or 0} end
   elseif found and ttl > 0 then
     put(KEYS[1], "XX", member, ttl, last(KEYS[1]))
   end
@@ -80,8 +105,8 @@ if retryAfter > 0 then return {0, retryAfter} end
 put(KEYS[1], "GT", member, ttl, remaining)
 return {member}`,
   sha: {
-    redis: "4d667040bb236df29cc89d5bb1594b4f27d2bba7",
-    upstash: "8366b38f50ef5bb85ae8abbbc1846da464445fd6",
+    redis: "da95d60b85392dc506c71dea30604a303bdc52f9",
+    upstash: "9a9a59552cea64bd77cd6e10d4213a5b16ab3321",
   },
 };
 
@@ -110,14 +135,18 @@ export interface Membership {
   readonly tombstones: string;
   /** How long a release remembers that it removed a member, in ms: longer than its reply is waited for. */
   readonly memory: number;
+  /** The channel of those that wait. Default: they poll. */
+  readonly channel: string | undefined;
 }
 
 /** The membership of a lock of this kind and name. */
-export function membershipOf({ prefix, timeout }: Settings, kind: string, name: string): Membership {
+export function membershipOf(settings: Settings, kind: string, name: string): Membership {
+  const { prefix, timeout, wakeUp } = settings;
   return {
     key: keyOf(prefix, kind, name),
     tombstones: keyOf(prefix, "void", name),
     memory: Math.ceil(2 * timeout),
+    channel: wakeUp && channelOf(prefix, kind, name),
   };
 }
 
@@ -129,15 +158,21 @@ export function membershipOf({ prefix, timeout }: Settings, kind: string, name: 
 export function memberStrategy(
   membership: Membership,
   group: string,
+  waiter: Waiter,
   announcements?: Announcements,
 ): HoldStrategy {
   return {
     owner: group,
+    waiter,
     keys: () => [membership.key],
     acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements),
     extend: extendMember,
-    release: (call, register, retention) =>
-      releaseMember(call, withTombstone(register, membership), retention || membership.memory),
+    release: (call, register, retention, tells) =>
+      releaseMember(call, withTombstone(register, membership), {
+        retention: retention || membership.memory,
+        // Who waits for it depends on whether writers do.
+        ...(tells && { channel: membership.channel, announcements }),
+      }),
     afterFailedRound: () => "wait",
   };
 }
@@ -165,49 +200,64 @@ export function extendMember(call: Call, register: Register, ttl: number): Promi
   return operate(call, "extend", register, { ttl });
 }
 
-/** Releases on one endpoint, and removes the announcement if there is one. The tombstones expire after `retention` ms. */
+/** What a release does beside removing the member. */
+export interface MemberRelease {
+  /** ms that its tombstones are kept. */
+  readonly retention: number;
+  /** The announcement to remove, if it has one of its own. */
+  readonly announcements?: Announcements | undefined;
+  /** The channel on which those that wait are told. Default: nobody is. */
+  readonly channel?: string | undefined;
+}
+
+/** Releases on one endpoint. */
 export function releaseMember(
   call: Call,
   register: Register,
-  retention: number,
-  announcements?: Announcements,
+  { retention, ...more }: MemberRelease,
 ): Promise<RegisterAnswer> {
-  return operate(call, "release", register, { ttl: retention, announcements });
+  return operate(call, "release", register, { ttl: retention, ...more });
 }
 
 type Operation = "acquire" | "extend" | "release";
+
+interface MemberOperation {
+  readonly ttl: number;
+  readonly announcements?: Partial<Announcements> | undefined;
+  readonly channel?: string | undefined;
+}
 
 async function operate(
   call: Call,
   operation: Operation,
   { keys, value, from = 1, tombstone }: Register,
-  {
-    ttl,
-    announcements = {},
-  }: { readonly ttl: number; readonly announcements?: Partial<Announcements> | undefined },
+  { ttl, announcements = {}, channel }: MemberOperation,
 ): Promise<RegisterAnswer> {
   const { key, own } = announcements;
   const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
   const announcesAlways = operation === "acquire" && own?.always === true;
   const announced = [own?.id ?? "", announcesAlways ? 1 : 0, own?.expiry ?? 0];
-  const args = [operation, value, from, ttl, tombstones.length, ...announced];
+  const args = [operation, value, from, ttl, tombstones.length, ...announced, ...(channel ? [channel] : [])];
   const reply = await runScript(call, memberScript, names, args);
-  const [echo, retryAfter] = itemsOf(reply, 2);
-  const granted = echo === value && retryAfter === undefined;
-  const isSane =
-    operation === "acquire" ? isInteger(retryAfter) && retryAfter >= 0 : retryAfter === undefined;
-  if (!granted && (echo !== 0 || !isSane)) throw unexpectedReply();
+  // The time until the obstacle expires, or the commands that were called to tell others.
+  const [echo, number] = itemsOf(reply, 2);
+  const granted = echo === value;
+  const hasNumber = channel !== undefined || (operation === "acquire" && !granted);
+  const isSane = hasNumber ? isInteger(number) && number >= 0 : number === undefined;
+  if ((!granted && echo !== 0) || !isSane) throw unexpectedReply();
   // What Upstash bills beside the script itself.
   const { cost } = call;
   if (operation !== "acquire") {
     // A release looks for a missing member among the tombstones.
-    if (operation === "release") cost.commands += names.length + (granted || !tombstones[0] ? 2 : 3);
-    else cost.commands += granted && ttl > 0 ? 6 : 2;
+    if (operation === "release") {
+      const removals = 1 + tombstones.length + (own ? 1 : 0);
+      cost.commands += removals + (granted || !tombstones[0] ? 2 : 3) + Number(number ?? 0);
+    } else cost.commands += granted && ttl > 0 ? 6 : 2;
     return { outcome: granted ? "granted" : "lost" };
   }
   cost.commands += (granted ? 6 : 3) + announcementCost(announcements, granted);
-  return granted ? { outcome: "granted" } : { outcome: "held", retryAfter: Number(retryAfter) };
+  return granted ? { outcome: "granted" } : { outcome: "held", retryAfter: Number(number) };
 }
 
 /** What Upstash bills for reading or making announcements. */

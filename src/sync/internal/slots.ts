@@ -84,7 +84,7 @@ export function slotStrategy(
   let proposed = pick(slots, runtime);
   let granted = "";
   return {
-    wakes: "semaphore",
+    waiter: { kind: "semaphore" },
     keys() {
       if (count > 1) return [proposed];
       const first = slots.indexOf(proposed);

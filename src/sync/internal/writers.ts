@@ -1,5 +1,6 @@
 import { tombstoneRetention } from "../../lock/lock-request.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
+import { slowestPoll } from "../../lock/wake-up/wake-up.ts";
 import { pauses } from "../../quorum/backoff.ts";
 import { rollback } from "../../quorum/rollback.ts";
 import { keyOf } from "../../redis/keys.ts";
@@ -16,17 +17,29 @@ import {
 } from "./members.ts";
 
 /** Where the members of a read-write lock are stored, and the announcements of its waiting writers. */
-export interface ReadWriteKeys {
+interface ReadWriteKeys {
   readonly membership: Membership;
   readonly writers: string;
 }
 
+const readWrite = "read-write";
+
+/** The group of all readers. Writers' groups are random tokens, which are longer and begin with another letter. */
+const readers = "r";
+
 /** The keys of a read-write lock: readers are one group of members, each writer is a group of its own. */
-export function readWriteKeys(settings: Settings, name: string): ReadWriteKeys {
+function readWriteKeys(settings: Settings, name: string): ReadWriteKeys {
   return {
-    membership: membershipOf(settings, "read-write", name),
+    membership: membershipOf(settings, readWrite, name),
     writers: keyOf(settings.prefix, "writers", name),
   };
+}
+
+/** A strategy for a reader. All that wait may be served by the same release. */
+export function readerStrategy(settings: Settings, name: string): HoldStrategy {
+  const { membership, writers } = readWriteKeys(settings, name);
+  const waiter = { kind: readWrite, name: readers, firstTurn: () => 0 };
+  return memberStrategy(membership, readers, waiter, { key: writers });
 }
 
 /**
@@ -36,7 +49,7 @@ export function readWriteKeys(settings: Settings, name: string): ReadWriteKeys {
  * @throws RangeError when the deadline has passed
  */
 export function writerStrategy(settings: Settings, name: string, deadline: number = Infinity): HoldStrategy {
-  const { runtime, wait, timeout, backoff } = settings;
+  const { runtime, wait, timeout, backoff, wakeUp } = settings;
   // The writer's group, and the id of its announcement.
   const id = randomToken(runtime);
   const { membership, writers } = readWriteKeys(settings, name);
@@ -52,24 +65,29 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     const tombstone = retention > 0 ? `${tombstones}:${id}` : undefined;
     // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's way.
     // Timers fire late on a busy machine.
-    const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * pause + 2 * timeout)));
+    const longest = wakeUp ? Math.max(pause, slowestPoll) : pause;
+    const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * longest + 2 * timeout)));
     // After a refusal there may be another: an endpoint that grants this round must keep readers out, too.
     return { key: writers, own: { id, tombstone, expiry, always: rounds > 1 } };
   };
   // Before the first request, so that a deadline that has passed leaves nothing to remove.
   timeUntil(deadline, runtime);
   return {
-    ...memberStrategy(membership, id),
+    ...memberStrategy(membership, id, { kind: readWrite, name: "w", longestPause: slowestPoll }),
     keys() {
       rounds += 1;
       return [key];
     },
     acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements(ttl)),
-    release(call, register, retention) {
+    release(call, register, retention, tells) {
+      const channel = tells ? membership.channel : undefined;
       // The rollback of a failed round leaves the announcement to the next round.
       const announced = waits ? undefined : announcements(retention);
-      const own = withTombstone(register, membership);
-      return releaseMember(call, own, retention || membership.memory, announced);
+      return releaseMember(call, withTombstone(register, membership), {
+        retention: retention || membership.memory,
+        announcements: announced ?? (channel ? { key: writers } : undefined),
+        channel,
+      });
     },
     // The expiry that the endpoints were sent includes this pause.
     afterFailedRound() {
@@ -86,8 +104,12 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
       // Nothing was announced: it does not wait, or was aborted before its first round.
       if (!announced || rounds === 0) return undefined;
       const own = { keys: [key], value: id };
-      return rollback(settings, undefined, (call) => releaseMember(call, own, tombstoneRetention, announced))
-        .done;
+      const release = {
+        retention: tombstoneRetention,
+        announcements: announced,
+        channel: membership.channel,
+      };
+      return rollback(settings, undefined, (call) => releaseMember(call, own, release)).done;
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Runtime } from "../../../src/runtime.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
 import type { MemoryEndpoint } from "../../../src/testing/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // Waiters that are told by pub/sub, exact to the millisecond. The fallback poll is after 2 500 ms: random() is 0.5.
 
@@ -13,24 +13,6 @@ const channel = channelOf("redlock", "lock", "a");
 
 function stage(count = 1, dialect: "redis" | "upstash" = "redis"): VirtualWorld {
   return virtualWorld({ count, dialect });
-}
-
-/** The endpoints as another process reaches them: it shares no stream. */
-function reached(
-  { endpoints }: VirtualWorld,
-  change: (endpoint: Endpoint, index: number) => Partial<Endpoint> = () => ({}),
-) {
-  return endpoints.map((endpoint, index): Endpoint => {
-    const { name, dialect, exactReplies } = endpoint;
-    return {
-      name,
-      dialect,
-      exactReplies: exactReplies === true,
-      send: (command, signal) => endpoint.send(command, signal),
-      subscribe: (to, signal) => endpoint.subscribe(to, signal),
-      ...change(endpoint, index),
-    };
-  });
 }
 
 function clientOf(world: VirtualWorld, options: LockOptions = {}, endpoints = reached(world)) {

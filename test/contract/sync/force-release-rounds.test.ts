@@ -20,7 +20,7 @@ import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { freeScript } from "../../../src/sync/internal/force-release.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
-import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";

@@ -149,7 +149,7 @@ describe("replies that the script cannot have given", () => {
     "%s to a confirmation and to a release",
     async (_, reply) => {
       await expect(extend!(callWith(reply), register, 10)).rejects.toThrow("unexpected reply");
-      await expect(release!(callWith(reply), register, 0)).rejects.toThrow("unexpected reply");
+      await expect(release!(callWith(reply), register, 0, false)).rejects.toThrow("unexpected reply");
     },
   );
 
@@ -161,6 +161,6 @@ describe("replies that the script cannot have given", () => {
       hasRun: true,
     });
     expect((await extend!(callWith([0]), register, 10)).outcome).toBe("lost");
-    expect((await release!(callWith([n1]), register, 0)).outcome).toBe("granted");
+    expect((await release!(callWith([n1]), register, 0, false)).outcome).toBe("granted");
   });
 });

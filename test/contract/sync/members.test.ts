@@ -56,7 +56,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
         acquireMember(call(), registerOf(value), ttl, announcements),
       extend: (value: string, ttl: number) => extendMember(call(), registerOf(value), ttl),
       release: (value: string, retention = 0, announcements?: Announcements) =>
-        releaseMember(call(), registerOf(value), retention, announcements),
+        releaseMember(call(), registerOf(value), { retention, announcements }),
       deadline: async (value: string) => Number(await store.execute(0, ["ZSCORE", key, value])),
       members: () => store.execute(0, ["ZRANGE", key, "0", "-1"]),
       announcements: () => store.execute(0, ["ZRANGE", waiting, "0", "-1"]),
@@ -250,7 +250,9 @@ describe("replies that the script cannot have given", () => {
     "%s to an extend and to a release",
     async (_, reply) => {
       await expect(extendMember(callWith(reply), register, 10)).rejects.toThrow("unexpected reply");
-      await expect(releaseMember(callWith(reply), register, 0)).rejects.toThrow("unexpected reply");
+      await expect(releaseMember(callWith(reply), register, { retention: 0 })).rejects.toThrow(
+        "unexpected reply",
+      );
     },
   );
 
@@ -258,6 +260,6 @@ describe("replies that the script cannot have given", () => {
     expect((await acquireMember(callWith([value]), register, 10)).outcome).toBe("granted");
     expect(await acquireMember(callWith([0, 7]), register, 10)).toEqual({ outcome: "held", retryAfter: 7 });
     expect((await extendMember(callWith([value]), register, 10)).outcome).toBe("granted");
-    expect((await releaseMember(callWith([0]), register, 0)).outcome).toBe("lost");
+    expect((await releaseMember(callWith([0]), register, { retention: 0 })).outcome).toBe("lost");
   });
 });

@@ -6,7 +6,7 @@ import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
-import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import { Engine, type Reply, ReplyError } from "../../../src/testing/index.ts";
 import { intern } from "./intern.ts";

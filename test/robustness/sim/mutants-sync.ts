@@ -192,14 +192,20 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "the queue is ignored",
     breaks: "waiters queue, but any of them may acquire",
-    patches: [{ file: "sync/internal/queue.ts", find: 'not holder and queue == ""', replace: "not holder" }],
+    patches: [
+      { file: "sync/internal/queue-requests.ts", find: 'not holder and queue == ""', replace: "not holder" },
+    ],
     noticedBy: ["served in order"],
   },
   {
     name: "dead tickets are not skipped",
     breaks: "a waiter that died in the queue blocks it as long as others wait",
     patches: [
-      { file: "sync/internal/queue.ts", find: "elseif tonumber(expiries) > now then", replace: "else" },
+      {
+        file: "sync/internal/queue-requests.ts",
+        find: "elseif tonumber(expiries) > now then",
+        replace: "else",
+      },
     ],
     noticedBy: ["waiters are served"],
   },
@@ -208,7 +214,7 @@ export const syncMutants: readonly Mutant[] = [
     breaks: "the head of the queue acquires the lock while another holds it",
     patches: [
       {
-        file: "sync/internal/queue.ts",
+        file: "sync/internal/queue-requests.ts",
         find: "local acquires = ttl > 0 and not holder and ahead == 0",
         replace: "local acquires = ttl > 0 and ahead == 0",
       },

@@ -5,7 +5,13 @@ export const wakeUpMutants: readonly Mutant[] = [
   {
     name: "no second look after subscribing",
     breaks: "a release between the refusal and the subscription tells nobody, and the waiter sleeps on",
-    patches: [{ file: "lock/wake-up/channel-stream.ts", find: "      this.#draw(1, true);\n", replace: "" }],
+    patches: [
+      {
+        file: "lock/wake-up/channel-stream.ts",
+        find: "        listener.told(listener.waiter.firstTurn?.() ?? position);\n",
+        replace: "        void [listener, position];\n",
+      },
+    ],
     noticedBy: ["waiters ask"],
   },
   {
@@ -26,7 +32,7 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/channel-listener.ts",
-        find: "Math.min(longest, longestTrust)",
+        find: "Math.min(longest, longestPause)",
         replace: "longest",
       },
     ],
@@ -38,8 +44,8 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/channel-listener.ts",
-        find: "const latest = began + Math.min(longest, longestTrust);",
-        replace: "const latest = began + longestTrust;",
+        find: "const latest = began + Math.min(longest, longestPause);",
+        replace: "const latest = began + longestPause;",
       },
     ],
     noticedBy: ["calls end"],
@@ -62,8 +68,8 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/events.ts",
-        find: 'if (kind === "message" && /^[1-9]\\d{0,6}$/.test(payload)) {',
-        replace: 'if (kind === "message") {',
+        find: "const waiters = Number(text);\n  return waiters > 0 || name ?",
+        replace: 'const waiters = Number(payload);\n  return kind === "message" ?',
       },
     ],
     noticedBy: ["waiters ask"],

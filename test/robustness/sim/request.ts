@@ -5,7 +5,7 @@ import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
-import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 
 /** A command of the library, parsed. */
@@ -157,6 +157,10 @@ function readMember(names: string[], args: string[]): Request {
 function readTicket(names: string[], [value = "", text = "", , ttl]: string[]): Request {
   const [lock, queue, ...tombstones] = names;
   const operation = ttl === "0" ? "release" : "acquire";
+  // The release of a holder, which tells those that wait.
+  if (text === "") {
+    return { operation, keys: [lock!], value, from: 1, tombstone: tombstones[0], raises: false };
+  }
   const ticket = { text, queue: queue!, tombstones };
   return { operation, keys: [lock!], value, from: 1, tombstone: tombstones[1], raises: false, ticket };
 }

@@ -261,6 +261,12 @@ export function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
     ["semaphore"],
     ["lock", "semaphore"],
     ["lock", "locked run"],
+    ["fair"],
+    ["read-write"],
+    ["reentrant"],
+    ["latch"],
+    ["barrier"],
+    ["fair", "read-write"],
   ] as const);
   const ttl = draw.pick([600, 3_000, 10_000, 30_000]);
   const some = (probability: number, amounts: readonly number[]) =>

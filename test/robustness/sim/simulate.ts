@@ -281,8 +281,9 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
     2.02 * scenario.ttl,
     Math.max(...world.servers.map((server) => server.longestTtl("redlock:idem:*"))),
   );
-  // Where messages get lost, a waiter asks after 4 s, once for each that is served before it.
-  const polls = scenario.wakeUps ? 5_000 * world.processes.length : 0;
+  // Where messages get lost, a waiter asks after 4 s, once for each that is served before it, up to twice each; and one
+  // that dies in a queue keeps its place for a while.
+  const polls = scenario.wakeUps ? 10_000 * world.processes.length + 35_000 : 0;
   return 1.1 * Math.max(blocked, pending) + polls + 15_000;
 }
 

@@ -15,6 +15,8 @@ export interface StreamRecord {
 export interface WaitingLimits {
   readonly timeout: number;
   readonly backoff: { readonly min: number; readonly max: number };
+  /** Whether it asks once its stream stands. Default: it does. */
+  readonly looks?: boolean | undefined;
   /** How many rounds may follow one another without a pause. */
   readonly rounds: number;
 }
@@ -36,6 +38,8 @@ interface Waiting extends WaitingLimits {
   told: number;
   /** Since when its process has had no stream; undefined: it has one. */
   blindSince: number | undefined;
+  /** Whether it had no stream at any time since it asked. */
+  wasBlind: boolean;
   /** When a stream stood after which it has not asked yet; undefined: none has, or it did not wait for messages. */
   stoodAt: number | undefined;
 }
@@ -84,6 +88,7 @@ export class WakeUps {
       toldAt: now,
       told: 0,
       blindSince: now,
+      wasBlind: true,
       stoodAt: undefined,
     };
     this.#waiting.set(process, waiting);
@@ -104,6 +109,7 @@ export class WakeUps {
     waiting.askedAt = this.#timeOf(process);
     waiting.asked += 1;
     waiting.stoodAt = undefined;
+    waiting.wasBlind = waiting.blindSince !== undefined;
     if (waiting.value !== value) Object.assign(waiting, { value, isRefused: false, hasFailed: false });
   }
 
@@ -140,7 +146,8 @@ export class WakeUps {
     if (!waiting) return;
     this.#tell(waiting);
     // Where endpoints fail, it pauses as its backoff says, with or without streams.
-    if (waiting.isRefused && !waiting.hasFailed) waiting.stoodAt ??= waiting.toldAt;
+    const listens = waiting.isRefused && !waiting.hasFailed;
+    if (listens && waiting.looks !== false) waiting.stoodAt ??= waiting.toldAt;
   }
 
   /** A process has read a message. */
@@ -148,7 +155,9 @@ export class WakeUps {
     this.#world.count("message read");
     const waiting = this.#waiting.get(process);
     // Everything else is no message of the library, and must change nothing.
-    if (waiting && /^[1-9]\d{0,6}$/.test(payload)) this.#tell(waiting);
+    const [line = ""] = payload.split("\n");
+    const [, count, name] = /^(\d{1,7})(?::(\w{1,64}))?$/.exec(line) ?? [];
+    if (waiting && (Number(count) > 0 || name)) this.#tell(waiting);
   }
 
   #tell(waiting: Waiting): void {
@@ -172,7 +181,9 @@ export class WakeUps {
       const what = () => `${process.name} waited for ${took.toFixed()} ms for a stream of ${channel}`;
       this.#world.check("streams end", took <= waiting.timeout + tolerance, what);
     }
-    if (streams.size === 0) waiting.blindSince = now;
+    if (streams.size > 0) return;
+    waiting.blindSince = now;
+    waiting.wasBlind = true;
   }
 
   /** No call of a process is under way: then it must have no stream. */
@@ -189,13 +200,15 @@ export class WakeUps {
    * @param rounds how many rounds may have followed its last request
    */
   #checkAsks(waiting: Waiting, rounds: number): void {
-    const { process, askedAt, toldAt, stoodAt, blindSince, timeout, backoff } = waiting;
+    const { process, askedAt, toldAt, stoodAt, blindSince, wasBlind, timeout, backoff } = waiting;
     const now = this.#timeOf(process);
     const roundEnd = askedAt + (rounds * timeout) / process.rate;
     const passed = (since: number) => (now - since) * process.rate - tolerance;
+    const hasListened = waiting.isRefused && !waiting.hasFailed && !wasBlind;
+    const poll = hasListened ? longestPoll : Math.max(longestPoll, backoff.max);
     const bounds: [why: string, ms: number, most: number][] = [
       ["in any case", passed(roundEnd), longestTrust],
-      ["without a message", passed(Math.max(roundEnd, toldAt)), longestPoll],
+      ["without a message", passed(Math.max(roundEnd, toldAt)), poll],
     ];
     if (stoodAt !== undefined) bounds.push(["after its stream stood", passed(stoodAt), rounds * timeout]);
     if (blindSince !== undefined)

@@ -55,6 +55,7 @@ export class Wire {
     }
     if (request.isCount) return;
     const trail = this.#trail(process, server, request);
+    if (request.operation === "look") this.#wakeUps.asked(process, request.value);
     if (request.operation === "free")
       this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
     const completes = isCompletion(command);
@@ -213,6 +214,7 @@ export class Wire {
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
+    if (request.operation === "look") this.#wakeUps.refused(process, request.value);
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
     trail.acquireGranted = granted;
@@ -224,7 +226,7 @@ export class Wire {
 
   /** A client got no usable answer. */
   failed(process: Process, { operation }: Request): void {
-    if (operation === "acquire") this.#wakeUps.failed(process);
+    if (operation === "acquire" || operation === "look") this.#wakeUps.failed(process);
   }
 
   /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */

@@ -4,8 +4,8 @@ import { type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `arrivalScript`, which says what it does. */
 export const arrivalTwin: Twin = {
   sha: {
-    redis: "0ec76e5d7db16344d610ebd55abcde560a9bf564",
-    upstash: "6d4612fd18cdd5c34763cfb4d1f26141459685ab",
+    redis: "18955a7c5e94846280903505dc0c938aa2b6fc61",
+    upstash: "a2309011635344debb9e3badb6b485420d3e0530",
   },
   run,
 };
@@ -36,6 +36,8 @@ function run({ call, keys, args }: TwinCall): ByteReply {
     added.push(id, "1");
   }
   if (added.length > 0) call("HSET", key, ...added);
+  const isNews = added[0] === "g" || (added.length > 0 && ids.length === whole(count));
+  if (args[5] !== undefined && isNews) call("PUBLISH", args[5], "0:all");
   if (added.length > 0 || remaining < ttl / 2) call("PEXPIRE", key, Math.max(ttl, remaining));
   return [nonce, at, ids];
 }

@@ -4,8 +4,8 @@ import { type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
   sha: {
-    redis: "4d667040bb236df29cc89d5bb1594b4f27d2bba7",
-    upstash: "8366b38f50ef5bb85ae8abbbc1846da464445fd6",
+    redis: "da95d60b85392dc506c71dea30604a303bdc52f9",
+    upstash: "9a9a59552cea64bd77cd6e10d4213a5b16ab3321",
   },
   run(twin) {
     const now = timeOf(twin.call);
@@ -21,15 +21,43 @@ function extendOrRelease({ call, keys, args }: TwinCall, now: number): ByteReply
   if (op === "release") {
     if (!found && tombstones > 0) found = call("GET", keys[1]!) === "freed";
     call("ZREM", key, member);
-    if (waiting !== undefined) call("ZREM", waiting, id);
+    const removed = waiting !== undefined && id !== "" && call("ZREM", waiting, id) === 1;
     for (const tombstone of keys.slice(1, 1 + tombstones)) {
       call("SET", tombstone, found ? "freed" : 1, "PX", ttl);
+    }
+    const channel = args[8];
+    if (channel !== undefined) {
+      const told = found || removed ? tell({ call, channel, key, waiting, now }, removed) : 0;
+      return [found ? member : 0, told];
     }
   } else if (found && ttl > 0) {
     const { remaining } = last(call, key, now);
     put(call, key, { how: "XX", name: member, ms: ttl, remaining, now });
   }
   return [found ? member : 0];
+}
+
+/** Tells those that can be served now, and returns how many commands that took. */
+function tell({ call, channel, key, waiting, now }: Tell, removed: boolean): number {
+  const free = last(call, key, now).remaining <= 0;
+  if (waiting === undefined) {
+    const subscribers = free ? (call("PUBSUB", "NUMSUB", channel) as [string, number])[1] : 0;
+    if (subscribers > 0) call("PUBLISH", channel, subscribers);
+    return 1 + Number(free) + Number(subscribers > 0);
+  }
+  const writers = Number(call("ZCOUNT", waiting, `(${now}`, "+inf"));
+  if (writers > 0 && free) call("PUBLISH", channel, `${writers}:w`);
+  else if (writers === 0 && (free || removed)) call("PUBLISH", channel, "0:r");
+  else return 2;
+  return 3;
+}
+
+interface Tell {
+  readonly call: TwinCall["call"];
+  readonly channel: string;
+  readonly key: string;
+  readonly waiting: string | undefined;
+  readonly now: number;
 }
 
 function acquire({ call, keys, args }: TwinCall, now: number): ByteReply {

@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "82049624f7457696cc23a5643e5caab813c868cf",
-    upstash: "ea80689e6327be13091ec98e9c37f89030ad3679",
+    redis: "f51f5fba272adad82e2cd5a4c9845b6b777f29e2",
+    upstash: "dcb0d0c30f4efd7fe39ba457e9f4b3573190eab7",
   },
   run,
 };
@@ -15,6 +15,7 @@ function run({ call, keys, args }: TwinCall): ByteReply {
   const [expiry, ttl] = [whole(args[2]!), whole(args[3]!)];
   const [holder, queued, ...tombstones] = call("MGET", ...keys) as Found;
   const queue = queued ?? "";
+  const [grace, channel] = args.slice(5);
   if (ttl > 0) {
     if (holder === value) return [value, 0, 1];
     if (tombstones.some((found) => found !== null)) return [0, 0, 1];
@@ -23,6 +24,7 @@ function run({ call, keys, args }: TwinCall): ByteReply {
       return [value, 0, 2];
     }
   }
+  if (ticket === "") return release({ call, keys, args }, holder ?? null, tombstones[0] ?? null, queue);
   const rollsBack = ttl === 0 && keys.length === 4;
   if (rollsBack) {
     call("SET", keys[3]!, 1, "PX", args[4]!);
@@ -33,6 +35,10 @@ function run({ call, keys, args }: TwinCall): ByteReply {
   const now = timeOf(call);
   const { live, ahead, own } = readQueue(queue, ticket, now);
   const acquires = ttl > 0 && holder === null && ahead === 0;
+  if (ttl > 0 && holder === null && ahead > 0 && grace !== undefined) {
+    const first = live.find((waiting) => waiting.ticket === firstOf(live))!;
+    first.until = Math.min(first.until, now + whole(grace));
+  }
   if (rollsBack || (ttl > 0 && expiry > 0 && !acquires))
     live.push({ ticket, until: Math.max(own, now + expiry) });
   const calls = writeQueue({ call, key: keys[1]!, now }, queue, live);
@@ -43,15 +49,49 @@ function run({ call, keys, args }: TwinCall): ByteReply {
   if (rollsBack) return [value, 0, calls + 2];
   if (ttl > 0) return [0, ahead, calls];
   call("SET", keys[2]!, 1, "PX", expiry);
-  if (holder !== value) return [0, ahead, calls + 1];
-  call("DEL", keys[0]!);
-  return [value, 0, calls + 2];
+  if (holder === value) call("DEL", keys[0]!);
+  const told = holder === null || holder === value ? tell(call, channel, firstOf(live)) : 0;
+  if (holder !== value) return [0, ahead, calls + 1 + told];
+  return [value, 0, calls + 2 + told];
 }
+
+/** The release of a holder with wake-ups. */
+function release(
+  { call, keys, args }: TwinCall,
+  holder: string | null,
+  tombstone: string | null,
+  queue: string,
+): ByteReply {
+  const [value, , expiry] = args as [string, string, string];
+  if (tombstone === "freed") return [value, 0, 1];
+  const isHeld = holder === value;
+  const calls = keys.length > 2 ? 2 : 1;
+  if (keys.length > 2) call("SET", keys[2]!, isHeld ? "freed" : 1, "PX", expiry);
+  if (!isHeld) return [0, 0, calls];
+  call("DEL", keys[0]!);
+  return [value, 0, calls + 1 + tell(call, args[6], firstOf(ticketsOf(queue)))];
+}
+
+/** Names the first ticket to those that wait, and returns how many commands that took. */
+function tell(call: TwinCall["call"], channel: string | undefined, first: string | undefined): number {
+  if (channel === undefined || first === undefined) return 0;
+  call("PUBLISH", channel, `0:${first}`);
+  return 1;
+}
+
+const firstOf = (queue: readonly Waiting[]): string | undefined =>
+  queue.map(({ ticket }) => ticket).sort()[0];
 
 interface Waiting {
   readonly ticket: string;
-  readonly until: number;
+  until: number;
 }
+
+const ticketsOf = (queue: string): Waiting[] =>
+  [...queue.matchAll(/([A-Za-z0-9]+):(\d+)/g)].map(([, ticket, until]) => ({
+    ticket: ticket!,
+    until: whole(until!),
+  }));
 
 /** The live tickets of others, how many of them are before this one, and until when this one is queued. */
 function readQueue(
@@ -59,10 +99,7 @@ function readQueue(
   ticket: string,
   now: number,
 ): { live: Waiting[]; ahead: number; own: number } {
-  const all = [...queue.matchAll(/([A-Za-z0-9]+):(\d+)/g)].map(([, other, until]) => ({
-    ticket: other!,
-    until: whole(until!),
-  }));
+  const all = ticketsOf(queue);
   const live = all.filter((waiting) => waiting.ticket !== ticket && waiting.until > now);
   const own = all.filter((waiting) => waiting.ticket === ticket).map(({ until }) => until);
   return { live, ahead: live.filter((waiting) => waiting.ticket < ticket).length, own: Math.max(0, ...own) };

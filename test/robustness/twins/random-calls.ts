@@ -6,7 +6,7 @@ import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
-import { queueScript } from "../../../src/sync/internal/queue.ts";
+import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
 import type { Draw } from "../sim/draw.ts";
 
@@ -145,10 +145,11 @@ const member: RandomScript = {
     // An acquire always names a tombstone.
     const least = op === "acquire" ? 1 : 0;
     const tombstones = ["void:1", "void:2"].slice(0, ttl > 0 ? draw.integer(least, 2) : least);
+    const wakeUp = op === "release" && draw.chance(0.5) ? ["channel"] : [];
     const announcement = [id, draw.pick([0, 1]), id ? draw.pick(ttls) : 0];
     return {
       keys: ["members", ...tombstones, ...(waits ? ["waiting"] : [])],
-      args: [op, value, 34, ttl, tombstones.length, ...announcement],
+      args: [op, value, 34, ttl, tombstones.length, ...announcement, ...wakeUp],
     };
   },
   disturbance: (draw) => ["DEL", draw.pick(["members", "waiting", "void:1", "void:2"])],
@@ -180,7 +181,8 @@ const arrival: RandomScript = {
     const to = draw.pick(["", "g1", "g1", "g2", "g3"]);
     const id = to === "" ? "" : draw.pick(["", "ia", "ib", "ic"]);
     const count = draw.chance(0.9) ? 3 : 2;
-    return { keys: ["latch"], args: [draw.pick(nonces), to, count, draw.pick(ttls), id] };
+    const wakeUp = draw.chance(0.5) ? ["channel"] : [];
+    return { keys: ["latch"], args: [draw.pick(nonces), to, count, draw.pick(ttls), id, ...wakeUp] };
   },
   disturbance: (draw) =>
     // A reset by an operator leaves the generation only.
@@ -215,13 +217,20 @@ const queue: RandomScript = {
     const value = draw.pick(nonces);
     const ticket = draw.pick(["0001a", "0002b", "0003c"]);
     const tombstones = [`void:${ticket}`, `void:${value}`];
+    const wakeUp = draw.chance(0.5) ? [draw.pick(ttls), "channel"] : [];
+    if (wakeUp.length > 0 && draw.chance(0.2)) {
+      const guarded = draw.chance(0.5);
+      const keys = ["fair", "queue", ...(guarded ? [tombstones[1]!] : [])];
+      return { keys, args: [value, "", guarded ? draw.pick(ttls) : 0, 0, 0, ...wakeUp] };
+    }
     if (draw.chance(0.3)) {
       const removed = draw.pick([value, ticket]);
-      return { keys: ["fair", "queue", tombstones[0]!], args: [removed, ticket, draw.pick(ttls), 0] };
+      const args = [removed, ticket, draw.pick(ttls), 0, 0, ...wakeUp];
+      return { keys: ["fair", "queue", tombstones[0]!], args };
     }
     const rollsBack = draw.chance(0.4);
     const expiry = rollsBack || draw.chance(0.8) ? draw.pick(ttls) : 0;
-    const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls)];
+    const lengths = rollsBack ? [0, draw.pick(ttls)] : [draw.pick(ttls), 0, ...wakeUp];
     return { keys: ["fair", "queue", ...tombstones], args: [value, ticket, expiry, ...lengths] };
   },
   disturbance: (draw) => ["DEL", draw.pick(["fair", "queue", "void:0001a", `void:${nonces[0]}`])],

@@ -5,8 +5,10 @@ describe("parseEvent", () => {
   it.each([
     ["data: subscribe,redlock:wake-lock:{a},1", { kind: "subscribed" }],
     ["data:subscribe,a,1", { kind: "subscribed" }],
-    ["data: message,a,1", { kind: "released", subscribers: 1 }],
-    ["data: message,a,9999999", { kind: "released", subscribers: 9_999_999 }],
+    ["data: message,a,1", { kind: "released", waiters: 1 }],
+    ["data: message,a,9999999", { kind: "released", waiters: 9_999_999 }],
+    ["data: message,a,5:w", { kind: "released", waiters: 5, name: "w" }],
+    ["data: message,a,0:all", { kind: "released", waiters: 0, name: "all" }],
   ])("%s", (line, event) => {
     expect(parseEvent(line)).toEqual(event);
   });
@@ -14,6 +16,9 @@ describe("parseEvent", () => {
   it.each([
     ["no number", "data: message,a,x"],
     ["zero", "data: message,a,0"],
+    ["no name", "data: message,a,0:"],
+    ["a name of other characters", "data: message,a,1:a b"],
+    ["a name that is too long", `data: message,a,1:${"a".repeat(65)}`],
     ["a negative number", "data: message,a,-1"],
     ["more than any database has", "data: message,a,10000000"],
     ["a fraction", "data: message,a,1.5"],
