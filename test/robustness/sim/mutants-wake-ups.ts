@@ -39,6 +39,19 @@ export const wakeUpMutants: readonly Mutant[] = [
     noticedBy: ["waiters ask"],
   },
   {
+    name: "a waiting writer sleeps as long as a reader",
+    breaks: "its announcement expires, and readers that follow one another starve it",
+    patches: [
+      {
+        file: "sync/internal/writers.ts",
+        find: '{ kind: readWrite, name: "w", longestPause: slowestPoll }',
+        replace: '{ kind: readWrite, name: "w" }',
+      },
+    ],
+    noticedBy: ["waiters ask"],
+    theme: "wake-ups",
+  },
+  {
     name: "a pause between messages outlasts the waiting",
     breaks: "the pause between two rounds ends after the caller's wait",
     patches: [

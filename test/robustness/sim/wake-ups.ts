@@ -17,6 +17,8 @@ export interface WaitingLimits {
   readonly backoff: { readonly min: number; readonly max: number };
   /** Whether it asks once its stream stands. Default: it does. */
   readonly looks?: boolean | undefined;
+  /** ms after which it asks whatever messages come. Default 30 000. */
+  readonly longestPause?: number | undefined;
   /** How many rounds may follow one another without a pause. */
   readonly rounds: number;
 }
@@ -201,13 +203,14 @@ export class WakeUps {
    */
   #checkAsks(waiting: Waiting, rounds: number): void {
     const { process, askedAt, toldAt, stoodAt, blindSince, wasBlind, timeout, backoff } = waiting;
+    const { longestPause = longestTrust } = waiting;
     const now = this.#timeOf(process);
     const roundEnd = askedAt + (rounds * timeout) / process.rate;
     const passed = (since: number) => (now - since) * process.rate - tolerance;
     const hasListened = waiting.isRefused && !waiting.hasFailed && !wasBlind;
     const poll = hasListened ? longestPoll : Math.max(longestPoll, backoff.max);
     const bounds: [why: string, ms: number, most: number][] = [
-      ["in any case", passed(roundEnd), longestTrust],
+      ["in any case", passed(roundEnd), longestPause],
       ["without a message", passed(Math.max(roundEnd, toldAt)), poll],
     ];
     if (stoodAt !== undefined) bounds.push(["after its stream stood", passed(stoodAt), rounds * timeout]);

@@ -50,6 +50,8 @@ export class ReadWriteWorkload implements Workload {
     const { handle, error, invoked, options } = await runAcquirePlan(actor, {
       what,
       rounds: 5,
+      // A writer must ask before its announcement expires.
+      longestPause: reads ? undefined : 4_000,
       codes: ["LOCK_HELD", "NO_QUORUM"],
       acquire: (given) => {
         if (reads) return lock.acquireRead(given);
