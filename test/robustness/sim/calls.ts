@@ -63,14 +63,17 @@ export class Calls {
       world.check("calls end", isAllowed, () => `${process.name}: ${what} rejected with ${String(error)}`);
     }
     this.#pending.delete(pending);
-    if (![...this.#pending].some((other) => other.process === process)) this.#wakeUps.checkClosed(process);
+    const isOver = () => ![...this.#pending].some((other) => other.process === process);
+    if (this.#wakeUps.isListening(process) && isOver()) this.#wakeUps.checkClosed(process);
     this.#checkDuration(pending);
     return outcome;
   }
 
   /** Reports every call of a living process that has not ended. */
   checkAtEnd(): void {
-    for (const process of this.#world.processes) if (process.alive) this.#wakeUps.checkClosed(process);
+    for (const process of this.#world.processes) {
+      if (process.alive && this.#wakeUps.isListening(process)) this.#wakeUps.checkClosed(process);
+    }
     for (const pending of this.#pending) {
       if (!pending.process.alive) continue;
       this.#world.violate("calls end", `${pending.process.name}: ${pending.what} has not ended`);

@@ -188,9 +188,12 @@ export class WakeUps {
     waiting.wasBlind = true;
   }
 
+  isListening(process: Process): boolean {
+    return this.#listening.has(process);
+  }
+
   /** No call of a process is under way: then it must have no stream. */
   checkClosed(process: Process): void {
-    if (!this.#listening.has(process)) return;
     const open = [...(this.#open.get(process) ?? [])];
     const what = () => `${process.name} waits for nothing, and still reads ${open.map((one) => one.channel)}`;
     this.#world.check("streams end", open.length === 0, what);

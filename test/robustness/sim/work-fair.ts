@@ -112,8 +112,6 @@ export class FairWorkload implements Workload {
 
   /** Waiters are served in the order in which they came, as far as their clocks and all endpoints know it. */
   #checkOrder(): void {
-    // Where messages get lost, one may ask too late to keep its place.
-    if (this.#scenario.wakeUps?.isLasting) return;
     for (const one of this.#served) {
       for (const other of this.#served) {
         const isLater = other.invoked > one.invoked + queuedWithin && other.ticket > one.ticket;
