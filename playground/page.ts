@@ -228,7 +228,12 @@ function slider(
   choose: (value: number) => void,
 ): HTMLElement {
   const text = element("span", {}, `${label}: ${Math.round(value)} ${unit}`);
-  const input = element("input", { type: "range", min: String(least), max: String(most), value: String(value) });
+  const input = element("input", {
+    type: "range",
+    min: String(least),
+    max: String(most),
+    value: String(value),
+  });
   input.addEventListener("input", () => {
     setText(text, `${label}: ${input.value} ${unit}`);
     choose(Number(input.value));

@@ -66,11 +66,26 @@ function turns(contender: Contender): Panel[] {
     },
   });
   return [
-    may(["idle", "lost"], button("Acquire", () => void contender.acquire())),
-    may(["waiting"], button("Give up", () => contender.giveUp())),
-    may(["holding", "lost"], button("Write", () => void contender.write(`${contender.client.name}'s line`))),
-    may(["holding"], button("Extend", () => void contender.extend().catch(() => undefined))),
-    may(["holding", "lost"], button("Release", () => void contender.release())),
+    may(
+      ["idle", "lost"],
+      button("Acquire", () => void contender.acquire()),
+    ),
+    may(
+      ["waiting"],
+      button("Give up", () => contender.giveUp()),
+    ),
+    may(
+      ["holding", "lost"],
+      button("Write", () => void contender.write(`${contender.client.name}'s line`)),
+    ),
+    may(
+      ["holding"],
+      button("Extend", () => void contender.extend().catch(() => undefined)),
+    ),
+    may(
+      ["holding", "lost"],
+      button("Release", () => void contender.release()),
+    ),
   ];
 }
 

@@ -5,11 +5,14 @@ import { storageName } from "./names.ts";
 export function sentenceOf(event: TimelineEvent): string | undefined {
   const { phase, client = "", endpoint, fence, name = "", detail = "", outcome, operation = "" } = event;
   const withFence = fence === undefined ? "" : ` with fence ${fence}`;
-  if (phase === "called") return operation === "delivery" ? `${detail} is delivered to ${client}.` : `${client} asks for it.`;
+  if (phase === "called")
+    return operation === "delivery" ? `${detail} is delivered to ${client}.` : `${client} asks for it.`;
   if (phase === "returned") return returned(event);
-  if (phase === "ended") return detail === "released" ? `${client} released it.` : `${client} lost it: ${detail}.`;
+  if (phase === "ended")
+    return detail === "released" ? `${client} released it.` : `${client} lost it: ${detail}.`;
   if (phase === "executed" && endpoint === storageName) {
-    if (outcome !== "granted") return `The ledger refuses what ${client} writes: ${detail.replace("refused: ", "")}.`;
+    if (outcome !== "granted")
+      return `The ledger refuses what ${client} writes: ${detail.replace("refused: ", "")}.`;
     return `${client} writes to the ledger${withFence}.`;
   }
   if (phase === "violated") return `Broken: ${detail}.`;

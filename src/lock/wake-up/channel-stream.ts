@@ -28,6 +28,7 @@ export class ChannelStream {
   readonly #controller = new AbortController();
   readonly #listeners = new Set<StreamListener>();
   readonly #onEnd: () => void;
+  readonly #random = () => this.#runtime.random();
   readonly #cancelTimeout: () => void;
   #isOpen = false;
 
@@ -80,7 +81,7 @@ export class ChannelStream {
     if (event?.kind === "subscribed") {
       this.#isOpen = true;
       this.#cancelTimeout();
-      shuffled(this.#listeners, this.#runtime.random).forEach((listener, position) => {
+      shuffled(this.#listeners, this.#random).forEach((listener, position) => {
         listener.stands(listener.waiter.firstTurn?.() ?? position);
       });
     }
@@ -89,10 +90,9 @@ export class ChannelStream {
 
   /** Those that a message is for draw their turns; the others only learn that messages come. */
   #draw(waiters: number, name: string | undefined): void {
-    const { random } = this.#runtime;
-    const all = shuffled(this.#listeners, random);
+    const all = shuffled(this.#listeners, this.#random);
     const called = all.filter(({ waiter }) => waiter.name === name);
-    const turns = drawTurns(called.length, waiters, random);
+    const turns = drawTurns(called.length, waiters, this.#random);
     called.forEach((listener, position) => {
       listener.told(turns[position]!);
     });
