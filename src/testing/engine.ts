@@ -4,7 +4,9 @@ import { systemRuntime } from "../runtime.ts";
 import { bitCommands } from "./commands/bits.ts";
 import { toBytes, toText } from "./commands/bytes.ts";
 import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./commands/command.ts";
+import { geoCommands } from "./commands/geo.ts";
 import { hashCommands } from "./commands/hash.ts";
+import { hyperLogLogCommands } from "./commands/hyper-log-log.ts";
 import { deleteIf, keyCommands } from "./commands/key.ts";
 import { Keyspace } from "./commands/keyspace.ts";
 import { listCommands } from "./commands/list.ts";
@@ -49,11 +51,13 @@ const redisCommands: Commands = {
   ...keyCommands,
   ...stringCommands,
   ...bitCommands,
+  ...hyperLogLogCommands,
   ...hashCommands,
   ...setCommands,
   ...sortedSetCommands,
   ...sortedSetRangeCommands,
   ...sortedSetAlgebraCommands,
+  ...geoCommands,
   ...listCommands,
   ...streamCommands,
   ...streamGroupCommands,
