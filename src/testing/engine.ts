@@ -1,13 +1,14 @@
 import { checkNumber } from "../check.ts";
 import type { Dialect } from "../endpoints/endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
-import { bitCommands } from "./commands/bits.ts";
+import { bitCommands, combineMore } from "./commands/bits.ts";
 import { toBytes, toText } from "./commands/bytes.ts";
 import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./commands/command.ts";
 import { geoCommands } from "./commands/geo.ts";
 import { hashCommands } from "./commands/hash.ts";
+import { hashExpiryCommands } from "./commands/hash-expiry.ts";
 import { hyperLogLogCommands } from "./commands/hyper-log-log.ts";
-import { deleteIf, keyCommands } from "./commands/key.ts";
+import { keyCommands, upstashKeyCommands } from "./commands/key.ts";
 import { Keyspace } from "./commands/keyspace.ts";
 import { listCommands } from "./commands/list.ts";
 import { PubSub, type Push, type SubscriptionKind } from "./commands/pub-sub.ts";
@@ -19,6 +20,7 @@ import { sortedSetAlgebraCommands } from "./commands/sorted-set-algebra.ts";
 import { sortedSetRangeCommands } from "./commands/sorted-set-range.ts";
 import { streamCommands } from "./commands/stream.ts";
 import { groupSubcommands, infoSubcommands } from "./commands/stream-admin.ts";
+import { streamDeleteCommands } from "./commands/stream-delete.ts";
 import { streamGroupCommands } from "./commands/stream-group.ts";
 import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
@@ -32,8 +34,9 @@ export interface EngineOptions {
   /** The clock by which keys expire, in ms since 1970. Default: the system's. */
   readonly now?: () => number;
   /**
-   * The commands that it has. `upstash` adds to Redis 7: DELEX, `SET … IFEQ | IFNE`, and scripts that begin with
-   * `#!lua flags=allow-key-locking`. `redis` refuses these with Redis 7's own errors. Default `upstash`.
+   * The commands that it has. `upstash` adds to Redis 7: DELEX, `SET … IFEQ | IFNE`, scripts that begin with
+   * `#!lua flags=allow-key-locking`, expiry of the fields of a hash, and what else Upstash has of later versions (see
+   * docs/local-endpoints.md). `redis` refuses these with Redis 7's own errors. Default `upstash`.
    */
   readonly dialect?: Dialect;
   /** A number in [0, 1), for commands that draw: SPOP, RANDOMKEY and others. Default: the platform's. */
@@ -63,7 +66,14 @@ const redisCommands: Commands = {
   ...streamGroupCommands,
 };
 
-const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
+const upstashCommands: Commands = {
+  ...redisCommands,
+  ...upstashKeyCommands,
+  ...hashExpiryCommands,
+  ...streamDeleteCommands,
+  SET: setIf,
+  BITOP: combineMore,
+};
 
 /** The subcommands of commands that do nothing without one. */
 const containers: Readonly<Record<string, Commands>> = { XGROUP: groupSubcommands, XINFO: infoSubcommands };
