@@ -2,7 +2,8 @@
 // engine. Prints how many cases of test/compat passed on each, and what failed, by reason; fails if anything failed for
 // a reason that test/compat/known.mjs does not have.
 //
-// npm run compat -- --suite ../redis-js    instead, the own tests of @upstash/redis, from a checkout of its repository
+// npm run compat -- --suite ../redis-js            instead, the own tests of @upstash/redis, from a checkout
+// npm run compat -- --suite ../redis-js --only geo  those in files with these letters in their name
 //
 // Installs the packages of test/compat/packages.json on demand, into node_modules/.cache.
 
@@ -18,11 +19,13 @@ import { readArguments } from "./arguments.mjs";
 import { load, project } from "./load.mjs";
 
 const usage =
-  "npm run compat -- [--suite <checkout of github.com/upstash/redis-js>] [--engine redis|embedded]";
-const { suite, engine: only } = readArguments(
-  { suite: { type: "string" }, engine: { type: "string" } },
-  usage,
-);
+  "npm run compat -- [--engine redis|embedded] [--suite <checkout of redis-js> [--only <part of a file's name>]]";
+const option = { type: "string" };
+const {
+  suite,
+  only,
+  engine: oneEngine,
+} = readArguments({ suite: option, only: option, engine: option }, usage);
 
 const folder = join(project, "node_modules/.cache/compat");
 const programs = { redis: "redis", ratelimit: "ratelimit", lock: "lock", query: "query", queue: "queue" };
@@ -89,7 +92,7 @@ async function resultsOn(engine, startEndpoints) {
   const local = await startEndpoints({ count: suite === undefined ? 3 : 4, engine });
   try {
     if (suite === undefined) return await runPrograms(local.endpoints);
-    return await runSuite(resolve(suite), { endpoints: local.endpoints, packages: folder });
+    return await runSuite(resolve(suite), { endpoints: local.endpoints, packages: folder, only });
   } finally {
     await local.close();
   }
@@ -127,7 +130,7 @@ function printFailures(engine, results) {
 await install();
 const { startEndpoints } = await load("src/dev/index.ts");
 const byEngine = new Map();
-for (const engine of only === undefined ? ["redis", "embedded"] : [only]) {
+for (const engine of oneEngine === undefined ? ["redis", "embedded"] : [oneEngine]) {
   byEngine.set(engine, await resultsOn(engine, startEndpoints));
 }
 printTable(byEngine);

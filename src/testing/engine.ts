@@ -11,6 +11,7 @@ import { hyperLogLogCommands } from "./commands/hyper-log-log.ts";
 import { keyCommands, upstashKeyCommands } from "./commands/key.ts";
 import { Keyspace } from "./commands/keyspace.ts";
 import { listCommands } from "./commands/list.ts";
+import { memorySubcommands } from "./commands/memory.ts";
 import { PubSub, type Push, type SubscriptionKind } from "./commands/pub-sub.ts";
 import { type ByteReply, type Reply, ReplyError, Status } from "./commands/reply.ts";
 import { serverCommands } from "./commands/server.ts";
@@ -76,7 +77,11 @@ const upstashCommands: Commands = {
 };
 
 /** The subcommands of commands that do nothing without one. */
-const containers: Readonly<Record<string, Commands>> = { XGROUP: groupSubcommands, XINFO: infoSubcommands };
+const containers: Readonly<Record<string, Commands>> = {
+  XGROUP: groupSubcommands,
+  XINFO: infoSubcommands,
+  MEMORY: memorySubcommands,
+};
 
 /**
  * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, streams, expiry,

@@ -11,11 +11,11 @@ const here = fileURLToPath(new URL(".", import.meta.url));
  * Runs the own tests of @upstash/redis.
  *
  * @param {string} checkout of github.com/upstash/redis-js
- * @param {{ endpoints: readonly { url: string, token: string }[], packages: string }} where one endpoint for each worker,
- *   and the folder whose node_modules has the dependencies of the suite
+ * @param {{ endpoints: readonly { url: string, token: string }[], packages: string, only?: string }} options one endpoint
+ *   for each worker; the folder whose node_modules has the dependencies of the suite; and letters of the files' names
  * @returns {Promise<{ package: string, name: string, error?: string }[]>}
  */
-export async function runSuite(checkout, { endpoints, packages }) {
+export async function runSuite(checkout, { endpoints, packages, only }) {
   const root = ["packages/redis", "."]
     .map((each) => join(checkout, each))
     .find((each) => existsSync(join(each, "pkg")));
@@ -26,7 +26,7 @@ export async function runSuite(checkout, { endpoints, packages }) {
   const code = process.exitCode;
   const vitest = await startVitest(
     "test",
-    [],
+    only === undefined ? [] : [only],
     {
       root,
       config: false,

@@ -183,6 +183,12 @@ describe.each(engines)("Upstash's additions to Redis 7 on %s", (engine) => {
       expect(await run("COPY", "key", "key", "foo")).toEqual({ error: "ERR syntax error" });
     });
 
+    test("MEMORY USAGE is there, and no other subcommand of MEMORY", async () => {
+      await run("SET", "key", "value");
+      expect((await run("MEMORY", "USAGE", "key")).result).toBeGreaterThan(5);
+      expect(await run("MEMORY", "DOCTOR")).toEqual({ error: "ERR Command is not available: 'MEMORY'" });
+    });
+
     test("SCAN WITHTYPE has the type of every key after it, and is billed as one command", async () => {
       await run("SADD", "set", "a");
       await run("SET", "withtype", "value");

@@ -125,4 +125,13 @@ describe("what else Upstash has of later versions", () => {
     expect(run("SCAN", 0, "MATCH", "?", "WITHTYPE")).toEqual(["0", ["h", "hash", "s", "string"]]);
     expect(run("SCAN", 0, "MATCH", "withtype")).toEqual(["0", []]);
   });
+
+  it("MEMORY USAGE, more for more", () => {
+    run("SET", "s", "1");
+    const [small, hash] = [Number(run("MEMORY", "USAGE", "s")), Number(run("MEMORY", "USAGE", "h"))];
+    expect(hash).toBeGreaterThan(small);
+    run("APPEND", "s", "x".repeat(1_000));
+    expect(run("MEMORY", "USAGE", "s", "SAMPLES", 0)).toBe(small + 1_000);
+    expect(run("MEMORY", "USAGE", "none")).toBeNull();
+  });
 });
