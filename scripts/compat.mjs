@@ -28,9 +28,7 @@ const {
 } = readArguments({ suite: option, only: option, engine: option }, usage);
 
 const folder = join(project, "node_modules/.cache/compat");
-const programs = { redis: "redis", ratelimit: "ratelimit", lock: "lock", query: "query", queue: "queue" };
-
-/** @typedef {{ package: string, name: string, error?: string }} Result */
+const programs = ["redis", "ratelimit", "lock", "query", "queue"];
 
 /** Installs the packages, each with its pinned version. Does nothing if they are there. */
 async function install() {
@@ -67,8 +65,12 @@ async function runCase(name, title, run) {
   const late = new Promise((_, reject) =>
     setTimeout(reject, 30_000, new Error("took longer than 30 s")).unref(),
   );
-  const [{ reason }] = await Promise.allSettled([Promise.race([run(), late])]);
-  return { package: name, name: title, ...(reason && { error: String(reason.message ?? reason) }) };
+  try {
+    await Promise.race([run(), late]);
+    return { package: name, name: title };
+  } catch (error) {
+    return { package: name, name: title, error: error.message };
+  }
 }
 
 /** Runs all cases of all programs at the same time. */
@@ -77,8 +79,8 @@ async function runPrograms(endpoints) {
   const regions = endpoints.map(({ url, token }) => new Redis({ url, token, enableTelemetry: false }));
   const [{ url, token }] = endpoints;
   const running = [];
-  for (const [name, file] of Object.entries(programs)) {
-    const { cases } = await loadProgram(file);
+  for (const name of programs) {
+    const { cases } = await loadProgram(name);
     for (const [title, run] of Object.entries(cases)) {
       running.push(runCase(`@upstash/${name}`, title, () => run({ redis: regions[0], regions, url, token })));
     }
@@ -86,25 +88,36 @@ async function runPrograms(endpoints) {
   return Promise.all(running);
 }
 
-/** The results on one engine. */
+/** The name of an engine for people: with the version of redis-server. */
+async function titleOf(engine, endpoint) {
+  if (engine === "embedded") return "embedded engine";
+  const [, version] = /redis_version:(\S+)/.exec(await endpoint.execute(["INFO", "server"])) ?? [];
+  return `redis-server ${version}`;
+}
+
+/** The name of an engine, and the results on it. */
 async function resultsOn(engine, startEndpoints) {
   // Four for the suite, whose files share none, and three regions for the programs.
   const local = await startEndpoints({ count: suite === undefined ? 3 : 4, engine });
   try {
-    if (suite === undefined) return await runPrograms(local.endpoints);
-    return await runSuite(resolve(suite), { endpoints: local.endpoints, packages: folder, only });
+    const { endpoints } = local;
+    const results =
+      suite === undefined
+        ? await runPrograms(endpoints)
+        : await runSuite(resolve(suite), { endpoints, packages: folder, only });
+    return { engine, title: await titleOf(engine, endpoints[0]), results };
   } finally {
     await local.close();
   }
 }
 
-function printTable(byEngine) {
-  const engines = [...byEngine.keys()];
-  const names = [...new Set([...byEngine.values()].flat().map((result) => result.package))];
-  console.log(`| package | ${engines.join(" | ")} |\n| --- |${" --- |".repeat(engines.length)}`);
+function printTable(columns) {
+  const names = [...new Set(columns.flatMap(({ results }) => results).map((result) => result.package))];
+  console.log(`| package | ${columns.map(({ title }) => title).join(" | ")} |`);
+  console.log(`| --- |${" --- |".repeat(columns.length)}`);
   for (const name of names) {
-    const counts = engines.map((engine) => {
-      const all = byEngine.get(engine).filter((result) => result.package === name);
+    const counts = columns.map(({ results }) => {
+      const all = results.filter((result) => result.package === name);
       return `${all.filter(({ error }) => error === undefined).length}/${all.length}`;
     });
     console.log(`| ${name} | ${counts.join(" | ")} |`);
@@ -112,14 +125,14 @@ function printTable(byEngine) {
 }
 
 /** Prints what failed on an engine, by reason. Returns whether something failed for no known reason. */
-function printFailures(engine, results) {
+function printFailures({ engine, title, results }) {
   const byReason = new Map();
   for (const result of results.filter(({ error }) => error !== undefined)) {
     const reason = reasonFor(engine, result) ?? "not known";
     byReason.set(reason, [...(byReason.get(reason) ?? []), result]);
   }
   for (const [reason, failed] of byReason) {
-    console.log(`\n${engine}: ${failed.length} failed: ${reason}`);
+    console.log(`\n${title}: ${failed.length} failed: ${reason}`);
     for (const { name, error } of failed) {
       console.log(`  ${name}${reason === "not known" ? `\n    ${error.replaceAll("\n", "\n    ")}` : ""}`);
     }
@@ -129,11 +142,11 @@ function printFailures(engine, results) {
 
 await install();
 const { startEndpoints } = await load("src/dev/index.ts");
-const byEngine = new Map();
+const columns = [];
 for (const engine of oneEngine === undefined ? ["redis", "embedded"] : [oneEngine]) {
-  byEngine.set(engine, await resultsOn(engine, startEndpoints));
+  columns.push(await resultsOn(engine, startEndpoints));
 }
-printTable(byEngine);
-for (const [engine, results] of byEngine) {
-  if (printFailures(engine, results)) process.exitCode = 1;
+printTable(columns);
+for (const column of columns) {
+  if (printFailures(column)) process.exitCode = 1;
 }
