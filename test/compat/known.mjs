@@ -30,7 +30,7 @@ const known = [
     /FCALL_RO/,
   ],
   [
-    "XTRIM with ~ removes whole blocks of 100 entries in Redis, and exactly as many as asked at Upstash",
+    "XTRIM with ~ may leave a block of 100 entries in Redis; the test expects fewer",
     ["redis"],
     /less than or equal to 31/,
     /approximately trim/,

@@ -52,7 +52,8 @@ type ReadOption = (search: Search, words: readonly string[]) => number | undefin
 /** Options by name, in upper case. */
 export type SearchOptions = Readonly<Record<string, ReadOption>>;
 
-const replyOptions: SearchOptions = {
+/** The options that all searches have; GEORADIUS_RO and GEORADIUSBYMEMBER_RO have no others. */
+export const commonOptions: SearchOptions = {
   WITHDIST: flag((search) => {
     search.withDistance = true;
   }),
@@ -79,19 +80,16 @@ const replyOptions: SearchOptions = {
   },
 };
 
-/** The options of GEORADIUS and GEORADIUSBYMEMBER that only read. */
-export const readingOptions: SearchOptions = replyOptions;
-
 /** The options of GEORADIUS and GEORADIUSBYMEMBER. */
 export const radiusOptions: SearchOptions = {
-  ...replyOptions,
+  ...commonOptions,
   STORE: storeIn(false),
   STOREDIST: storeIn(true),
 };
 
 /** The options of GEOSEARCH. */
 export const searchOptions: SearchOptions = {
-  ...replyOptions,
+  ...commonOptions,
   FROMMEMBER(search, [member]) {
     if (member === undefined || search.from === "position") return undefined;
     readMember(search, member);

@@ -1,10 +1,10 @@
 import { type Command, type Commands, reads, writes } from "./command.ts";
 import {
+  commonOptions,
   find,
   newSearch,
   radiusOptions,
   readCircle,
-  readingOptions,
   readMember,
   readOptions,
   readPosition,
@@ -27,9 +27,9 @@ export const geoCommands: Commands = {
   GEOHASH: reads(-2, (space, words) => ofEach(space, words, geohash)),
   GEODIST: reads(-4, distance),
   GEORADIUS: radiusCommand(-6, aroundPosition, radiusOptions),
-  GEORADIUS_RO: reads(-6, radiusCommand(-6, aroundPosition, readingOptions).run),
+  GEORADIUS_RO: reads(-6, radiusCommand(-6, aroundPosition, commonOptions).run),
   GEORADIUSBYMEMBER: radiusCommand(-5, aroundMember, radiusOptions),
-  GEORADIUSBYMEMBER_RO: reads(-5, radiusCommand(-5, aroundMember, readingOptions).run),
+  GEORADIUSBYMEMBER_RO: reads(-5, radiusCommand(-5, aroundMember, commonOptions).run),
   GEOSEARCH: reads(-7, (space, [key, ...words]) => {
     const search = newSearch(space.value(key!, "zset"));
     readOptions(search, words, searchOptions);

@@ -84,14 +84,10 @@ function expireCommand(name: string, unit: Deadline["unit"]): Command {
       hash.expire(field, until);
       return until <= space.now ? 2 : 1;
     });
-    sweep(space, key!);
+    // A deadline in the past has deleted the field, and the key if there was no other.
+    space.entry(key!);
     return answers;
   });
-}
-
-/** Deletes the fields of a key that have expired, and the key when there are no others. */
-function sweep(space: Keyspace, key: string): void {
-  space.entry(key);
 }
 
 /** HGETEX key [EX | PX | EXAT | PXAT time | PERSIST] FIELDS count field … */
@@ -104,7 +100,7 @@ function getAndExpire(space: Keyspace, [key, ...words]: readonly string[]): Byte
   for (const field of fields) {
     if (hash?.has(field) && (until !== undefined || keyword !== undefined)) hash.expire(field, until);
   }
-  sweep(space, key!);
+  space.entry(key!);
   return values;
 }
 
@@ -123,7 +119,7 @@ function setAndExpire(space: Keyspace, [key, ...words]: readonly string[]): Byte
     else hash.set(field, value);
     if (until !== undefined) hash.expire(field, until);
   }
-  sweep(space, key!);
+  space.entry(key!);
   return 1;
 }
 
