@@ -50,7 +50,7 @@ const known = [
   [
     "the test expects the words of an error of Bun",
     both,
-    /Failed to parse URL|aborted due to timeout/,
+    /Failed to parse URL|aborted due to time/,
     /^http.test.ts/,
   ],
 ];
