@@ -85,8 +85,8 @@ const containers: Readonly<Record<string, Commands>> = {
 
 /**
  * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, positions,
- * HyperLogLogs, lists, streams, expiry, pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are synchronous and atomic. The data is in
- * memory only.
+ * HyperLogLogs, lists, streams, expiry, pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are
+ * synchronous and atomic. The data is in memory only.
  *
  * @example
  * const engine = new Engine({ now: () => clock });
