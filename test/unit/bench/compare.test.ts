@@ -44,11 +44,14 @@ test("a row without a program and a program without a row are differences", () =
 test("an observation that is not as the page says is a contradiction, on either side", () => {
   const [row] = claims;
   const seen = (text: string, holds: boolean) => ({ text, holds });
-  expect(contradictions([{ row: row!, peer: seen("lost", true), ours: seen("kept", true) }])).toEqual([]);
-  expect(contradictions([{ row: row!, peer: seen("kept", false), ours: seen("lost", false) }])).toEqual([
-    `one 1.0.0: the page says "loses", observed: kept`,
-    `redlock-edge: the page says "keeps", observed: lost`,
-  ]);
+  const observed = (peerHolds: boolean, oursHold: boolean) =>
+    contradictions([{ row: row!, peer: seen("kept", peerHolds), ours: seen("lost", oursHold) }]);
+  const peerIsWrong = `one 1.0.0: the page says "loses", observed: kept`;
+  const oursIsWrong = `redlock-edge: the page says "keeps", observed: lost`;
+  expect(observed(true, true)).toEqual([]);
+  expect(observed(false, true)).toEqual([peerIsWrong]);
+  expect(observed(true, false)).toEqual([oursIsWrong]);
+  expect(observed(false, false)).toEqual([peerIsWrong, oursIsWrong]);
 });
 
 test("docs/choosing.md has the rows that `npm run compare` shows, and no others", () => {
