@@ -8,15 +8,13 @@ import { parseArgs } from "node:util";
 import { rows } from "./compare/rows.mjs";
 import { claimsOf, contradictions, differences } from "./compare/table.mjs";
 import { World } from "./compare/world.mjs";
-import { installPeers } from "./peers/install.mjs";
 
 const { values } = parseArgs({ options: { only: { type: "string" } } });
 const chosen = rows.filter((row) => `${row.package} ${row.peer}`.includes(values.only ?? ""));
 if (chosen.length === 0) throw new RangeError(`no row contains ${JSON.stringify(values.only)}`);
 
 execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: "inherit" });
-installPeers();
-const peers = await import("./peers/packages.mjs");
+const { peers } = await import("./peers/installed.mjs");
 const { startEndpoints } = await import("../dist/dev/index.js");
 const ours = {
   ...(await import("../dist/index.js")),

@@ -1,17 +1,14 @@
 // Measures this package and others side by side, on the same real redis-servers in one run: `npm run bench -- peers`. Those
 // over HTTP talk to a local endpoint in front of the server that the others reach by a socket.
 import { startEndpointProcess } from "./endpoint-process.mjs";
-import { installPeers, versioned } from "./peers/install.mjs";
+import { contention, hold, waiters } from "./peers/contention.mjs";
+import { versioned } from "./peers/installed.mjs";
+import { locks } from "./peers/locks.mjs";
+import { peerSizes } from "./peers/sizes.mjs";
+import { uncontended } from "./peers/uncontended.mjs";
 import { kilobytes } from "./size.mjs";
 
 export async function print() {
-  installPeers();
-  const [{ locks }, { contention, hold, waiters }, { uncontended }, { peerSizes }] = await Promise.all([
-    import("./peers/locks.mjs"),
-    import("./peers/contention.mjs"),
-    import("./peers/uncontended.mjs"),
-    import("./peers/sizes.mjs"),
-  ]);
   const servers = await Promise.all([1, 2, 3].map(startEndpointProcess));
   try {
     if (!servers[0].redisUrl) throw new Error("redis-server is not on PATH, and the others need one");
@@ -21,9 +18,9 @@ export async function print() {
     printUncontended(free);
     const contended = [];
     for (const set of sets) contended.push(...(await contention(locks, set)));
-    printContention(contended, { hold, waiters });
-    await printSizes(peerSizes);
-    return chartOf(contended, { hold, waiters });
+    printContention(contended);
+    await printSizes();
+    return chartOf(contended);
   } finally {
     await Promise.all(servers.map(({ stop }) => stop()));
   }
@@ -41,7 +38,7 @@ function printUncontended(results) {
   }
 }
 
-function printContention(results, { hold, waiters }) {
+function printContention(results) {
   console.log(
     `\n${waiters} waiters start at once and hold the lock for ${hold} ms each; medians of 3 runs\n`,
   );
@@ -55,14 +52,14 @@ function printContention(results, { hold, waiters }) {
   }
 }
 
-async function printSizes(peerSizes) {
+async function printSizes() {
   console.log("\nA program's bundle with the library and the client that it needs, minified and gzipped\n");
   console.log("| import | size |\n| --- | --- |");
   for (const { name, bytes } of await peerSizes()) row(`\`${name}\``, kilobytes(bytes));
 }
 
 /** The contention on one server, as bars. */
-function chartOf(results, { hold, waiters }) {
+function chartOf(results) {
   const single = results.filter(({ count }) => count === 1);
   const bars = (measureOf) =>
     single

@@ -2,7 +2,7 @@
 //
 // Each has its own defaults, except where it would give up: then it may try again as often as it needs.
 import { pubSub, Redlock } from "../../dist/index.js";
-import * as peers from "./packages.mjs";
+import { peers } from "./installed.mjs";
 
 const ttl = 10_000;
 const forEver = 1_000_000;

@@ -1,5 +1,7 @@
 // Records what a library sends, and sends the same again without the library: what it costs beyond its requests.
-import { Redis } from "./packages.mjs";
+import { peers } from "./installed.mjs";
+
+const { Redis } = peers;
 
 /**
  * What `action` sends through `fetch` and through ioredis, by destination.

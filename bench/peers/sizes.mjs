@@ -1,10 +1,9 @@
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { folder } from "./installed.mjs";
 
-const folder = fileURLToPath(new URL(".", import.meta.url));
-const own = join(folder, "../../src/index.ts");
+const own = fileURLToPath(new URL("../../src/index.ts", import.meta.url));
 
 /** What a program imports to acquire a lock: the library, and the client that it needs. */
 const programs = [
