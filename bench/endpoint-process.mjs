@@ -60,6 +60,8 @@ if (process.argv[2] === "endpoint" && process.send) {
     await local.close();
     process.disconnect();
   });
+  // Also when the process that started it was killed.
+  process.once("disconnect", () => local.close());
   const { url, token, redisUrl } = endpoint;
   process.send({ url, token, redisUrl });
 }

@@ -59,14 +59,14 @@ async function printSizes() {
 }
 
 /** The contention on one server, as bars. */
-function chartOf(results) {
+export function chartOf(results) {
   const single = results.filter(({ count }) => count === 1);
   const bars = (measureOf) =>
     single
       .map((result) => ({
         name: result.lock.name,
         value: measureOf(result),
-        note: result.served < waiters ? `${result.served} served` : "",
+        note: result.served < waiters ? `${result.served} served` : overOf(result.lock),
         ours: result.lock.of === "redlock-edge",
       }))
       .sort((a, b) => a.value - b.value);

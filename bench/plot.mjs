@@ -84,7 +84,7 @@ function drawLines({ title, xTitle, xs, lines }) {
 function drawBars({ title, xTitle, bars }) {
   const scale = ticksUpTo(Math.max(...bars.map(({ value }) => value)));
   const start = 236;
-  const end = width - 110;
+  const end = width - 140;
   const step = 26;
   const bottom = 36 + bars.length * step;
   const xAt = (value) => start + (value / scale.at(-1)) * (end - start);
