@@ -113,7 +113,7 @@ export function fillRows(unplaced: readonly UnplacedBar[]): { bars: Bar[]; rows:
       while (!free(row)) row += 1;
     }
     usual.set(id, row);
-    busyUntil[row] = bar.to;
+    busyUntil[row] = bar.end === "open" ? Number.POSITIVE_INFINITY : bar.to;
     return { ...bar, row };
   });
   return { bars, rows: Array.from(ends, (rows) => rows?.length ?? 0) };

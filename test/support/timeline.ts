@@ -19,17 +19,23 @@ let requests = 0;
 
 function request(one: Request): TimelineEvent[] {
   requests += 1;
-  const { client, endpoint, operation, sent, executed = [], answered, lost, ...more } = one;
-  const about = { client, endpoint, operation, request: `${requests}`, key };
-  const outcome = more.outcome ?? "granted";
-  return [
-    { ...about, phase: "sent", time: sent },
-    ...executed.map((time): TimelineEvent => ({ ...about, phase: "executed", time, outcome })),
-    ...(answered === undefined
-      ? []
-      : [{ ...about, phase: "answered", time: answered, outcome } satisfies TimelineEvent]),
-    ...(lost ? [{ ...about, phase: "lost", ...lost } satisfies TimelineEvent] : []),
-  ].map((event) => (more.detail === undefined ? event : { ...event, detail: more.detail }));
+  const {
+    client,
+    endpoint,
+    operation,
+    sent,
+    executed = [],
+    answered,
+    lost,
+    detail,
+    outcome = "granted",
+  } = one;
+  const about = { client, endpoint, operation, request: `${requests}`, key, ...(detail && { detail }) };
+  const events: TimelineEvent[] = [{ ...about, phase: "sent", time: sent }];
+  for (const time of executed) events.push({ ...about, phase: "executed", time, outcome });
+  if (answered !== undefined) events.push({ ...about, phase: "answered", time: answered, outcome });
+  if (lost) events.push({ ...about, phase: "lost", ...lost });
+  return events;
 }
 
 function call(

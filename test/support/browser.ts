@@ -1,0 +1,107 @@
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import process from "node:process";
+import { type Browser, chromium, type Page } from "playwright-core";
+
+/** The path of Chromium; undefined, with a warning, if it is missing. In CI that is an error: .ci/run installs it. */
+export const chromiumPath: string | undefined = await findChromium();
+
+if (chromiumPath === undefined) {
+  if (process.env.CI === "true") throw new Error("chromium is not on PATH, and CI requires it");
+  console.warn("!!! chromium is not on PATH: no page is tested in a browser !!!");
+}
+
+async function findChromium(): Promise<string | undefined> {
+  for (const folder of [...(process.env.PATH ?? "").split(delimiter), "/usr/bin"]) {
+    for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
+      const path = join(folder, name);
+      const [found] = await Promise.allSettled([access(path, constants.X_OK)]);
+      if (found.status === "fulfilled") return path;
+    }
+  }
+  return undefined;
+}
+
+/** Starts Chromium; its profile is temporary. Close it when the tests of a file have ended. */
+export function openBrowser(): Promise<Browser> {
+  // Chromium's sandbox does not work for root, as which containers run tests.
+  return chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+}
+
+/** How a page is looked at. */
+export interface Look {
+  /** px. Default 1280. */
+  readonly width?: number;
+  /** px. Default 800. */
+  readonly height?: number;
+  /** Default `light`. */
+  readonly scheme?: "light" | "dark";
+}
+
+/** A page, and what it must not do. */
+export interface ObservedPage {
+  readonly page: Page;
+  /** Errors and warnings of the console, uncaught errors, and requests to anywhere but the page's own origin. */
+  readonly problems: readonly string[];
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a URL, and records what goes wrong.
+ *
+ * @example
+ * const { page, problems, close } = await openPage(browser, url, { width: 390, scheme: "dark" });
+ */
+export async function openPage(browser: Browser, url: string, look: Look = {}): Promise<ObservedPage> {
+  const { width = 1_280, height = 800, scheme = "light" } = look;
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  const own = (other: string) => {
+    if (/^(data|blob):/.test(other)) return true;
+    // Files have no origin: only the page's own is allowed.
+    return url.startsWith("file:")
+      ? other.split("#")[0] === url
+      : new URL(other).origin === new URL(url).origin;
+  };
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
+  });
+  page.on("pageerror", (error) => problems.push(`uncaught: ${error.message}`));
+  page.on("request", (request) => {
+    if (!own(request.url())) problems.push(`request to ${request.url()}`);
+  });
+  page.on("websocket", (socket) => {
+    if (!own(socket.url().replace(/^ws/, "http"))) problems.push(`web socket to ${socket.url()}`);
+  });
+  await page.goto(url);
+  return { page, problems, close: () => context.close() };
+}
+
+/** Whether something of the page is cut off or must be scrolled to sideways. */
+export function overflows(page: Page): Promise<boolean> {
+  return page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+}
+
+/** Pairs of texts of SVG pictures that are written over each other. */
+export function overlappingTexts(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const texts = Array.from(document.querySelectorAll("svg text"), (element) => ({
+      text: element.textContent ?? "",
+      box: element.getBoundingClientRect(),
+    }));
+    // The box of a text has some room above and below its letters.
+    const apart = (one: DOMRect, other: DOMRect) =>
+      one.right <= other.left + 1 ||
+      other.right <= one.left + 1 ||
+      one.bottom <= other.top + 4 ||
+      other.bottom <= one.top + 4;
+    return texts.flatMap((one, at) =>
+      texts
+        .slice(at + 1)
+        .filter((other) => !apart(one.box, other.box))
+        .map((other) => `${one.text} | ${other.text}`),
+    );
+  });
+}
