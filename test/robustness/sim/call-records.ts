@@ -1,6 +1,6 @@
 import type { Outcome as Vote } from "../../../src/picture/timeline.ts";
+import type { Names } from "./names.ts";
 import { nonceOf, type Request } from "./request.ts";
-import { nameOf } from "./stored-values.ts";
 
 /** A call, and how the endpoints voted in its last round. */
 interface CallRecord {
@@ -16,12 +16,18 @@ interface CallRecord {
 
 /** Finds the call that a request belongs to: the library's requests do not name it. */
 export class CallRecords {
+  readonly #names: Names;
   readonly #calls = new Map<string, CallRecord>();
   /** By nonce: the call whose round it is. */
   readonly #rounds = new Map<string, CallRecord>();
 
+  constructor(names: Names) {
+    this.#names = names;
+  }
+
   began(client: string, what: string): CallRecord {
     const { operation, key } = readWhat(what);
+    if (key !== undefined && isAboutRuns.test(operation)) this.#names.learn(key);
     const call = `c${this.#calls.size + 1}`;
     const record = { call, client, operation, key, nonce: "", votes: new Map(), isOpen: true };
     this.#calls.set(call, record);
@@ -45,7 +51,7 @@ export class CallRecords {
     record ??= this.#rounds.get(nonce) ?? open.find((one) => mainKind(one.operation) === "acquire");
     if (!record) return undefined;
     if (operation === "acquire") this.#rounds.set(nonce, record);
-    record.key ??= keys[0] === undefined ? undefined : nameOf(keys[0]);
+    record.key ??= keys[0] === undefined ? undefined : this.#names.of(keys[0]);
     if (kind === mainKind(record.operation) && record.nonce !== nonce) {
       record.nonce = nonce;
       record.votes.clear();
@@ -78,9 +84,12 @@ function mainKind(operation: string): string {
   return operation === "extend" || operation === "verify" ? "extend" : "acquire";
 }
 
+/** Calls that name a key of runs, or a resource. */
+const isAboutRuns = /^(run|forget|inspect)$/;
+
 /** `acquire a,b {"ttl":…}` and `probe: acquire a`: the operation, and the first resource where it names one. */
 function readWhat(what: string): { readonly operation: string; readonly key: string | undefined } {
   const [operation = what, resources = ""] = what.replace(/^probe: /, "").split(" ");
-  const isNamed = /^(acquire|tryAcquire|using)$/.test(operation);
+  const isNamed = /^(acquire|tryAcquire|using)$/.test(operation) || isAboutRuns.test(operation);
   return { operation, key: isNamed ? resources.split(",")[0] : undefined };
 }

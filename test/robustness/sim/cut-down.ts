@@ -86,10 +86,27 @@ function startOf(
   time: number,
 ): number {
   const own = before.filter((event) => event.client === client && keys.has(event.key ?? ""));
-  const granted = own.filter(({ phase }) => phase === "valid").at(-1)?.time ?? time;
   const calls = own.filter(({ phase }) => phase === "called");
-  const got = calls.filter((event) => event.time <= granted).at(-1);
-  return got?.time ?? calls.at(-1)?.time ?? time;
+  const last = calls.at(-1)?.time ?? own.at(-1)?.time ?? time;
+  const granted = grantedAt(own);
+  if (granted === undefined) return last;
+  const got = calls.filter(
+    (event) => event.time <= granted && /acquire|using|run/i.test(event.operation ?? ""),
+  );
+  return Math.min(last, got.at(-1)?.time ?? granted);
+}
+
+/** Since when a client has relied on what it relied on last: extensions do not count. */
+function grantedAt(own: readonly TimelineEvent[]): number | undefined {
+  let since: number | undefined;
+  let until = 0;
+  for (const event of own) {
+    if (event.phase === "ended") until = event.time;
+    if (event.phase !== "valid") continue;
+    if (since === undefined || until <= event.time) since = event.time;
+    until = event.until ?? Number.POSITIVE_INFINITY;
+  }
+  return since;
 }
 
 /** The requests of which something happens in that time: late ones were sent long before. */

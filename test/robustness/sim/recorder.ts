@@ -3,11 +3,12 @@ import type { Timeline, TimelineEvent, Outcome as Vote } from "../../../src/pict
 import { CallRecords } from "./call-records.ts";
 import type { Outcome } from "./calls.ts";
 import type { Hold } from "./holds.ts";
+import { Names } from "./names.ts";
 import type { Process } from "./process.ts";
 import type { Request } from "./request.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Server } from "./server.ts";
-import { nameOf, type StoredValue, storedValues } from "./stored-values.ts";
+import { type StoredValue, storedValues } from "./stored-values.ts";
 
 // Records a simulation as the picture draws it. It only looks: it draws nothing, and sends nothing.
 
@@ -34,7 +35,8 @@ export class Recorder {
   readonly #scheduler: Scheduler;
   readonly #events: TimelineEvent[] = [];
   readonly #requests = new Map<string, SentRecord>();
-  readonly #calls = new CallRecords();
+  readonly #names = new Names();
+  readonly #calls = new CallRecords(this.#names);
   /** By endpoint and key: what was last seen there, by its text. */
   readonly #stored = new Map<string, ReadonlyMap<string, StoredValue & { readonly holder: string }>>();
   /** By hold: when it was last known to end. */
@@ -79,7 +81,7 @@ export class Recorder {
     const { keys, raises, value } = request;
     const operation = raises ? "raise fence" : request.operation;
     const call = this.#calls.sent(process.name, request);
-    const all = keys.map(nameOf);
+    const all = keys.map((key) => this.#names.of(key));
     const detail = `${all.join(", ")} with value ${value.slice(0, 8)}…`;
     return this.request({
       client: process.name,
@@ -120,7 +122,7 @@ export class Recorder {
     if (request.operation === "announce") return;
     for (const key of [...request.keys, ...(request.locks?.keys ?? [])]) {
       const found = storedValues(server, key, this.#scheduler.now);
-      this.#compare({ endpoint: server.name, key: nameOf(key) }, found, process.name);
+      this.#compare({ endpoint: server.name, key }, found, process.name);
     }
   }
 
@@ -138,12 +140,13 @@ export class Recorder {
   }
 
   #compare(
-    place: { readonly endpoint: string; readonly key: string },
+    { endpoint, key }: { readonly endpoint: string; readonly key: string },
     found: ReadonlyMap<string, StoredValue>,
     writer: string,
   ): void {
     const { now } = this.#scheduler;
-    const id = `${place.endpoint}\n${place.key}`;
+    const place = { endpoint, key: this.#names.of(key) };
+    const id = `${endpoint}\n${key}`;
     const before = this.#stored.get(id) ?? new Map();
     for (const [text, { holder, until = Number.POSITIVE_INFINITY }] of before) {
       if (!found.has(text) && until > now) this.#add({ phase: "removed", ...place, holder });
@@ -169,14 +172,14 @@ export class Recorder {
     this.#valid.set(hold, safe);
     const taken = drift === undefined ? { until: safe } : { safe, until: safe + drift / process.rate };
     for (const key of resources)
-      this.#add({ phase: "valid", client: process.name, key: nameOf(key), fence, ...taken });
+      this.#add({ phase: "valid", client: process.name, key: this.#names.of(key), fence, ...taken });
   }
 
   /** A holder has given a hold up. What nobody gives up ends by itself. */
   ended(hold: Hold): void {
     if (!this.#valid.delete(hold)) return;
     for (const key of hold.resources)
-      this.#add({ phase: "ended", client: hold.process.name, key: nameOf(key) });
+      this.#add({ phase: "ended", client: hold.process.name, key: this.#names.of(key) });
   }
 
   fault(fault: FaultRecord): void {

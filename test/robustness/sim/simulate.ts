@@ -122,7 +122,8 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
 
 /** What a picture of a simulation shows, in one sentence. */
 function titleOf(seed: number, { violations: [first], processes, servers }: World): string {
-  const cast = `seed ${seed}, ${processes.length} clients, ${servers.length} endpoints`;
+  const many = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`;
+  const cast = `seed ${seed}, ${many(processes.length, "client")}, ${many(servers.length, "endpoint")}`;
   return first
     ? `“${first.invariant}” is violated: ${first.detail} (${cast})`
     : `Every invariant holds (${cast})`;

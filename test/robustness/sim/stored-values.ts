@@ -37,8 +37,3 @@ function fenceAt(server: Server, key: string): number | undefined {
   const counter = server.execute(["GET", key.replace(":lock:", ":fence:")]);
   return counter === null ? undefined : Number(counter);
 }
-
-/** What a key is called in the picture: a lock by its resource. */
-export function nameOf(key: string): string {
-  return key.replace(/^redlock:(lock:)?/, "").replace(/^\{(.*)\}$/, "$1");
-}
