@@ -29,9 +29,15 @@ export function cutDown(timeline: Timeline): Timeline {
       (endpoint === undefined || endpoints.includes(endpoint)),
   );
   for (const event of faults) kept.add(event);
-  for (const event of events) if (event.phase === "violated" && event.time <= to) kept.add(event);
+  for (const event of firstOfEach(events)) if (event.time <= to) kept.add(event);
   const clients = timeline.clients.filter((name) => matter.clients.has(name));
   return { ...timeline, clients, endpoints, from, to, events: events.filter((event) => kept.has(event)) };
+}
+
+/** The first violation of each invariant: usually it causes the others. */
+function firstOfEach(events: readonly TimelineEvent[]): readonly TimelineEvent[] {
+  const violations = events.filter(({ phase }) => phase === "violated");
+  return violations.filter(({ name }, at) => violations.findIndex((one) => one.name === name) === at);
 }
 
 function matterOf({ clients, events }: Timeline, violation: TimelineEvent): Matter {

@@ -209,7 +209,9 @@ export class Holds {
     world.check(
       "what is held stands",
       stands.length >= quorumOf(world.servers.length),
-      () => `${process.name} has ${remaining.toFixed(1)} ms of ${resources}, and ${stands.length} endpoints`,
+      () =>
+        `${process.name} relies on ${resources} for ${remaining.toFixed(1)} ms more, and ` +
+        `${stands.length} of ${world.servers.length} endpoints keep it so long`,
       this.#needs(hold, invariants["what is held stands"]),
     );
   }
