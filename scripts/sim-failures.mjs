@@ -12,6 +12,21 @@ export const cache = join(project, "node_modules", ".cache", "sim");
 /** ms of CPU after which a smaller simulation counts as hanging. */
 const timeLimit = 5_000;
 
+let loaded;
+
+/** All that is bundled for this: at once, because Ctrl+C ends esbuild's process, too. */
+function tools() {
+  loaded ??= loadTools();
+  return loaded;
+}
+
+async function loadTools() {
+  const { cutDown } = await load("test/robustness/sim/cut-down.ts");
+  const { shrink } = await load("test/robustness/sim/shrink.ts");
+  const { pictureHtml } = await load("src/picture/index.ts");
+  return { cutDown, shrink, pictureHtml, script: await pictureScript() };
+}
+
 /** The path as one would type it in the project's folder. */
 const shown = (file) => relative(process.cwd(), file) || file;
 
@@ -24,8 +39,7 @@ const shown = (file) => relative(process.cwd(), file) || file;
  * @returns {Promise<import("../test/robustness/sim/main.ts").Report>}
  */
 export async function writePicture(bundle, order, { file, whole = false }) {
-  const { cutDown } = await load("test/robustness/sim/cut-down.ts");
-  const { pictureHtml } = await load("src/picture/index.ts");
+  const { cutDown, pictureHtml, script } = await tools();
   const simulator = startSimulator(bundle);
   try {
     const report = await simulator.simulate({ ...order, recorded: true });
@@ -35,7 +49,7 @@ export async function writePicture(bundle, order, { file, whole = false }) {
     }
     const timeline = whole ? report.timeline : cutDown(report.timeline);
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, pictureHtml(timeline, await pictureScript()));
+    await writeFile(file, pictureHtml(timeline, script));
     console.log(`picture of seed ${order.seed}: ${shown(file)}`);
     return report;
   } finally {
@@ -52,7 +66,7 @@ export async function writePicture(bundle, order, { file, whole = false }) {
  * @returns {Promise<{ failing: object, invariant: string, tries: number, seconds: number, isComplete: boolean }>}
  */
 export async function shrinkFailure(bundle, order, { limit, log = console.log }) {
-  const { shrink } = await load("test/robustness/sim/shrink.ts");
+  const { shrink } = await tools();
   const simulator = startSimulator(bundle, timeLimit);
   const began = Date.now();
   let interrupted = false;

@@ -85,10 +85,14 @@ test("seeds that once showed a defect pass", { timeout: 60_000 }, async () => {
   expect(all).toHaveLength(maps.reduce((sum, { size }) => sum + size, 0));
 });
 
-test("the same seed gives the same simulation, byte for byte", { timeout: 60_000 }, async () => {
+test("the same seed gives the same simulation, byte for byte, also where it is recorded", {
+  timeout: 60_000,
+}, async () => {
   for (const seed of [1, 2, 13, 17, 26]) {
-    const runs = [await simulate({ seed, traced: true }), await simulate({ seed, traced: true })];
+    const options = { seed, traced: true };
+    const runs = [await simulate(options), await simulate({ ...options, recorded: true })];
     const [one, two] = runs.map(({ lines }) => lines.join("\n"));
+    expect(runs.map(({ timeline }) => timeline !== undefined)).toEqual([false, true]);
     expect(one!.length).toBeGreaterThan(1_000);
     expect(two, `npm run sim -- --seed ${seed} --trace`).toBe(one);
   }
