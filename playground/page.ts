@@ -26,7 +26,7 @@ export class Page {
   #pending: TimelineEvent[] = [];
   #lines: HTMLElement[] = [];
   /** ms of the world in a ms of the page; 0: it stands still. */
-  #speed = 0.2;
+  #speed = 0.4;
   #isRunning = true;
   #seed = 1;
 
@@ -41,6 +41,11 @@ export class Page {
   /** The world that is shown. */
   get stage(): Stage {
     return this.#stage;
+  }
+
+  /** The scene that is played. */
+  get preset(): Preset | undefined {
+    return this.#preset;
   }
 
   /** Advances the world with the page's time, for as long as the page is open. */
@@ -182,8 +187,10 @@ export class Page {
   #note(event: TimelineEvent): void {
     this.#pending.push(event);
     const sentence = sentenceOf(event);
-    if (!sentence) return;
+    // Each round of a long wait says the same.
+    if (!sentence || this.#lines.some(({ dataset }) => dataset.call === callOf(event))) return;
     const line = element("li", { className: event.phase === "violated" ? "broken" : "" });
+    line.dataset.call = callOf(event);
     line.append(`${Math.round(event.time)} ms: ${sentence}`);
     this.#lines.push(line);
     this.#story.append(line);
@@ -198,10 +205,15 @@ export class Page {
   }
 }
 
+/** The call whose round was refused; of such sentences one is enough. Other events have a name of their own. */
+function callOf({ operation, call, time, phase, client }: TimelineEvent): string {
+  return operation === "round" && call !== undefined ? call : `${phase} ${time} ${client}`;
+}
+
 const people = ["Ann", "Bob", "Cleo", "Dan", "Eve"];
 
 function namesFor(kind: Cast["kind"], count: number): string[] {
-  return people.slice(0, count).map((name, index) => (kind === "webhook" ? `function ${index + 1}` : name));
+  return people.slice(0, count).map((name, index) => (kind === "webhook" ? `fn-${index + 1}` : name));
 }
 
 function choice<Option extends string>(
