@@ -7,7 +7,9 @@ import type { Waiter } from "./wake-up.ts";
 /** One waiter of a stream. */
 export interface StreamListener {
   readonly waiter: Waiter;
-  /** A message came, or one may have been missed. `turn`: see {@link drawTurns}. */
+  /** The subscription stands. A message may have been missed. `turn`: when to ask for that, in slots. */
+  stands(turn: number): void;
+  /** A message came. `turn`: see {@link drawTurns}. */
   told(turn: number): void;
   /** The stream has ended. `stood`: its subscription had stood. */
   ended(stood: boolean): void;
@@ -48,7 +50,7 @@ export class ChannelStream {
   join(listener: StreamListener): void {
     this.#listeners.add(listener);
     const turn = this.#isOpen ? listener.waiter.firstTurn?.() : undefined;
-    if (turn !== undefined) listener.told(turn);
+    if (turn !== undefined) listener.stands(turn);
   }
 
   /** Removes a waiter; with the last one the stream ends. */
@@ -80,7 +82,7 @@ export class ChannelStream {
       this.#isOpen = true;
       this.#cancelTimeout();
       shuffled(this.#listeners, this.#random).forEach((listener, position) => {
-        listener.told(listener.waiter.firstTurn?.() ?? position);
+        listener.stands(listener.waiter.firstTurn?.() ?? position);
       });
     }
     if (event?.kind === "released") this.#draw(event.waiters, event.name);

@@ -8,7 +8,7 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/channel-stream.ts",
-        find: "        listener.told(listener.waiter.firstTurn?.() ?? position);\n",
+        find: "        listener.stands(listener.waiter.firstTurn?.() ?? position);\n",
         replace: "        void [listener, position];\n",
       },
     ],

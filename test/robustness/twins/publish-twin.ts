@@ -5,17 +5,17 @@ import type { Twin, TwinCall } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "13f060608477e5a2d1f1e29e4b51cdbf1ce28e79",
-    upstash: "b452b32241867f7eda96cb66579d4ba1fd932eff",
+    redis: "4fc793b6a4042951a24fcd2eabc623b2ec93d0a6",
+    upstash: "19b0921d59be282dab27c15fb3311ba105efe92b",
   },
   run,
 };
 
 function run(twin: TwinCall): ByteReply {
   const { call, args } = twin;
-  const reply = registerTwin.run(twin) as readonly ByteReply[];
+  const reply = registerTwin.run(twin);
   let spent = 0;
-  for (const channel of reply[0] === args[1] ? args.slice(8) : []) {
+  for (const channel of args.slice(8)) {
     const [, subscribers] = call("PUBSUB", "NUMSUB", channel) as [string, number];
     spent += 1;
     if (subscribers === 0) continue;

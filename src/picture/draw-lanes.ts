@@ -1,0 +1,150 @@
+import { faultBox, faultRowHeight, flagRowHeight, type PlacedLane, textWidth, visible } from "./frame.ts";
+import { type Pen, px, shortened, text, tooltip } from "./pen.ts";
+import type { Fault } from "./shapes.ts";
+import { clientColours } from "./theme.ts";
+import { rounded } from "./words.ts";
+
+// What stands behind the events: lanes, time, faults; and before them: violations.
+
+/** The class of a client's colour. */
+export const colourClass = (colour: number): string => (colour < 0 ? "" : `c${colour % clientColours}`);
+
+/** Lanes with their names, and the grid of times. */
+export function drawLanes(pen: Pen): string {
+  const { frame } = pen;
+  const { left, right } = frame;
+  const strips = frame.lanes.map(
+    ({ top, bottom }) =>
+      `<rect class="lane" x="${frame.narrow ? 0 : 6}" y="${px(top)}" width="${px(right - (frame.narrow ? 0 : 6))}" height="${px(bottom - top)}" rx="4"/>`,
+  );
+  const grid = ticksOf(frame.from, frame.to, pen).times.map((time) => {
+    const x = px(frame.x(time));
+    return `<line class="grid" x1="${x}" y1="${px(frame.top)}" x2="${x}" y2="${px(frame.bottom)}"/>`;
+  });
+  const axes = frame.lanes.map(
+    ({ axis }) => `<line class="axis" x1="${px(left)}" y1="${px(axis)}" x2="${px(right)}" y2="${px(axis)}"/>`,
+  );
+  return [...strips, ...grid, ...axes].join("");
+}
+
+/** The names of lanes. They stand before everything: in narrow pictures lines cross them. */
+export function drawNames(pen: Pen): string {
+  const { captions, lanes, narrow } = pen.frame;
+  const groups = captions.map((caption) => text(narrow ? 6 : 12, caption.y, caption.text, "group halo"));
+  return [...groups, ...lanes.map((lane) => nameOf(lane, pen))].join("");
+}
+
+function nameOf(lane: PlacedLane, { frame }: Pen): string {
+  const y = lane.nameAt;
+  const start = frame.narrow ? 6 : 12;
+  const room = (frame.narrow ? frame.right : frame.left) - start - 8;
+  const more = lane.hidden > 0 ? `+ ${lane.hidden} more` : "";
+  const hidden =
+    more === ""
+      ? ""
+      : frame.narrow
+        ? text(frame.right - textWidth(more) - 4, y + 4, more, "soft")
+        : text(start, y + 18, more, "soft");
+  if (lane.kind === "endpoint")
+    return text(start, y + 4, shortened(lane.name, room, 12), "name halo") + hidden;
+  const size = Math.max(18, textWidth(lane.letter, 11) + 10);
+  const badge = `<g class="${colourClass(lane.colour)}"><rect class="badge" x="${start}" y="${px(y - 9)}" width="${px(size)}" height="18" rx="9"/>${text(start + size / 2, y + 4, lane.letter, "badge-text")}</g>`;
+  const name =
+    lane.name === lane.letter
+      ? ""
+      : text(start + size + 6, y + 4, shortened(lane.name, room - size - 6, 12), "name halo");
+  return badge + name + hidden;
+}
+
+/** Times for the axis, at a round distance, and in which unit they are written. */
+function ticksOf(
+  from: number,
+  to: number,
+  { frame, shapes }: Pen,
+): { times: number[]; unit: "ms" | "s"; step: number } {
+  const least = ((to - from) / (frame.right - frame.left)) * 72;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= least) ?? power * 10;
+  const first = Math.ceil((from - shapes.from) / step);
+  const last = Math.floor((to - shapes.from) / step);
+  const times = Array.from(
+    { length: Math.max(0, last - first + 1) },
+    (_, at) => shapes.from + (first + at) * step,
+  );
+  return { times, unit: step >= 1_000 || to - shapes.from >= 20_000 ? "s" : "ms", step };
+}
+
+/** The times at the bottom, with their unit. */
+export function drawAxis(pen: Pen): string {
+  const { frame, shapes } = pen;
+  const { times, unit } = ticksOf(frame.from, frame.to, pen);
+  const y = frame.bottom + 14;
+  const marks = times.map((time) => {
+    const value = rounded((time - shapes.from) / (unit === "s" ? 1_000 : 1), 4);
+    const x = Math.min(
+      Math.max(frame.x(time), frame.left + textWidth(value) / 2),
+      frame.right - textWidth(value) / 2,
+    );
+    return `<text class="soft" text-anchor="middle" x="${px(x)}" y="${px(y)}">${value}</text>`;
+  });
+  const title = `time since the start (${unit === "s" ? "s" : "ms"}) →`;
+  const middle = (frame.left + frame.right) / 2;
+  return `${marks.join("")}<text class="soft" text-anchor="middle" x="${px(middle)}" y="${px(y + 16)}">${title}</text>`;
+}
+
+/** Shaded spans with the faults' names. */
+export function drawFaults(pen: Pen): string {
+  const { shapes, frame } = pen;
+  return shapes.faults
+    .filter((fault) => visible(fault, frame))
+    .map((fault) => {
+      const { x, y, width, height } = faultBox(fault, frame);
+      const place = `x="${px(x)}" y="${px(y)}" width="${px(width)}" height="${px(height)}"`;
+      const hatch = fault.hatched ? `<rect ${place} fill="url(#hatch)"/>` : "";
+      const edges = [x, x + width].map(
+        (edge) =>
+          `<line class="fault-edge" x1="${px(edge)}" y1="${px(y)}" x2="${px(edge)}" y2="${px(y + height)}"/>`,
+      );
+      return `<g>${tooltip(pen, () => pen.narrator.fault(fault))}<rect class="fault" ${place}/>${hatch}${edges.join("")}</g>${faultName(fault, pen)}`;
+    })
+    .join("");
+}
+
+function faultName(fault: Fault, { frame, shapes, labels }: Pen): string {
+  const lane = frame.lanes[fault.lane];
+  const other = fault.other === undefined ? "" : ` (${shapes.lanes[fault.other]?.letter})`;
+  const top = lane ? lane.faultTop : frame.top - faultRowHeight * (fault.row + 1);
+  const y = top + (lane ? fault.row * faultRowHeight : 0) + 11;
+  const x = Math.max(frame.x(fault.from), frame.left) + 4;
+  const name = `${fault.name}${other}`;
+  const room = frame.right - x;
+  const value = shortened(name, room);
+  if (room < 24 || !labels.take(x, y, value)) return "";
+  return text(x, y, value, "fault-text halo");
+}
+
+/** Red lines with the invariants' names. */
+export function drawViolations(pen: Pen): string {
+  const { shapes, frame, labels } = pen;
+  return shapes.violations
+    .filter(({ time }) => time >= frame.from && time <= frame.to)
+    .map((violation) => {
+      const x = frame.x(violation.time);
+      const value = shortened(`✕ ${violation.name}`, frame.right - frame.left - 16);
+      const width = textWidth(value) + 12;
+      const start = Math.max(frame.left, Math.min(x, frame.right - width));
+      const rows = Math.min(3, shapes.violations.length);
+      const row = [0, 1, 2]
+        .slice(0, rows)
+        .find((one) => labels.take(start + 3, frame.top - one * flagRowHeight - 5, value));
+      const y = frame.top - ((row ?? 0) + 1) * flagRowHeight;
+      const flag =
+        row === undefined
+          ? ""
+          : `<rect class="flag" x="${px(start)}" y="${px(y)}" width="${px(width)}" height="17" rx="3"/>${text(start + 6, y + 12, value, "flag-text")}`;
+      const lane = frame.lanes[violation.lane];
+      const dot = lane ? `<circle class="flag" cx="${px(x)}" cy="${px(lane.axis)}" r="7"/>` : "";
+      return `<g>${tooltip(pen, () => pen.narrator.violation(violation))}<line class="violation" x1="${px(x)}" y1="${px(y + 4)}" x2="${px(x)}" y2="${px(frame.bottom)}"/>${dot}${flag}</g>`;
+    })
+    .join("");
+}

@@ -1,0 +1,189 @@
+import type { Bar, Call, Fault, Flight, Lane, Shapes } from "./shapes.ts";
+
+// From times and lanes to pixels.
+
+/** A lane's place in the picture, in px from the top. */
+export interface PlacedLane extends Lane {
+  readonly top: number;
+  readonly bottom: number;
+  /** Where requests leave and arrive. */
+  readonly axis: number;
+  readonly barTop: number;
+  readonly faultTop: number;
+  /** The middle of its name. */
+  readonly nameAt: number;
+}
+
+/** The part of the time that is drawn, and where. */
+export interface Frame {
+  readonly width: number;
+  readonly height: number;
+  /** The plot without the names of lanes. */
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+  readonly from: number;
+  readonly to: number;
+  /** Names stand above lanes instead of beside them. */
+  readonly narrow: boolean;
+  readonly lanes: readonly PlacedLane[];
+  /** Where the captions of the two groups of lanes stand. */
+  readonly captions: readonly { readonly text: string; readonly y: number }[];
+  /** The px of a time. */
+  x(time: number): number;
+}
+
+export interface View {
+  readonly width: number;
+  readonly from: number;
+  readonly to: number;
+  /** px at the top that something else takes. */
+  readonly above?: number;
+}
+
+export const barHeight = 17;
+export const faultRowHeight = 15;
+export const flagRowHeight = 19;
+const barPitch = barHeight + 3;
+const captionHeight = 18;
+const nameHeight = 18;
+const callLabelHeight = 16;
+const groupGap = 40;
+const laneGap = 6;
+
+/** About how wide a text is: pictures are drawn without a browser, too. */
+export const textWidth = (text: string, size = 11): number => text.length * size * 0.57;
+
+/** Places all lanes. */
+export function frameOf(shapes: Shapes, view: View): Frame {
+  const narrow = view.width < 620;
+  const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 36);
+  const left = narrow ? 4 : Math.min(190, Math.max(92, ...names));
+  const right = view.width - (narrow ? 4 : 12);
+  const top = (view.above ?? 0) + flagRows(shapes) * flagRowHeight;
+  const captions: { text: string; y: number }[] = [];
+  let y = top;
+  const lanes = shapes.lanes.map((lane, at) => {
+    if (lane.kind !== shapes.lanes[at - 1]?.kind) {
+      if (at > 0) y += groupGap - laneGap;
+      captions.push({ text: lane.kind === "client" ? "CLIENTS" : "ENDPOINTS", y: y + 12 });
+      y += captionHeight;
+    }
+    const placed = placeLane(lane, y, narrow);
+    y = placed.bottom + laneGap;
+    return placed;
+  });
+  const span = Math.max(view.to - view.from, Number.EPSILON);
+  return {
+    width: view.width,
+    height: y + 36,
+    left,
+    right,
+    top,
+    bottom: y,
+    from: view.from,
+    to: view.to,
+    narrow,
+    lanes,
+    captions,
+    x: (time) => left + ((time - view.from) / span) * (right - left),
+  };
+}
+
+/** Rows above the lanes for what concerns everything: invariants, and faults of all endpoints. */
+function flagRows({ violations, faults }: Shapes): number {
+  const ofAll = faults.filter(({ lane }) => lane === -1).map(({ row }) => row + 1);
+  return Math.min(3, violations.length) + Math.max(0, ...ofAll);
+}
+
+function placeLane(lane: Lane, top: number, narrow: boolean): PlacedLane {
+  const name = narrow ? nameHeight : 0;
+  const bars = Math.max(1, lane.rows) * barPitch;
+  const faults = lane.faultRows * faultRowHeight;
+  if (lane.kind === "client") {
+    const faultTop = top + 4 + name;
+    const barTop = faultTop + faults + 2;
+    const axis = barTop + bars + callLabelHeight;
+    const bottom = axis + 10;
+    return { ...lane, top, bottom, axis, barTop, faultTop, nameAt: narrow ? top + 12 : (top + bottom) / 2 };
+  }
+  const axis = top + 8 + name;
+  const barTop = axis + 7;
+  const faultTop = barTop + bars;
+  const bottom = faultTop + faults + 4;
+  return { ...lane, top, bottom, axis, barTop, faultTop, nameAt: narrow ? top + 12 : (top + bottom) / 2 };
+}
+
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Whether anything of a span is in the frame. */
+export const visible = (span: { from: number; to: number }, frame: Frame): boolean =>
+  span.to >= frame.from && span.from <= frame.to;
+
+/** A bar's rectangle, as far as it is in the frame. */
+export function barBox(bar: Bar, frame: Frame): Box {
+  const lane = frame.lanes[bar.lane]!;
+  const to = bar.end === "open" ? frame.to + (frame.to - frame.from) : bar.to;
+  return { ...across(bar.from, to, frame), y: lane.barTop + bar.row * barPitch, height: barHeight };
+}
+
+/** The rectangle between two times; outside the frame it goes on for some px, so that its edge is not seen. */
+export function across(from: number, to: number, frame: Frame): Pick<Box, "x" | "width"> {
+  const x = Math.max(frame.x(from), frame.left - 8);
+  return { x, width: Math.max(1.5, Math.min(frame.x(to), frame.right + 8) - x) };
+}
+
+/** The rectangle of a fault, without its name. */
+export function faultBox(fault: Fault, frame: Frame): Box {
+  const lane = frame.lanes[fault.lane];
+  const [y, bottom] = lane ? [lane.top, lane.bottom] : [frame.top - faultRowHeight, frame.bottom];
+  const to = fault.open ? frame.to + (frame.to - frame.from) : fault.to;
+  return { ...across(fault.from, to, frame), y, height: bottom - y };
+}
+
+export interface Line {
+  readonly x1: number;
+  readonly y1: number;
+  readonly x2: number;
+  readonly y2: number;
+}
+
+/** How far something that is lost gets. */
+const lostAt = 0.62;
+/** Where a second execution's line leaves the first one's. */
+const forkAt = 0.45;
+
+/** The line of a request or a reply, as far as it came. */
+export function flightLine(flight: Flight, frame: Frame): Line {
+  const { x1, y1, x2, y2 } = wholeLine(flight, frame);
+  const part = flight.fate === "arrived" ? 1 : lostAt;
+  return { x1, y1, x2: x1 + (x2 - x1) * part, y2: y1 + (y2 - y1) * part };
+}
+
+/** From where something was lost to where it would have arrived. */
+export function restLine(flight: Flight, frame: Frame): Line {
+  const { x2, y2 } = wholeLine(flight, frame);
+  const lost = flightLine(flight, frame);
+  return { x1: lost.x2, y1: lost.y2, x2, y2 };
+}
+
+function wholeLine({ from, to, forkOf }: Flight, frame: Frame): Line {
+  const [x1, y1] = [frame.x(from.time), frame.lanes[from.lane]!.axis];
+  const [x2, y2] = [frame.x(to.time), frame.lanes[to.lane]!.axis];
+  if (!forkOf) return { x1, y1, x2, y2 };
+  return { x1: x1 + (frame.x(forkOf.time) - x1) * forkAt, y1: y1 + (y2 - y1) * forkAt, x2, y2 };
+}
+
+/** Where the mark of a call's result is; where it was called if it has not returned. */
+export function resultPoint(call: Call, frame: Frame): { x: number; y: number } {
+  return {
+    x: frame.x(call.outcome === undefined ? call.from : call.to),
+    y: frame.lanes[call.lane]!.axis,
+  };
+}

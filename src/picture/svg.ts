@@ -1,0 +1,79 @@
+import { drawBars, drawBarTexts, drawCalls, drawFlights, drawRemarks, drawUnsent } from "./draw-events.ts";
+import { drawAxis, drawFaults, drawLanes, drawNames, drawViolations } from "./draw-lanes.ts";
+import { type Frame, frameOf, textWidth } from "./frame.ts";
+import { shapesOf } from "./layout.ts";
+import { legendOf } from "./legend.ts";
+import { escapeMarkup, Labels, type Pen, text } from "./pen.ts";
+import type { Shapes } from "./shapes.ts";
+import { pictureCss } from "./theme.ts";
+import type { Timeline } from "./timeline.ts";
+import { Narrator } from "./words.ts";
+
+/** What part of a timeline a picture shows, and how large. */
+export interface PictureOptions {
+  /** px. Default 960. */
+  readonly width?: number;
+  /** The first and last ms on the recorder's clock. Default: the timeline's. */
+  readonly from?: number;
+  readonly to?: number;
+  /** Only what concerns this resource. Default: everything. */
+  readonly key?: string;
+}
+
+/**
+ * Draws a timeline as a self-contained SVG image, with its title, a legend, and a tooltip on everything. It needs no
+ * script, has no link to anything else, and follows the reader's light or dark scheme.
+ *
+ * @example
+ * await writeFile("docs/images/late-writer.svg", toSvg(timeline, { width: 960 }));
+ */
+export function toSvg(timeline: Timeline, options: PictureOptions = {}): string {
+  const shapes = shapesOf(timeline, options.key);
+  const width = options.width ?? 960;
+  const heading = wrap(shapes.title, width - 24, 15);
+  const above = 14 + heading.length * 20;
+  const frame = frameOf(shapes, { width, above, ...viewOf(shapes, options) });
+  const title = heading.map((line, at) => text(12, 24 + at * 20, line, "heading")).join("");
+  const { markup, height } = drawPicture(shapes, frame, { tooltips: true });
+  return `<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><title>${escapeMarkup(shapes.title)}</title><style>${pictureCss}</style><rect class="paper" width="${width}" height="${height}"/>${title}${markup}</svg>\n`;
+}
+
+/** The time to show: all of the recording, with some room at both sides, so that marks at its ends are seen whole. */
+export function viewOf(shapes: Shapes, { from, to }: PictureOptions = {}): { from: number; to: number } {
+  const margin = Math.max((shapes.to - shapes.from) * 0.02, 0.5);
+  return { from: from ?? shapes.from - margin, to: to ?? shapes.to + margin };
+}
+
+/** The inside of a picture: everything but the title and the style. */
+export function drawPicture(
+  shapes: Shapes,
+  frame: Frame,
+  { tooltips }: { readonly tooltips: boolean },
+): { readonly markup: string; readonly height: number } {
+  const pen: Pen = { shapes, frame, tooltips, labels: new Labels(), narrator: new Narrator(shapes) };
+  const legend = legendOf(pen);
+  const plot = [
+    drawFaults(pen),
+    drawBars(pen),
+    drawFlights(pen),
+    drawUnsent(pen),
+    drawBarTexts(pen),
+    drawCalls(pen),
+    drawRemarks(pen),
+    drawViolations(pen),
+  ].join("");
+  const { left, right, height } = frame;
+  const markup = `<defs><clipPath id="plot"><rect x="${left}" y="0" width="${right - left}" height="${height}"/></clipPath><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#plot)">${plot}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
+  return { markup, height: height + legend.height };
+}
+
+/** Breaks a text into lines of at most so many px. */
+function wrap(words: string, width: number, size: number): string[] {
+  const lines: string[] = [];
+  for (const word of words.split(" ")) {
+    const longer = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && textWidth(longer, size) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
