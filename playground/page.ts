@@ -14,7 +14,7 @@ export class Page {
   readonly #root: HTMLElement;
   readonly #network = { latency: 40, loss: 0 };
   readonly #story = element("ol");
-  readonly #result = element("p", { className: "result" });
+  readonly #result = element("p", { className: "ending" });
   readonly #time = element("span", { className: "hint" });
   readonly #panels = element("div");
   readonly #picture = element("div", { id: "picture" });

@@ -62,8 +62,8 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     for (const preset of presets) {
       await page.getByRole("button", { name: preset.name }).click();
       await faster(page);
-      await page.waitForFunction(() => document.querySelector(".result")?.textContent !== "");
-      const result = await page.locator(".result").textContent();
+      await page.waitForFunction(() => document.querySelector(".ending")?.textContent !== "");
+      const result = await page.locator(".ending").textContent();
       expect(result).toBe(
         await page.evaluate(() => {
           const shown = Reflect.get(globalThis, "playground");
