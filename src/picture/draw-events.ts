@@ -27,20 +27,23 @@ function drawBar(bar: Bar, pen: Pen): string {
   const { x, y, width, height } = barBox(bar, frame);
   const rect = (kind: string, place: { x: number; width: number }, round = 2) =>
     `<rect class="${kind}" x="${px(place.x)}" y="${px(y)}" width="${px(place.width)}" height="${height}" rx="${round}"/>`;
-  const unsafe = bar.unsafe
-    .filter((span) => visible(span, frame))
-    .map(
-      (span) =>
-        `${rect("paper", across(span.from, span.to, frame), 0)}${rect("unsafe", across(span.from, span.to, frame), 0)}`,
-    );
-  const ticks = width < 12 ? [] : bar.refreshed.filter((time) => visible({ from: time, to: time }, frame));
+  const marked = width >= 12;
+  const unsafe = !marked
+    ? []
+    : bar.unsafe
+        .filter((span) => visible(span, frame))
+        .map(
+          (span) =>
+            `${rect("paper", across(span.from, span.to, frame), 0)}${rect("unsafe", across(span.from, span.to, frame), 0)}`,
+        );
+  const ticks = !marked ? [] : bar.refreshed.filter((time) => visible({ from: time, to: time }, frame));
   const marks = ticks.map((time) => {
     const at = px(frame.x(time));
     return `<line class="tick" x1="${at}" y1="${px(y + 1)}" x2="${at}" y2="${px(y + height - 1)}"/>`;
   });
   const edge = px(x + width);
   const expiry =
-    bar.end === "expired"
+    bar.end === "expired" && marked
       ? `<line class="expiry" x1="${edge}" y1="${px(y - 3)}" x2="${edge}" y2="${px(y + height + 3)}"/>`
       : "";
   const kind = bar.kind === "validity" ? "bar validity" : "bar";
@@ -88,11 +91,11 @@ export function drawFlights(pen: Pen): string {
 
 const timesOf = ({ from, to }: Flight): Span => ({ from: from.time, to: to.time });
 
-/** One path for all lines of a kind: thousands of elements would be slow. */
+/** One path for all lines of a colour: thousands of elements, and of dashes, would be slow. */
 function together(flights: readonly Flight[], pen: Pen): string {
   const paths = new Map<string, string[]>();
   for (const flight of flights) {
-    const kind = `${colourOf(flight.client, pen)} flight ${flight.kind}`;
+    const kind = `${colourOf(flight.client, pen)} flight many`;
     const parts = paths.get(kind) ?? [];
     paths.set(kind, parts);
     parts.push(pathOf(flightLine(flight, pen.frame)));

@@ -105,8 +105,16 @@ export function drawFaults(pen: Pen): string {
         (edge) =>
           `<line class="fault-edge" x1="${px(edge)}" y1="${px(y)}" x2="${px(edge)}" y2="${px(y + height)}"/>`,
       );
-      return `<g>${tooltip(pen, () => pen.narrator.fault(fault))}<rect class="fault" ${place}/>${hatch}${edges.join("")}</g>${faultName(fault, pen)}`;
+      return `<g>${tooltip(pen, () => pen.narrator.fault(fault))}<rect class="fault" ${place}/>${hatch}${edges.join("")}</g>`;
     })
+    .join("");
+}
+
+/** The names of faults, before the lines that cross them. */
+export function drawFaultNames(pen: Pen): string {
+  return pen.shapes.faults
+    .filter((fault) => visible(fault, pen.frame))
+    .map((fault) => faultName(fault, pen))
     .join("");
 }
 

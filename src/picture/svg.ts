@@ -1,5 +1,5 @@
 import { drawBars, drawBarTexts, drawCalls, drawFlights, drawRemarks, drawUnsent } from "./draw-events.ts";
-import { drawAxis, drawFaults, drawLanes, drawNames, drawViolations } from "./draw-lanes.ts";
+import { drawAxis, drawFaultNames, drawFaults, drawLanes, drawNames, drawViolations } from "./draw-lanes.ts";
 import { type Frame, frameOf, textWidth } from "./frame.ts";
 import { shapesOf } from "./layout.ts";
 import { legendOf } from "./legend.ts";
@@ -57,6 +57,7 @@ export function drawPicture(
     drawBars(pen),
     drawFlights(pen),
     drawUnsent(pen),
+    drawFaultNames(pen),
     drawBarTexts(pen),
     drawCalls(pen),
     drawRemarks(pen),

@@ -43,6 +43,7 @@ ${colours}
 .picture .remark{fill:var(--soft);font-style:italic}
 .picture .flight{fill:none;stroke:var(--c);stroke-width:1.3}
 .picture .reply{stroke-dasharray:4 2.5}
+.picture .many{stroke-width:.8;stroke-opacity:.5}
 .picture .rest{stroke-width:1;stroke-dasharray:1 3}
 .picture .late{stroke-width:2.6}
 .picture .open{stroke-dasharray:1 3}
