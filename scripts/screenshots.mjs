@@ -22,7 +22,7 @@ const pages = {
     await page.goto(pathToFileURL(join(folder, "page.html")).href);
     await page.getByLabel(/^Speed/).fill("200");
     await page.waitForFunction(() => document.querySelector(".ending")?.textContent !== "");
-    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
     return () => rm(folder, { recursive: true });
   },
 };
@@ -36,8 +36,9 @@ if (!chromiumPath) refuse("chromium is missing: apt-get install chromium", usage
 const browser = await chromium.launch({ executablePath: chromiumPath, args: ["--no-sandbox"] });
 try {
   for (const name of only ? [only] : Object.keys(pages)) {
-    const page = await browser.newPage({ viewport: { width: 1_280, height: 900 }, colorScheme: "light" });
+    const page = await browser.newPage({ viewport: { width: 1_280, height: 1_060 }, colorScheme: "light" });
     const end = await pages[name](page);
+    await page.evaluate(() => scrollTo(0, 0));
     const path = join(project, "docs", "images", `${name}.png`);
     await page.screenshot({ path });
     await page.close();
