@@ -48,7 +48,7 @@ export const flagRowHeight = 19;
 const barPitch = barHeight + 3;
 const captionHeight = 18;
 const nameHeight = 18;
-const callLabelHeight = 16;
+const callLabelHeight = 19;
 const groupGap = 40;
 const laneGap = 6;
 

@@ -87,7 +87,10 @@ class Picture {
       step: (by) => this.#step(by),
       clear: () => this.#select(undefined),
     });
-    this.#resized = new ResizeObserver(() => this.#redraw());
+    // Its height changes with every picture.
+    this.#resized = new ResizeObserver(() => {
+      if (this.#width() !== this.#frame.width) this.#redraw();
+    });
     this.#resized.observe(this.#parts.stage);
     this.#draw();
   }
@@ -116,8 +119,9 @@ class Picture {
   }
 
   #whole(): ViewRange {
-    const { from, to } = viewOf(this.#shapes);
-    return { from: this.#latest === undefined ? from : Math.max(from, to - this.#latest), to };
+    const { from, to } = this.#shapes;
+    if (this.#latest === undefined) return viewOf(from, to);
+    return viewOf(Math.max(from, to - this.#latest), to);
   }
 
   #width(): number {

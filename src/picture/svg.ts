@@ -32,16 +32,22 @@ export function toSvg(timeline: Timeline, options: PictureOptions = {}): string 
   const width = options.width ?? 960;
   const heading = wrap(shapes.title, width - 24, 15);
   const above = 14 + heading.length * 20;
-  const frame = frameOf(shapes, { width, above, ...viewOf(shapes, options) });
+  const whole = viewOf(shapes.from, shapes.to);
+  const frame = frameOf(shapes, {
+    width,
+    above,
+    from: options.from ?? whole.from,
+    to: options.to ?? whole.to,
+  });
   const title = heading.map((line, at) => text(12, 24 + at * 20, line, "heading")).join("");
   const { markup, height } = drawPicture(shapes, frame, { tooltips: true });
   return `<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><title>${escapeMarkup(shapes.title)}</title><style>${pictureCss}</style><rect class="paper" width="${width}" height="${height}"/>${title}${markup}</svg>\n`;
 }
 
-/** The time to show: all of the recording, with some room at both sides, so that marks at its ends are seen whole. */
-export function viewOf(shapes: Shapes, { from, to }: PictureOptions = {}): { from: number; to: number } {
-  const margin = Math.max((shapes.to - shapes.from) * 0.02, 0.5);
-  return { from: from ?? shapes.from - margin, to: to ?? shapes.to + margin };
+/** A part of the time with some room at both sides, so that marks at its ends are seen whole. */
+export function viewOf(from: number, to: number): { readonly from: number; readonly to: number } {
+  const margin = Math.max((to - from) * 0.02, 0.5);
+  return { from: from - margin, to: to + margin };
 }
 
 /** The inside of a picture: everything but the title and the style. */
