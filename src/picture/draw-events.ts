@@ -72,10 +72,11 @@ function barText(bar: Bar, pen: Pen): string {
   const number = bar.fence === undefined ? "" : `${bar.fence}`;
   const joined = (...parts: string[]) => parts.filter((part) => part !== "").join(" · ");
   const choices = [
-    joined(letter, key, fence),
+    joined(letter || "valid", key, fence),
+    joined(letter || "valid", fence),
     joined(letter, fence),
     joined(letter, number),
-    letter || number,
+    letter || number || "valid",
   ];
   const value = choices.find((one) => one !== "" && textWidth(one, 11.5) <= room);
   if (value === undefined || !labels.take(start, y + 12.5, value)) return "";
