@@ -163,18 +163,11 @@ export const vote = (x: number, y: number, outcome: Outcome | undefined): string
 /** Executions of requests whose sending was not recorded. */
 export function drawUnsent(pen: Pen): string {
   const { shapes, frame, narrator } = pen;
-  const lanes = new Map(frame.lanes.map((lane) => [`${lane.kind}\n${lane.name}`, lane]));
   return shapes.unsent
-    .flatMap((history) => {
-      const lane = lanes.get(`endpoint\n${history.endpoint}`);
-      const client = shapes.lanes.findIndex(({ kind, name }) => kind === "client" && name === history.client);
-      if (!lane) return [];
-      return history.executed
-        .filter(({ time }) => time >= frame.from && time <= frame.to)
-        .map(
-          ({ time, outcome }) =>
-            `<g class="${colourOf(client, pen)}">${tooltip(pen, () => narrator.request(history))}${vote(frame.x(time), lane.axis, outcome)}</g>`,
-        );
+    .filter(({ time }) => time >= frame.from && time <= frame.to)
+    .map(({ lane, time, client, outcome, history }) => {
+      const mark = vote(frame.x(time), frame.lanes[lane]!.axis, outcome);
+      return `<g class="${colourOf(client, pen)}">${tooltip(pen, () => narrator.request(history))}${mark}</g>`;
     })
     .join("");
 }
