@@ -1,15 +1,24 @@
-// `npm run bench` builds the package, then prints speed, size, waiting, far endpoints and a webhook's delivery. To print one of them:
-// `npm run bench -- speed|size|sync|waiting|far|delivery`.
+// `npm run bench` builds the package, then prints speed, size, waiting, far endpoints and a webhook's delivery. To print
+// one of them: `npm run bench -- speed|size|sync|waiting|far|delivery`. `npm run bench -- peers` measures other packages
+// beside this one, which it installs. `--svg` writes a chart of peers, sync and waiting into docs/images.
 import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { plot } from "./plot.mjs";
 
-execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: "inherit" });
-const only = process.argv[2];
 const parts = ["speed", "size", "sync", "waiting", "far", "delivery"];
-if (only && !parts.includes(only)) {
-  console.error(`usage: npm run bench [-- ${parts.join("|")}]`);
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { svg: { type: "boolean" } } });
+const [only] = positionals;
+if (only && ![...parts, "peers"].includes(only)) {
+  console.error(`usage: npm run bench [-- ${parts.join("|")}|peers] [--svg]`);
   process.exit(2);
 }
+execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: "inherit" });
 for (const part of only ? [only] : parts) {
   const { print } = await import(`./${part}.mjs`);
-  await print();
+  const chart = await print();
+  if (!chart || !values.svg) continue;
+  mkdirSync("docs/images", { recursive: true });
+  writeFileSync(`docs/images/${part}.svg`, plot(chart));
+  console.log(`\nwritten: docs/images/${part}.svg`);
 }

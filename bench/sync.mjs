@@ -1,12 +1,10 @@
 // Measures the cost of waiting: many contenders start at the same time and hold the lock for 50 ms each. Prints the
 // time until all have held it, and the billed commands as the endpoints' logs count them. Each endpoint runs in a
 // process of its own.
-import { fork } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { startEndpoints } from "../dist/dev/index.js";
 import { pubSub, Redlock } from "../dist/index.js";
 import { FairLock, Semaphore } from "../dist/sync/index.js";
+import { startEndpointProcess } from "./endpoint-process.mjs";
 
 const hold = 50;
 const runs = 5;
@@ -51,7 +49,8 @@ function acquirer(make) {
 }
 
 export async function print() {
-  const servers = await Promise.all([1, 2, 3].map(endpoint));
+  const servers = await Promise.all([1, 2, 3].map(startEndpointProcess));
+  const results = [];
   try {
     const [{ engine }] = servers;
     console.log(
@@ -62,10 +61,11 @@ export async function print() {
     for (const kind of kinds) {
       for (const count of [1, 3]) {
         for (const waiters of kind.wakeUp ? [1, 10, 50, 200] : [1, 10, 50]) {
-          await measure(kind, servers.slice(0, count), waiters);
+          results.push(await measure(kind, servers.slice(0, count), waiters));
         }
       }
     }
+    return chartOf(results);
   } finally {
     await Promise.all(servers.map(({ stop }) => stop()));
   }
@@ -99,13 +99,44 @@ async function measure({ what, at, wakeUp, make }, servers, waiters) {
   }
   const cells = [what, servers.length, waiters, spread(totals, 2), spread(commands, 1)];
   console.log(`| ${cells.join(" | ")} |`);
+  return { what, count: servers.length, waiters, total: median(totals), commands: median(commands) };
+}
+
+/** The locks on one endpoint, as lines over the number of waiters. */
+function chartOf(results) {
+  const names = {
+    "plain lock, `wakeUp`": "with wake-ups",
+    FairLock: "FairLock",
+    "plain lock": "plain lock",
+    "plain lock, `backoff.max` 100": "pauses ≤ 100 ms",
+  };
+  const xs = [1, 10, 50, 200];
+  const panel = (title, measureOf) => ({
+    title,
+    xTitle: "waiters",
+    xs,
+    lines: Object.entries(names).map(([what, name]) => {
+      const own = results.filter((result) => result.what === what && result.count === 1);
+      return { name, values: xs.map((x) => own.filter(({ waiters }) => waiters === x).map(measureOf)[0]) };
+    }),
+  });
+  const most = results.findLast(({ what, count }) => names[what] === "with wake-ups" && count === 1);
+  return {
+    title: `With wake-ups, ${most.waiters} waiters take ${most.total.toFixed(1)} × the ideal time and ${most.commands.toFixed(0)} commands per grant (holds of ${hold} ms)`,
+    panels: [
+      panel("Time until all were served / ideal time", ({ total }) => total),
+      panel("Commands per grant", ({ commands }) => commands),
+    ],
+  };
+}
+
+function median(samples) {
+  return samples.toSorted((a, b) => a - b)[samples.length >> 1];
 }
 
 function spread(samples, digits) {
-  const [least, median, most] = [0, samples.length >> 1, samples.length - 1].map((index) =>
-    samples.sort((a, b) => a - b)[index].toFixed(digits),
-  );
-  return `${median} (${least} … ${most})`;
+  const [least, middle, most] = [Math.min(...samples), median(samples), Math.max(...samples)];
+  return `${middle.toFixed(digits)} (${least.toFixed(digits)} … ${most.toFixed(digits)})`;
 }
 
 async function billed(servers) {
@@ -115,44 +146,4 @@ async function billed(servers) {
 
 function configOf({ url, token }) {
   return { url, token, dialect: "upstash" };
-}
-
-/** A local endpoint in a process of its own. */
-async function endpoint() {
-  const child = fork(fileURLToPath(import.meta.url), ["endpoint"]);
-  const answer = () =>
-    new Promise((resolve, reject) => {
-      child.once("exit", reject);
-      child.once("message", (message) => {
-        child.off("exit", reject);
-        resolve(message);
-      });
-    });
-  const { url, token, engine } = await answer();
-  return {
-    url,
-    token,
-    engine: engine === "redis" ? "real redis-servers" : "embedded engine",
-    async billed() {
-      const count = answer();
-      child.send("billed");
-      return count;
-    },
-    stop: () =>
-      new Promise((resolve) => {
-        child.once("exit", resolve);
-        child.send("stop");
-      }),
-  };
-}
-
-if (process.argv[2] === "endpoint" && process.send) {
-  const local = await startEndpoints({ count: 1 });
-  const [{ url, token, log }] = local.endpoints;
-  process.on("message", async (request) => {
-    if (request === "billed") return process.send(log.billed);
-    await local.close();
-    process.disconnect();
-  });
-  process.send({ url, token, engine: local.engine });
 }

@@ -6,6 +6,7 @@ import { VirtualWorld } from "./virtual-time.mjs";
 
 const roundTrip = 2;
 const seed = 7;
+const numbers = [1, 10, 50, 200];
 const kinds = [
   { what: "plain lock", at: 1, acquire: (redlock, options) => redlock.acquire("a", options) },
   {
@@ -26,20 +27,53 @@ export async function print() {
   );
   console.log("|  |  | endpoints | hold | 1 waiter | 10 | 50 | 200 |");
   console.log("| --- | --- | --- | --- | --- | --- | --- | --- |");
+  const results = [];
   for (const kind of kinds) {
     for (const wakeUp of [undefined, pubSub]) {
       for (const count of [1, 3]) {
         for (const hold of [50, 500]) {
           const cells = [];
-          for (const waiters of [1, 10, 50, 200]) {
-            cells.push(await measure(kind, { wakeUp, count, hold, waiters }));
-          }
           const way = wakeUp ? "wake-ups" : "polls";
+          for (const waiters of numbers) {
+            const { total, commands } = await measure(kind, { wakeUp, count, hold, waiters });
+            results.push({ what: kind.what, way, count, hold, waiters, total, commands });
+            cells.push(`${total.toFixed(2)} × at ${commands.toFixed(1)}`);
+          }
           console.log(`| ${[kind.what, way, count, `${hold} ms`, ...cells].join(" | ")} |`);
         }
       }
     }
   }
+  return chartOf(results);
+}
+
+/** The plain lock on one endpoint, as lines over the number of waiters. */
+function chartOf(results) {
+  const variants = [
+    ["wake-ups", 50],
+    ["wake-ups", 500],
+    ["polls", 50],
+    ["polls", 500],
+  ];
+  const panel = (title, measureOf) => ({
+    title,
+    xTitle: "waiters",
+    xs: numbers,
+    lines: variants.map(([way, hold]) => ({
+      name: `${way}, hold ${hold} ms`,
+      values: results
+        .filter((each) => each.what === "plain lock" && each.count === 1)
+        .filter((each) => each.way === way && each.hold === hold)
+        .map(measureOf),
+    })),
+  });
+  return {
+    title: "Polling gets dearer the more wait and the longer a lock is held; wake-ups do not",
+    panels: [
+      panel("Time until all were served / ideal time", ({ total }) => total),
+      panel("Commands per grant", ({ commands }) => commands),
+    ],
+  };
 }
 
 async function measure({ at, acquire }, { wakeUp, count, hold, waiters }) {
@@ -64,5 +98,5 @@ async function measure({ at, acquire }, { wakeUp, count, hold, waiters }) {
   const ideal = Math.ceil(waiters / at) * hold;
   // SUBSCRIBE and UNSUBSCRIBE are billed, too.
   const billed = commands + 2 * world.streams;
-  return `${(world.now / ideal).toFixed(2)} × at ${(billed / waiters / count).toFixed(1)}`;
+  return { total: world.now / ideal, commands: billed / waiters / count };
 }

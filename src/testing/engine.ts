@@ -1,13 +1,17 @@
 import { checkNumber } from "../check.ts";
 import type { Dialect } from "../endpoints/endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
-import { bitCommands } from "./commands/bits.ts";
+import { bitCommands, combineMore } from "./commands/bits.ts";
 import { toBytes, toText } from "./commands/bytes.ts";
 import { acceptsWords, type Command, type Commands, wrongNumberOfArguments } from "./commands/command.ts";
+import { geoCommands } from "./commands/geo.ts";
 import { hashCommands } from "./commands/hash.ts";
-import { deleteIf, keyCommands } from "./commands/key.ts";
+import { hashExpiryCommands } from "./commands/hash-expiry.ts";
+import { hyperLogLogCommands } from "./commands/hyper-log-log.ts";
+import { keyCommands, upstashKeyCommands } from "./commands/key.ts";
 import { Keyspace } from "./commands/keyspace.ts";
 import { listCommands } from "./commands/list.ts";
+import { memorySubcommands } from "./commands/memory.ts";
 import { PubSub, type Push, type SubscriptionKind } from "./commands/pub-sub.ts";
 import { type ByteReply, type Reply, ReplyError, Status } from "./commands/reply.ts";
 import { serverCommands } from "./commands/server.ts";
@@ -17,6 +21,7 @@ import { sortedSetAlgebraCommands } from "./commands/sorted-set-algebra.ts";
 import { sortedSetRangeCommands } from "./commands/sorted-set-range.ts";
 import { streamCommands } from "./commands/stream.ts";
 import { groupSubcommands, infoSubcommands } from "./commands/stream-admin.ts";
+import { streamDeleteCommands } from "./commands/stream-delete.ts";
 import { streamGroupCommands } from "./commands/stream-group.ts";
 import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
@@ -30,8 +35,9 @@ export interface EngineOptions {
   /** The clock by which keys expire, in ms since 1970. Default: the system's. */
   readonly now?: () => number;
   /**
-   * The commands that it has. `upstash` adds to Redis 7: DELEX, `SET … IFEQ | IFNE`, and scripts that begin with
-   * `#!lua flags=allow-key-locking`. `redis` refuses these with Redis 7's own errors. Default `upstash`.
+   * The commands that it has. `upstash` adds to Redis 7: DELEX, `SET … IFEQ | IFNE`, scripts that begin with
+   * `#!lua flags=allow-key-locking`, expiry of the fields of a hash, and what else Upstash has of later versions (see
+   * docs/local-endpoints.md). `redis` refuses these with Redis 7's own errors. Default `upstash`.
    */
   readonly dialect?: Dialect;
   /** A number in [0, 1), for commands that draw: SPOP, RANDOMKEY and others. Default: the platform's. */
@@ -49,25 +55,38 @@ const redisCommands: Commands = {
   ...keyCommands,
   ...stringCommands,
   ...bitCommands,
+  ...hyperLogLogCommands,
   ...hashCommands,
   ...setCommands,
   ...sortedSetCommands,
   ...sortedSetRangeCommands,
   ...sortedSetAlgebraCommands,
+  ...geoCommands,
   ...listCommands,
   ...streamCommands,
   ...streamGroupCommands,
 };
 
-const upstashCommands: Commands = { ...redisCommands, SET: setIf, DELEX: deleteIf };
+const upstashCommands: Commands = {
+  ...redisCommands,
+  ...upstashKeyCommands,
+  ...hashExpiryCommands,
+  ...streamDeleteCommands,
+  SET: setIf,
+  BITOP: combineMore,
+};
 
 /** The subcommands of commands that do nothing without one. */
-const containers: Readonly<Record<string, Commands>> = { XGROUP: groupSubcommands, XINFO: infoSubcommands };
+const containers: Readonly<Record<string, Commands>> = {
+  XGROUP: groupSubcommands,
+  XINFO: infoSubcommands,
+  MEMORY: memorySubcommands,
+};
 
 /**
- * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, lists, streams, expiry,
- * pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are synchronous and atomic. The data is in
- * memory only.
+ * A small Redis in this process, for tests and local development: strings, hashes, sets, sorted sets, positions,
+ * HyperLogLogs, lists, streams, expiry, pub/sub and Lua scripts, with the replies and errors of Redis 7. Commands are
+ * synchronous and atomic. The data is in memory only.
  *
  * @example
  * const engine = new Engine({ now: () => clock });

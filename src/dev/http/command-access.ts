@@ -16,9 +16,10 @@ const unavailable = new Set(
 // Commands that a read-only token allows. KEYS and SCAN read as well, but Upstash refuses them.
 const reading = new Set(
   [
-    "PING ECHO TIME DBSIZE EXISTS TYPE TTL PTTL EXPIRETIME PEXPIRETIME RANDOMKEY TOUCH OBJECT DUMP",
+    "PING ECHO TIME DBSIZE EXISTS TYPE TTL PTTL EXPIRETIME PEXPIRETIME RANDOMKEY TOUCH OBJECT DUMP MEMORY",
     "GET MGET STRLEN GETRANGE SUBSTR LCS DIGEST BITCOUNT BITPOS GETBIT BITFIELD_RO PFCOUNT",
     "HGET HMGET HGETALL HKEYS HVALS HLEN HEXISTS HSTRLEN HRANDFIELD HSCAN",
+    "HTTL HPTTL HEXPIRETIME HPEXPIRETIME",
     "LINDEX LLEN LPOS LRANGE",
     "SCARD SISMEMBER SMISMEMBER SMEMBERS SRANDMEMBER SINTER SINTERCARD SUNION SDIFF SSCAN",
     "ZCARD ZCOUNT ZLEXCOUNT ZRANGE ZRANGEBYSCORE ZRANGEBYLEX ZREVRANGE ZREVRANGEBYSCORE ZREVRANGEBYLEX",
@@ -38,7 +39,10 @@ export function refusal(command: readonly Argument[], readOnly: boolean): string
   const name = nameOf(command);
   // All requests share one connection: a blocking command would delay every other one.
   const isBlocking = (name === "XREAD" || name === "XREADGROUP") && hasBlockOption(command);
-  if (unavailable.has(name) || isBlocking) return `ERR Command is not available: '${textOf(command[0]!)}'`;
+  // Of MEMORY, Upstash has USAGE.
+  const isUsage = name === "MEMORY" && textOf(command[1] ?? "").toUpperCase() === "USAGE";
+  if ((unavailable.has(name) && !isUsage) || isBlocking)
+    return `ERR Command is not available: '${textOf(command[0]!)}'`;
   if (readOnly && !reading.has(name)) {
     return `NOPERM this user has no permissions to run the '${name.toLowerCase()}' command or its subcommand`;
   }

@@ -11,6 +11,13 @@ import { prefixOf } from "./script-prefix.ts";
  */
 const oneCommand = `${prefixOf({ lockedKeys: false, conditions: true })}return redis.pcall(unpack(ARGV))`;
 
+/** Runs the SCAN in ARGV, and returns the type of every key after it. */
+const scanWithTypes = [
+  "local reply=redis.pcall(unpack(ARGV)) if reply.err then return reply end",
+  "local list={} for _,key in ipairs(reply[2]) do",
+  "list[#list+1]=key list[#list+1]=redis.call('TYPE',key).ok end return {reply[1],list}",
+].join(" ");
+
 const flags = /(?<=^#!lua[^\n]*)[ \t]*\bflags=(\S*)/;
 
 // Does not find names that a script builds while it runs; see docs/local-endpoints.md.
@@ -26,8 +33,8 @@ export interface Translation {
 }
 
 /**
- * Makes a plain Redis answer as Upstash does: for `DELEX` and `SET … IFEQ|IFNE`, also inside scripts, and for scripts
- * with the flag `allow-key-locking`, which a plain Redis refuses to compile. Such a script is changed before it is sent,
+ * Makes a plain Redis answer as Upstash does: for `DELEX` and `SET … IFEQ|IFNE`, also inside scripts, for `COPY` of a key
+ * to itself and `SCAN … WITHTYPE`, and for scripts with the flag `allow-key-locking`, which a plain Redis refuses to compile. Such a script is changed before it is sent,
  * and so has another SHA-1 at the server. The client keeps using the SHA-1 of the script that it sent.
  */
 export class UpstashEmulation {
@@ -46,6 +53,10 @@ export class UpstashEmulation {
         return this.#nativeConditions ? { command, script: false } : translateDelex(command);
       case "SET":
         return this.#nativeConditions ? { command, script: false } : translateSet(command);
+      case "COPY":
+        return translateCopy(command);
+      case "SCAN":
+        return translateScan(command);
       case "EVAL":
       case "EVAL_RO":
         return this.#withScript(command, this.#replace(command[1]));
@@ -144,6 +155,24 @@ function translateSet(command: readonly Argument[]): Translation {
   const conditional = options.some((option) => /^ifd?(?:eq|ne)$/i.test(textOf(option)));
   if (key === undefined || !conditional) return { command, script: false };
   return { command: ["EVAL", oneCommand, "1", key, ...command], script: false };
+}
+
+/** To copy a key to itself is an error for Redis. At Upstash, it copies nothing. */
+function translateCopy(command: readonly Argument[]): Translation {
+  const isSame = (reply: WireReply) =>
+    reply instanceof ReplyError && reply.message.endsWith("source and destination objects are the same");
+  return { command, script: false, reply: (reply) => (isSame(reply) ? 0 : reply) };
+}
+
+/** SCAN … WITHTYPE, which only Upstash has. */
+function translateScan(command: readonly Argument[]): Translation {
+  // Among the names of options, which are every second word.
+  const at = command.findIndex(
+    (word, position) => position >= 2 && position % 2 === 0 && textOf(word).toUpperCase() === "WITHTYPE",
+  );
+  if (at < 0) return { command, script: false };
+  const scan = [...command.slice(0, at), ...command.slice(at + 1)];
+  return { command: ["EVAL", scanWithTypes, "0", ...scan], script: false };
 }
 
 function withPrefix(script: string, prefix: string, list: readonly string[]): string {

@@ -8,6 +8,9 @@ import { type Listener, longestTrust, type Pause, slowestPoll, type Waiter } fro
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
 const fallback = { min: 1_000, max: slowestPoll };
 
+/** How often a waiter asks again after rounds of which it got a part, while nobody may hold what it waits for. */
+const mostAsksAgain = 3;
+
 /** By endpoint and channel: the streams of this process. */
 const shared = new WeakMap<Endpoint, Map<string, ChannelStream>>();
 
@@ -43,8 +46,9 @@ export class ChannelListener implements Listener {
   #substituteAt = Infinity;
   /** How long a turn of the lottery is, in ms. */
   #slot = 1;
-  /** Whether it has asked again since the last message. */
-  #hasAskedAgain = false;
+  /** How often it has asked again since the last message. */
+  #asksAgain = 0;
+  #hasMessage = false;
   #wake: (() => void) | undefined;
 
   constructor(settings: Settings, waiter: Waiter, channels: readonly string[]) {
@@ -61,7 +65,7 @@ export class ChannelListener implements Listener {
     const began = this.#elapsed();
     // Room for one whole attempt of those that ask before.
     this.#slot = Math.max(1, 1.5 * round.elapsed());
-    if (mayBeSplit) this.#asksAgain();
+    if (mayBeSplit) this.#askAgain();
     const slowPoll = min + runtime.random() * (max - min);
     // Not only those that have answered: a round is over before its last answers.
     const healthy = endpoints.filter(
@@ -99,7 +103,12 @@ export class ChannelListener implements Listener {
     const stream = this.#streamOf(endpoint, channel);
     const listener: StreamListener = {
       waiter: this.#waiter,
-      told: (turn) => this.#note(turn),
+      stands: (turn) => this.#note(turn),
+      told: (turn) => {
+        this.#hasMessage = true;
+        this.#asksAgain = 0;
+        this.#note(turn);
+      },
       ended: (stood) => {
         this.#streams.delete(channel);
         this.#restsUntil.set(endpoint, this.#elapsed() + (stood ? rest.afterCut : rest.afterFailure));
@@ -112,13 +121,14 @@ export class ChannelListener implements Listener {
   }
 
   /**
-   * Those that asked at the same moment may have got a part each, and then all are refused: each asks once more. A message
-   * for that would wake up others as well, again and again where a holder has a quorum, but not every endpoint.
+   * Those that asked at the same moment may have got a part each, and then all are refused: each asks once more, or, as long
+   * as no message shows that somebody holds it, a few times, later each time. A message for that would wake up others as
+   * well, again and again where a holder has a quorum, but not every endpoint.
    */
-  #asksAgain(): void {
-    if (this.#hasAskedAgain) return;
-    this.#hasAskedAgain = true;
-    const turn = 1 + 3 * this.#settings.runtime.random();
+  #askAgain(): void {
+    if (this.#asksAgain >= (this.#hasMessage ? 1 : mostAsksAgain)) return;
+    const turn = (1 + 3 * this.#settings.runtime.random()) * 2 ** this.#asksAgain;
+    this.#asksAgain += 1;
     this.#askAt = Math.min(this.#askAt, this.#elapsed() + turn * this.#slot);
   }
 
@@ -130,7 +140,6 @@ export class ChannelListener implements Listener {
     const { turnsIn, substitutesIn } = timesToAsk(turn, this.#slot, this.#interval || Infinity);
     this.#askAt = Math.min(this.#askAt, now + turnsIn);
     this.#substituteAt = now + substitutesIn;
-    this.#hasAskedAgain = false;
     this.#wake?.();
   }
 

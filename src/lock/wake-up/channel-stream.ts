@@ -7,7 +7,9 @@ import type { Waiter } from "./wake-up.ts";
 /** One waiter of a stream. */
 export interface StreamListener {
   readonly waiter: Waiter;
-  /** A message came, or one may have been missed. `turn`: see {@link drawTurns}. */
+  /** The subscription stands. A message may have been missed. `turn`: when to ask for that, in slots. */
+  stands(turn: number): void;
+  /** A message came. `turn`: see {@link drawTurns}. */
   told(turn: number): void;
   /** The stream has ended. `stood`: its subscription had stood. */
   ended(stood: boolean): void;
@@ -26,6 +28,7 @@ export class ChannelStream {
   readonly #controller = new AbortController();
   readonly #listeners = new Set<StreamListener>();
   readonly #onEnd: () => void;
+  readonly #random = () => this.#runtime.random();
   readonly #cancelTimeout: () => void;
   #isOpen = false;
 
@@ -47,7 +50,7 @@ export class ChannelStream {
   join(listener: StreamListener): void {
     this.#listeners.add(listener);
     const turn = this.#isOpen ? listener.waiter.firstTurn?.() : undefined;
-    if (turn !== undefined) listener.told(turn);
+    if (turn !== undefined) listener.stands(turn);
   }
 
   /** Removes a waiter; with the last one the stream ends. */
@@ -78,8 +81,8 @@ export class ChannelStream {
     if (event?.kind === "subscribed") {
       this.#isOpen = true;
       this.#cancelTimeout();
-      shuffled(this.#listeners, this.#runtime.random).forEach((listener, position) => {
-        listener.told(listener.waiter.firstTurn?.() ?? position);
+      shuffled(this.#listeners, this.#random).forEach((listener, position) => {
+        listener.stands(listener.waiter.firstTurn?.() ?? position);
       });
     }
     if (event?.kind === "released") this.#draw(event.waiters, event.name);
@@ -87,10 +90,9 @@ export class ChannelStream {
 
   /** Those that a message is for draw their turns; the others only learn that messages come. */
   #draw(waiters: number, name: string | undefined): void {
-    const { random } = this.#runtime;
-    const all = shuffled(this.#listeners, random);
+    const all = shuffled(this.#listeners, this.#random);
     const called = all.filter(({ waiter }) => waiter.name === name);
-    const turns = drawTurns(called.length, waiters, random);
+    const turns = drawTurns(called.length, waiters, this.#random);
     called.forEach((listener, position) => {
       listener.told(turns[position]!);
     });

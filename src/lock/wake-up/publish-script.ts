@@ -6,29 +6,28 @@ import type { Script } from "../../redis/script.ts";
  *
  * KEYS, ARGV 1 to 8: those of a `release` of the register's script; then the channels.
  *
- * Publishes the number of a channel's subscribers, where it has any and the release found its value. Replies: {the reply of
- * the register's script, commands that were called for the messages}.
+ * Publishes the number of a channel's subscribers, where it has any; also where the release did not find its value: a
+ * holder has a quorum, and perhaps not the endpoint at which all listen. Replies: {the reply of the register's script,
+ * commands that were called for the messages}.
  *
- * Executed twice it publishes twice where the release finds its own tombstone: a message is a hint only.
+ * Executed twice it publishes twice: a message is a hint only.
  */
 export const publishScript: Script = {
   source: `local function release()
 ${registerScript.source}
 end
 local reply, spent = release(), 0
-if reply[1] == ARGV[2] then
-  for i = 9, #ARGV do
-    local subscribers = redis.call("PUBSUB", "NUMSUB", ARGV[i])[2]
+for i = 9, #ARGV do
+  local subscribers = redis.call("PUBSUB", "NUMSUB", ARGV[i])[2]
+  spent = spent + 1
+  if subscribers > 0 then
+    redis.call("PUBLISH", ARGV[i], subscribers)
     spent = spent + 1
-    if subscribers > 0 then
-      redis.call("PUBLISH", ARGV[i], subscribers)
-      spent = spent + 1
-    end
   end
 end
 return {reply, spent}`,
   sha: {
-    redis: "13f060608477e5a2d1f1e29e4b51cdbf1ce28e79",
-    upstash: "b452b32241867f7eda96cb66579d4ba1fd932eff",
+    redis: "4fc793b6a4042951a24fcd2eabc623b2ec93d0a6",
+    upstash: "19b0921d59be282dab27c15fb3311ba105efe92b",
   },
 };

@@ -30,7 +30,8 @@ import { isInteger, itemsOf } from "./reply.ts";
  * make if refused, `""` for none; 7. `1`: announce even if granted; 8. ttl of the announcement in ms; 9. for a release
  * with wake-ups, the channel of those that wait.
  *
- * A release tells those that can be served now: where writers are announced, these draw their turns as soon as there is no
+ * A release tells those that can be served now, also where its member was not there: a holder has a quorum, and perhaps not
+ * the endpoint at which all listen. Where writers are announced, these draw their turns as soon as there is no
  * member; where none is left, all readers may come. Without announcements, all that wait draw.
  *
  * Replies: {member}: done; the nonce is unguessable, so no client in between can invent this reply. {0, ms until the
@@ -82,7 +83,7 @@ if op ~= "acquire" then
     redis.call("ZREM", KEYS[1], member)
     local removed = waiting and id ~= "" and redis.call("ZREM", waiting, id) == 1
     for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], found and "freed" or 1, "PX", ttl) end
-    if ARGV[9] then return {found and member or 0, (found or removed) and tell(removed) or 0} end
+    if ARGV[9] then return {found and member or 0, tell(removed)} end
   elseif found and ttl > 0 then
     put(KEYS[1], "XX", member, ttl, last(KEYS[1]))
   end
@@ -105,8 +106,8 @@ if retryAfter > 0 then return {0, retryAfter} end
 put(KEYS[1], "GT", member, ttl, remaining)
 return {member}`,
   sha: {
-    redis: "da95d60b85392dc506c71dea30604a303bdc52f9",
-    upstash: "9a9a59552cea64bd77cd6e10d4213a5b16ab3321",
+    redis: "bf4569cb4a0dc23fc3e1d9e1477d56475b9bc6a3",
+    upstash: "9965b276cdc14b592b82f683785790c900dacb1f",
   },
 };
 

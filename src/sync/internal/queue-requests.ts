@@ -63,10 +63,12 @@ if ticket == "" then
     redis.call("SET", KEYS[3], holder == value and "freed" or 1, "PX", expiry)
     calls = 2
   end
-  if holder ~= value then return {0, 0, calls} end
-  redis.call("DEL", KEYS[1])
-  tell()
-  return {value, 0, calls + 1}
+  if holder == value then
+    redis.call("DEL", KEYS[1])
+    calls, holder = calls + 1, nil
+  end
+  if not holder then tell() end
+  return {found[1] == value and value or 0, 0, calls}
 end
 local rollsBack = ttl == 0 and KEYS[4]
 if rollsBack then
@@ -122,8 +124,8 @@ if not holder then tell() end
 if found[1] ~= value then return {0, ahead, calls} end
 return {value, 0, calls}`,
   sha: {
-    redis: "f51f5fba272adad82e2cd5a4c9845b6b777f29e2",
-    upstash: "dcb0d0c30f4efd7fe39ba457e9f4b3573190eab7",
+    redis: "d7e983e6abfd29c099282d95f441643370f5a702",
+    upstash: "292edda30f345dbb50e2d54258c4cb56cc600073",
   },
 };
 

@@ -1,4 +1,4 @@
-import { type Commands, reads, writes } from "./command.ts";
+import { type Command, type Commands, reads, writes } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { index, integer, parseInteger } from "./numbers.ts";
 import { type ByteReply, ReplyError, syntaxError } from "./reply.ts";
@@ -20,7 +20,12 @@ export const bitCommands: Commands = {
   }),
   BITCOUNT: reads(-2, countBits),
   BITPOS: reads(-3, findBit),
-  BITOP: { arity: -4, keys: [1, -1, 1], write: true, run: combine },
+  BITOP: {
+    arity: -4,
+    keys: [1, -1, 1],
+    write: true,
+    run: (space, words) => combine(space, words, operations),
+  },
   BITFIELD: writes(-2, (space, [key, ...words]) => changeFields(space, key!, words, true)),
   BITFIELD_RO: reads(-2, (space, [key, ...words]) => changeFields(space, key!, words, false)),
 };
@@ -124,11 +129,26 @@ function findBit(space: Keyspace, [key, bit, ...words]: readonly string[]): Byte
   return wanted === 0n && words.length < 2 ? range[1] + 1 : -1;
 }
 
+/** BITOP with the operations DIFF, DIFF1, ANDOR and ONE. Upstash has them, and Redis from 8.2 on. */
+export const combineMore: Command = {
+  arity: -4,
+  keys: [1, -1, 1],
+  write: true,
+  run: (space, words) => combine(space, words, moreOperations),
+};
+
 /** BITOP AND | OR | XOR | NOT destination key … */
-function combine(space: Keyspace, [operation, to, ...keys]: readonly string[]): ByteReply {
+function combine(
+  space: Keyspace,
+  [operation, to, ...keys]: readonly string[],
+  known: typeof operations,
+): ByteReply {
   const name = operation!.toUpperCase();
-  const combineBytes = operations[name];
+  const combineBytes = known[name];
   if (!combineBytes) throw syntaxError();
+  if (/^(?:DIFF1?|ANDOR)$/.test(name) && keys.length < 2) {
+    throw new ReplyError(`ERR BITOP ${name} must be called with at least two source keys.`);
+  }
   if (name === "NOT" && keys.length !== 1) {
     throw new ReplyError("ERR BITOP NOT must be called with a single source key.");
   }
@@ -144,11 +164,31 @@ function combine(space: Keyspace, [operation, to, ...keys]: readonly string[]): 
   return length;
 }
 
+function or(bytes: readonly number[]): number {
+  return bytes.reduce((left, right) => left | right);
+}
+
 const operations: Readonly<Record<string, (bytes: readonly number[]) => number>> = {
   AND: (bytes) => bytes.reduce((left, right) => left & right),
-  OR: (bytes) => bytes.reduce((left, right) => left | right),
+  OR: or,
   XOR: (bytes) => bytes.reduce((left, right) => left ^ right),
   NOT: ([byte]) => ~byte!,
+};
+
+const moreOperations: typeof operations = {
+  ...operations,
+  DIFF: ([first, ...others]) => first! & ~or(others),
+  DIFF1: ([first, ...others]) => ~first! & or(others),
+  ANDOR: ([first, ...others]) => first! & or(others),
+  // The bits that are set in one of them only.
+  ONE(bytes) {
+    let [one, more] = [0, 0];
+    for (const byte of bytes) {
+      more |= one & byte;
+      one |= byte;
+    }
+    return one & ~more;
+  },
 };
 
 type Overflow = "WRAP" | "SAT" | "FAIL";

@@ -54,6 +54,23 @@ export function readExpiry(now: number, { unit, amount }: Deadline, command: str
   return Number(until);
 }
 
+/**
+ * Whether the conditions of a command like EXPIRE allow a new deadline.
+ *
+ * @param conditions of NX, XX, GT and LT, in upper case
+ * @param before the deadline so far; undefined: none, which counts as infinite, as in Redis: it is greater than every one
+ */
+export function mayExpire(
+  conditions: ReadonlySet<string>,
+  before: number | undefined,
+  until: number,
+): boolean {
+  if (conditions.has("NX") && before !== undefined) return false;
+  if (conditions.has("XX") && before === undefined) return false;
+  if (conditions.has("GT") && (before === undefined || until <= before)) return false;
+  return !(conditions.has("LT") && before !== undefined && until >= before);
+}
+
 function invalidExpireTime(command: string): ReplyError {
   return new ReplyError(`ERR invalid expire time in '${command}' command`);
 }

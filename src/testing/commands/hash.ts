@@ -85,7 +85,7 @@ function increase(space: Keyspace, [key, field, by]: readonly string[]): ByteRep
   const before = parseInteger(space.value(key!, "hash")?.get(field!) ?? "0");
   if (before === undefined) throw new ReplyError("ERR hash value is not an integer");
   const value = addIntegers(before, amount);
-  space.collection(key!, "hash").set(field!, value.toString());
+  space.collection(key!, "hash").change(field!, value.toString());
   return Number(value);
 }
 
@@ -101,7 +101,7 @@ function increaseByFloat(space: Keyspace, [key, field, by]: readonly string[]): 
   }
   if (!Number.isFinite(sum)) throw new ReplyError("ERR increment would produce NaN or Infinity");
   const result = addExtended(before, by!);
-  space.collection(key!, "hash").set(field!, result);
+  space.collection(key!, "hash").change(field!, result);
   return result;
 }
 

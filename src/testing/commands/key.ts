@@ -1,5 +1,5 @@
 import { type Command, type Commands, reads, writes, wrongNumberOfArguments } from "./command.ts";
-import { type Deadline, readExpiry } from "./deadline.ts";
+import { type Deadline, mayExpire, readExpiry } from "./deadline.ts";
 import { globMatcher } from "./glob.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { integer } from "./numbers.ts";
@@ -28,7 +28,7 @@ export const keyCommands: Commands = {
   }),
   RENAME: renameCommand(true),
   RENAMENX: renameCommand(false),
-  COPY: { arity: -3, keys: [0, 1, 1], write: true, run: copy },
+  COPY: { arity: -3, keys: [0, 1, 1], write: true, run: (space, words) => copy(space, words, true) },
   RANDOMKEY: {
     arity: 1,
     wholeDatabase: true,
@@ -45,7 +45,7 @@ export const keyCommands: Commands = {
       return space.keys().filter(matches);
     },
   },
-  SCAN: { arity: -2, wholeDatabase: true, run: scan },
+  SCAN: { arity: -2, wholeDatabase: true, run: (space, words) => scan(space, words, false) },
   DBSIZE: { arity: 1, wholeDatabase: true, run: (space) => space.keys().length },
   FLUSHDB: { arity: -1, write: true, wholeDatabase: true, run: flush },
   FLUSHALL: { arity: -1, write: true, wholeDatabase: true, run: flush },
@@ -74,7 +74,7 @@ function renameCommand(replaces: boolean): Command {
 }
 
 /** COPY from to [DB 0] [REPLACE] */
-function copy(space: Keyspace, [from, to, ...words]: readonly string[]): ByteReply {
+function copy(space: Keyspace, [from, to, ...words]: readonly string[], refusesSame: boolean): ByteReply {
   let replaces = false;
   for (let position = 0; position < words.length; position++) {
     const option = words[position]!.toUpperCase();
@@ -86,11 +86,16 @@ function copy(space: Keyspace, [from, to, ...words]: readonly string[]): ByteRep
       throw syntaxError();
     }
   }
-  if (from === to) throw new ReplyError("ERR source and destination objects are the same");
+  if (from === to && refusesSame) throw new ReplyError("ERR source and destination objects are the same");
   const entry = space.entry(from!);
-  if (!entry || (!replaces && space.entry(to!))) return 0;
+  if (from === to || !entry || (!replaces && space.entry(to!))) return 0;
   space.delete(to!);
-  space.put(to!, entry.type, structuredClone(entry.value), entry.deadline);
+  space.put(
+    to!,
+    entry.type,
+    entry.type === "hash" ? entry.value.copy() : structuredClone(entry.value),
+    entry.deadline,
+  );
   return 1;
 }
 
@@ -98,11 +103,11 @@ function remove(space: Keyspace, keys: readonly string[]): ByteReply {
   return keys.filter((key) => space.delete(key)).length;
 }
 
-/** DELEX: deletes a key if its value is, or is not, the given one. Upstash has it, and Redis from 8.4 on. */
-export const deleteIf: Command = { arity: -2, keys: [0, 0, 1], write: true, run: removeIf };
-
-/** DELEX key [IFEQ value | IFNE value] */
-function removeIf(space: Keyspace, [key, option, value, ...more]: readonly string[]): ByteReply {
+/**
+ * DELEX key [IFEQ value | IFNE value]: deletes a key if its value is, or is not, the given one. Upstash has it, and Redis
+ * from 8.4 on.
+ */
+function deleteIf(space: Keyspace, [key, option, value, ...more]: readonly string[]): ByteReply {
   if (option === undefined) return space.delete(key!) ? 1 : 0;
   if (value === undefined || more.length > 0) throw wrongNumberOfArguments("delex");
   const condition = option.toUpperCase();
@@ -136,12 +141,7 @@ function expireCommand(name: string, unit: Deadline["unit"]): Command {
       const until = readExpiry(space.now, { unit, amount: amount! }, name);
       const entry = space.entry(key!);
       if (!entry) return 0;
-      const before = entry.deadline;
-      if (options.has("NX") && before !== undefined) return 0;
-      if (options.has("XX") && before === undefined) return 0;
-      // As in Redis, no deadline counts as infinite: no deadline is greater, every one is less.
-      if (options.has("GT") && (before === undefined || until <= before)) return 0;
-      if (options.has("LT") && before !== undefined && until >= before) return 0;
+      if (!mayExpire(options, entry.deadline, until)) return 0;
       space.expire(key!, until);
       return 1;
     },
@@ -161,7 +161,7 @@ function ttlCommand(read: (deadline: number, now: number) => number): Command {
 }
 
 /** SCAN cursor [MATCH pattern] [COUNT count] [TYPE type] */
-function scan(space: Keyspace, [cursor, ...options]: readonly string[]): ByteReply {
+function scan(space: Keyspace, [cursor, ...options]: readonly string[], withTypes: boolean): ByteReply {
   checkCursor(cursor!);
   const { matches, count, type } = scanOptions(options, true);
   // The cursor is the serial number of the last key returned. So a key that exists from the first call to the last is
@@ -173,8 +173,29 @@ function scan(space: Keyspace, [cursor, ...options]: readonly string[]): ByteRep
   const page = entries.slice(0, count);
   const next = entries.length > count ? page.at(-1)!.serial : 0;
   const found = page.filter((entry) => matches(entry.key) && (type === undefined || entry.type === type));
-  return [String(next), found.map((entry) => entry.key)];
+  return [String(next), found.flatMap((entry) => (withTypes ? [entry.key, entry.type] : [entry.key]))];
 }
+
+/** Commands on keys that Upstash answers otherwise than Redis 7. */
+export const upstashKeyCommands: Commands = {
+  DELEX: { arity: -2, keys: [0, 0, 1], write: true, run: deleteIf },
+  // To copy a key to itself is no error, and copies nothing.
+  COPY: {
+    arity: -3,
+    keys: [0, 1, 1],
+    write: true,
+    run: (space, words) => copy(space, words, false),
+  },
+  // With WITHTYPE, every key is followed by its type.
+  SCAN: {
+    arity: -2,
+    wholeDatabase: true,
+    run(space, words) {
+      const at = words.findIndex((word, position) => position % 2 === 1 && /^withtype$/i.test(word));
+      return scan(space, at < 0 ? words : [...words.slice(0, at), ...words.slice(at + 1)], at >= 0);
+    },
+  },
+};
 
 function flush(space: Keyspace, words: readonly string[]): ByteReply {
   if (words.length > 1 || (words.length === 1 && !/^a?sync$/i.test(words[0]!))) throw syntaxError();

@@ -1,10 +1,11 @@
+import { Hash } from "./hash-value.ts";
 import { ReplyError } from "./reply.ts";
 import type { Stream } from "./stream-value.ts";
 
 /** The value of each type of key. All strings are byte strings (see bytes.ts). */
 export interface Values {
   string: string;
-  hash: Map<string, string>;
+  hash: Hash;
   set: Set<string>;
   zset: Map<string, number>;
   list: string[];
@@ -48,7 +49,7 @@ export class Keyspace {
   /** The entry of a key that exists and has not expired. */
   entry(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (entry?.deadline === undefined || entry.deadline > this.now) return entry;
+    if (entry === undefined || !hasEnded(entry, this.now)) return entry;
     this.#entries.delete(key);
     return undefined;
   }
@@ -73,7 +74,7 @@ export class Keyspace {
   collection<Type extends CollectionType>(key: string, type: Type): Values[Type] {
     const found = this.value(key, type);
     if (found !== undefined) return found;
-    const created = { hash: () => new Map(), set: () => new Set(), zset: () => new Map(), list: () => [] }[
+    const created = { hash: () => new Hash(), set: () => new Set(), zset: () => new Map(), list: () => [] }[
       type
     ]();
     this.put(key, type, created as Values[Type], undefined);
@@ -129,6 +130,12 @@ export class Keyspace {
   clear(): void {
     this.#entries.clear();
   }
+}
+
+/** Whether the key has expired, or the last field of its hash has. */
+function hasEnded(entry: Entry, now: number): boolean {
+  if (entry.deadline !== undefined && entry.deadline <= now) return true;
+  return entry.type === "hash" && entry.value.sweep(now) && entry.value.size === 0;
 }
 
 function sizeOf(value: Values[CollectionType]): number {

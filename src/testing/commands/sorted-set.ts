@@ -15,9 +15,11 @@ export const sortedSetCommands: Commands = {
     const options = new Set<string>();
     let start = 0;
     while (/^(?:nx|xx|gt|lt|ch|incr)$/i.test(words[start] ?? "")) options.add(words[start++]!.toUpperCase());
-    return add(space, key!, options, words.slice(start));
+    return addMembers(space, key!, options, words.slice(start));
   }),
-  ZINCRBY: writes(4, (space, [key, by, member]) => add(space, key!, new Set(["INCR"]), [by!, member!])),
+  ZINCRBY: writes(4, (space, [key, by, member]) =>
+    addMembers(space, key!, new Set(["INCR"]), [by!, member!]),
+  ),
   ZREM: writes(-3, (space, [key, ...members]) => {
     const zset = space.value(key!, "zset");
     const removed = members.filter((member) => zset?.delete(member)).length;
@@ -52,8 +54,8 @@ function rankOf(members: readonly Member[], wanted: string): ByteReply {
   return rank < 0 ? null : rank;
 }
 
-/** ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member … */
-function add(
+/** ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member …; `options` are in upper case. */
+export function addMembers(
   space: Keyspace,
   key: string,
   options: ReadonlySet<string>,

@@ -175,6 +175,34 @@ describe.each(engines)("Upstash's additions to Redis 7 on %s", (engine) => {
     ]);
   });
 
+  describe("keys", () => {
+    test("COPY of a key to itself copies nothing, and is no error", async () => {
+      await run("SET", "key", "value");
+      expect(await run("COPY", "key", "key")).toEqual({ result: 0 });
+      expect(await run("COPY", "key", "other")).toEqual({ result: 1 });
+      expect(await run("COPY", "key", "key", "foo")).toEqual({ error: "ERR syntax error" });
+    });
+
+    test("MEMORY USAGE is there, and no other subcommand of MEMORY", async () => {
+      await run("SET", "key", "value");
+      expect((await run("MEMORY", "USAGE", "key")).result).toBeGreaterThan(5);
+      expect(await run("MEMORY", "DOCTOR")).toEqual({ error: "ERR Command is not available: 'MEMORY'" });
+    });
+
+    test("SCAN WITHTYPE has the type of every key after it, and is billed as one command", async () => {
+      await run("SADD", "set", "a");
+      await run("SET", "withtype", "value");
+      endpoint.log.reset();
+      expect(await run("SCAN", 0, "MATCH", "s*", "WITHTYPE")).toEqual({ result: ["0", ["set", "set"]] });
+      expect(await run("SCAN", 0, "withtype", "MATCH", "withtype")).toEqual({
+        result: ["0", ["withtype", "string"]],
+      });
+      expect(await run("SCAN", 0, "MATCH", "withtype")).toEqual({ result: ["0", ["withtype"]] });
+      expect(await run("SCAN", "x", "WITHTYPE")).toEqual({ error: "ERR invalid cursor" });
+      expect(endpoint.log.billed).toBe(4);
+    });
+  });
+
   describe("a transaction with a command that fails", () => {
     const around = (command: unknown[]) => [["SET", "before", 1], command, ["SET", "after", 2]];
 

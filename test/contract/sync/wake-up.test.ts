@@ -123,6 +123,35 @@ describe("FairLock", () => {
   });
 });
 
+type Acquire = (redlock: Redlock) => Promise<{ release(): Promise<boolean> }>;
+
+const acquireWrite: Acquire = (redlock) => new ReadWriteLock(redlock, "a").acquireWrite();
+
+test.each<[string, Acquire, Acquire?]>([
+  ["plain lock", (redlock) => redlock.acquire("a")],
+  ["FairLock", (redlock) => new FairLock(redlock, "a").acquire()],
+  ["ReadWriteLock for writing", acquireWrite],
+  ["ReadWriteLock for reading", (redlock) => new ReadWriteLock(redlock, "a").acquireRead(), acquireWrite],
+  ["ReentrantLock", (redlock) => new ReentrantLock(redlock, "a").acquire()],
+])(
+  "%s: a holder that has not the endpoint at which all listen tells them, too",
+  async (_, acquire, next = acquire) => {
+    const world = virtualWorld();
+    let isDown = true;
+    const without = reached(world, (endpoint, index) => ({
+      send: (command, signal) =>
+        isDown && index === 0 ? Promise.reject(new Error("refused")) : endpoint.send(command, signal),
+    }));
+    const held = await acquire(clientOf(world, {}, without));
+    isDown = false;
+    const [call] = await inTurn(world, [() => next(clientOf(world))]);
+    expect(call!.settled).toBe(false);
+    await held.release();
+    await world.runtime.advance(30);
+    expect(call!.value).toBeDefined();
+  },
+);
+
 describe("ReadWriteLock", () => {
   const read = (world: VirtualWorld) => () => new ReadWriteLock(clientOf(world), "a").acquireRead();
   const write = (world: VirtualWorld, signal?: AbortSignal) => () =>

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { hyperLogLogs, positions } from "./geo-arbitrary.ts";
 import { bits, groupsOfStreams, streams } from "./stream-arbitrary.ts";
 import { type Command, command, field, index, integer, key, optional, some, value, word } from "./words.ts";
 
@@ -234,6 +235,8 @@ export const groups: Readonly<Record<string, fc.Arbitrary<Command>>> = {
   collections: fc.oneof(fc.oneof(...collections), fc.oneof(...collections), fc.oneof(...keys)),
   "sorted sets": fc.oneof(fc.oneof(...sortedSets), fc.oneof(...sortedSets), fc.oneof(...keys)),
   bits: fc.oneof(...bits),
+  positions: fc.oneof(...positions),
+  HyperLogLogs: fc.oneof(...hyperLogLogs),
   streams: fc.oneof(fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...streams), fc.oneof(...keys)),
   "groups of streams": fc.oneof(...groupsOfStreams),
   everything: fc.oneof(...strings, ...keys, ...collections, ...sortedSets, ...streams, ...bits),

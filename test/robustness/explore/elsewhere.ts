@@ -1,3 +1,5 @@
+import { wakeUpMutants } from "../sim/mutants-wake-ups.ts";
+
 /** Mutants of the simulator that no small world can show, and why. */
 export const elsewhere: readonly { readonly why: string; readonly mutants: readonly string[] }[] = [
   {
@@ -5,5 +7,9 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
       "progress, not safety: contenders must get a part each in round after round, and every such round is a deviation; " +
       "two of them end, and the next round serves somebody",
     mutants: ["contenders wait for a silent endpoint"],
+  },
+  {
+    why: "streams of messages: the worlds have none",
+    mutants: wakeUpMutants.map(({ name }) => name),
   },
 ];

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { finds } from "./find.ts";
 import { obey, violationsIn } from "./obey.ts";
 import { scenarios } from "./scenarios.ts";
 
@@ -14,4 +15,14 @@ test("no schedule within the large bounds violates an invariant", { timeout: 600
   console.info(`${sum} schedules; ${whole} of ${reports.length} worlds explored to the end of their bound`);
   expect(violationsIn(reports)).toEqual([]);
   expect(sum).toBeGreaterThan(20_000);
+});
+
+// Each of another part of the library; explore.test.ts has three others.
+test.each([
+  "fence without the raising round",
+  "release leaves no tombstone",
+  "a repeated confirmation prolongs an interval",
+  "a frozen call takes itself for the last",
+])("finds: %s", { timeout: 300_000 }, async (name) => {
+  expect(await finds(name)).toBe(true);
 });

@@ -16,6 +16,12 @@ export interface AcquirePlan<Handle> {
   readonly what: string;
   /** How many rounds and rollbacks may follow once the waiting is over. */
   readonly rounds: number;
+  /** Whether it asks once its stream stands. Default: it does. */
+  readonly looks?: boolean;
+  /** ms after which it asks whatever messages come. Default 30 000. */
+  readonly longestPause?: number | undefined;
+  /** By how much a pause may be longer than the backoff's. Default 1. */
+  readonly pauses?: number;
   /** Codes of the errors that the acquire may reject with. */
   readonly codes: readonly RedlockErrorCode[];
   acquire(options: Options): Promise<Handle>;
@@ -47,6 +53,9 @@ export async function runAcquirePlan<Handle>(
   const options = { ...drawn, autoExtend: draw.chance(0.3), maxHold, signal: abort?.signal };
   const once = draw.chance(0.2);
   const invoked = world.now;
+  const { rounds, looks, longestPause, pauses = 1 } = plan;
+  const backoff = { ...options.backoff, max: pauses * options.backoff.max };
+  const hasWaited = actor.wakeUps.begin(process, { ...options, backoff, rounds, looks, longestPause });
   const outcome = await calls.make(process, {
     what: `${once ? "try " : ""}${plan.what} ${JSON.stringify(drawn)}`,
     bound: (once ? 0 : drawn.wait) + plan.rounds * Math.min(drawn.timeout, drawn.ttl),
@@ -54,6 +63,7 @@ export async function runAcquirePlan<Handle>(
     run: () => (once ? plan.tryAcquire(options) : plan.acquire(options)),
     isExpected: (error) => abort?.signal.reason === error,
   });
+  hasWaited();
   if ("value" in outcome) {
     const handle = outcome.value;
     return handle === null ? { invoked, options, error: null } : { invoked, options, handle };

@@ -1,4 +1,4 @@
-import { Redlock, type RedlockEvent } from "../../../src/index.ts";
+import { pubSub, Redlock, type RedlockEvent } from "../../../src/index.ts";
 import type { AcquireOptions } from "../../../src/lock/options.ts";
 import { sleep, type WaitUntil } from "../../../src/runtime.ts";
 import type { Calls } from "./calls.ts";
@@ -9,6 +9,7 @@ import type { Ledger } from "./ledger.ts";
 import { createLink } from "./network.ts";
 import type { Process } from "./process.ts";
 import type { Scenario } from "./scenario.ts";
+import type { WakeUps } from "./wake-ups.ts";
 import type { Wire } from "./wire.ts";
 import type { World } from "./world.ts";
 
@@ -20,6 +21,7 @@ export interface Actor {
   readonly draw: Draw;
   readonly redlock: Redlock;
   readonly wire: Wire;
+  readonly wakeUps: WakeUps;
   readonly calls: Calls;
   readonly locks: Holds;
   readonly claims: Holds;
@@ -34,20 +36,25 @@ export interface Actor {
 /** What all actors of a world share. */
 export type SharedContext = Pick<
   Actor,
-  "world" | "scenario" | "wire" | "calls" | "locks" | "claims" | "ledger" | "kept" | "actors"
+  "world" | "scenario" | "wire" | "wakeUps" | "calls" | "locks" | "claims" | "ledger" | "kept" | "actors"
 >;
 
 /** Creates an actor: a client with links to all servers of its world. */
 export function createActor(shared: SharedContext, process: Process): Actor {
   const { world, scenario, wire } = shared;
-  const endpoints = world.servers.map((server, index) =>
-    scenario.http
-      ? createHttpLink({ world, wire, process, server })
-      : createLink({ world, wire, process, server, exactReplies: scenario.exactReplies[index] === true }),
-  );
+  const listens = scenario.wakeUps !== undefined && world.draw.chance(scenario.wakeUps.share);
+  const wakeUps = listens ? shared.wakeUps : undefined;
+  wakeUps?.listens(process);
+  const endpoints = world.servers.map((server, index) => {
+    const way = { world, wire, process, server, wakeUps };
+    return scenario.http
+      ? createHttpLink(way)
+      : createLink({ ...way, exactReplies: scenario.exactReplies[index] === true });
+  });
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;
   const onEvent = (event: RedlockEvent) => watchEvent(world, process, event);
-  const redlock = new Redlock({ endpoints, runtime: process, waitUntil, onEvent });
+  const wakeUp = listens ? pubSub : undefined;
+  const redlock = new Redlock({ endpoints, runtime: process, waitUntil, onEvent, wakeUp });
   return {
     ...shared,
     process,
@@ -56,6 +63,9 @@ export function createActor(shared: SharedContext, process: Process): Actor {
     sleep: (ms) => sleep(process, ms),
   };
 }
+
+/** The longest that a call waits where messages wake it up, in ms: longer than it trusts in messages for others. */
+export const longestWait = 90_000;
 
 function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   world.count(`event ${event.type}`);
@@ -85,8 +95,11 @@ export function drawOptions({ draw, scenario, process }: Actor): AcquireOptions 
 } {
   const ttl = Math.max(10, Math.floor(scenario.ttl * draw.between(0.5, 2)));
   // Longer pauses for longer ttls: polling shows nothing new after the first few rounds.
-  const min = draw.pick([5, 25, 100]) * Math.max(1, scenario.ttl / 300);
-  const wait = scenario.lingering ? 2 * ttl : draw.pick([0, 0, 0, ttl / 2, ttl]);
+  const min = scenario.wakeUps
+    ? draw.pick([50, 200, 400])
+    : draw.pick([5, 25, 100]) * Math.max(1, scenario.ttl / 300);
+  const waits = scenario.wakeUps ? [0, ttl, 10_000, longestWait] : [0, 0, 0, ttl / 2, ttl];
+  const wait = scenario.lingering ? 2 * ttl : draw.pick(waits);
   const timeout = scenario.lingering
     ? ttl / 4
     : draw.pick([Math.min(1_000, ttl / 3), Math.min(1_000, ttl / 3), ttl, draw.between(5, ttl)]);

@@ -67,6 +67,13 @@ export const invariants = {
   "the routine's outcome wins": [],
   /** After the faults, also while a minority is silent, every waiter is served. */
   "waiters are served": [],
+  /**
+   * A waiter that is woken up by messages asks when its stream stands, as often as its backoff says without a stream, 4 s
+   * after its last round or message, and 30 s after its last round in any case, whatever becomes of streams and messages.
+   */
+  "waiters ask": [],
+  /** A stream ends with the call that waits by it, and where it does not stand within the call's timeout. */
+  "streams end": [],
   /** A handler begins only when no other run of its key has a valid lease. */
   "one handler at a time": exclusive,
   /** Once a quorum has stored a result, every caller gets it, and no handler begins again. */

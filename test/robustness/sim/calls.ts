@@ -1,5 +1,6 @@
 import { isRedlockError, type RedlockErrorCode } from "../../../src/errors.ts";
 import type { Process } from "./process.ts";
+import type { WakeUps } from "./wake-ups.ts";
 import type { World } from "./world.ts";
 
 /** The outcome of a call: its value, or the error it rejected with. */
@@ -32,10 +33,12 @@ interface Pending {
 /** Makes the processes' calls, and checks that each ends in time and with an error that is allowed. */
 export class Calls {
   readonly #world: World;
+  readonly #wakeUps: WakeUps;
   readonly #pending = new Set<Pending>();
 
-  constructor(world: World) {
+  constructor(world: World, wakeUps: WakeUps) {
     this.#world = world;
+    this.#wakeUps = wakeUps;
   }
 
   /** Makes a call and waits for its outcome. Never rejects. */
@@ -60,12 +63,17 @@ export class Calls {
       world.check("calls end", isAllowed, () => `${process.name}: ${what} rejected with ${String(error)}`);
     }
     this.#pending.delete(pending);
+    const isOver = () => ![...this.#pending].some((other) => other.process === process);
+    if (this.#wakeUps.isListening(process) && isOver()) this.#wakeUps.checkClosed(process);
     this.#checkDuration(pending);
     return outcome;
   }
 
   /** Reports every call of a living process that has not ended. */
   checkAtEnd(): void {
+    for (const process of this.#world.processes) {
+      if (process.alive && this.#wakeUps.isListening(process)) this.#wakeUps.checkClosed(process);
+    }
     for (const pending of this.#pending) {
       if (!pending.process.alive) continue;
       this.#world.violate("calls end", `${pending.process.name}: ${pending.what} has not ended`);

@@ -2,6 +2,7 @@ import { EndpointError } from "../../../src/errors.ts";
 import { type Command, type Endpoint, httpEndpoint } from "../../../src/index.ts";
 import type { Draw } from "./draw.ts";
 import { createLink, type LinkOptions, type Observer } from "./network.ts";
+import { readRequest } from "./request.ts";
 
 // A link that goes through the library's own HTTP endpoint: its `fetch` answers with statuses and JSON texts, some of
 // them wrong, truncated, in pieces, or never complete.
@@ -25,7 +26,8 @@ export const garbledReplies: readonly string[] = flaws.map((flaw) => `reply ${fl
 
 type HttpLinkOptions = Omit<LinkOptions, "exactReplies">;
 
-type Respond = (init: RequestInit) => Promise<Response>;
+/** `channel`: what it subscribes to; undefined: it sends a command. */
+type Respond = (init: RequestInit, channel: string | undefined) => Promise<Response>;
 
 /** By address: who answers there. Only one simulation runs at a time. */
 const addresses = new Map<string, Respond>();
@@ -34,9 +36,10 @@ const addresses = new Map<string, Respond>();
 export function interceptFetch(): () => void {
   const own = globalThis.fetch;
   globalThis.fetch = (address, init) => {
-    const respond = addresses.get(String(address));
+    const [url = "", channel] = String(address).split("subscribe/");
+    const respond = addresses.get(url);
     if (!respond || !init) throw new Error(`the library fetched an unknown address: ${String(address)}`);
-    return respond(init);
+    return respond(init, channel && decodeURIComponent(channel));
   };
   return () => {
     globalThis.fetch = own;
@@ -50,7 +53,9 @@ export function createHttpLink(options: HttpLinkOptions): Endpoint {
   const { name, dialect } = server;
   const url = `https://${process.name}.${name}.example/`;
   const link = new HttpLink(options);
-  addresses.set(url, (init) => link.respond(init));
+  addresses.set(url, (init, channel) =>
+    channel === undefined ? link.respond(init) : link.respondWithStream(channel, init),
+  );
   return httpEndpoint({ url, token: "token", name, dialect });
 }
 
@@ -74,6 +79,7 @@ class HttpLink {
       refusedForSize: (...refused) => {
         this.#note = () => wire.refusedForSize(...refused);
       },
+      failed: (...failed) => wire.failed(...failed),
       isRestored: (nonce, server) => wire.isRestored(nonce, server),
     };
     this.#link = createLink({ ...options, wire: observer, exactReplies: true });
@@ -84,11 +90,35 @@ class HttpLink {
     const until = signal ?? new AbortController().signal;
     const answer = await this.#answer(command, until);
     const { status, text, note } = answer;
-    const { world } = this.#options;
+    const { world, wire, process } = this.#options;
     const draw = this.#draw;
     const flaw = draw.chance(world.network.garbled ?? 0) ? draw.pick(flaws) : undefined;
-    if (flaw) world.count(`reply ${flaw}`);
+    if (flaw) {
+      world.count(`reply ${flaw}`);
+      wire.failed(process, readRequest(command));
+    }
     return this.#response(flaw ? spoil(flaw, { status, text }, draw) : { status, text, note }, until);
+  }
+
+  /** A stream of messages, or what a server says that has none. */
+  async respondWithStream(channel: string, { signal }: RequestInit): Promise<Response> {
+    const { world } = this.#options;
+    const draw = this.#draw;
+    const text = () => Promise.resolve("");
+    const without = (status: number) => asResponse({ status, headers: new Headers(), body: null, text });
+    if (draw.chance(world.network.garbled ?? 0)) {
+      world.count("subscription garbled");
+      return without(draw.pick([200, 204, 400, 404, 429, 502]));
+    }
+    try {
+      const body = await this.#link.subscribe?.(channel, signal ?? new AbortController().signal);
+      return asResponse({ status: 200, headers: new Headers(), body: body ?? null, text });
+    } catch (error) {
+      if (!(error instanceof EndpointError)) throw error;
+      if (signal?.aborted) throw signal.reason;
+      if (error.kind === "http") return without(503);
+      throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+    }
   }
 
   /** The answer of the network, as HTTP. */
@@ -195,7 +225,10 @@ function spoil(flaw: Flaw, { status, text }: HttpAnswer, draw: Draw): HttpAnswer
 interface ResponseParts {
   readonly status: number;
   readonly headers: Headers;
-  readonly body: null | { getReader(): { read(): Promise<{ value?: Uint8Array }>; cancel(): Promise<void> } };
+  readonly body:
+    | null
+    | ReadableStream<Uint8Array>
+    | { getReader(): { read(): Promise<{ value?: Uint8Array }>; cancel(): Promise<void> } };
   text(): Promise<string>;
 }
 

@@ -36,7 +36,8 @@ export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolea
   if (only) return theme === only;
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
   if (areIn("sync/debounce.ts")) return theme === "debounce";
-  if (areIn("sync/")) return !["locks", "operators", "locked-runs", "debounce"].includes(theme);
+  if (areIn("lock/wake-up/")) return theme === "wake-ups";
+  if (areIn("sync/")) return !["locks", "operators", "locked-runs", "wake-ups", "debounce"].includes(theme);
   return theme === "operators" || !operated.some(areIn);
 }
 

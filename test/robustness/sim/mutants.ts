@@ -6,6 +6,7 @@ import { lockedRunMutants } from "./mutants-locked-runs.ts";
 import { operatorMutants } from "./mutants-operators.ts";
 import { roundMutants } from "./mutants-rounds.ts";
 import { syncMutants } from "./mutants-sync.ts";
+import { wakeUpMutants } from "./mutants-wake-ups.ts";
 
 /** Every defect that the simulator must notice. */
 export const mutants: readonly Mutant[] = [
@@ -16,6 +17,7 @@ export const mutants: readonly Mutant[] = [
   ...lockedRunMutants,
   ...operatorMutants,
   ...syncMutants,
+  ...wakeUpMutants,
 ];
 
 /** Defects that the simulator cannot notice, or too rarely, and the tests that notice them. */

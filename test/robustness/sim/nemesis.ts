@@ -3,7 +3,7 @@ import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
 import type { FaultKind, Scenario } from "./scenario.ts";
 import type { Server } from "./server.ts";
-import { goodNetwork, type World } from "./world.ts";
+import { goodNetwork, goodStreams, type World } from "./world.ts";
 
 /**
  * Injects the scenario's faults, at random intervals, each for a while.
@@ -49,6 +49,7 @@ class Nemesis {
 
   start(): void {
     this.#world.network = this.#scenario.badNetwork;
+    this.#world.streams = this.#scenario.wakeUps?.streams ?? goodStreams;
     if (this.#scenario.faults.length > 0) this.#schedule(this.#untilNext());
   }
 
@@ -57,6 +58,7 @@ class Nemesis {
     this.#over = true;
     this.#world.trace(() => "faults end");
     this.#world.network = goodNetwork;
+    if (!this.#scenario.wakeUps?.isLasting) this.#world.streams = goodStreams;
     this.#world.cuts.clear();
     for (const server of servers) {
       server.slowness = 0;
@@ -124,7 +126,7 @@ class Nemesis {
 
   #crash(server: Server): void {
     if (!server.up) return;
-    server.up = false;
+    server.crash();
     const forgets = !this.#world.keeps("kept memory") && this.#draw.chance(0.7);
     this.#world.count(forgets ? "restart without memory" : "restart with memory");
     const start = () => {

@@ -6,6 +6,8 @@ import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, snapshotFor, standsFor } from "./standing.ts";
+import { openSubscription } from "./subscription.ts";
+import type { WakeUps } from "./wake-ups.ts";
 import { isGranted, type Wire } from "./wire.ts";
 import type { NetworkConditions, World } from "./world.ts";
 
@@ -18,7 +20,10 @@ const longestWord = 20_000;
 const tooLarge = "HTTP 400, ERR max request size exceeded";
 
 /** What a link reports to. */
-export type Observer = Pick<Wire, "sent" | "executed" | "answered" | "refusedForSize" | "isRestored">;
+export type Observer = Pick<
+  Wire,
+  "sent" | "executed" | "answered" | "failed" | "refusedForSize" | "isRestored"
+>;
 
 /** Between which process and which server a link is. */
 export interface LinkOptions {
@@ -28,15 +33,23 @@ export interface LinkOptions {
   readonly server: Server;
   /** false: through a client in between that repeats failed requests, as the Upstash SDK does. */
   readonly exactReplies: boolean;
+  /** Set where the process wakes up by streams. Default: the endpoint has none. */
+  readonly wakeUps?: WakeUps | undefined;
 }
 
 /** The endpoint through which a process reaches a server. The world's network faults apply to each message. */
 export function createLink(options: LinkOptions): Endpoint {
   const { name, dialect } = options.server;
+  const { wakeUps } = options;
   const link = new Link(options);
   const send = (command: Command, signal: AbortSignal) => link.send(command, signal);
   // `exactReplies` is absent, not false: that is how an endpoint of unknown nature looks.
-  return options.exactReplies ? { name, dialect, exactReplies: true, send } : { name, dialect, send };
+  const plain: Endpoint = options.exactReplies
+    ? { name, dialect, exactReplies: true, send }
+    : { name, dialect, send };
+  if (!wakeUps) return plain;
+  const way = { ...options, wakeUps };
+  return { ...plain, subscribe: (channel, signal) => openSubscription(way, channel, signal) };
 }
 
 /** One message on its way. */
@@ -69,7 +82,6 @@ class Link {
   readonly #server: Server;
   readonly #exactReplies: boolean;
   readonly #way: string;
-  readonly #longestDelay: number;
   #sent = 0;
   /** The latest message that has been executed. */
   #newest = 0;
@@ -81,7 +93,6 @@ class Link {
     this.#server = server;
     this.#exactReplies = exactReplies;
     this.#way = `${process.name}>${server.name}`;
-    this.#longestDelay = world.keeps("bounded delay") ? 50_000 : Number.POSITIVE_INFINITY;
   }
 
   /** @throws EndpointError as every endpoint does; `timeout` as soon as `signal` aborts */
@@ -97,8 +108,13 @@ class Link {
         signal.removeEventListener("abort", abandon);
         result();
       };
-      const abandon = () =>
-        settle(() => reject(new EndpointError(this.#server.name, "timeout", "no answer in time")));
+      const fail = (error: EndpointError) => {
+        this.#wire.failed(this.#process, request);
+        settle(() => reject(error));
+      };
+      const abandon = () => {
+        if (open) fail(new EndpointError(this.#server.name, "timeout", "no answer in time"));
+      };
       if (signal.aborted) return abandon();
       signal.addEventListener("abort", abandon);
       let retries = this.#exactReplies ? 0 : 2;
@@ -117,7 +133,7 @@ class Link {
           if (answer.error.message.includes(tooLarge)) {
             this.#wire.refusedForSize(this.#process, this.#server, command);
           }
-          settle(() => reject(answer.error));
+          fail(answer.error);
         }
       };
       attempt();
@@ -160,7 +176,7 @@ class Link {
       this.#fail(message, "connection reset");
       return;
     }
-    this.#arriveAfter(this.#delay(), message, 0);
+    this.#arriveAfter(this.#world.drawDelay(this.#server), message, 0);
   }
 
   /** A message reaches the server, for the first time (`copy` 0) or again. */
@@ -207,7 +223,7 @@ class Link {
   /** Sends an answer back to the process. */
   #reply({ isOpen, answer }: Message, what: Answer): void {
     const { scheduler } = this.#world;
-    scheduler.at(scheduler.now + this.#delay(), () => {
+    scheduler.at(scheduler.now + this.#world.drawDelay(this.#server), () => {
       if (!this.#process.alive) return;
       if (!isOpen()) this.#world.count("reply late");
       this.#process.deliver(() => answer(what));
@@ -301,14 +317,6 @@ class Link {
 
   #failed(kind: EndpointErrorKind, message: string): Answer {
     return { error: new EndpointError(this.#server.name, kind, message) };
-  }
-
-  /** How many ms a message takes. */
-  #delay(): number {
-    const { draw, network } = this.#world;
-    const { latency, tail, tailLength } = network;
-    const late = draw.chance(tail) ? draw.between(0, tailLength) : 0;
-    return Math.min(draw.between(...latency) + late + this.#server.slowness, this.#longestDelay);
   }
 
   /** What a server does is seen by clients only when its answer arrives. */

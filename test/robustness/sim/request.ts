@@ -157,6 +157,10 @@ function readMember(names: string[], args: string[]): Request {
 function readTicket(names: string[], [value = "", text = "", , ttl]: string[]): Request {
   const [lock, queue, ...tombstones] = names;
   const operation = ttl === "0" ? "release" : "acquire";
+  // The release of a holder, which tells those that wait.
+  if (text === "") {
+    return { operation, keys: [lock!], value, from: 1, tombstone: tombstones[0], raises: false };
+  }
   const ticket = { text, queue: queue!, tombstones };
   return { operation, keys: [lock!], value, from: 1, tombstone: tombstones[1], raises: false, ticket };
 }

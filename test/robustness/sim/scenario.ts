@@ -1,7 +1,8 @@
 import type { Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { Draw } from "./draw.ts";
+import { type Forging, forgeries } from "./forged.ts";
 import { mixed, type Synchronizer, synchronizers } from "./synchronizers.ts";
-import { goodNetwork, type NetworkConditions } from "./world.ts";
+import { goodNetwork, type NetworkConditions, type StreamConditions } from "./world.ts";
 
 /** All faults of a simulation, except those of single messages. */
 export const faultKinds = [
@@ -22,6 +23,16 @@ export type FaultKind = (typeof faultKinds)[number];
 export interface Retention {
   readonly ms: number;
   readonly clocks: "ahead" | "behind";
+}
+
+/** How waiters are woken up. */
+export interface WakeUpConditions {
+  /** The share of processes that wake others up and can be woken up. The others poll. */
+  readonly share: number;
+  readonly streams: StreamConditions;
+  /** Whether streams stay bad during the probes after the faults. */
+  readonly isLasting: boolean;
+  readonly forging: Forging | undefined;
 }
 
 /** The parameters of a simulation. Each has only some of the possible faults: with all at once, one would hide another. */
@@ -58,6 +69,8 @@ export interface Scenario {
   readonly silentMinority: boolean;
   /** Whether clients use the library's HTTP endpoint. */
   readonly http: boolean;
+  /** Set where waiters are woken up by messages. */
+  readonly wakeUps: WakeUpConditions | undefined;
 }
 
 /**
@@ -76,11 +89,18 @@ export type Work =
 
 /**
  * What a simulation is about: locks and idempotent runs, the same with operators, dying handlers and garbled answers,
- * runs with locks, synchronizers, or one synchronizer only.
+ * runs with locks, waiters that are woken up, synchronizers, or one synchronizer only.
  */
-export type Theme = "locks" | "operators" | "locked-runs" | "sync" | Synchronizer;
+export type Theme = "locks" | "operators" | "locked-runs" | "wake-ups" | "sync" | Synchronizer;
 
-export const themes: readonly Theme[] = ["locks", "operators", "locked-runs", "sync", ...synchronizers];
+export const themes: readonly Theme[] = [
+  "locks",
+  "operators",
+  "locked-runs",
+  "wake-ups",
+  "sync",
+  ...synchronizers,
+];
 
 /** The default theme of a seed. */
 export function themeOf(seed: number): Theme {
@@ -88,6 +108,7 @@ export function themeOf(seed: number): Theme {
   if (seed % 30 === 17) return "debounce";
   if (seed % 30 === 0 || seed % 30 === 24) return "operators";
   if (seed % 30 === 16 || seed % 30 === 19) return "locked-runs";
+  if (seed % 30 === 26 || seed % 30 === 27) return "wake-ups";
   return seed % 3 === 2 ? "sync" : "locks";
 }
 
@@ -186,6 +207,7 @@ function drawUsual(draw: Draw): Scenario {
     badNetwork: draw.chance(0.15) && !late ? goodNetwork : badNetwork,
     silentMinority,
     http: false,
+    wakeUps: undefined,
   };
 }
 
@@ -228,11 +250,52 @@ export function withLockedRuns(scenario: Scenario, draw: Draw): Scenario {
   return { ...scenario, ...plainly, work, http, badNetwork, exactReplies, handingOff: draw.chance(0.2) };
 }
 
+/**
+ * The same scenario with waiters that are woken up by streams of messages, some of them lost, late, doubled, forged, cut
+ * or silent. They wait for so long that each bound of their pauses is reached.
+ */
+export function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
+  const work = draw.pick([
+    ["lock"],
+    ["lock", "using"],
+    ["semaphore"],
+    ["lock", "semaphore"],
+    ["lock", "locked run"],
+    ["fair"],
+    ["read-write"],
+    ["reentrant"],
+    ["latch"],
+    ["barrier"],
+    ["fair", "read-write"],
+  ] as const);
+  const ttl = draw.pick([600, 3_000, 10_000, 30_000]);
+  const some = (probability: number, amounts: readonly number[]) =>
+    draw.chance(probability) ? draw.pick(amounts) : 0;
+  const streams: StreamConditions = {
+    cut: some(0.4, [0.2, 0.6, 1]),
+    silent: some(0.3, [0.1, 0.5]),
+    early: some(0.3, [0.1, 0.5]),
+    lose: some(0.4, [0.1, 0.5, 1]),
+    double: some(0.3, [0.2, 1]),
+    late: some(0.4, [0.1, 0.5]),
+  };
+  const every = draw.pick([200, 1_000, 3_000]);
+  const forging = draw.chance(0.5) ? { every, payloads: draw.pick(forgeries) } : undefined;
+  const wakeUps = { share: draw.pick([1, 1, 0.7]), streams, isLasting: draw.chance(0.5), forging };
+  const http = draw.chance(0.4);
+  const badNetwork = { ...scenario.badNetwork, garbled: http ? draw.pick([0, 0.02, 0.1]) : 0 };
+  const exactReplies = scenario.exactReplies.map((exact) => exact || http);
+  const plainly = { owned: 0, retention: undefined, lingering: false, handingOff: false };
+  const size = { ttl, processes: draw.integer(2, 7), calls: draw.integer(3, 10) };
+  const faultInterval = draw.pick([0.3, 1, 3]) * ttl;
+  return { ...scenario, ...plainly, ...size, faultInterval, work, http, badNetwork, exactReplies, wakeUps };
+}
+
 /** The same scenario, with one or two synchronizers in place of locks. */
 export function withSynchronizers(
   scenario: Scenario,
   draw: Draw,
-  theme: Exclude<Theme, "locks" | "operators" | "locked-runs">,
+  theme: Exclude<Theme, "locks" | "operators" | "locked-runs" | "wake-ups">,
 ): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
   return { ...scenario, work: [...new Set(chosen)], retention: undefined };

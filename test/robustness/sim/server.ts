@@ -1,5 +1,6 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
-import { Engine, type Reply } from "../../../src/testing/index.ts";
+import { toBytes } from "../../../src/testing/commands/bytes.ts";
+import { Engine, type Push, type Reply } from "../../../src/testing/index.ts";
 import { TwinEngine } from "../twins/twin-engine.ts";
 import { epoch } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -8,6 +9,13 @@ interface ServerOptions extends Pick<Server, "name" | "dialect" | "rate" | "offs
   readonly scheduler: Scheduler;
   /** Whether scripts that have a twin in TypeScript are run by it. Default false: all scripts run as Lua. */
   readonly twins?: boolean;
+}
+
+/** Who listens to a channel. */
+interface Subscriber {
+  readonly push: (push: Push) => void;
+  /** The server has crashed. */
+  readonly lost: () => void;
 }
 
 /** One Redis server: the embedded engine, with a clock of its own. */
@@ -26,6 +34,8 @@ export class Server {
   readonly #scheduler: Scheduler;
   readonly #engine: Engine;
   readonly #twins: TwinEngine | undefined;
+  /** Each ends a subscription. */
+  readonly #subscriptions = new Map<Subscriber, () => void>();
   #scripts = 0;
 
   constructor({ name, dialect, scheduler, rate, offset, twins = false }: ServerOptions) {
@@ -56,6 +66,31 @@ export class Server {
     return reply;
   }
 
+  /** Subscribes to a channel. The returned function ends it; it must not be called while a command is executed. */
+  subscribe(channel: string, subscriber: Subscriber): () => void {
+    const unsubscribe = this.#engine.subscribe("channels", [toBytes(channel)], subscriber.push);
+    const end = () => {
+      this.#subscriptions.delete(subscriber);
+      unsubscribe();
+    };
+    this.#subscriptions.set(subscriber, end);
+    return end;
+  }
+
+  /** The channels that somebody listens to. */
+  channels(): string[] {
+    return this.execute(["PUBSUB", "CHANNELS"]) as string[];
+  }
+
+  /** Crashes: all connections end. */
+  crash(): void {
+    this.up = false;
+    for (const [{ lost }, end] of [...this.#subscriptions]) {
+      end();
+      lost();
+    }
+  }
+
   /** Loses its memory. */
   forget(): void {
     (this.#twins ?? this.#engine).flush();
@@ -75,6 +110,7 @@ export class Server {
 
   /** Returns the engine to the pool. The server must not be used any more. */
   close(): void {
+    for (const end of [...this.#subscriptions.values()]) end();
     returnEngine(this.dialect, this.#engine);
   }
 }

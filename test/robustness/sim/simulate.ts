@@ -1,9 +1,10 @@
-import { type Actor, createActor, type SharedContext } from "./actor.ts";
+import { type Actor, createActor, longestWait, type SharedContext } from "./actor.ts";
 import type { Assumption } from "./assumptions.ts";
 import { Calls } from "./calls.ts";
 import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
+import { startForging } from "./forged.ts";
 import { checkHistories } from "./histories.ts";
 import { Holds } from "./holds.ts";
 import { interceptFetch } from "./http-link.ts";
@@ -22,9 +23,11 @@ import {
   withLockedRuns,
   withOperators,
   withSynchronizers,
+  withWakeUps,
 } from "./scenario.ts";
 import { Server } from "./server.ts";
 import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
+import { WakeUps } from "./wake-ups.ts";
 import { Wire } from "./wire.ts";
 import { performForget, probeForget } from "./work-forget.ts";
 import {
@@ -107,6 +110,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulation> 
 function aboutOf(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
   if (theme === "locks") return drawn;
   if (theme === "locked-runs") return withLockedRuns(drawn, fork());
+  if (theme === "wake-ups") return withWakeUps(drawn, fork());
   return theme === "operators" ? withOperators(drawn, fork()) : withSynchronizers(drawn, fork(), theme);
 }
 
@@ -134,14 +138,18 @@ async function play(world: World, scenario: Scenario, twins: boolean): Promise<v
     claims.recheck(process);
     for (const workload of cast.workloads.values()) workload.recheck?.(process);
   });
+  const forging = scenario.wakeUps?.forging;
+  const stopForging = forging && startForging(world, forging);
   const working = new Set(actors);
   for (const actor of actors) void work(actor, cast).then(() => working.delete(actor));
   const isAtWork = () => [...working].some(({ process }) => process.alive);
   const faultsEnd = scenario.calls * scenario.ttl * 1.5;
   await world.scheduler.run(faultsEnd, () => !isAtWork());
   stopFaults();
+  stopForging?.();
   // Calls under way end, and crashed endpoints restart.
-  const rest = Math.max(600_000, scenario.calls * 12 * scenario.ttl);
+  const longestCall = 12 * scenario.ttl + (scenario.wakeUps ? 1.25 * longestWait : 0);
+  const rest = Math.max(600_000, scenario.calls * longestCall);
   await world.scheduler.run(world.now + rest, () => !isAtWork() && world.servers.every(({ up }) => up));
   // Messages under way arrive: a late request may acquire something once more, until its ttl. And a forgotten lock
   // with automatic extension is held until its maxHold.
@@ -158,11 +166,13 @@ async function play(world: World, scenario: Scenario, twins: boolean): Promise<v
 
 function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
   createServersAndProcesses(world, scenario, twins);
+  const wakeUps = new WakeUps(world);
   const shared: SharedContext = {
     world,
     scenario,
-    wire: new Wire(world),
-    calls: new Calls(world),
+    wire: new Wire(world, wakeUps),
+    wakeUps,
+    calls: new Calls(world, wakeUps),
     locks: new Holds(world, "mutual exclusion"),
     claims: new Holds(world, "one handler at a time"),
     ledger: new Ledger(world),
@@ -271,7 +281,10 @@ function probeBound({ shared: { world, scenario }, workloads }: Cast): number {
     2.02 * scenario.ttl,
     Math.max(...world.servers.map((server) => server.longestTtl("redlock:idem:*"))),
   );
-  return 1.1 * Math.max(blocked, pending) + 15_000;
+  // Where messages get lost, a waiter asks after 4 s, once for each that is served before it, up to twice each; and one
+  // that dies in a queue keeps its place for a while.
+  const polls = scenario.wakeUps ? 10_000 * world.processes.length + 35_000 : 0;
+  return 1.1 * Math.max(blocked, pending) + polls + 15_000;
 }
 
 function* startProbes(actor: Actor, { histories, workloads }: Cast, bound: number): Generator<Promise<void>> {

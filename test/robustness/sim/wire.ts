@@ -7,6 +7,7 @@ import { idOf, isCompletion, nonceOf, type Request } from "./request.ts";
 import type { Server } from "./server.ts";
 import { type Snapshot, type Stored, standsFor } from "./standing.ts";
 import { type Execution, type Look, newTrail, type RequestTrail } from "./trail.ts";
+import type { WakeUps } from "./wake-ups.ts";
 import type { World } from "./world.ts";
 
 /** How often a client may be told by one server that a result is too large. */
@@ -18,6 +19,7 @@ const mostUploads = 4;
  */
 export class Wire {
   readonly #world: World;
+  readonly #wakeUps: WakeUps;
   readonly #trails = new ByNonce<Server, RequestTrail>();
   /** The nonce of the last round, by process and key. */
   readonly #last = new Map<string, string>();
@@ -39,8 +41,9 @@ export class Wire {
   /** The announcements of debounced calls. */
   readonly announcements: Announcements;
 
-  constructor(world: World) {
+  constructor(world: World, wakeUps: WakeUps) {
     this.#world = world;
+    this.#wakeUps = wakeUps;
     this.announcements = new Announcements(world);
   }
 
@@ -52,6 +55,7 @@ export class Wire {
     }
     if (request.isCount) return;
     const trail = this.#trail(process, server, request);
+    if (request.operation === "look") this.#wakeUps.asked(process, request.value);
     if (request.operation === "free")
       this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
     const completes = isCompletion(command);
@@ -76,6 +80,7 @@ export class Wire {
 
   #acquireSent(trail: RequestTrail, request: Request): void {
     const { process } = trail;
+    this.#wakeUps.asked(process, request.value);
     trail.acquires += 1;
     // The client does not wait for an answer that comes when the ttl is over.
     const timeout = Math.min(process.timeout, request.ttl ?? Number.POSITIVE_INFINITY);
@@ -209,12 +214,19 @@ export class Wire {
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
+    if (request.operation === "look") this.#wakeUps.refused(process, request.value);
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
     trail.acquireGranted = granted;
+    if (!granted) this.#wakeUps.refused(process, request.value);
     trail.refusedByLock = byLock;
     if (granted && trail.standing) trail.releaseDue = true;
     if (request.locks) this.answered(process, server, request.locks, { granted });
+  }
+
+  /** A client got no usable answer. */
+  failed(process: Process, { operation }: Request): void {
+    if (operation === "acquire" || operation === "look") this.#wakeUps.failed(process);
   }
 
   /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
@@ -378,7 +390,11 @@ export class Wire {
 
 /** Whether a reply says that the request was done. */
 export function isGranted(request: Request, command: Command, reply: unknown): boolean {
-  if (Array.isArray(reply)) return reply[0] === (request.locks ?? request).value;
+  if (Array.isArray(reply)) {
+    // A release that publishes replies with that of the release, and with what the messages cost.
+    const [first] = Array.isArray(reply[0]) ? reply[0] : reply;
+    return first === (request.locks ?? request).value;
+  }
   if (command.includes("GET")) return reply === null || reply === request.value;
   return reply === "OK" || reply === 1;
 }

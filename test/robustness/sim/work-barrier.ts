@@ -35,6 +35,7 @@ export class BarrierWorkload implements Workload {
     const wait = actor.draw.pick([drawnWait, 2 * ttl]);
     const options = { wait, timeout, backoff, deadline, signal: abort?.signal };
     this.#faulty.begins(process.name);
+    const hasWaited = actor.wakeUps.begin(process, { timeout, backoff, rounds: 8 });
     const outcome = await calls.make(process, {
       what: "meet at the barrier",
       bound: wait + 8 * timeout,
@@ -42,6 +43,7 @@ export class BarrierWorkload implements Workload {
       run: () => barrier.arriveAndWait(process.name, options),
       isExpected: (error) => error === abort?.signal.reason,
     });
+    hasWaited();
     if ("value" in outcome) this.#passed(this.#faulty, process, outcome.value);
     else {
       this.#world.count(`barrier: ${isRedlockError(outcome.error) ? outcome.error.code : "aborted"}`);

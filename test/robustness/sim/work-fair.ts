@@ -44,6 +44,9 @@ export class FairWorkload implements Workload {
     const { handle, error, invoked, options } = await runAcquirePlan(actor, {
       what: "queue",
       rounds: 5,
+      // Only the first in the queue looks, and pauses grow with the queue.
+      looks: false,
+      pauses: this.#world.processes.length,
       codes: ["LOCK_HELD", "NO_QUORUM"],
       acquire: (given) => lock.acquire(given),
       tryAcquire: (given) => lock.tryAcquire(given),

@@ -39,6 +39,7 @@ export class LatchWorkload implements Workload {
     const how = draw.pick(["arrive", "arrive", "arrive", "inspect", "wait"] as const);
     if (how === "arrive") this.#histories.begins(name, id);
     const call: LatchCall = { name, count, by: process.name, invoked: this.#world.now };
+    const hasWaited = actor.wakeUps.begin(process, { timeout, backoff, rounds: 8 });
     const outcome = await calls.make(process, {
       what: `${how} ${name} ${how === "arrive" ? id : ""}`,
       bound: wait + 8 * timeout,
@@ -51,6 +52,7 @@ export class LatchWorkload implements Workload {
       },
       isExpected: (error) => error === abort?.signal.reason,
     });
+    hasWaited();
     if ("error" in outcome) {
       this.#world.count(`latch: ${isRedlockError(outcome.error) ? outcome.error.code : "aborted"}`);
       return;

@@ -76,6 +76,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   const limit = timeOf(actor, options.deadline);
   const maxHold = draw.pick([options.ttl, 3 * options.ttl]);
   const given = { ...options, autoExtend, token, maxHold, signal: abort?.signal };
+  const hasWaited = actor.wakeUps.begin(process, { ...options, rounds: 4 });
   const outcome = await calls.make(process, {
     what: `${once ? "tryAcquire" : "acquire"} ${resources} ${JSON.stringify(options)}`,
     bound: (once ? 0 : options.wait) + 3 * Math.min(options.timeout, options.ttl),
@@ -83,6 +84,7 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
     run: () => (once ? redlock.tryAcquire(resources, given) : redlock.acquire(resources, given)),
     isExpected: (error) => abort?.signal.reason === error,
   });
+  hasWaited();
   const late = world.now - abortedAt;
   const detail = () => `${process.name} went on for ${late.toFixed()} ms after it was aborted`;
   const isAborted = abort && "error" in outcome && outcome.error === abort.signal.reason;
@@ -192,12 +194,14 @@ export async function performUsing(actor: Actor): Promise<void> {
   const invoked = world.now;
   const limit = timeOf(actor, options.deadline);
   const acquiring = options.wait + 3 * Math.min(options.timeout, options.ttl);
+  const hasWaited = actor.wakeUps.begin(process, { ...options, rounds: 4 });
   const outcome = await calls.make(process, {
     what: `using ${resources} ${JSON.stringify(options)}`,
     bound: acquiring + length + longestUpdate(options.ttl) + 2 * options.timeout + 200,
     codes: ["LOCK_HELD", "NO_QUORUM", "LOCK_LOST"],
     run: () =>
       redlock.using(resources, { ...options, maxHold }, async (lock) => {
+        hasWaited();
         const { hold } = recordLock(actor, lock, { invoked, limit }, true);
         run.hold = hold;
         await actor.sleep(length);
@@ -212,6 +216,7 @@ export async function performUsing(actor: Actor): Promise<void> {
     isExpected: (error) => error === failure,
   });
   const { hold } = run;
+  hasWaited();
   if (hold) {
     hold.releaseReturned = world.now;
     checkExtensionRate(actor, hold, 0, options);

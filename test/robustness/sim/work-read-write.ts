@@ -32,8 +32,11 @@ export class ReadWriteWorkload implements Workload {
   /** The longest pause and timeout of any writer so far, in ms. */
   #longestPause = 0;
   #longestTimeout = 0;
+  /** The longest pause of one that waits for messages, in ms. */
+  readonly #slowestPoll: number;
 
-  constructor({ world, wire }: SharedContext) {
+  constructor({ world, wire, scenario }: SharedContext) {
+    this.#slowestPoll = scenario.wakeUps ? 4_000 : 0;
     this.#world = world;
     this.#wire = wire;
     this.#holds = new Holds(world, "a writer is alone");
@@ -47,6 +50,8 @@ export class ReadWriteWorkload implements Workload {
     const { handle, error, invoked, options } = await runAcquirePlan(actor, {
       what,
       rounds: 5,
+      // A writer must ask before its announcement expires.
+      longestPause: reads ? undefined : 4_000,
       codes: ["LOCK_HELD", "NO_QUORUM"],
       acquire: (given) => {
         if (reads) return lock.acquireRead(given);
@@ -112,7 +117,8 @@ export class ReadWriteWorkload implements Workload {
   /** A writer that no longer asks keeps readers out for a pause and its requests' timeouts, not for its ttl. */
   #checkAnnouncements(): void {
     const world = this.#world;
-    const most = Math.max(500, 1.5 * this.#longestPause + 2 * this.#longestTimeout);
+    const pause = Math.max(this.#longestPause, this.#slowestPoll);
+    const most = Math.max(500, 1.5 * pause + 2 * this.#longestTimeout);
     for (const server of world.servers) {
       const now = Math.floor(server.time());
       const ids = server.execute(["ZRANGE", writersKey, `(${now}`, "+inf", "BYSCORE"]) as string[];

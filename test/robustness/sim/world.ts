@@ -30,6 +30,20 @@ export interface NetworkConditions {
   readonly garbled?: number;
 }
 
+/** What may happen to the streams of messages that wake up waiters. */
+export interface StreamConditions {
+  /** Probabilities for each stream: that it is cut, that no message of it comes, that it is confirmed before it stands. */
+  readonly cut: number;
+  readonly silent: number;
+  readonly early: number;
+  /** Probabilities for each message: that it is lost, comes twice, or comes much later. */
+  readonly lose: number;
+  readonly double: number;
+  readonly late: number;
+}
+
+export const goodStreams: StreamConditions = { cut: 0, silent: 0, early: 0, lose: 0, double: 0, late: 0 };
+
 export const goodNetwork: NetworkConditions = {
   latency: [1, 10],
   tail: 0,
@@ -49,6 +63,7 @@ export class World {
   readonly processes: Process[] = [];
   readonly servers: Server[] = [];
   network: NetworkConditions = goodNetwork;
+  streams: StreamConditions = goodStreams;
   /** Nonces of what an operator has freed on any server, of any holder. */
   readonly freed = new Set<string>();
   /** Links that are cut, by `process>server`. */
@@ -71,6 +86,15 @@ export class World {
   /** Virtual ms. */
   get now(): number {
     return this.scheduler.now;
+  }
+
+  /** How many ms a message from or to a server takes. */
+  drawDelay({ slowness }: Server): number {
+    const { draw, network } = this;
+    const { latency, tail, tailLength } = network;
+    const late = draw.chance(tail) ? draw.between(0, tailLength) : 0;
+    const longest = this.keeps("bounded delay") ? 50_000 : Number.POSITIVE_INFINITY;
+    return Math.min(draw.between(...latency) + late + slowness, longest);
   }
 
   count(what: string, times = 1): void {

@@ -4,8 +4,8 @@ import { type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
   sha: {
-    redis: "da95d60b85392dc506c71dea30604a303bdc52f9",
-    upstash: "9a9a59552cea64bd77cd6e10d4213a5b16ab3321",
+    redis: "bf4569cb4a0dc23fc3e1d9e1477d56475b9bc6a3",
+    upstash: "9965b276cdc14b592b82f683785790c900dacb1f",
   },
   run(twin) {
     const now = timeOf(twin.call);
@@ -27,8 +27,7 @@ function extendOrRelease({ call, keys, args }: TwinCall, now: number): ByteReply
     }
     const channel = args[8];
     if (channel !== undefined) {
-      const told = found || removed ? tell({ call, channel, key, waiting, now }, removed) : 0;
-      return [found ? member : 0, told];
+      return [found ? member : 0, tell({ call, channel, key, waiting, now }, removed)];
     }
   } else if (found && ttl > 0) {
     const { remaining } = last(call, key, now);

@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "f51f5fba272adad82e2cd5a4c9845b6b777f29e2",
-    upstash: "dcb0d0c30f4efd7fe39ba457e9f4b3573190eab7",
+    redis: "d7e983e6abfd29c099282d95f441643370f5a702",
+    upstash: "292edda30f345dbb50e2d54258c4cb56cc600073",
   },
   run,
 };
@@ -67,9 +67,9 @@ function release(
   const isHeld = holder === value;
   const calls = keys.length > 2 ? 2 : 1;
   if (keys.length > 2) call("SET", keys[2]!, isHeld ? "freed" : 1, "PX", expiry);
-  if (!isHeld) return [0, 0, calls];
-  call("DEL", keys[0]!);
-  return [value, 0, calls + 1 + tell(call, args[6], firstOf(ticketsOf(queue)))];
+  if (isHeld) call("DEL", keys[0]!);
+  const told = isHeld || holder === null ? tell(call, args[6], firstOf(ticketsOf(queue))) : 0;
+  return [isHeld ? value : 0, 0, calls + Number(isHeld) + told];
 }
 
 /** Names the first ticket to those that wait, and returns how many commands that took. */

@@ -1,3 +1,4 @@
+import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import type { Script } from "../../../src/redis/script.ts";
@@ -69,6 +70,21 @@ const register: RandomScript = {
     const other = key === "void" ? draw.pick(["f", "1"]) : registerValue(draw);
     return ["SET", key, other, ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
   },
+};
+
+/** Releases of the same keys, and messages about them. The register is acquired by the disturbances. */
+const publish: RandomScript = {
+  name: "publishScript",
+  script: publishScript,
+  call(draw) {
+    const { keys, args } = register.call(draw);
+    const names = keys.slice(0, Number(args[3]));
+    const marks = names.map(() => registerValue(draw).slice(0, Number(args[2]) - 1)).join("");
+    const released = ["release", ...args.slice(1, 5), marks, 0, 0];
+    const channels = draw.pick([["heard"], ["unheard"], ["heard", "unheard"]]);
+    return { keys: keys.slice(0, names.length + 1), args: [...released, ...channels] };
+  },
+  disturbance: register.disturbance,
 };
 
 /** A nonce or a shared mark, and an owner; most of them one of two, so that they often meet. Not all is ASCII. */
@@ -233,6 +249,7 @@ const announce: RandomScript = {
 /** Every script that has a twin. */
 export const randomScripts: readonly RandomScript[] = [
   register,
+  publish,
   claim,
   member,
   interval,

@@ -8,6 +8,7 @@ import { arrivalTwin } from "./arrival-twin.ts";
 import { claimTwin } from "./claim-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
+import { publishTwin } from "./publish-twin.ts";
 import { queueTwin } from "./queue-twin.ts";
 import { registerTwin } from "./register-twin.ts";
 import { slotTwin } from "./slot-twin.ts";
@@ -15,12 +16,20 @@ import type { Twin, TwinCall } from "./twin.ts";
 
 /** All twins, by the SHA-1 of the script that each replaces. */
 export const twins: ReadonlyMap<string, Twin> = new Map(
-  [registerTwin, claimTwin, memberTwin, intervalTwin, arrivalTwin, slotTwin, queueTwin, announceTwin].flatMap(
-    (twin) => [
-      [twin.sha.redis, twin],
-      [twin.sha.upstash, twin],
-    ],
-  ),
+  [
+    registerTwin,
+    publishTwin,
+    claimTwin,
+    memberTwin,
+    intervalTwin,
+    arrivalTwin,
+    slotTwin,
+    queueTwin,
+    announceTwin,
+  ].flatMap((twin) => [
+    [twin.sha.redis, twin],
+    [twin.sha.upstash, twin],
+  ]),
 );
 
 /**

@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../../src/endpoints/endpoint.ts";
+import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
 import { type Script, upstashFlag } from "../../../src/redis/script.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
+import { memberScript } from "../../../src/sync/internal/members.ts";
+import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
 import { Engine, ReplyError } from "../../../src/testing/index.ts";
 import { sha1 } from "../../../src/testing/lua/sha1.ts";
 import { Draw } from "../sim/draw.ts";
@@ -26,6 +30,9 @@ function answerOf(engine: Pick<Engine, "execute">, command: Words): unknown {
   }
 }
 
+/** The scripts that tell those that wait. */
+const tellers: readonly Script[] = [publishScript, memberScript, arrivalScript, queueScript];
+
 /** All keys, with types, values and ttls. */
 function contents(engine: Pick<Engine, "execute">): unknown {
   const read: Record<string, (key: string) => Words> = {
@@ -40,13 +47,16 @@ function contents(engine: Pick<Engine, "execute">): unknown {
   });
 }
 
-/** Runs random calls on an engine with the twin and on one without, one after another. Returns the replies. */
+/** Runs random calls on an engine with the twin and on one without, one after another. Returns the replies and the messages. */
 function playBoth({ script, call, disturbance }: RandomScript, seed: number): unknown[] {
   const draw = new Draw(seed);
   const dialect = draw.pick(["redis", "upstash"] as const);
   let now = 1_700_000_000_000;
   const [lua, under] = [0, 1].map(() => new Engine({ dialect, now: () => now })) as [Engine, Engine];
   const twin = new TwinEngine(under);
+  const [heard, meantToBeHeard]: [unknown[], unknown[]] = [[], []];
+  under.subscribe("channels", ["heard", "channel"], (push) => heard.push(push));
+  lua.subscribe("channels", ["heard", "channel"], (push) => meantToBeHeard.push(push));
   const trace: string[] = [];
   const replies: unknown[] = [];
   let runs = 0;
@@ -61,8 +71,8 @@ function playBoth({ script, call, disturbance }: RandomScript, seed: number): un
     trace.push(
       `${now} ${JSON.stringify(isCall ? [form[0], keys, args] : command)} ${JSON.stringify(theirs)}`,
     );
-    const mine = { answer: answerOf(twin, command), contents: contents(under) };
-    const meant = { answer: theirs, contents: contents(lua) };
+    const mine = { answer: answerOf(twin, command), contents: contents(under), heard };
+    const meant = { answer: theirs, contents: contents(lua), heard: meantToBeHeard };
     // Compared by `expect` only to show the difference: it takes as long as the scripts.
     if (!isDeepStrictEqual(mine, meant)) expect(mine, trace.join("\n")).toStrictEqual(meant);
     if (isCall) replies.push(theirs);
@@ -71,7 +81,7 @@ function playBoth({ script, call, disturbance }: RandomScript, seed: number): un
   }
   // Everything that was executed was executed by the twin.
   expect(twin.runs).toBe(runs);
-  return replies;
+  return [...replies, ...heard];
 }
 
 test("every twin is that of a script as it stands in the library", () => {
@@ -114,12 +124,13 @@ describe("random states", () => {
     // Not always the same: refusals, grants, and those of a script that is not known.
     expect(replies.size).toBeGreaterThan(20);
     expect([...replies].some((reply) => reply.includes("NOSCRIPT"))).toBe(true);
+    expect([...replies].some((reply) => reply.includes('"message"'))).toBe(tellers.includes(random.script));
   });
 });
 
 test("simulations are the same with twins as in Lua, byte for byte", { timeout: 120_000 }, async () => {
-  // Locks and runs, every synchronizer, and operators (24, 30).
-  const seeds = [1, 2, 3, 5, 11, 14, 17, 20, 23, 24, 30, 47];
+  // Locks and runs, every synchronizer, operators (24, 30), and wake-ups (26, 27).
+  const seeds = [1, 2, 3, 5, 11, 14, 17, 20, 23, 24, 26, 27, 30, 47];
   const scripts = { twin: 0, lua: 0 };
   for (const seed of seeds) {
     const [twin, lua] = [

@@ -5,6 +5,7 @@ import { freshKey } from "../../support/fresh-key.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { allArrived, recordName, recordsOf } from "../../support/stores.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
+import { until } from "../../support/until.ts";
 import { providerOf, requestOf, route, silence, store, text, types } from "./stand.ts";
 
 // How a request is answered, what its caller gets to know of that, and which events tell of it.
@@ -218,22 +219,25 @@ describe("a run that was lost", () => {
 });
 
 describe("a run that was lost to one that has ended since", () => {
-  /** Another run's claim stands for a moment when the handler ends, and then nothing. */
+  /** Another run's claim stands there when the handler ends, until this run has found it, and then nothing. */
   async function outrun(init: RequestInit = {}, during: () => void = () => undefined) {
-    const { answer, links } = route({ wait: 500, backoff: { min: 5, max: 10 } });
+    const { answer, events, links } = route({ wait: 5_000, backoff: { min: 5, max: 10 } });
     const key = freshKey();
+    const name = await recordName(key, [], "http");
+    const onAll = (...command: Parameters<typeof store.execute>[1]) =>
+      Promise.all([0, 1, 2].map((index) => store.execute(index, command)));
+    const ended = until(() => types(events).includes("lost"), "the run to be lost").then(() =>
+      onAll("DEL", name),
+    );
     const result = await answer(requestOf(key, init), {
       handle: async () => {
         await allArrived(links);
-        const name = await recordName(key, [], "http");
-        const taken = pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() });
-        for (let index = 0; index < 3; index += 1) {
-          await store.execute(index, ["SET", name, taken, "PX", 20]);
-        }
+        await onAll("SET", name, pendingText({ token: "tother", fingerprint: "-", startedAt: Date.now() }));
         during();
         return { response: new Response(null, { status: 204 }) };
       },
     });
+    await ended;
     return { ...result, records: await recordsOf(store, key, [], "http") };
   }
 

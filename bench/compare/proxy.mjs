@@ -1,0 +1,64 @@
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+
+/**
+ * A TCP proxy in front of a server on loopback, for Redis and for HTTP alike. What passes it can be late or lost: the
+ * fields may be set at any time, and concern the bytes that come then.
+ *
+ * @typedef {object} Proxy
+ * @property {number} port
+ * @property {number} requestDelay ms by which bytes to the server are late
+ * @property {number} replyDelay ms by which bytes from the server are late
+ * @property {"requests" | "replies" | undefined} loses what is read and goes nowhere, while connections stay open
+ * @property {(down: boolean) => void} down breaks all connections, and each new one, until it is called with false
+ * @property {() => void} close
+ */
+
+/** @returns {Promise<Proxy>} */
+export async function startProxy(target) {
+  const sockets = new Set();
+  let isDown = false;
+  const server = createServer((client) => {
+    if (isDown) return client.destroy();
+    const upstream = connect(target, "127.0.0.1");
+    for (const socket of [client, upstream]) {
+      socket.setNoDelay(true);
+      sockets.add(socket);
+      // A broken connection is what the proxy is for; `close` follows.
+      socket.on("error", () => socket.destroy());
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    forward(client, upstream, () => [proxy.loses === "requests", proxy.requestDelay]);
+    forward(upstream, client, () => [proxy.loses === "replies", proxy.replyDelay]);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const proxy = {
+    port: server.address().port,
+    requestDelay: 0,
+    replyDelay: 0,
+    loses: undefined,
+    down(down) {
+      isDown = down;
+      if (down) for (const socket of sockets) socket.destroy();
+    },
+    close() {
+      proxy.down(true);
+      server.close();
+    },
+  };
+  return proxy;
+}
+
+function forward(from, to, fateOf) {
+  from.on("data", (bytes) => {
+    const [isLost, delay] = fateOf();
+    if (isLost) return;
+    if (delay === 0) return to.write(bytes);
+    setTimeout(() => to.writable && to.write(bytes), delay);
+  });
+}

@@ -1,0 +1,101 @@
+// Measures this package and others side by side, on the same real redis-servers in one run: `npm run bench -- peers`. Those
+// over HTTP talk to a local endpoint in front of the server that the others reach by a socket.
+import { startEndpointProcess } from "./endpoint-process.mjs";
+import { contention, hold, waiters } from "./peers/contention.mjs";
+import { versioned } from "./peers/installed.mjs";
+import { locks } from "./peers/locks.mjs";
+import { peerSizes } from "./peers/sizes.mjs";
+import { uncontended } from "./peers/uncontended.mjs";
+import { kilobytes } from "./size.mjs";
+
+export async function print() {
+  const servers = await Promise.all([1, 2, 3].map(startEndpointProcess));
+  try {
+    if (!servers[0].redisUrl) throw new Error("redis-server is not on PATH, and the others need one");
+    const sets = [servers.slice(0, 1), servers];
+    const free = [];
+    for (const set of sets) free.push(...(await uncontended(locks, set)));
+    printUncontended(free);
+    const contended = [];
+    for (const set of sets) contended.push(...(await contention(locks, set)));
+    printContention(contended);
+    await printSizes();
+    return chartOf(contended);
+  } finally {
+    await Promise.all(servers.map(({ stop }) => stop()));
+  }
+}
+
+function printUncontended(results) {
+  console.log(
+    `\nAcquire and release of a free lock, Node ${process.versions.node}; medians of interleaved samples. "Bare": the same requests without the library\n`,
+  );
+  console.log("| | over | servers | acquire + release | bare | ratio | commands per server |");
+  console.log("| --- | --- | --- | --- | --- | --- | --- |");
+  for (const { lock, count, ms, bare, commands } of results) {
+    const times = [`${ms.toFixed(3)} ms`, `${bare.toFixed(3)} ms`, (ms / bare).toFixed(2)];
+    row(label(lock), overOf(lock), count, ...times, commands.toFixed(1));
+  }
+}
+
+function printContention(results) {
+  console.log(
+    `\n${waiters} waiters start at once and hold the lock for ${hold} ms each; medians of 3 runs\n`,
+  );
+  console.log(
+    "| | over | servers | total / ideal | commands per grant and server | most holders at once | served |",
+  );
+  console.log("| --- | --- | --- | --- | --- | --- | --- |");
+  for (const { lock, count, total, commands, mostHolders, served } of results) {
+    const share = served === waiters ? "all" : `${served} of ${waiters} in 30 s`;
+    row(label(lock), overOf(lock), count, total.toFixed(2), commands.toFixed(1), mostHolders, share);
+  }
+}
+
+async function printSizes() {
+  console.log("\nA program's bundle with the library and the client that it needs, minified and gzipped\n");
+  console.log("| import | size |\n| --- | --- |");
+  for (const { name, bytes } of await peerSizes()) row(`\`${name}\``, kilobytes(bytes));
+}
+
+/** The contention on one server, as bars. */
+export function chartOf(results) {
+  const single = results.filter(({ count }) => count === 1);
+  const bars = (measureOf) =>
+    single
+      .map((result) => ({
+        name: result.lock.name,
+        value: measureOf(result),
+        note: result.served < waiters ? `${result.served} served` : overOf(result.lock),
+        ours: result.lock.of === "redlock-edge",
+      }))
+      .sort((a, b) => a.value - b.value);
+  const [times, commands] = [bars(({ total }) => total), bars((result) => result.commands)];
+  return {
+    title: `${times[0].name} serves ${waiters} waiters soonest, ${commands[0].name} with the fewest commands (holds of ${hold} ms)`,
+    panels: [
+      {
+        title: "Time until all were served",
+        xTitle: "times the ideal time",
+        bars: times,
+      },
+      {
+        title: "Commands that the server executed, as Upstash bills them",
+        xTitle: "commands per grant",
+        bars: commands,
+      },
+    ],
+  };
+}
+
+function label({ name, of }) {
+  return of === "redlock-edge" ? name : `${versioned(of)}${name.slice(of.length)}`;
+}
+
+function overOf({ transport }) {
+  return transport === "http" ? "HTTP" : "sockets";
+}
+
+function row(...cells) {
+  console.log(`| ${cells.join(" | ")} |`);
+}

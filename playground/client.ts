@@ -1,0 +1,139 @@
+import type { RedlockEvent, Runtime } from "../src/index.ts";
+import type { Outcome, TimelineEvent } from "../src/picture/timeline.ts";
+import type { MemoryEndpoint } from "../src/testing/index.ts";
+import { Link } from "./link.ts";
+import { epoch } from "./names.ts";
+import type { World } from "./world.ts";
+
+/** What a client relies on. */
+export interface Validity {
+  readonly fence?: number | undefined;
+  readonly ttl: number;
+  remaining(): number;
+}
+
+/** One process that uses the library: its clocks, and whether it runs. */
+export class Client {
+  readonly name: string;
+  readonly world: World;
+  readonly runtime: Runtime;
+  /** ms by which its wall clock is off. */
+  wallOffset = 0;
+  isFrozen = false;
+  /** What it does now, for requests that do not say it. */
+  doing = "acquire";
+  #frozenAt = 0;
+  #frozenFor = 0;
+  /** What waits until the process runs again. */
+  #held: (() => void)[] = [];
+  readonly #links = new Map<string, Link>();
+
+  constructor(world: World, name: string) {
+    this.world = world;
+    this.name = name;
+    const { scheduler } = world;
+    this.runtime = {
+      now: () => epoch + scheduler.now + this.wallOffset,
+      // It stands still while the platform freezes the process, as in a Lambda.
+      monotonic: () => (this.isFrozen ? this.#frozenAt : scheduler.now) - this.#frozenFor,
+      timer: (ms, callback) => {
+        let isCancelled = false;
+        const cancel = scheduler.at(scheduler.now + ms, () =>
+          this.whenRunning(() => {
+            if (!isCancelled) callback();
+          }),
+        );
+        return () => {
+          isCancelled = true;
+          cancel();
+        };
+      },
+      random: () => world.random(),
+      randomBytes: (bytes) => void crypto.getRandomValues(bytes as Uint8Array<ArrayBuffer>),
+    };
+  }
+
+  /** Its connection to an endpoint. */
+  linkTo(endpoint: MemoryEndpoint): Link {
+    const known = this.#links.get(endpoint.name);
+    if (known) return known;
+    const link = new Link(this, endpoint);
+    this.#links.set(endpoint.name, link);
+    return link;
+  }
+
+  /** Calls it now, or once the process runs again. */
+  whenRunning(then: () => void): void {
+    if (this.isFrozen) this.#held.push(then);
+    else then();
+  }
+
+  freeze(): void {
+    if (this.isFrozen) return;
+    this.isFrozen = true;
+    this.#frozenAt = this.world.scheduler.now;
+    this.record({ phase: "fault", name: "frozen" });
+  }
+
+  thaw(): void {
+    if (!this.isFrozen) return;
+    this.isFrozen = false;
+    this.#frozenFor += this.world.scheduler.now - this.#frozenAt;
+    this.record({ phase: "healed", name: "frozen" });
+    for (const then of this.#held.splice(0)) then();
+  }
+
+  /** Sets its wall clock, as an operator or a time server does. */
+  jump(ms: number): void {
+    this.wallOffset += ms;
+    this.record({ phase: "fault", name: `clock ${ms > 0 ? "+" : "−"}${Math.abs(ms) / 1_000} s` });
+    this.record({ phase: "healed", name: `clock ${ms > 0 ? "+" : "−"}${Math.abs(ms) / 1_000} s` });
+  }
+
+  record(event: Omit<TimelineEvent, "time" | "client">): void {
+    this.world.record({ client: this.name, ...event });
+  }
+
+  /** It relies on something from now on. */
+  holds(key: string, validity: Validity): void {
+    const now = this.world.scheduler.now;
+    const { fence, ttl } = validity;
+    const safe = now + validity.remaining();
+    this.record({
+      phase: "valid",
+      key,
+      safe,
+      until: safe + driftOf(ttl),
+      ...(fence === undefined ? {} : { fence }),
+    });
+  }
+
+  /** Records what the library reports. */
+  note(event: RedlockEvent): void {
+    if (event.type === "endpointError") return;
+    const key = event.resources.join(", ");
+    const call = `${this.name} ${event.id}`;
+    if (event.type === "acquiring") this.record({ phase: "called", operation: "acquire", key, call });
+    if (event.type === "contended")
+      this.record({ phase: "returned", operation: "round", key, call, outcome: "held" });
+    if (event.type === "acquired") {
+      const { fence } = event;
+      const more = fence === undefined ? {} : { fence };
+      this.record({ phase: "returned", operation: "acquire", key, call, outcome: "granted", ...more });
+    }
+    if (event.type === "notAcquired") {
+      const { error } = event;
+      const outcome: Outcome = error.code === "LOCK_HELD" ? "held" : "error";
+      this.record({ phase: "returned", operation: "acquire", key, call, outcome, detail: error.message });
+    }
+    if (event.type === "released" || event.type === "lost") {
+      const detail = event.type === "lost" ? event.reason : "released";
+      this.record({ phase: "ended", key, detail });
+    }
+  }
+}
+
+/** The part of a ttl that a holder does not rely on: 1 %, and 2 ms. */
+function driftOf(ttl: number): number {
+  return ttl * 0.01 + 2;
+}

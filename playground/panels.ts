@@ -1,0 +1,194 @@
+import type { Client } from "./client.ts";
+import type { Contender } from "./contender.ts";
+import { button, element, setText } from "./dom.ts";
+import type { Stage } from "./stage.ts";
+
+/** A part of the page, and how to bring it up to date. */
+export interface Panel {
+  readonly element: HTMLElement;
+  update(): void;
+}
+
+/** One card per client: what it does, and what can be done to it. */
+export function clientsPanel(stage: Stage): Panel {
+  const cards = stage.contenders.map((contender) => clientCard(stage, contender));
+  return {
+    element: element("div", { className: "cards" }, ...cards.map((card) => card.element)),
+    update() {
+      for (const card of cards) card.update();
+    },
+  };
+}
+
+function clientCard(stage: Stage, contender: Contender): Panel {
+  const { client } = contender;
+  const state = element("p", { className: "state" });
+  const actions = stage.cast.kind === "webhook" ? deliveries(stage, client) : turns(contender);
+  const freeze = button("Freeze", () => (client.isFrozen ? client.thaw() : client.freeze()), {
+    title: "Stop the process, as a platform does; its monotonic clock stands still",
+  });
+  const clocks = [5_000, -5_000].map((ms) =>
+    button(`Clock ${ms > 0 ? "+" : "−"}5 s`, () => client.jump(ms), { title: "Set its wall clock" }),
+  );
+  return {
+    element: element(
+      "section",
+      { className: "card", "data-client": client.name },
+      element("h3", {}, client.name),
+      state,
+      element("div", { className: "buttons" }, ...actions.map((action) => action.element)),
+      element("div", { className: "buttons faults" }, freeze, ...clocks),
+    ),
+    update() {
+      setText(state, describe(stage, contender));
+      setText(freeze, client.isFrozen ? "Wake up" : "Freeze");
+      for (const action of actions) action.update();
+    },
+  };
+}
+
+function describe(stage: Stage, contender: Contender): string {
+  const frozen = contender.client.isFrozen ? "frozen, " : "";
+  if (stage.cast.kind === "webhook") return `${frozen}waits for deliveries`;
+  if (contender.state === "holding") {
+    const fence = contender.fence === undefined ? "" : ` · fence ${contender.fence}`;
+    return `${frozen}holds it for ${Math.max(0, Math.round(contender.remaining()))} ms more${fence}`;
+  }
+  return frozen + { idle: "does nothing", waiting: "waits for it", lost: "has lost it" }[contender.state];
+}
+
+/** What a contender can do: buttons that are enabled when it makes sense. */
+function turns(contender: Contender): Panel[] {
+  const may = (states: readonly string[], made: HTMLButtonElement): Panel => ({
+    element: made,
+    update() {
+      made.disabled = contender.client.isFrozen || !states.includes(contender.state);
+    },
+  });
+  return [
+    may(
+      ["idle", "lost"],
+      button("Acquire", () => void contender.acquire()),
+    ),
+    may(
+      ["waiting"],
+      button("Give up", () => contender.giveUp()),
+    ),
+    may(
+      ["holding", "lost"],
+      button("Write", () => void contender.write(`${contender.client.name}'s line`)),
+    ),
+    may(
+      ["holding"],
+      button("Extend", () => void contender.extend().catch(() => undefined)),
+    ),
+    may(
+      ["holding", "lost"],
+      button("Release", () => void contender.release()),
+    ),
+  ];
+}
+
+function deliveries({ shop }: Stage, client: Client): Panel[] {
+  const made = (label: string, act: () => void, needsId = false): Panel => {
+    const one = button(label, act);
+    return {
+      element: one,
+      update() {
+        one.disabled = client.isFrozen || (needsId && shop.lastId === undefined);
+      },
+    };
+  };
+  const again = (times: number) => () => {
+    for (let copy = 0; copy < times; copy += 1) void shop.deliver(shop.lastId!, client);
+  };
+  return [
+    made("Send", () => void shop.deliver(shop.newId(), client)),
+    made("Send it again", again(1), true),
+    made("Five times more", again(5), true),
+    made("Bad signature", () => void shop.deliver(shop.newId(), client, { isForged: true })),
+  ];
+}
+
+/** One card per endpoint: what it holds, and what can be done to it. */
+export function endpointsPanel(stage: Stage): Panel {
+  const { world } = stage;
+  const cards = world.endpoints.map((endpoint): Panel => {
+    const state = element("p", { className: "state" });
+    const kill = button("Kill", () => world.kill(endpoint));
+    const start = button("Start", () => world.start(endpoint, "kept"));
+    const empty = button("Start empty", () => world.start(endpoint, "lost"), { title: "Its data is lost" });
+    const jump = button("Clock +5 s", () => {
+      const offset = typeof endpoint.clockOffset === "number" ? endpoint.clockOffset : 0;
+      endpoint.clockOffset = offset + 5_000;
+      world.record({ phase: "fault", endpoint: endpoint.name, name: "clock +5 s" });
+      world.record({ phase: "healed", endpoint: endpoint.name, name: "clock +5 s" });
+      world.look(endpoint);
+    });
+    const cuts = world.clients.map(({ name }) => cutSwitch(stage, name, endpoint.name));
+    return {
+      element: element(
+        "section",
+        { className: "card", "data-endpoint": endpoint.name },
+        element("h3", {}, endpoint.name),
+        state,
+        element("div", { className: "buttons faults" }, kill, start, empty, jump),
+        element("div", { className: "cuts" }, "Reached by: ", ...cuts.map((cut) => cut.element)),
+      ),
+      update() {
+        const isKilled = world.killed.has(endpoint.name);
+        const held = [...world.stored(endpoint).values()].filter(({ until }) => until > world.scheduler.now);
+        const what = held.map(({ label, holder }) => `${label}: ${holder}`).join(", ") || "holds nothing";
+        setText(state, isKilled ? "killed" : what);
+        kill.disabled = isKilled;
+        start.disabled = empty.disabled = !isKilled;
+        for (const cut of cuts) cut.update();
+      },
+    };
+  });
+  return {
+    element: element("div", { className: "cards" }, ...cards.map((card) => card.element)),
+    update() {
+      for (const card of cards) card.update();
+    },
+  };
+}
+
+function cutSwitch({ world }: Stage, client: string, endpoint: string): Panel {
+  const input = element("input", {
+    type: "checkbox",
+    onchange: () => world.setCut(client, endpoint, !input.checked),
+  });
+  return {
+    element: element("label", {}, input, client),
+    update() {
+      input.checked = !world.isCut(client, endpoint);
+    },
+  };
+}
+
+/** The ledger's lines, or the shop's deliveries. */
+export function outcomePanel(stage: Stage): Panel {
+  const list = element("ol", { className: "ledger" });
+  const heading = element("h2", {}, stage.cast.kind === "webhook" ? "Deliveries and charges" : "The ledger");
+  return {
+    element: element("section", { className: "outcome" }, heading, list),
+    update() {
+      const lines =
+        stage.cast.kind === "webhook"
+          ? stage.shop.deliveries.map(
+              ({ id, to, status, isReplayed }) =>
+                `${id} to ${to}: HTTP ${status}${isReplayed ? ", replayed" : ""}`,
+            )
+          : [];
+      const written = stage.ledger.entries.map(
+        ({ by, what, fence }) => `${by}: ${what}${fence === undefined ? "" : ` (fence ${fence})`}`,
+      );
+      const all = [...written, ...lines];
+      while (list.children.length < all.length) list.append(element("li"));
+      all.forEach((line, index) => {
+        setText(list.children[index]!, line);
+      });
+    },
+  };
+}

@@ -1,0 +1,207 @@
+import { Redlock, type RedlockEvent } from "../src/index.ts";
+import type { Timeline, TimelineEvent } from "../src/picture/timeline.ts";
+import { claimScript } from "../src/redis/claim-script.ts";
+import { registerScript } from "../src/redis/register-script.ts";
+import { upstashFlag } from "../src/redis/script.ts";
+import { queueScript } from "../src/sync/internal/queue-requests.ts";
+import { slotScript } from "../src/sync/internal/slots.ts";
+import { type MemoryEndpoint, memoryEndpoint } from "../src/testing/index.ts";
+import { Client } from "./client.ts";
+import { epoch, storageName } from "./names.ts";
+import { Scheduler } from "./scheduler.ts";
+import { type Stored, storedAt } from "./stored.ts";
+
+/** What the sliders set. */
+export interface Network {
+  /** ms from a client to an endpoint, or back, on average. */
+  latency: number;
+  /** Share of requests that are lost on their way, and of replies, from 0 to 1. */
+  loss: number;
+}
+
+const scripts = [registerScript, claimScript, slotScript, queueScript];
+
+/** ms for which a hold is acquired in this world, and for which one request is waited for. */
+export const ttl = 3_000;
+const timeout = 500;
+
+/**
+ * Clients, endpoints and the network between them, in virtual time. The clients run the real library, the endpoints the
+ * embedded engine.
+ */
+export class World {
+  readonly scheduler: Scheduler = new Scheduler();
+  readonly network: Network;
+  readonly endpoints: readonly MemoryEndpoint[];
+  readonly clients: readonly Client[];
+  /** Pairs between which nothing passes. */
+  readonly cuts = new Set<string>();
+  /** ms that a client's requests to an endpoint take at least, by their pair: for worlds that play a scene. */
+  readonly distances = new Map<string, number>();
+  readonly killed = new Set<string>();
+  readonly #stored = new Map<string, Map<string, Stored>>();
+  readonly #owners = new Map<string, string>();
+  readonly #onEvent: (event: TimelineEvent) => void;
+  #random: number;
+  #requests = 0;
+
+  constructor(
+    { endpoints, clients }: { readonly endpoints: number; readonly clients: readonly string[] },
+    {
+      network,
+      seed,
+      onEvent,
+    }: {
+      readonly network: Network;
+      readonly seed: number;
+      readonly onEvent: (event: TimelineEvent) => void;
+    },
+  ) {
+    this.network = network;
+    this.#onEvent = onEvent;
+    this.#random = seed >>> 0;
+    const runtime = {
+      now: () => epoch + this.scheduler.now,
+      monotonic: () => this.scheduler.now,
+      timer: (ms: number, callback: () => void) => this.scheduler.at(this.scheduler.now + ms, callback),
+      random: () => this.random(),
+      randomBytes: (bytes: Uint8Array) => void crypto.getRandomValues(bytes as Uint8Array<ArrayBuffer>),
+    };
+    this.endpoints = Array.from({ length: endpoints }, (_, index) =>
+      memoryEndpoint({ name: `redis-${index + 1}`, runtime }),
+    );
+    this.clients = clients.map((name) => new Client(this, name));
+    for (const { name, engine } of this.endpoints) {
+      this.#stored.set(name, new Map());
+      // As after some time of use: else the first requests of a scene would only send the scripts.
+      for (const { source } of scripts) engine.execute(["SCRIPT", "LOAD", upstashFlag + source]);
+    }
+  }
+
+  /** The lanes of its picture. */
+  timeline(title: string): Timeline {
+    return {
+      version: 1,
+      title,
+      clients: this.clients.map(({ name }) => name),
+      endpoints: [...this.endpoints.map(({ name }) => name), storageName],
+      events: [],
+    };
+  }
+
+  client(name: string): Client {
+    return this.clients.find((client) => client.name === name)!;
+  }
+
+  redlockOf(client: Client): Redlock {
+    return new Redlock({
+      endpoints: this.endpoints.map((endpoint) => client.linkTo(endpoint)),
+      runtime: client.runtime,
+      ttl,
+      timeout,
+      wait: 60_000,
+      backoff: { min: 300, max: 700 },
+      onEvent: (event: RedlockEvent) => client.note(event),
+    });
+  }
+
+  /** A number in [0, 1) (mulberry32). */
+  random(): number {
+    this.#random = (this.#random + 0x6d2b79f5) >>> 0;
+    let mixed = this.#random;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  newRequest(): string {
+    this.#requests += 1;
+    return `r${this.#requests}`;
+  }
+
+  /** ms for one way between two. */
+  travelTime(client: string, endpoint: string): number {
+    const usual = this.network.latency * (0.8 + 0.4 * this.random());
+    return this.distances.get(`${client}>${endpoint}`) ?? usual;
+  }
+
+  isCut(client: string, endpoint: string): boolean {
+    return this.cuts.has(`${client}>${endpoint}`);
+  }
+
+  record(event: Omit<TimelineEvent, "time">): void {
+    this.#onEvent({ time: this.scheduler.now, ...event });
+  }
+
+  /** Remembers whose the tokens in a command are. */
+  claim(command: readonly (string | number | Uint8Array)[], client: string): void {
+    for (const word of command) {
+      for (const token of tokensIn(String(word))) {
+        if (!this.#owners.has(token)) this.#owners.set(token, client);
+      }
+    }
+  }
+
+  /** Who wrote a value; `""` where that is not known. */
+  ownerOf(value: string): string {
+    return tokensIn(value).map((token) => this.#owners.get(token))[0] ?? "";
+  }
+
+  /** What an endpoint holds now. */
+  stored({ name }: Pick<MemoryEndpoint, "name">): ReadonlyMap<string, Stored> {
+    return this.#stored.get(name)!;
+  }
+
+  /** Compares what an endpoint holds with what was recorded last, and records what has changed. */
+  look(endpoint: MemoryEndpoint): void {
+    const known = this.#stored.get(endpoint.name)!;
+    const found = this.killed.has(endpoint.name) ? known : storedAt(endpoint, this);
+    for (const [key, stored] of found) {
+      const before = known.get(key);
+      if (before?.value === stored.value && Math.abs(before.until - stored.until) < 2) continue;
+      known.set(key, stored);
+      const { holder, until, label, fence } = stored;
+      this.record({
+        phase: "stored",
+        endpoint: endpoint.name,
+        key: label,
+        holder,
+        until,
+        ...(fence === undefined ? {} : { fence }),
+      });
+    }
+    for (const [key, { label }] of [...known]) {
+      if (found.has(key)) continue;
+      known.delete(key);
+      this.record({ phase: "removed", endpoint: endpoint.name, key: label });
+    }
+  }
+
+  kill(endpoint: MemoryEndpoint): void {
+    if (this.killed.has(endpoint.name)) return;
+    this.killed.add(endpoint.name);
+    endpoint.stop();
+    this.record({ phase: "fault", endpoint: endpoint.name, name: "killed" });
+  }
+
+  /** Starts it again, with or without its data. */
+  start(endpoint: MemoryEndpoint, memory: "kept" | "lost"): void {
+    if (!this.killed.delete(endpoint.name)) return;
+    endpoint.start({ memory });
+    this.record({ phase: "healed", endpoint: endpoint.name, name: "killed" });
+    this.look(endpoint);
+  }
+
+  /** Cuts or mends what is between a client and an endpoint. */
+  setCut(client: string, endpoint: string, isCut: boolean): void {
+    if (this.isCut(client, endpoint) === isCut) return;
+    if (isCut) this.cuts.add(`${client}>${endpoint}`);
+    else this.cuts.delete(`${client}>${endpoint}`);
+    this.record({ phase: isCut ? "fault" : "healed", client, endpoint, name: "partition" });
+  }
+}
+
+/** The library's random tokens in a text. */
+function tokensIn(text: string): string[] {
+  return text.match(/t[0-9a-f]{32}/g) ?? [];
+}

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { channelOf } from "../../../src/lock/wake-up/channel.ts";
+import { newResource, openLocal } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { until } from "../../support/until.ts";
+import { startWatchedEndpoint, type WatchedEndpoint } from "../../support/watched-endpoint.ts";
+import { Contenders } from "./wake-up-http.ts";
+
+// Streams over real HTTP. What waiters do is shown in virtual time; here connections are real. The `.long` file has many
+// waiters, and cuts that are as far apart as a proxy's.
+
+test("waiters whose streams are cut again and again are served all the same", async () => {
+  const local = await openLocal();
+  try {
+    for (const { faults } of local.endpoints) faults.add({ fault: "cut-stream", ms: [5, 40] });
+    const contenders = new Contenders(newResource(), { backoff: { min: 20, max: 40 } });
+    const cuts = () => local.commands().filter((name) => name === "UNSUBSCRIBE").length;
+    const held = await contenders.client(local.connect()).acquire(contenders.resource);
+    const calls = Array.from({ length: 4 }, () => contenders.contend(local.connect()));
+    // Each has lost its stream at one endpoint after the other.
+    await until(() => cuts() >= 4 * local.endpoints.length, "the cuts");
+    await held.release();
+    await Promise.all(calls);
+    expect(contenders.result).toMatchObject({ served: 4, most: 1 });
+  } finally {
+    await local.close();
+  }
+});
+
+describe("a stream's connection", () => {
+  let watched: WatchedEndpoint;
+  beforeAll(async () => {
+    watched = await startWatchedEndpoint();
+  });
+  afterAll(() => watched[Symbol.asyncDispose]());
+
+  const subscribers = async (resource: string) =>
+    (
+      (await watched.local.execute(["PUBSUB", "NUMSUB", channelOf("redlock", "lock", resource)])) as unknown[]
+    )[1];
+
+  /** A lock that is held, and three clients that wait for it by streams that stand. */
+  async function threeWaiting(wait = 60_000) {
+    const contenders = new Contenders(newResource(), { wait });
+    const { resource } = contenders;
+    const held = await contenders.client([watched.endpoint()]).acquire(resource, { wait: 0 });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = Array.from({ length: 3 }, () =>
+      contenders.client([watched.endpoint()]).acquire(resource, { signal }),
+    );
+    return { contenders, resource, held, calls, controller };
+  }
+
+  test("closes when the caller aborts, and the server ends its subscription", async () => {
+    const { resource, held, calls, controller } = await threeWaiting();
+    await until(async () => (await subscribers(resource)) === 3, "the streams");
+    expect(watched.openStreams()).toBe(3);
+    controller.abort(new Error("enough"));
+    expect(await Promise.all(calls.map(rejection))).toEqual(calls.map(() => new Error("enough")));
+    await until(() => watched.openStreams() === 0, "the end of all connections");
+    await until(async () => (await subscribers(resource)) === 0, "the end of all subscriptions");
+    await held.release();
+  });
+
+  test("closes also while the server has not answered yet", async () => {
+    watched.local.faults.add({ fault: "drop-request", command: "SUBSCRIBE" });
+    const before = watched.streamsOpened();
+    const { held, calls, controller } = await threeWaiting();
+    await until(() => watched.streamsOpened() === before + 3, "the requests");
+    controller.abort(new Error("enough"));
+    expect(await Promise.all(calls.map(rejection))).toEqual(calls.map(() => new Error("enough")));
+    await until(() => watched.openStreams() === 0, "the end of all connections");
+    watched.local.faults.clear();
+    await held.release();
+  });
+
+  test("closes when the lock is granted", async () => {
+    const { resource, held, calls } = await threeWaiting();
+    await until(async () => (await subscribers(resource)) === 3, "the streams");
+    await held.release();
+    for (const call of calls) void call.then((lock) => lock.release());
+    await Promise.all(calls);
+    await until(() => watched.openStreams() === 0, "the end of all connections");
+    await until(async () => (await subscribers(resource)) === 0, "the end of all subscriptions");
+  });
+
+  test("closes when the time is up", async () => {
+    const before = watched.streamsOpened();
+    const { held, calls } = await threeWaiting(400);
+    const errors = await Promise.all(calls.map(rejection));
+    expect(errors.map((error) => (error as { code?: string }).code)).toEqual(calls.map(() => "LOCK_HELD"));
+    expect(watched.streamsOpened()).toBeGreaterThan(before);
+    await until(() => watched.openStreams() === 0, "the end of all connections");
+    await held.release();
+  });
+});
