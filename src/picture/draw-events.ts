@@ -65,16 +65,18 @@ function barText(bar: Bar, pen: Pen): string {
   const start = Math.max(x, frame.left) + 5;
   const safeEnd = bar.unsafe[0] && bar.unsafe[0].to >= bar.to ? frame.x(bar.unsafe[0].from) : x + width;
   const room = Math.min(safeEnd, frame.right) - start - 3;
-  const letter = bar.kind === "stored" ? (shapes.lanes[bar.holder]?.letter ?? "?") : "";
+  const stored = bar.kind === "stored";
+  const letter = stored ? (shapes.lanes[bar.holder]?.letter ?? "?") : "";
   const key = shapes.keys.length > 1 ? bar.key : "";
   const fence = bar.fence === undefined ? "" : `fence ${bar.fence}`;
   const number = bar.fence === undefined ? "" : `${bar.fence}`;
   const joined = (...parts: string[]) => parts.filter((part) => part !== "").join(" · ");
   const choices = [
-    joined(letter, key, fence),
+    joined(letter || "valid", key, fence),
+    joined(letter || "valid", fence),
     joined(letter, fence),
     joined(letter, number),
-    letter || number,
+    letter || number || "valid",
   ];
   const value = choices.find((one) => one !== "" && textWidth(one, 11.5) <= room);
   if (value === undefined || !labels.take(start, y + 12.5, value)) return "";
@@ -161,18 +163,11 @@ export const vote = (x: number, y: number, outcome: Outcome | undefined): string
 /** Executions of requests whose sending was not recorded. */
 export function drawUnsent(pen: Pen): string {
   const { shapes, frame, narrator } = pen;
-  const lanes = new Map(frame.lanes.map((lane) => [`${lane.kind}\n${lane.name}`, lane]));
   return shapes.unsent
-    .flatMap((history) => {
-      const lane = lanes.get(`endpoint\n${history.endpoint}`);
-      const client = shapes.lanes.findIndex(({ kind, name }) => kind === "client" && name === history.client);
-      if (!lane) return [];
-      return history.executed
-        .filter(({ time }) => time >= frame.from && time <= frame.to)
-        .map(
-          ({ time, outcome }) =>
-            `<g class="${colourOf(client, pen)}">${tooltip(pen, () => narrator.request(history))}${vote(frame.x(time), lane.axis, outcome)}</g>`,
-        );
+    .filter(({ time }) => time >= frame.from && time <= frame.to)
+    .map(({ lane, time, client, outcome, history }) => {
+      const mark = vote(frame.x(time), frame.lanes[lane]!.axis, outcome);
+      return `<g class="${colourOf(client, pen)}">${tooltip(pen, () => narrator.request(history))}${mark}</g>`;
     })
     .join("");
 }
