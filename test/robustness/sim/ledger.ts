@@ -59,17 +59,37 @@ export class Ledger {
   #request(
     process: Process,
     resource: string,
-    access: AccessRecord["access"],
+    access: Extract<AccessRecord["access"], { readonly fence: number }>,
     at: (account: Account) => { readonly accepted: boolean; readonly value?: number },
   ): Promise<number | undefined> {
     const { scheduler, draw } = this.#world;
     const invoked = scheduler.now;
+    const { recorder } = this.#world;
+    const { name } = process;
+    const { fence } = access;
+    const record = recorder?.request({
+      client: name,
+      endpoint: "database",
+      operation: access.kind,
+      key: resource,
+      detail: `with fence ${fence}`,
+    });
     return new Promise((resolve) => {
       scheduler.at(scheduler.now + draw.between(1, 30), () => {
         const reply = at(this.#account(resource));
+        if (recorder && record !== undefined) {
+          recorder.executed(record, reply.accepted ? "granted" : "held");
+          if (reply.accepted && access.kind === "open")
+            recorder.holds("database", resource, { holder: name, fence });
+        }
         const returned = scheduler.now + draw.between(1, 30);
         this.accesses.push({ resource, holder: process.name, access, invoked, returned, ...reply });
-        scheduler.at(returned, () => process.deliver(() => resolve(reply.value)));
+        scheduler.at(returned, () =>
+          process.deliver(() => {
+            if (record !== undefined) recorder?.answered(record, reply.accepted ? "granted" : "held");
+            resolve(reply.value);
+          }),
+        );
       });
     });
   }
