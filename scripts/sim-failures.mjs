@@ -49,7 +49,7 @@ export async function writePicture(bundle, order, { file, whole = false }) {
  * @param {string} bundle the simulator
  * @param {object} order the failing simulation
  * @param {{ limit: number, log?: (line: string) => void }} options `limit`: ms
- * @returns {Promise<{ failing: object, tries: number, seconds: number, isComplete: boolean }>}
+ * @returns {Promise<{ failing: object, invariant: string, tries: number, seconds: number, isComplete: boolean }>}
  */
 export async function shrinkFailure(bundle, order, { limit, log = console.log }) {
   const { shrink } = await load("test/robustness/sim/shrink.ts");
@@ -79,7 +79,7 @@ export async function shrinkFailure(bundle, order, { limit, log = console.log })
         onSmaller: ({ scenario }, tries) => log(`  … ${sizeOf(scenario)}, after ${tries} tries`),
       },
     );
-    return { ...found, seconds: (Date.now() - began) / 1_000 };
+    return { ...found, invariant, seconds: (Date.now() - began) / 1_000 };
   } finally {
     process.off("SIGINT", interrupt);
     simulator.end();

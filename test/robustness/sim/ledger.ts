@@ -33,10 +33,12 @@ export class Ledger {
     });
   }
 
-  /** Writes a balance. Accepted from the holder that opened the account last. */
-  async write(process: Process, resource: string, fence: number, value: number): Promise<void> {
+  /** Writes a balance. Accepted from the holder that opened the account last. @returns whether it was accepted */
+  async write(process: Process, resource: string, fence: number, value: number): Promise<boolean> {
+    let isAccepted = false;
     await this.#request(process, resource, { kind: "write", fence, value }, (account) => {
       const accepted = fence === account.fence;
+      isAccepted = accepted;
       this.#world.count(accepted ? "ledger accepted" : "ledger refused");
       if (accepted) {
         account.balance = value;
@@ -44,6 +46,7 @@ export class Ledger {
       }
       return { accepted };
     });
+    return isAccepted;
   }
 
   /** Every acknowledged increment is in the balance. */
@@ -70,7 +73,7 @@ export class Ledger {
     const record = recorder?.request({
       client: name,
       endpoint: "database",
-      operation: access.kind,
+      operation: access.kind === "open" ? "claim" : "write",
       key: resource,
       detail: `with fence ${fence}`,
     });

@@ -136,6 +136,7 @@ export class Recorder {
 
   /** What a place that is no Redis server now has. */
   holds(endpoint: string, key: string, { holder, fence }: { holder: string; fence: number }): void {
+    this.#add({ phase: "removed", endpoint, key });
     this.#add({ phase: "stored", endpoint, key, holder, fence });
   }
 
@@ -255,7 +256,9 @@ function voteOf(error: unknown): Vote {
 /** What the value of a call that did not fail says. */
 function voteOfValue(operation: string, value: unknown): Vote {
   if (value === null) return "held";
-  return value === false && /^(release|verify|extend)/.test(operation) ? "gone" : "granted";
+  if (value !== false) return "granted";
+  if (operation === "write") return "held";
+  return /^(release|verify|extend)/.test(operation) ? "gone" : "granted";
 }
 
 function grantOf(value: unknown): {
