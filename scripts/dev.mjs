@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import process from "node:process";
+import { devPageScript } from "./dev-page.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
@@ -25,6 +26,9 @@ async function run() {
   const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page.ts");
   const local = await startEndpoints({ faultsApi: true });
   closers.push(local.close);
+  const { openPage } = await load("src/dev/page/server.ts");
+  const endpointsPage = await openPage(local, { script: devPageScript });
+  closers.push(endpointsPage.close);
   const secrets = randomSecrets();
   const port = await freePort(firstPort);
   const worker = await startWorker({
@@ -45,6 +49,7 @@ redlock-edge: the Worker runs in workerd, with a D1 database of its own.
   health      ${worker.url}/healthz
   endpoints   ${local.endpoints.map(({ url }) => url).join("  ")}
               (${engine})
+  what they do ${endpointsPage.url}
 
 The secrets of this run; the commands below need them:
 
