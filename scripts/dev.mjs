@@ -22,11 +22,10 @@ try {
 }
 
 async function run() {
-  const { startEndpoints } = await load("src/dev/index.ts");
+  const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
   const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page.ts");
   const local = await startEndpoints({ faultsApi: true });
   closers.push(local.close);
-  const { openPage } = await load("src/dev/page/server.ts");
   const endpointsPage = await openPage(local, { script: devPageScript });
   closers.push(endpointsPage.close);
   const secrets = randomSecrets();

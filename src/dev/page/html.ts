@@ -12,7 +12,7 @@ export const pageHtml = `<!doctype html>
 </head>
 <body>
 <header>
-<h1>redlock-edge dev</h1>
+<h1>redlock-edge dev <small>local endpoints: what your program does with them appears here; with a fault switched on, you see how it copes</small></h1>
 <p id="summary" role="status">Connecting …</p>
 </header>
 <main id="page"><noscript>This page needs its script.</noscript></main>
@@ -38,6 +38,7 @@ body { margin: 0; background: var(--ground); color: var(--ink);
 header, main { max-width: 1320px; margin: 0 auto; padding: 0 16px; }
 header { padding-top: 14px; }
 h1 { font-size: 20px; margin: 0; }
+h1 small { font-size: 14px; font-weight: 400; color: var(--soft); margin-left: 6px; }
 h2 { font-size: 15px; margin: 0 0 6px; }
 h2 small { font-weight: 400; color: var(--soft); margin-left: 6px; }
 h3 { font-size: 14px; margin: 0; }

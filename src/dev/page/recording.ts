@@ -32,7 +32,7 @@ type Draft = TimelineEvent & { readonly exchange?: Exchange; readonly token?: st
 
 const mostRows = 40;
 /** Requests in the picture between two flushes: it stays readable, and the page fast. */
-const mostDrawn = 20;
+const mostDrawn = 25;
 /** Requests under way that are followed. */
 const mostOpen = 500;
 
@@ -80,8 +80,9 @@ export class Recording {
   #executed(exchange: Exchange, { at, command, outcome }: Extract<Observation, { phase: "executed" }>): void {
     const { words } = exchange;
     exchange.billed += outcome.billed;
-    exchange.outcome = outcomeOf(words, command, outcome.reply);
-    exchange.error = outcome.reply instanceof ReplyError ? outcome.reply.message : undefined;
+    const error = outcome.reply instanceof ReplyError ? outcome.reply.message : undefined;
+    exchange.error = error;
+    exchange.outcome = isUncached(error) ? undefined : outcomeOf(words, command, outcome.reply);
     // A pipeline is executed when its first command is; the first one once more is another execution of all of it.
     if (exchange.executions % Math.max(1, words.commands) === 0) {
       const known = exchange.outcome && words.commands === 1 ? { outcome: exchange.outcome } : {};
@@ -97,7 +98,8 @@ export class Recording {
       this.#draft(exchange, { time: at, phase: "lost", what: exchange.executions > 0 ? "reply" : "request" });
       return;
     }
-    const outcome = status >= 400 ? "error" : exchange.words.commands === 1 ? exchange.outcome : undefined;
+    const failed = status >= 400 && !isUncached(exchange.error);
+    const outcome = failed ? "error" : exchange.words.commands === 1 ? exchange.outcome : undefined;
     this.#draft(exchange, { time: at, phase: "answered", ...(outcome && { outcome }) });
   }
 
@@ -155,6 +157,9 @@ export class Recording {
   }
 }
 
+/** Whether Redis does not know a script yet: no failure, the client sends its text next. */
+const isUncached = (error: string | undefined): boolean => error?.startsWith("NOSCRIPT") === true;
+
 function rowOf(exchange: Exchange): RequestRow {
   const { id, at, client = "", endpoint, words, billed, ended } = exchange;
   const { operation, key } = words;
@@ -179,6 +184,7 @@ function resultOf({ ended, executions, outcome, error, words }: Exchange): strin
   if (status === undefined) return executions > 0 ? "reply lost" : "request lost";
   const again = executions >= 2 * Math.max(1, words.commands) ? ", executed twice" : "";
   // The first words of Redis's error: the rest may quote what was sent.
+  if (isUncached(error)) return "script not cached";
   if (error !== undefined) return `error ${error.split(" ", 1)[0]}${again}`;
   if (status >= 400) return `HTTP ${status}`;
   return `${outcome ?? "ok"}${again}`;

@@ -72,13 +72,22 @@ export function majorityOf(across: Across) {
   return { value: most, shares, expiries, fence: fence > 0 ? fence : undefined };
 }
 
-/** The row of a key that holds something. */
-export function lockRow(across: Across, quorum: number): LockRow | undefined {
+/**
+ * The row of a key that holds something.
+ *
+ * @param clientOf - The name of the client that made a random name.
+ */
+export function lockRow(
+  across: Across,
+  quorum: number,
+  clientOf: (token: string) => string | undefined,
+): LockRow | undefined {
   const majority = majorityOf(across);
   const kind = majority && heldKind(majority.value.parts);
   if (!majority || kind === undefined) return undefined;
   const { value, shares, expiries, fence } = majority;
   const held = expiries.length >= quorum;
+  const client = value.token === undefined ? undefined : clientOf(value.token);
   return {
     kind,
     resource: value.parts.resource,
@@ -87,6 +96,7 @@ export function lockRow(across: Across, quorum: number): LockRow | undefined {
     until: (held ? expiries[quorum - 1] : expiries[0]) ?? 0,
     shares,
     ...(fence !== undefined && { fence }),
+    ...(client !== undefined && { client }),
   };
 }
 

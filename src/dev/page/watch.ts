@@ -16,19 +16,20 @@ export const interval = 250;
 /** ms that the picture shows. */
 const latest = 60_000;
 const mostRows = 50;
-const mostEvents = 12_000;
+const mostEvents = 20_000;
 const mostHappenings = 12;
 
 /** Watches local endpoints for the page: their requests, their faults, and what they have stored. */
 export class Watch {
   readonly #local: DevEndpoints;
   readonly #quorum: number;
-  readonly #recording = new Recording(new Clients());
+  readonly #clients = new Clients();
+  readonly #recording = new Recording(this.#clients);
   readonly #endpoints: readonly EndpointWatch[];
   readonly #timer: NodeJS.Timeout;
   readonly #waiting = new Set<() => void>();
-  /** By key: its row when it was last looked at. */
-  readonly #rows = new Map<string, string>();
+  /** What is held, and by whom. */
+  readonly #holders = new Map<string, { readonly parts: KeyParts; readonly holder: string }>();
   #happenings: Happening[] = [];
   #timeline: Timeline;
   /** The events of the last looks, with the number of the look. */
@@ -54,7 +55,7 @@ export class Watch {
           },
           fault: (name, phase, at) => {
             this.#recording.fault(endpoint.name, name, phase, at);
-            this.#happened(at, `${endpoint.name}: ${name} ${phase === "fault" ? "begins" : "has ended"}`);
+            this.#happened(at, `${endpoint.name} ${faultText(name, phase)}`);
           },
         }),
     );
@@ -78,6 +79,8 @@ export class Watch {
     const now = Date.now();
     this.#look += 1;
     for (const endpoint of this.#endpoints) endpoint.look(now, this.#viewers > 0);
+    // What has expired is not announced by anybody.
+    for (const { parts } of [...this.#holders.values()]) this.#noteChange(parts, now);
     const events = this.#recording.flush(now);
     this.#timeline = bounded(appended(this.#timeline, events, { now, latest }));
     if (this.#look % (1_000 / interval) === 0) this.#undrawn = this.#recording.takeUndrawn();
@@ -101,22 +104,18 @@ export class Watch {
   #noteChange(parts: KeyParts, at: number): void {
     const kind = heldKind(parts);
     if (kind === undefined) return;
-    const row = lockRow(this.#across(parts.key), this.#quorum);
-    const before = this.#rows.get(parts.key);
+    const row = this.#lockRow(parts.key);
     const holder = row?.held ? row.holder : undefined;
-    if (holder === before) return;
-    this.#rows.delete(parts.key);
-    if (holder !== undefined) this.#rows.set(parts.key, holder);
-    const [oldest] = this.#rows.keys();
-    if (this.#rows.size > 1_000 && oldest !== undefined) this.#rows.delete(oldest);
-    const fence = row?.fence === undefined ? "" : `, fence ${row.fence}`;
-    const what = `${labelOf(parts)} (${kind})`;
-    this.#happened(
-      at,
-      row && holder !== undefined
-        ? `${what}: ${holder} holds it${fence}`
-        : `${what}: no quorum holds it any more`,
-    );
+    if (holder === this.#holders.get(parts.key)?.holder) return;
+    this.#holders.delete(parts.key);
+    if (holder !== undefined) this.#holders.set(parts.key, { parts, holder });
+    const [oldest] = this.#holders.keys();
+    if (this.#holders.size > 1_000 && oldest !== undefined) this.#holders.delete(oldest);
+    this.#happened(at, `${labelOf(parts)} ${holderText(row)}`);
+  }
+
+  #lockRow(key: string): LockRow | undefined {
+    return lockRow(this.#across(key), this.#quorum, (token) => this.#clients.nameOfToken(token));
   }
 
   #happened(at: number, text: string): void {
@@ -131,8 +130,7 @@ export class Watch {
     const records: RecordRow[] = [];
     // The newest first.
     for (const each of [...parts.values()].reverse()) {
-      const across = this.#across(each.key);
-      const [lock, record] = [lockRow(across, this.#quorum), recordRow(across)];
+      const [lock, record] = [this.#lockRow(each.key), recordRow(this.#across(each.key))];
       if (lock) locks.push(lock);
       if (record) records.push(record);
     }
@@ -192,6 +190,18 @@ export class Watch {
     if (seen === undefined || !oldest || oldest.look > seen + 1) return { timeline: this.#timeline };
     return { events: this.#added.filter(({ look }) => look > seen).flatMap(({ events }) => events) };
   }
+}
+
+function holderText(row: LockRow | undefined): string {
+  if (!row) return "is free again";
+  if (!row.held) return "is held by no quorum any more";
+  const fence = row.fence === undefined ? "" : `, fence ${row.fence}`;
+  return `is held by ${row.holder}${fence} (${row.kind})`;
+}
+
+function faultText(name: string, phase: "fault" | "healed"): string {
+  if (name === "stopped") return phase === "fault" ? "was stopped" : "was started";
+  return phase === "fault" ? `has the fault ${name}` : `no longer has the fault ${name}`;
 }
 
 function bounded(timeline: Timeline): Timeline {

@@ -32,7 +32,7 @@ export function endpointCard(name: string, actions: CardActions) {
       else actions.fault("PUT", without(each, rules));
     });
     const label = element("label", "switch", box, each.label);
-    label.title = each.about;
+    label.title = `${each.about} (${each.rule.fault})`;
     return { box, label, each };
   });
   const legend = element("legend", "", "Faults: switch one on, and see what your program does");

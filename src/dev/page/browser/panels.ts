@@ -40,7 +40,10 @@ export function locksPanel({ now, locks, moreLocks, endpoints }: PageState): Nod
   const columns: Column<LockRow>[] = [
     { label: "resource", kind: "name", cell: ({ resource }) => resource },
     { label: "kind", cell: ({ kind }) => kind },
-    { label: "holder", cell: ({ holder }) => element("code", "", holder) },
+    {
+      label: "holder",
+      cell: ({ holder, client = "" }) => element("span", "", `${client} `, element("code", "soft", holder)),
+    },
     { label: "fence", kind: "number", cell: ({ fence }) => (fence === undefined ? "–" : `${fence}`) },
     { label: "remaining", kind: "number", cell: ({ until }) => duration(until - now) },
     {

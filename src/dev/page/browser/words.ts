@@ -42,7 +42,7 @@ export function summary({ endpoints, quorum, locks, moreLocks, engine }: PageSta
     `${up} of ${counted(endpoints.length, "endpoint")} up, on ${behind}`,
     up < quorum ? `too few for a quorum of ${quorum}: every acquire fails` : `a quorum is ${quorum}`,
     ...(faulty > 0 ? [`${faulty} with faults`] : []),
-    moreLocks > 0 ? `more than ${counted(held, "lock")} held` : `${counted(held, "lock")} held`,
+    moreLocks > 0 ? `more than ${held} held` : held === 0 ? "nothing held" : `${held} held`,
   ];
   return { text: parts.join(" · "), bad: up < quorum };
 }
