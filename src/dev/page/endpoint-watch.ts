@@ -17,6 +17,7 @@ const mostReads = 20;
 const recheck = 25;
 /** ms after which a Redis that does not answer is called silent. */
 const silence = 1_000;
+const longestName = 80;
 
 /** Watches one endpoint. */
 export class EndpointWatch {
@@ -107,9 +108,12 @@ export class EndpointWatch {
 
   async #read(keys: readonly KeyParts[], at: number): Promise<void> {
     this.#reads += 1;
+    const began = Date.now();
     try {
       const values = await readKeys(this.#endpoint, keys);
-      for (const [index, parts] of keys.entries()) this.#take(parts, values[index], at);
+      // When Redis looked at its clock is known as exactly as the reading was long.
+      const slack = 20 + Date.now() - began;
+      for (const [index, parts] of keys.entries()) this.#take(parts, values[index], at, slack);
     } catch {
       // The endpoint was stopped meanwhile, or its Redis: the walk reads the keys when it is back.
     } finally {
@@ -117,8 +121,8 @@ export class EndpointWatch {
     }
   }
 
-  #take(parts: KeyParts, value: StoredValue | undefined, at: number): void {
-    if (this.#stored.set(parts.key, value, at)) this.#changes.stored(parts, value, at);
+  #take(parts: KeyParts, value: StoredValue | undefined, at: number, slack?: number): void {
+    if (this.#stored.set(parts.key, value, at, slack)) this.#changes.stored(parts, value, at);
   }
 
   #compareFaults(now: number): void {
@@ -165,5 +169,6 @@ export function faultName({ fault, command, ms, status, probability = 1, times }
     times === undefined ? undefined : "some times",
   ]
     .filter((part) => part !== undefined)
-    .join(" ");
+    .join(" ")
+    .slice(0, longestName);
 }

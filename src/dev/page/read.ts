@@ -8,6 +8,8 @@ import type { StoredValue } from "./stored.ts";
 
 /** The most of a value that is read: a record may have a long result, which nobody needs here. */
 const longest = 300;
+/** Longer keys are not shown. */
+const longestKey = 2_000;
 
 /** Reads keys at one endpoint with nothing in between. `undefined`: nothing is there. */
 export async function readKeys(
@@ -64,6 +66,8 @@ export async function scanStep(
 ): Promise<{ readonly cursor: string; readonly keys: readonly KeyParts[] }> {
   const [reply] = await endpoint.read([["SCAN", cursor, "COUNT", 100]]);
   const [next, found] = Array.isArray(reply) ? reply : [];
-  const keys = Array.isArray(found) ? found.flatMap((key) => partsOf(String(key)) ?? []) : [];
+  const keys = Array.isArray(found)
+    ? found.flatMap((key) => (String(key).length < longestKey ? (partsOf(String(key)) ?? []) : []))
+    : [];
   return { cursor: String(next ?? "0"), keys };
 }

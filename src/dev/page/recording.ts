@@ -82,10 +82,11 @@ export class Recording {
     exchange.billed += outcome.billed;
     const error = outcome.reply instanceof ReplyError ? outcome.reply.message : undefined;
     exchange.error = error;
-    exchange.outcome = isUncached(error) ? undefined : outcomeOf(words, command, outcome.reply);
+    const decides = words.commands === 1 && !isUncached(error);
+    exchange.outcome = decides ? outcomeOf(words, command, outcome.reply) : undefined;
     // A pipeline is executed when its first command is; the first one once more is another execution of all of it.
     if (exchange.executions % Math.max(1, words.commands) === 0) {
-      const known = exchange.outcome && words.commands === 1 ? { outcome: exchange.outcome } : {};
+      const known = exchange.outcome && { outcome: exchange.outcome };
       this.#draft(exchange, { time: at, phase: "executed", ...known });
     }
     exchange.executions += 1;
@@ -99,7 +100,7 @@ export class Recording {
       return;
     }
     const failed = status >= 400 && !isUncached(exchange.error);
-    const outcome = failed ? "error" : exchange.words.commands === 1 ? exchange.outcome : undefined;
+    const outcome = failed ? "error" : exchange.outcome;
     this.#draft(exchange, { time: at, phase: "answered", ...(outcome && { outcome }) });
   }
 
@@ -125,11 +126,11 @@ export class Recording {
     this.#drafts.push({ time: at, phase, endpoint, name });
   }
 
-  /** The events since the last flush, in the order of their times; now their clients are known. */
-  flush(now: number): TimelineEvent[] {
+  /** The events since the last flush, in the order of their times. `holding`: the clients that hold something. */
+  flush(now: number, holding: ReadonlySet<string> = new Set()): TimelineEvent[] {
     const fresh = this.#fresh;
     const senders = fresh.map(({ connection, agent, words: { tokens } }) => ({ connection, agent, tokens }));
-    const names = this.#clients.namesOf(senders, now);
+    const names = this.#clients.namesOf(senders, now, holding);
     for (const [index, exchange] of fresh.entries()) exchange.client = names[index];
     const drafts = this.#drafts;
     this.#fresh = [];

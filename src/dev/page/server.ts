@@ -13,6 +13,8 @@ import { Watch } from "./watch.ts";
 export interface PageOptions {
   /** Port of the page. Default 0: any free port. */
   readonly port?: number;
+  /** ms between two looks at the endpoints, and between two messages to a page at least. Default 250. */
+  readonly interval?: number;
   /** Reads the script of the page: `scripts/build.mjs` makes it from browser/main.ts. */
   readonly script: () => Promise<string>;
 }
@@ -34,7 +36,7 @@ const mostPages = 10;
  * const page = await openPage(local, { script: () => readFile("dist/dev/page.js", "utf8") });
  */
 export async function openPage(local: DevEndpoints, options: PageOptions): Promise<DevPage> {
-  const watch = new Watch(local);
+  const watch = new Watch(local, options.interval ?? 250);
   const server = new PageServer(local, watch, options.script);
   let listener: Listener;
   try {

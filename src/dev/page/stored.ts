@@ -17,9 +17,6 @@ export interface StoredValue {
 }
 
 const mostKeys = 1_000;
-/** An extension by less is none: the same expiry is read at different moments. */
-const sameExpiry = 20;
-
 /** What one endpoint has, as far as it was read. */
 export class Stored {
   readonly #values = new Map<string, StoredValue>();
@@ -34,20 +31,25 @@ export class Stored {
     return [...this.#values.values()];
   }
 
-  /** Takes what was read under a key. Returns whether it differs from before. */
-  set(key: string, found: StoredValue | undefined, now: number): boolean {
+  /**
+   * Takes what was read under a key. Returns whether it differs from before.
+   *
+   * @param slack - ms: expiries that differ by less are the same, read at different moments.
+   */
+  set(key: string, found: StoredValue | undefined, now: number, slack = 20): boolean {
     const before = this.#values.get(key);
     const was = before && before.until > now ? before : undefined;
     this.#values.delete(key);
     if (!found) return was !== undefined;
-    this.#values.set(key, found);
+    const sameExpiry = was !== undefined && Math.abs(was.until - found.until) <= slack;
+    this.#values.set(key, sameExpiry ? { ...found, until: was.until } : found);
     const [oldest] = this.#values.keys();
     if (this.#values.size > mostKeys && oldest !== undefined) this.#values.delete(oldest);
     return (
       was?.holder !== found.holder ||
       was.fence !== found.fence ||
       was.record?.state !== found.record?.state ||
-      Math.abs(was.until - found.until) > sameExpiry
+      !sameExpiry
     );
   }
 }

@@ -11,8 +11,6 @@ import { wordsOf } from "./request.ts";
 import type { Happening, LockRow, PageMessage, PageState, RecordRow } from "./state.ts";
 import { type Across, lockRow, recordRow } from "./stored.ts";
 
-/** ms between two looks, and between two messages to one page at least. */
-export const interval = 250;
 /** ms that the picture shows. */
 const latest = 60_000;
 const mostRows = 50;
@@ -36,10 +34,13 @@ export class Watch {
   #added: { readonly look: number; readonly events: readonly TimelineEvent[] }[] = [];
   #look = 0;
   #undrawn = 0;
+  /** When `#undrawn` was counted. */
+  #second = 0;
   #viewers = 0;
   #closed = false;
 
-  constructor(local: DevEndpoints) {
+  /** @param interval - ms between two looks, and between two messages to one page at least. */
+  constructor(local: DevEndpoints, interval: number) {
     this.#local = local;
     this.#quorum = Math.floor(local.endpoints.length / 2) + 1;
     const names = local.endpoints.map(({ name }) => name);
@@ -81,9 +82,13 @@ export class Watch {
     for (const endpoint of this.#endpoints) endpoint.look(now, this.#viewers > 0);
     // What has expired is not announced by anybody.
     for (const { parts } of [...this.#holders.values()]) this.#noteChange(parts, now);
-    const events = this.#recording.flush(now);
+    const rows = [...this.#holders.keys()].flatMap((key) => this.#lockRow(key)?.client ?? []);
+    const events = this.#recording.flush(now, new Set(rows));
     this.#timeline = bounded(appended(this.#timeline, events, { now, latest }));
-    if (this.#look % (1_000 / interval) === 0) this.#undrawn = this.#recording.takeUndrawn();
+    if (now - this.#second >= 1_000) {
+      this.#second = now;
+      this.#undrawn = this.#recording.takeUndrawn();
+    }
     this.#added = [...this.#added, { look: this.#look, events }].slice(-40);
     for (const resume of this.#waiting) resume();
   }
@@ -193,8 +198,7 @@ export class Watch {
 }
 
 function holderText(row: LockRow | undefined): string {
-  if (!row) return "is free again";
-  if (!row.held) return "is held by no quorum any more";
+  if (!row?.held) return "is no longer held";
   const fence = row.fence === undefined ? "" : `, fence ${row.fence}`;
   return `is held by ${row.holder}${fence} (${row.kind})`;
 }
