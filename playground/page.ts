@@ -124,7 +124,9 @@ export class Page {
     this.#story.replaceChildren();
     setText(this.#result, "");
     this.#shown?.close();
-    this.#shown = mountPicture(this.#picture, stage.world.timeline("Who asked whom, and what came back"));
+    this.#shown = mountPicture(this.#picture, stage.world.timeline("Who asked whom, and what came back"), {
+      latest: 12_000,
+    });
     const clients = clientsPanel(stage);
     const endpoints = endpointsPanel(stage);
     const outcome = outcomePanel(stage);
@@ -200,7 +202,8 @@ export class Page {
 
   #update(): void {
     setText(this.#time, `after ${Math.round(this.#stage.world.scheduler.now)} ms of the world`);
-    if (this.#pending.length > 0) this.#shown?.add(this.#pending.splice(0));
+    if (this.#pending.length > 0 || this.#isRunning)
+      this.#shown?.add(this.#pending.splice(0), this.#stage.world.scheduler.now);
     for (const part of this.#parts) part.update();
   }
 }
