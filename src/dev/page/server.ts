@@ -50,7 +50,7 @@ export async function openPage(local: DevEndpoints, options: PageOptions): Promi
     throw error;
   }
   return {
-    url: `http://127.0.0.1:${listener.port}/#token=${local.endpoints[0]!.token}`,
+    url: `http://127.0.0.1:${listener.port}/#token=${encodeURIComponent(local.endpoints[0]!.token)}`,
     async close() {
       watch.close();
       await listener.close();
