@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import process from "node:process";
+import { devPageScript } from "./dev-page.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
@@ -21,10 +22,12 @@ try {
 }
 
 async function run() {
-  const { startEndpoints } = await load("src/dev/index.ts");
+  const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
   const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page/commands.ts");
   const local = await startEndpoints({ faultsApi: true });
   closers.push(local.close);
+  const endpointsPage = await openPage(local, { script: devPageScript });
+  closers.push(endpointsPage.close);
   const secrets = randomSecrets();
   const port = await freePort(firstPort);
   const worker = await startWorker({
@@ -46,6 +49,7 @@ redlock-edge: the Worker runs in workerd, with a D1 database of its own.
   health      ${worker.url}/healthz
   endpoints   ${local.endpoints.map(({ url }) => url).join("  ")}
               (${engine})
+  what they do ${endpointsPage.url}
 
 The secrets of this run; the commands below need them:
 

@@ -1,12 +1,17 @@
 // Draws the screenshots of docs/images with Debian's Chromium: `npm run screenshots [-- --only playground]`. Each page has
 // an entry below: it starts what the page needs, brings it into the state to be shown, and ends it.
+import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+// Comes with miniflare.
+import sharp from "sharp";
 import { readArguments, refuse } from "./arguments.mjs";
+import { devPageScript } from "./dev-page.mjs";
 import { load, project } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 import { playgroundHtml } from "./playground.mjs";
@@ -46,7 +51,68 @@ const pages = {
     await page.evaluate(() => document.activeElement?.blur());
     return () => Promise.all([worker.close(), local.close()]);
   },
+  async dev(page) {
+    const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
+    const local = await startEndpoints();
+    const opened = await openPage(local, { script: devPageScript });
+    await page.setViewportSize({ width: 1_200, height: 1_420 });
+    await page.goto(opened.url);
+    const happened = (text) => page.getByText(text).first().waitFor();
+    // Two processes: two clients.
+    const [first, second] = await Promise.all([runClient(local.env()), runClient(local.env())]);
+    await first.tell('lock = await redlock.acquire("invoice:42", { ttl: 20_000, fencing: true })');
+    await happened("invoice:42 is held by");
+    const waiting = second.tell('lock = await redlock.acquire("invoice:42", { ttl: 30_000, fencing: true })');
+    await first.tell('await idempotency.run("evt_1", () => "paid")');
+    await first.tell('await idempotency.run("evt_1", () => "paid twice")');
+    await first.tell("await lock.release()");
+    await waiting;
+    await page.getByRole("article", { name: "endpoint-3" }).getByLabel("lose replies").click();
+    await happened("endpoint-3 has the fault drop-reply");
+    await second.tell("await lock.extend(30_000)");
+    await first.tell('lock = await redlock.acquire("report/daily", { ttl: 60_000 })');
+    await happened("report/daily is held by");
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => document.activeElement?.blur());
+    return async () => {
+      first.end();
+      second.end();
+      await opened.close();
+      await local.close();
+    };
+  },
 };
+
+/** A process with a client, which runs what it is told, one line after another. */
+async function runClient(env) {
+  const program = `
+    import { createInterface } from "node:readline";
+    import { load } from ${JSON.stringify(pathToFileURL(join(project, "scripts/load.mjs")).href)};
+    const { endpointsFromEnv, Redlock } = await load("src/index.ts");
+    const { Idempotency } = await load("src/idempotency/index.ts");
+    const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env), timeout: 700 });
+    const idempotency = new Idempotency(redlock);
+    let lock;
+    console.log("ready");
+    for await (const line of createInterface({ input: process.stdin })) {
+      await eval("(async () => { " + line + " })()");
+      console.log("done");
+    }`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+    env: { ...process.env, ...env },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  await lines.next();
+  return {
+    async tell(line) {
+      child.stdin.write(`${line}\n`);
+      const { done } = await lines.next();
+      if (done) throw new Error(`the client has failed at: ${line}`);
+    },
+    end: () => child.kill(),
+  };
+}
 
 const usage = `npm run screenshots [-- --only ${Object.keys(pages).join("|")}]`;
 const { only } = readArguments({ only: { type: "string" } }, usage);
@@ -61,7 +127,9 @@ try {
     const end = await pages[name](page);
     await page.evaluate(() => scrollTo(0, 0));
     const path = join(project, "docs", "images", `${name}.png`);
-    await page.screenshot({ path });
+    const taken = await page.screenshot();
+    // 256 colours are enough for text and lines, and a third of the size.
+    await sharp(taken).png({ palette: true, colours: 256, dither: 0, compressionLevel: 9 }).toFile(path);
     await page.close();
     await end();
     console.log(`wrote docs/images/${name}.png`);
