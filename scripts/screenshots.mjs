@@ -8,7 +8,6 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
-// Comes with miniflare.
 import sharp from "sharp";
 import { readArguments, refuse } from "./arguments.mjs";
 import { devPageScript } from "./dev-page.mjs";
