@@ -2,7 +2,7 @@
 
 /** @type {import("@stryker-mutator/api/core").PartialStrykerOptions} */
 export default {
-  mutate: ["src/**/*.ts", "!src/{testing,dev}/**", "!src/**/*.d.ts"],
+  mutate: ["src/**/*.ts", "!src/{testing,dev,picture}/**", "!src/**/*.d.ts"],
   testRunner: "vitest",
   vitest: { configFile: "vitest.mutation.config.ts", related: false },
   plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutation/messages.mjs"],

@@ -49,7 +49,7 @@ export class Link implements Endpoint {
     } catch (error) {
       answer = { error };
     }
-    const outcome = "error" in answer ? "error" : outcomeOf(about.operation, answer.reply);
+    const outcome = "error" in answer ? "error" : outcomeOf(command, about.operation, answer.reply);
     if (!world.killed.has(endpoint.name)) world.record({ phase: "executed", ...about, outcome });
     world.look(endpoint);
     const isLost = world.isCut(name, endpoint.name) || world.random() < world.network.loss;
@@ -90,7 +90,9 @@ function resourceOf(command: Command): string | undefined {
   return kind === "idem" ? "delivery" : resource;
 }
 
-function outcomeOf(operation: string, reply: unknown): Outcome {
+function outcomeOf(command: Command, operation: string, reply: unknown): Outcome {
+  // SET with NX and GET returns what stood there before.
+  if (command.includes("GET")) return reply === null ? "granted" : "held";
   const first: unknown = Array.isArray(reply) ? reply[0] : reply;
   const isNo = first === null || first === 0;
   if (!isNo) return "granted";

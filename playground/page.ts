@@ -14,7 +14,7 @@ export class Page {
   readonly #root: HTMLElement;
   readonly #network = { latency: 40, loss: 0 };
   readonly #story = element("ol");
-  readonly #result = element("p", { className: "result" });
+  readonly #result = element("p", { className: "ending" });
   readonly #time = element("span", { className: "hint" });
   readonly #panels = element("div");
   readonly #picture = element("div", { id: "picture" });
@@ -26,7 +26,7 @@ export class Page {
   #pending: TimelineEvent[] = [];
   #lines: HTMLElement[] = [];
   /** ms of the world in a ms of the page; 0: it stands still. */
-  #speed = 0.2;
+  #speed = 0.4;
   #isRunning = true;
   #seed = 1;
 
@@ -41,6 +41,11 @@ export class Page {
   /** The world that is shown. */
   get stage(): Stage {
     return this.#stage;
+  }
+
+  /** The scene that is played. */
+  get preset(): Preset | undefined {
+    return this.#preset;
   }
 
   /** Advances the world with the page's time, for as long as the page is open. */
@@ -119,7 +124,9 @@ export class Page {
     this.#story.replaceChildren();
     setText(this.#result, "");
     this.#shown?.close();
-    this.#shown = mountPicture(this.#picture, stage.world.timeline("Who asked whom, and what came back"));
+    this.#shown = mountPicture(this.#picture, stage.world.timeline("Who asked whom, and what came back"), {
+      latest: 12_000,
+    });
     const clients = clientsPanel(stage);
     const endpoints = endpointsPanel(stage);
     const outcome = outcomePanel(stage);
@@ -182,8 +189,10 @@ export class Page {
   #note(event: TimelineEvent): void {
     this.#pending.push(event);
     const sentence = sentenceOf(event);
-    if (!sentence) return;
+    // Each round of a long wait says the same.
+    if (!sentence || this.#lines.some(({ dataset }) => dataset.call === callOf(event))) return;
     const line = element("li", { className: event.phase === "violated" ? "broken" : "" });
+    line.dataset.call = callOf(event);
     line.append(`${Math.round(event.time)} ms: ${sentence}`);
     this.#lines.push(line);
     this.#story.append(line);
@@ -193,15 +202,24 @@ export class Page {
 
   #update(): void {
     setText(this.#time, `after ${Math.round(this.#stage.world.scheduler.now)} ms of the world`);
-    if (this.#pending.length > 0) this.#shown?.add(this.#pending.splice(0));
+    // While nobody waits or holds anything, the picture stays as it is.
+    const isBusy = this.#stage.contenders.some(({ state }) => state === "waiting" || state === "holding");
+    if (this.#pending.length > 0 || isBusy) {
+      this.#shown?.add(this.#pending.splice(0), this.#stage.world.scheduler.now);
+    }
     for (const part of this.#parts) part.update();
   }
+}
+
+/** The call whose round was refused; of such sentences one is enough. Other events have a name of their own. */
+function callOf({ operation, call, time, phase, client }: TimelineEvent): string {
+  return operation === "round" && call !== undefined ? call : `${phase} ${time} ${client}`;
 }
 
 const people = ["Ann", "Bob", "Cleo", "Dan", "Eve"];
 
 function namesFor(kind: Cast["kind"], count: number): string[] {
-  return people.slice(0, count).map((name, index) => (kind === "webhook" ? `function ${index + 1}` : name));
+  return people.slice(0, count).map((name, index) => (kind === "webhook" ? `fn-${index + 1}` : name));
 }
 
 function choice<Option extends string>(

@@ -33,7 +33,7 @@ function clientCard(stage: Stage, contender: Contender): Panel {
   return {
     element: element(
       "section",
-      { className: "card" },
+      { className: "card", "data-client": client.name },
       element("h3", {}, client.name),
       state,
       element("div", { className: "buttons" }, ...actions.map((action) => action.element)),
@@ -129,7 +129,7 @@ export function endpointsPanel(stage: Stage): Panel {
     return {
       element: element(
         "section",
-        { className: "card" },
+        { className: "card", "data-endpoint": endpoint.name },
         element("h3", {}, endpoint.name),
         state,
         element("div", { className: "buttons faults" }, kill, start, empty, jump),
@@ -176,7 +176,10 @@ export function outcomePanel(stage: Stage): Panel {
     update() {
       const lines =
         stage.cast.kind === "webhook"
-          ? stage.shop.deliveries.map(({ id, to, status }) => `${id} to ${to}: HTTP ${status}`)
+          ? stage.shop.deliveries.map(
+              ({ id, to, status, isReplayed }) =>
+                `${id} to ${to}: HTTP ${status}${isReplayed ? ", replayed" : ""}`,
+            )
           : [];
       const written = stage.ledger.entries.map(
         ({ by, what, fence }) => `${by}: ${what}${fence === undefined ? "" : ` (fence ${fence})`}`,

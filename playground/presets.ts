@@ -97,7 +97,7 @@ const duplicateWebhook: Preset = {
   shows:
     "A payment provider sends one event six times, to two functions. One run charges the card; every other delivery gets its stored answer.",
   endpoints: 3,
-  clients: ["function 1", "function 2"],
+  clients: ["fn-1", "fn-2"],
   kind: "webhook",
   fencing: false,
   lasts: 4_000,

@@ -26,7 +26,7 @@ export function sentenceOf(event: TimelineEvent): string | undefined {
 
 function returned({ client = "", operation, outcome, fence, detail = "" }: TimelineEvent): string {
   if (operation === "delivery") return `${client} answered ${detail}.`;
-  if (operation === "round") return `${client} was refused, and will try again.`;
+  if (operation === "round") return `${client} is refused, and keeps trying.`;
   if (outcome === "granted") return `${client} has it${fence === undefined ? "" : `, with fence ${fence}`}.`;
   return `${client} did not get it: ${detail}.`;
 }

@@ -10,6 +10,8 @@ export interface Delivered {
   readonly id: string;
   readonly to: string;
   readonly status: number;
+  /** Whether it was answered with the stored response of another. */
+  readonly isReplayed: boolean;
 }
 
 /** A webhook's sender, and functions that handle its deliveries. Each delivery of one id is to act once. */
@@ -42,11 +44,15 @@ export class Shop {
     client.record({ phase: "called", operation: "delivery", call, key: "delivery", detail: id });
     const request = await this.#request(id, client, isForged);
     const provider = standardWebhooks({ secret, now: () => signedTime(client) });
+    let isReplayed = false;
     const response = await withIdempotency(request, () => this.#charge(id, client), {
       redlock: world.redlockOf(client),
       provider,
       lease: 3_000,
       wait: 2_000,
+      onEvent: ({ type }) => {
+        if (type === "replayed") isReplayed = true;
+      },
     });
     const outcome = response.ok ? "granted" : response.status === 401 ? "error" : "held";
     client.record({
@@ -55,9 +61,9 @@ export class Shop {
       call,
       key: "delivery",
       outcome,
-      detail: `${id}: HTTP ${response.status}`,
+      detail: `${id}: HTTP ${response.status}${isReplayed ? ", from the stored response" : ""}`,
     });
-    const delivered = { id, to: client.name, status: response.status };
+    const delivered = { id, to: client.name, status: response.status, isReplayed };
     this.deliveries.push(delivered);
     return delivered;
   }
@@ -71,12 +77,13 @@ export class Shop {
   async #request(id: string, client: Client, isForged: boolean): Promise<Request> {
     const body = JSON.stringify({ type: "payment.succeeded", id });
     const timestamp = String(Math.floor(signedTime(client) / 1_000));
-    const signature = await sign(`${id}.${timestamp}.${body}`);
+    // Somebody else signed something.
+    const signature = await sign(`${isForged ? "other" : id}.${timestamp}.${body}`);
     const headers = {
       "content-type": "application/json",
       "webhook-id": id,
       "webhook-timestamp": timestamp,
-      "webhook-signature": `v1,${isForged ? btoa("forged".repeat(6)).slice(0, 43).concat("=") : signature}`,
+      "webhook-signature": `v1,${signature}`,
     };
     return new Request("https://shop.example/webhooks", { method: "POST", headers, body });
   }

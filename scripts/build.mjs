@@ -23,6 +23,15 @@ await build({
   // With these fengari, the Lua machine of the embedded engine, loads without Node and DOM.
   define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
 });
+// The script of the page of `redlock-edge dev`: one file, which the command reads when a browser asks for it.
+await build({
+  entryPoints: ["src/dev/page/browser/main.ts"],
+  outfile: "dist/dev/page.js",
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  sourcemap: true,
+});
 chmodSync("dist/dev/cli.js", 0o755);
 
 // The maps have this package's sources, but not those of the libraries in the bundles.

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import process from "node:process";
+import { devPageScript } from "./dev-page.mjs";
 import { load } from "./load.mjs";
 import { randomSecrets, startWorker } from "./local-worker.mjs";
 
@@ -21,15 +22,18 @@ try {
 }
 
 async function run() {
-  const { startEndpoints } = await load("src/dev/index.ts");
-  const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page.ts");
+  const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
+  const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page/commands.ts");
   const local = await startEndpoints({ faultsApi: true });
   closers.push(local.close);
+  const endpointsPage = await openPage(local, { script: devPageScript });
+  closers.push(endpointsPage.close);
   const secrets = randomSecrets();
   const port = await freePort(firstPort);
   const worker = await startWorker({
     bindings: { ...secrets, ...local.env() },
     port,
+    samples: true,
     onLog: (text) => process.stderr.write(text),
   });
   closers.push(worker.close);
@@ -40,11 +44,12 @@ async function run() {
   console.log(`
 redlock-edge: the Worker runs in workerd, with a D1 database of its own.
 
-  page        ${worker.url}/
+  page        ${worker.url}/     (live, with buttons that send webhooks)
   deliveries  ${worker.url}/deliveries
   health      ${worker.url}/healthz
   endpoints   ${local.endpoints.map(({ url }) => url).join("  ")}
               (${engine})
+  what they do ${endpointsPage.url}
 
 The secrets of this run; the commands below need them:
 

@@ -37,7 +37,7 @@ if (process.argv[1] === import.meta.filename || process.argv[1]?.endsWith("playg
 
 async function main() {
   const usage = "npm run playground [-- --port 8080 | --build file.html]";
-  const { port, build: file } = readArguments(usage, { port: { type: "string" }, build: { type: "string" } });
+  const { port, build: file } = readArguments({ port: { type: "string" }, build: { type: "string" } }, usage);
   const html = await playgroundHtml();
   if (file) {
     await writeFile(file, html);

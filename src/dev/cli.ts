@@ -22,6 +22,8 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   progress: process.stderr.isTTY
     ? (text) => process.stderr.write(text === undefined ? "\r\u001b[K" : `\r\u001b[K${text}`)
     : undefined,
+  // Beside this file in the package: it is read only when a browser asks for it.
+  pageScript: () => readFile(new URL("page.js", import.meta.url), "utf8"),
   async version() {
     const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
     return (JSON.parse(manifest) as { version: string }).version;

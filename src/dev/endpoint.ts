@@ -1,4 +1,4 @@
-import type { Reply } from "../testing/engine.ts";
+import { type Reply, ReplyError } from "../testing/engine.ts";
 import { Faults } from "../testing/faults.ts";
 import { plainReply } from "./backend.ts";
 import { CommandLog, type LoggedCommand } from "./command-log.ts";
@@ -7,6 +7,7 @@ import { answerFaults } from "./http/faults-api.ts";
 import { declaredSize, upstashHandler } from "./http/handler.ts";
 import { type Answer, withFaults } from "./http/inject-faults.ts";
 import { type Listener, listen } from "./http/listen.ts";
+import { type Observation, RequestObservation } from "./observe.ts";
 import type { Memory, Store } from "./store.ts";
 
 const maxBody = 10 * 1024 * 1024;
@@ -39,6 +40,7 @@ export class DevEndpoint {
   readonly log: CommandLog;
   readonly #settings: EndpointSettings;
   readonly #answer: (request: Request, signal: AbortSignal) => Promise<Answer>;
+  readonly #observation = new RequestObservation();
   #listener: Listener | undefined;
   #port: number;
 
@@ -50,7 +52,8 @@ export class DevEndpoint {
     this.log = new CommandLog(settings.onLog);
     this.#settings = settings;
     this.#port = settings.port;
-    const handle = upstashHandler({ backend: store.backend, token, readOnlyToken, log: this.log, maxBody });
+    const backend = this.#observation.backend(store.backend);
+    const handle = upstashHandler({ backend, token, readOnlyToken, log: this.log, maxBody });
     this.#answer = withFaults(handle, this.faults);
   }
 
@@ -64,6 +67,11 @@ export class DevEndpoint {
   /** The address of the endpoint: the `url` of `new Redlock({ endpoints: [{ url, token }] })`. */
   get url(): string {
     return `http://${reachable(this.#settings.host)}:${this.#port}`;
+  }
+
+  /** Whether the port is open: false after {@link stop}. */
+  get running(): boolean {
+    return this.#listener !== undefined;
   }
 
   /** `redis://…` URL of the server behind it; undefined for the embedded engine. */
@@ -130,6 +138,26 @@ export class DevEndpoint {
     return plainReply(reply);
   }
 
+  /**
+   * Executes commands with nothing in between, as {@link execute} does. The reply of one that failed is its error.
+   *
+   * @internal
+   */
+  async read(commands: readonly (readonly (string | number)[])[]): Promise<(Reply | ReplyError)[]> {
+    const outcomes = await this.#settings.store.backend.transaction(commands.map((each) => each.map(String)));
+    if (outcomes instanceof ReplyError) throw outcomes;
+    return outcomes.map(({ reply }) => (reply instanceof ReplyError ? reply : plainReply(reply)));
+  }
+
+  /**
+   * Calls a function at each step of a request, until another one or none is set.
+   *
+   * @internal
+   */
+  observe(observer: ((step: Observation) => void) | undefined): void {
+    this.#observation.observer = observer;
+  }
+
   /** Stops for good and deletes the data of a server or engine that was started here. */
   async close(): Promise<void> {
     await this.stop();
@@ -139,12 +167,13 @@ export class DevEndpoint {
   async #listen(): Promise<void> {
     const { host, token, readOnlyToken, faultsApi } = this.#settings;
     this.#listener = await listen(
-      async (request, remoteAddress, closing) => {
+      async (request, { address: remoteAddress, port }, closing) => {
         if (faultsApi && new URL(request.url).pathname === "/_faults") {
           return answerFaults(request, { faults: this.faults, token, remoteAddress });
         }
         this.log.countRequest();
-        return this.#answer(request, closing);
+        const connection = `${remoteAddress}:${port}`;
+        return this.#observation.answer(request, connection, (each) => this.#answer(each, closing));
       },
       {
         host,

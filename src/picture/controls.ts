@@ -4,6 +4,8 @@ import type { Parts } from "./parts.ts";
 export interface Actions {
   /** Moves by a part of what is in view. */
   pan(part: number): void;
+  /** Moves what is in view by so many px, to the right if positive. */
+  drag(px: number): void;
   /** Zooms by a factor, around px of the stage or the middle. */
   zoom(factor: number, x?: number): void;
   all(): void;
@@ -90,7 +92,7 @@ function listenToPointers(stage: HTMLElement, actions: Actions, signal: AbortSig
     }
     const apart = distance();
     down.set(event.pointerId, x);
-    if (apart === undefined) actions.pan((before - x) / stage.clientWidth);
+    if (apart === undefined) actions.drag(x - before);
     else actions.zoom(distance()! / apart, [...down.values()].reduce((sum, one) => sum + one, 0) / down.size);
   });
   const up = (event: PointerEvent) => down.delete(event.pointerId);
@@ -102,7 +104,7 @@ function listenToPointers(stage: HTMLElement, actions: Actions, signal: AbortSig
   on("wheel", (event) => {
     // The wheel alone scrolls the page, as everywhere.
     if (event.ctrlKey || event.metaKey) actions.zoom(1.2 ** (-event.deltaY / 50), place(event).x);
-    else if (event.deltaX !== 0) actions.pan(event.deltaX / stage.clientWidth);
+    else if (event.deltaX !== 0) actions.drag(-event.deltaX);
     else return;
     event.preventDefault();
   });

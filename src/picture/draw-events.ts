@@ -27,20 +27,23 @@ function drawBar(bar: Bar, pen: Pen): string {
   const { x, y, width, height } = barBox(bar, frame);
   const rect = (kind: string, place: { x: number; width: number }, round = 2) =>
     `<rect class="${kind}" x="${px(place.x)}" y="${px(y)}" width="${px(place.width)}" height="${height}" rx="${round}"/>`;
-  const unsafe = bar.unsafe
-    .filter((span) => visible(span, frame))
-    .map(
-      (span) =>
-        `${rect("paper", across(span.from, span.to, frame), 0)}${rect("unsafe", across(span.from, span.to, frame), 0)}`,
-    );
-  const ticks = width < 12 ? [] : bar.refreshed.filter((time) => visible({ from: time, to: time }, frame));
+  const marked = width >= 12;
+  const unsafe = !marked
+    ? []
+    : bar.unsafe
+        .filter((span) => visible(span, frame))
+        .map(
+          (span) =>
+            `${rect("paper", across(span.from, span.to, frame), 0)}${rect("unsafe", across(span.from, span.to, frame), 0)}`,
+        );
+  const ticks = !marked ? [] : bar.refreshed.filter((time) => visible({ from: time, to: time }, frame));
   const marks = ticks.map((time) => {
     const at = px(frame.x(time));
     return `<line class="tick" x1="${at}" y1="${px(y + 1)}" x2="${at}" y2="${px(y + height - 1)}"/>`;
   });
   const edge = px(x + width);
   const expiry =
-    bar.end === "expired"
+    bar.end === "expired" && marked
       ? `<line class="expiry" x1="${edge}" y1="${px(y - 3)}" x2="${edge}" y2="${px(y + height + 3)}"/>`
       : "";
   const kind = bar.kind === "validity" ? "bar validity" : "bar";
@@ -62,16 +65,18 @@ function barText(bar: Bar, pen: Pen): string {
   const start = Math.max(x, frame.left) + 5;
   const safeEnd = bar.unsafe[0] && bar.unsafe[0].to >= bar.to ? frame.x(bar.unsafe[0].from) : x + width;
   const room = Math.min(safeEnd, frame.right) - start - 3;
-  const letter = bar.kind === "stored" ? (shapes.lanes[bar.holder]?.letter ?? "?") : "";
+  const stored = bar.kind === "stored";
+  const letter = stored ? (shapes.lanes[bar.holder]?.letter ?? "?") : "";
   const key = shapes.keys.length > 1 ? bar.key : "";
   const fence = bar.fence === undefined ? "" : `fence ${bar.fence}`;
   const number = bar.fence === undefined ? "" : `${bar.fence}`;
   const joined = (...parts: string[]) => parts.filter((part) => part !== "").join(" · ");
   const choices = [
-    joined(letter, key, fence),
+    joined(letter || "valid", key, fence),
+    joined(letter || "valid", fence),
     joined(letter, fence),
     joined(letter, number),
-    letter || number,
+    letter || number || "valid",
   ];
   const value = choices.find((one) => one !== "" && textWidth(one, 11.5) <= room);
   if (value === undefined || !labels.take(start, y + 12.5, value)) return "";
@@ -88,11 +93,11 @@ export function drawFlights(pen: Pen): string {
 
 const timesOf = ({ from, to }: Flight): Span => ({ from: from.time, to: to.time });
 
-/** One path for all lines of a kind: thousands of elements would be slow. */
+/** One path for all lines of a colour: thousands of elements, and of dashes, would be slow. */
 function together(flights: readonly Flight[], pen: Pen): string {
   const paths = new Map<string, string[]>();
   for (const flight of flights) {
-    const kind = `${colourOf(flight.client, pen)} flight ${flight.kind}`;
+    const kind = `${colourOf(flight.client, pen)} flight many`;
     const parts = paths.get(kind) ?? [];
     paths.set(kind, parts);
     parts.push(pathOf(flightLine(flight, pen.frame)));
@@ -158,18 +163,11 @@ export const vote = (x: number, y: number, outcome: Outcome | undefined): string
 /** Executions of requests whose sending was not recorded. */
 export function drawUnsent(pen: Pen): string {
   const { shapes, frame, narrator } = pen;
-  const lanes = new Map(frame.lanes.map((lane) => [`${lane.kind}\n${lane.name}`, lane]));
   return shapes.unsent
-    .flatMap((history) => {
-      const lane = lanes.get(`endpoint\n${history.endpoint}`);
-      const client = shapes.lanes.findIndex(({ kind, name }) => kind === "client" && name === history.client);
-      if (!lane) return [];
-      return history.executed
-        .filter(({ time }) => time >= frame.from && time <= frame.to)
-        .map(
-          ({ time, outcome }) =>
-            `<g class="${colourOf(client, pen)}">${tooltip(pen, () => narrator.request(history))}${vote(frame.x(time), lane.axis, outcome)}</g>`,
-        );
+    .filter(({ time }) => time >= frame.from && time <= frame.to)
+    .map(({ lane, time, client, outcome, history }) => {
+      const mark = vote(frame.x(time), frame.lanes[lane]!.axis, outcome);
+      return `<g class="${colourOf(client, pen)}">${tooltip(pen, () => narrator.request(history))}${mark}</g>`;
     })
     .join("");
 }

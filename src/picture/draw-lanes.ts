@@ -1,6 +1,6 @@
 import { faultBox, faultRowHeight, flagRowHeight, type PlacedLane, textWidth, visible } from "./frame.ts";
 import { type Pen, px, shortened, text, tooltip } from "./pen.ts";
-import type { Fault } from "./shapes.ts";
+import type { Fault, Violation } from "./shapes.ts";
 import { clientColours } from "./theme.ts";
 import { rounded } from "./words.ts";
 
@@ -12,7 +12,7 @@ export const colourClass = (colour: number): string => (colour < 0 ? "" : `c${co
 /** Lanes with their names, and the grid of times. */
 export function drawLanes(pen: Pen): string {
   const { frame } = pen;
-  const { left, right } = frame;
+  const { right } = frame;
   const strips = frame.lanes.map(
     ({ top, bottom }) =>
       `<rect class="lane" x="${frame.narrow ? 0 : 6}" y="${px(top)}" width="${px(right - (frame.narrow ? 0 : 6))}" height="${px(bottom - top)}" rx="4"/>`,
@@ -21,10 +21,18 @@ export function drawLanes(pen: Pen): string {
     const x = px(frame.x(time));
     return `<line class="grid" x1="${x}" y1="${px(frame.top)}" x2="${x}" y2="${px(frame.bottom)}"/>`;
   });
-  const axes = frame.lanes.map(
-    ({ axis }) => `<line class="axis" x1="${px(left)}" y1="${px(axis)}" x2="${px(right)}" y2="${px(axis)}"/>`,
-  );
-  return [...strips, ...grid, ...axes].join("");
+  return [...strips, ...grid].join("");
+}
+
+/** The lines on which requests leave and arrive. */
+export function drawAxes({ frame }: Pen): string {
+  const { left, right } = frame;
+  return frame.lanes
+    .map(
+      ({ axis }) =>
+        `<line class="axis" x1="${px(left)}" y1="${px(axis)}" x2="${px(right)}" y2="${px(axis)}"/>`,
+    )
+    .join("");
 }
 
 /** The names of lanes. They stand before everything: in narrow pictures lines cross them. */
@@ -38,7 +46,7 @@ function nameOf(lane: PlacedLane, { frame }: Pen): string {
   const y = lane.nameAt;
   const start = frame.narrow ? 6 : 12;
   const room = (frame.narrow ? frame.right : frame.left) - start - 8;
-  const more = lane.hidden > 0 ? `+ ${lane.hidden} more` : "";
+  const more = lane.hidden > 0 ? `+ ${lane.hidden} values` : "";
   const hidden =
     more === ""
       ? ""
@@ -95,26 +103,35 @@ export function drawAxis(pen: Pen): string {
 /** Shaded spans with the faults' names. */
 export function drawFaults(pen: Pen): string {
   const { shapes, frame } = pen;
-  return shapes.faults
+  // What concerns everything is behind the others.
+  const inOrder = [...shapes.faults].sort((a, b) => Number(a.lane !== -1) - Number(b.lane !== -1));
+  return inOrder
     .filter((fault) => visible(fault, frame))
     .map((fault) => {
       const { x, y, width, height } = faultBox(fault, frame);
       const place = `x="${px(x)}" y="${px(y)}" width="${px(width)}" height="${px(height)}"`;
-      const hatch = fault.hatched ? `<rect ${place} fill="url(#hatch)"/>` : "";
+      const hatch = fault.hatched ? `<rect ${place} fill="url(#${pen.id}-hatch)"/>` : "";
       const edges = [x, x + width].map(
         (edge) =>
           `<line class="fault-edge" x1="${px(edge)}" y1="${px(y)}" x2="${px(edge)}" y2="${px(y + height)}"/>`,
       );
-      return `<g>${tooltip(pen, () => pen.narrator.fault(fault))}<rect class="fault" ${place}/>${hatch}${edges.join("")}</g>${faultName(fault, pen)}`;
+      return `<g>${tooltip(pen, () => pen.narrator.fault(fault))}<rect class="fault${fault.lane === -1 ? " all" : ""}" ${place}/>${hatch}${edges.join("")}</g>`;
     })
+    .join("");
+}
+
+/** The names of faults, before the lines that cross them. */
+export function drawFaultNames(pen: Pen): string {
+  return pen.shapes.faults
+    .filter((fault) => visible(fault, pen.frame))
+    .map((fault) => faultName(fault, pen))
     .join("");
 }
 
 function faultName(fault: Fault, { frame, shapes, labels }: Pen): string {
   const lane = frame.lanes[fault.lane];
   const other = fault.other === undefined ? "" : ` (${shapes.lanes[fault.other]?.letter})`;
-  const top = lane ? lane.faultTop : frame.top - faultRowHeight * (fault.row + 1);
-  const y = top + (lane ? fault.row * faultRowHeight : 0) + 11;
+  const y = (lane ?? frame).faultTop + fault.row * faultRowHeight + 11;
   const x = Math.max(frame.x(fault.from), frame.left) + 4;
   const name = `${fault.name}${other}`;
   const room = frame.right - x;
@@ -123,28 +140,32 @@ function faultName(fault: Fault, { frame, shapes, labels }: Pen): string {
   return text(x, y, value, "fault-text halo");
 }
 
-/** Red lines with the invariants' names. */
+/** Red lines with the invariants' names, which stand before all lines. */
 export function drawViolations(pen: Pen): string {
-  const { shapes, frame, labels } = pen;
-  return shapes.violations
-    .filter(({ time }) => time >= frame.from && time <= frame.to)
-    .map((violation) => {
-      const x = frame.x(violation.time);
-      const value = shortened(`✕ ${violation.name}`, frame.right - frame.left - 16);
-      const width = textWidth(value) + 12;
-      const start = Math.max(frame.left, Math.min(x, frame.right - width));
-      const rows = Math.min(3, shapes.violations.length);
-      const row = [0, 1, 2]
-        .slice(0, rows)
-        .find((one) => labels.take(start + 3, frame.top - one * flagRowHeight - 5, value));
-      const y = frame.top - ((row ?? 0) + 1) * flagRowHeight;
-      const flag =
-        row === undefined
-          ? ""
-          : `<rect class="flag" x="${px(start)}" y="${px(y)}" width="${px(width)}" height="17" rx="3"/>${text(start + 6, y + 12, value, "flag-text")}`;
-      const lane = frame.lanes[violation.lane];
-      const dot = lane ? `<circle class="flag" cx="${px(x)}" cy="${px(lane.axis)}" r="7"/>` : "";
-      return `<g>${tooltip(pen, () => pen.narrator.violation(violation))}<line class="violation" x1="${px(x)}" y1="${px(y + 4)}" x2="${px(x)}" y2="${px(frame.bottom)}"/>${dot}${flag}</g>`;
-    })
-    .join("");
+  const { shapes, frame } = pen;
+  const seen = shapes.violations.filter(({ time }) => time >= frame.from && time <= frame.to);
+  return [...seen.map((one) => violationLine(one, pen)), ...seen.map((one) => violationFlag(one, pen))].join(
+    "",
+  );
+}
+
+function violationLine(violation: Violation, pen: Pen): string {
+  const { frame } = pen;
+  const x = px(frame.x(violation.time));
+  const lane = frame.lanes[violation.lane];
+  const dot = lane ? `<circle class="flag" cx="${x}" cy="${px(lane.axis)}" r="7"/>` : "";
+  const line = `<line class="violation" x1="${x}" y1="${px(frame.flagTop + 4)}" x2="${x}" y2="${px(frame.bottom)}"/>`;
+  return `<g>${tooltip(pen, () => pen.narrator.violation(violation))}${line}${dot}</g>`;
+}
+
+function violationFlag(violation: Violation, { frame, labels }: Pen): string {
+  const x = frame.x(violation.time);
+  const value = shortened(`✕ ${violation.name}`, frame.right - frame.left - 16);
+  const width = textWidth(value) + 12;
+  const start = Math.max(frame.left, Math.min(x, frame.right - width));
+  const top = (row: number) => frame.flagTop + row * flagRowHeight;
+  const free = (row: number) => labels.take(start + 3, top(row) + 12, value);
+  const row = Array.from({ length: frame.flagRows }, (_, at) => at).find(free);
+  if (row === undefined) return "";
+  return `<rect class="flag" x="${px(start)}" y="${px(top(row))}" width="${px(width)}" height="17" rx="3"/>${text(start + 6, top(row) + 12, value, "flag-text")}`;
 }

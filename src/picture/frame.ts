@@ -18,7 +18,12 @@ export interface PlacedLane extends Lane {
 export interface Frame {
   readonly width: number;
   readonly height: number;
-  /** The plot without the names of lanes. */
+  /** Where the names of invariants stand, and in how many rows. */
+  readonly flagTop: number;
+  readonly flagRows: number;
+  /** Where the names of faults stand that concern everything. */
+  readonly faultTop: number;
+  /** The plot without the names of lanes, and without what stands above. */
   readonly left: number;
   readonly right: number;
   readonly top: number;
@@ -48,7 +53,7 @@ export const flagRowHeight = 19;
 const barPitch = barHeight + 3;
 const captionHeight = 18;
 const nameHeight = 18;
-const callLabelHeight = 16;
+const callLabelHeight = 19;
 const groupGap = 40;
 const laneGap = 6;
 
@@ -61,7 +66,10 @@ export function frameOf(shapes: Shapes, view: View): Frame {
   const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 36);
   const left = narrow ? 4 : Math.min(190, Math.max(92, ...names));
   const right = view.width - (narrow ? 4 : 12);
-  const top = (view.above ?? 0) + flagRows(shapes) * flagRowHeight;
+  const rows = rowsAbove(shapes);
+  const flagTop = view.above ?? 0;
+  const faultTop = flagTop + rows.flags * flagRowHeight;
+  const top = faultTop + rows.faults * faultRowHeight;
   const captions: { text: string; y: number }[] = [];
   let y = top;
   const lanes = shapes.lanes.map((lane, at) => {
@@ -80,6 +88,9 @@ export function frameOf(shapes: Shapes, view: View): Frame {
     height: y + 36,
     left,
     right,
+    flagTop,
+    flagRows: rows.flags,
+    faultTop,
     top,
     bottom: y,
     from: view.from,
@@ -91,10 +102,10 @@ export function frameOf(shapes: Shapes, view: View): Frame {
   };
 }
 
-/** Rows above the lanes for what concerns everything: invariants, and faults of all endpoints. */
-function flagRows({ violations, faults }: Shapes): number {
-  const ofAll = faults.filter(({ lane }) => lane === -1).map(({ row }) => row + 1);
-  return Math.min(3, violations.length) + Math.max(0, ...ofAll);
+/** Rows above the lanes: for the names of invariants, and below them of faults that concern everything. */
+function rowsAbove({ violations, faults }: Shapes): { flags: number; faults: number } {
+  const rows = faults.filter(({ lane }) => lane === -1).map(({ row }) => row + 1);
+  return { flags: Math.min(3, violations.length), faults: Math.max(0, ...rows) };
 }
 
 function placeLane(lane: Lane, top: number, narrow: boolean): PlacedLane {
@@ -142,7 +153,7 @@ export function across(from: number, to: number, frame: Frame): Pick<Box, "x" | 
 /** The rectangle of a fault, without its name. */
 export function faultBox(fault: Fault, frame: Frame): Box {
   const lane = frame.lanes[fault.lane];
-  const [y, bottom] = lane ? [lane.top, lane.bottom] : [frame.top - faultRowHeight, frame.bottom];
+  const [y, bottom] = lane ? [lane.top, lane.bottom] : [frame.faultTop, frame.bottom];
   const to = fault.open ? frame.to + (frame.to - frame.from) : fault.to;
   return { ...across(fault.from, to, frame), y, height: bottom - y };
 }

@@ -17,14 +17,14 @@ export interface Item {
 
 /** Everything that can be looked at, from top (what is drawn over others) to bottom. */
 export function itemsOf(shapes: Shapes): Item[] {
-  const { violations, calls, flights, bars, faults } = shapes;
+  const { violations, calls, unsent, flights, bars, faults } = shapes;
   return [
     ...violations.map((violation): Item => {
       const box = (frame: Frame) => ({
         x: frame.x(violation.time) - 5,
-        y: frame.top - 20,
+        y: frame.flagTop,
         width: 10,
-        height: frame.bottom - frame.top + 20,
+        height: frame.bottom - frame.flagTop,
       });
       return { time: violation.time, note: (words) => words.violation(violation), box, distance: inBox(box) };
     }),
@@ -34,6 +34,20 @@ export function itemsOf(shapes: Shapes): Item[] {
         return { x: x - 9, y: y - 9, width: 18, height: 18 };
       };
       return { time: call.from, note: (words) => words.call(call), box, distance: inBox(box) };
+    }),
+    ...unsent.map((execution): Item => {
+      const box = (frame: Frame) => ({
+        x: frame.x(execution.time) - 5,
+        y: frame.lanes[execution.lane]!.axis - 5,
+        width: 10,
+        height: 10,
+      });
+      return {
+        time: execution.time,
+        note: (words) => words.request(execution.history),
+        box,
+        distance: inBox(box),
+      };
     }),
     ...flights.map((flight): Item => {
       const line = (frame: Frame) => flightLine(flight, frame);

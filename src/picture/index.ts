@@ -2,5 +2,6 @@
 // not export it.
 export { pictureHtml } from "./html.ts";
 export { type MountedPicture, type MountOptions, mountPicture } from "./mount.ts";
+export { parseTimeline } from "./parse.ts";
 export { type PictureOptions, toSvg } from "./svg.ts";
 export type { Outcome, Phase, Timeline, TimelineEvent } from "./timeline.ts";

@@ -1,5 +1,5 @@
 import { barsOf, fillRows } from "./bars.ts";
-import { flightsOf, requestsOf } from "./requests.ts";
+import { flightsOf, requestsOf, unsentOf } from "./requests.ts";
 import { selectEvents } from "./select.ts";
 import type { Call, Fault, Lane, LaneIndex, Shapes, Span, Violation } from "./shapes.ts";
 import type { Timeline, TimelineEvent } from "./timeline.ts";
@@ -39,7 +39,7 @@ export function shapesOf(timeline: Timeline, key?: string): Shapes {
     lanes,
     bars: bars.filter(({ row }) => row < mostRows),
     flights: flightsOf(requests, index),
-    unsent: requests.filter(({ sent }) => sent === undefined),
+    unsent: unsentOf(requests, index),
     calls: callsOf(events, index, span.to),
     faults,
     violations: violationsOf(events, index),

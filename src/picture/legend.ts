@@ -17,7 +17,6 @@ const arrow = `<path class="head" d="M27 15.5L19.3 15.2L22.4 9.4Z"/>`;
 const cross = `<path class="cross-ink" d="M20 9l8 8m0 -8l-8 8"/>`;
 const bar = (kind: string, more = ""): string =>
   `<rect class="${kind}" x="1" y="2" width="27" height="14" rx="2"/>${more}`;
-const hatch = `<rect x="1" y="1" width="28" height="16" fill="url(#hatch)"/>`;
 const mark = (outcome: Parameters<typeof markOf>[0]): string => markOf(outcome, { x: 8, y: 9 });
 const ofCall =
   (outcome: string) =>
@@ -52,14 +51,16 @@ const entries: readonly Entry[] = [
     label: "endpoint granted it",
     sign: vote(6, 9, "granted"),
     width: 12,
-    used: ({ flights }) => flights.length > 0,
+    used: ({ flights, unsent }) => flights.length > 0 || unsent.length > 0,
   },
   {
     label: "endpoint refused it",
     sign: vote(6, 9, "held"),
     width: 12,
-    used: ({ flights }) =>
-      flights.some(({ history }) => history.executed.some(({ outcome }) => outcome === "held")),
+    used: ({ flights, unsent }) =>
+      [...flights, ...unsent].some(({ history }) =>
+        history.executed.some(({ outcome }) => outcome === "held"),
+      ),
   },
   {
     label: "stored, with its holder",
@@ -83,7 +84,7 @@ const entries: readonly Entry[] = [
   },
   {
     label: "paused or frozen",
-    sign: `<rect class="fault" x="1" y="1" width="28" height="16"/>${hatch}`,
+    sign: `<rect class="fault" x="1" y="1" width="28" height="16"/><rect x="1" y="1" width="28" height="16" fill="url(#HATCH)"/>`,
     used: ({ faults }) => faults.some(({ hatched }) => hatched),
   },
   {
@@ -103,7 +104,7 @@ const entries: readonly Entry[] = [
 ];
 
 /** The signs that this picture has, in as many lines as the width needs. */
-export function legendOf({ shapes, frame }: Pen): { readonly markup: string; readonly height: number } {
+export function legendOf({ shapes, frame, id }: Pen): { readonly markup: string; readonly height: number } {
   const used = entries.filter((entry) => entry.used(shapes));
   if (used.length === 0) return { markup: "", height: 8 };
   const start = frame.narrow ? 8 : 12;
@@ -111,7 +112,7 @@ export function legendOf({ shapes, frame }: Pen): { readonly markup: string; rea
   const parts = used.map(({ label, sign, width: wide = 30 }) => {
     const width = wide + 6 + textWidth(label) + 16;
     if (x > start && x + width > frame.width - 4) [x, y] = [start, y + 24];
-    const markup = `<g transform="translate(${px(x)} ${px(y)})">${sign}${text(wide + 6, 13, label, "")}</g>`;
+    const markup = `<g transform="translate(${px(x)} ${px(y)})">${sign.replace("#HATCH", `#${id}-hatch`)}${text(wide + 6, 13, label, "")}</g>`;
     x += width;
     return markup;
   });

@@ -47,15 +47,18 @@ export function mountPicture(
   timeline: Timeline,
   options: MountOptions = {},
 ): MountedPicture {
-  const mounted = new Picture(element, timeline, options);
+  const picture = new Picture(element, timeline, options);
   return {
-    add: (events, now) => mounted.add(events, now),
-    set: (next) => mounted.set(next),
-    close: () => mounted.close(),
+    add: (events, now) => picture.add(events, now),
+    set: (next) => picture.set(next),
+    close: () => picture.close(),
   };
 }
 
+let mounted = 0;
+
 class Picture {
+  readonly #id = `mounted-picture-${mounted++}`;
   readonly #parts: Parts;
   readonly #latest: number | undefined;
   readonly #stop: () => void;
@@ -80,6 +83,7 @@ class Picture {
     this.#frame = frameOf(this.#shapes, { ...this.#view.range, width: this.#width() });
     this.#stop = listen(this.#parts, {
       pan: (part) => this.#change(() => this.#view.pan(part)),
+      drag: (px) => this.#change(() => this.#view.pan(-px / (this.#frame.right - this.#frame.left))),
       zoom: (factor, x) => this.#change(() => this.#view.zoom(factor, x && this.#timeAt(x))),
       all: () => this.#change(() => this.#view.all()),
       filter: (key) => this.#filter(key),
@@ -87,7 +91,10 @@ class Picture {
       step: (by) => this.#step(by),
       clear: () => this.#select(undefined),
     });
-    this.#resized = new ResizeObserver(() => this.#redraw());
+    // Its height changes with every picture.
+    this.#resized = new ResizeObserver(() => {
+      if (this.#width() !== this.#frame.width) this.#redraw();
+    });
     this.#resized.observe(this.#parts.stage);
     this.#draw();
   }
@@ -116,8 +123,9 @@ class Picture {
   }
 
   #whole(): ViewRange {
-    const { from, to } = viewOf(this.#shapes);
-    return { from: this.#latest === undefined ? from : Math.max(from, to - this.#latest), to };
+    const { from, to } = this.#shapes;
+    if (this.#latest === undefined) return viewOf(from, to);
+    return viewOf(Math.max(from, to - this.#latest), to);
   }
 
   #width(): number {
@@ -158,7 +166,7 @@ class Picture {
     }
     const width = this.#width();
     this.#frame = frameOf(this.#shapes, { ...this.#view.range, width, above: 6 });
-    const { markup, height } = drawPicture(this.#shapes, this.#frame, { tooltips: false });
+    const { markup, height } = drawPicture(this.#shapes, this.#frame, { tooltips: false, id: this.#id });
     const { svg } = this.#parts;
     svg.setAttribute("width", `${width}`);
     svg.setAttribute("height", `${height}`);

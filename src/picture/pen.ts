@@ -6,6 +6,8 @@ import type { Narrator, Note } from "./words.ts";
 export interface Pen {
   readonly shapes: Shapes;
   readonly frame: Frame;
+  /** What the ids of the drawing begin with: those of two pictures in a page must differ. */
+  readonly id: string;
   /** Whether each shape says in a `<title>` what it is. A page with a script has cards instead. */
   readonly tooltips: boolean;
   readonly labels: Labels;

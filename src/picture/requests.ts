@@ -1,4 +1,4 @@
-import type { Flight, LaneIndex, Point, RequestHistory } from "./shapes.ts";
+import type { Flight, LaneIndex, Point, RequestHistory, UnsentExecution } from "./shapes.ts";
 import type { TimelineEvent } from "./timeline.ts";
 
 /** How much longer than the median a flight takes that is called late. */
@@ -111,4 +111,14 @@ function replyFlights(history: RequestHistory, sent: number, ends: Ends): Flight
   if (!answered) return lost;
   const left = executed.find(({ time }) => time <= answered.time)?.time ?? (sent + answered.time) / 2;
   return [...lost, flight(left, answered.time, "arrived")];
+}
+
+/** The executions of all requests whose sending is not known. */
+export function unsentOf(requests: readonly RequestHistory[], index: LaneIndex): UnsentExecution[] {
+  return requests.flatMap((history) => {
+    const lane = index.endpoint(history.endpoint);
+    if (history.sent !== undefined || lane === -1) return [];
+    const client = index.client(history.client);
+    return history.executed.map(({ time, outcome }) => ({ lane, time, client, outcome, history }));
+  });
 }

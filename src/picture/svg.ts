@@ -1,5 +1,13 @@
 import { drawBars, drawBarTexts, drawCalls, drawFlights, drawRemarks, drawUnsent } from "./draw-events.ts";
-import { drawAxis, drawFaults, drawLanes, drawNames, drawViolations } from "./draw-lanes.ts";
+import {
+  drawAxes,
+  drawAxis,
+  drawFaultNames,
+  drawFaults,
+  drawLanes,
+  drawNames,
+  drawViolations,
+} from "./draw-lanes.ts";
 import { type Frame, frameOf, textWidth } from "./frame.ts";
 import { shapesOf } from "./layout.ts";
 import { legendOf } from "./legend.ts";
@@ -32,38 +40,46 @@ export function toSvg(timeline: Timeline, options: PictureOptions = {}): string 
   const width = options.width ?? 960;
   const heading = wrap(shapes.title, width - 24, 15);
   const above = 14 + heading.length * 20;
-  const frame = frameOf(shapes, { width, above, ...viewOf(shapes, options) });
+  const whole = viewOf(shapes.from, shapes.to);
+  const frame = frameOf(shapes, {
+    width,
+    above,
+    from: options.from ?? whole.from,
+    to: options.to ?? whole.to,
+  });
   const title = heading.map((line, at) => text(12, 24 + at * 20, line, "heading")).join("");
-  const { markup, height } = drawPicture(shapes, frame, { tooltips: true });
+  const { markup, height } = drawPicture(shapes, frame, { tooltips: true, id: "picture" });
   return `<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><title>${escapeMarkup(shapes.title)}</title><style>${pictureCss}</style><rect class="paper" width="${width}" height="${height}"/>${title}${markup}</svg>\n`;
 }
 
-/** The time to show: all of the recording, with some room at both sides, so that marks at its ends are seen whole. */
-export function viewOf(shapes: Shapes, { from, to }: PictureOptions = {}): { from: number; to: number } {
-  const margin = Math.max((shapes.to - shapes.from) * 0.02, 0.5);
-  return { from: from ?? shapes.from - margin, to: to ?? shapes.to + margin };
+/** A part of the time with some room at both sides, so that marks at its ends are seen whole. */
+export function viewOf(from: number, to: number): { readonly from: number; readonly to: number } {
+  const margin = Math.max((to - from) * 0.02, 0.5);
+  return { from: from - margin, to: to + margin };
 }
 
 /** The inside of a picture: everything but the title and the style. */
 export function drawPicture(
   shapes: Shapes,
   frame: Frame,
-  { tooltips }: { readonly tooltips: boolean },
+  { tooltips, id }: Pick<Pen, "tooltips" | "id">,
 ): { readonly markup: string; readonly height: number } {
-  const pen: Pen = { shapes, frame, tooltips, labels: new Labels(), narrator: new Narrator(shapes) };
+  const pen: Pen = { shapes, frame, tooltips, id, labels: new Labels(), narrator: new Narrator(shapes) };
   const legend = legendOf(pen);
   const plot = [
     drawFaults(pen),
+    drawAxes(pen),
     drawBars(pen),
     drawFlights(pen),
     drawUnsent(pen),
+    drawFaultNames(pen),
     drawBarTexts(pen),
     drawCalls(pen),
     drawRemarks(pen),
     drawViolations(pen),
   ].join("");
   const { left, right, height } = frame;
-  const markup = `<defs><clipPath id="plot"><rect x="${left}" y="0" width="${right - left}" height="${height}"/></clipPath><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#plot)">${plot}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
+  const markup = `<defs><clipPath id="${id}-plot"><rect x="${left}" y="0" width="${right - left}" height="${height}"/></clipPath><pattern id="${id}-hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="7"/></pattern></defs>${drawLanes(pen)}<g clip-path="url(#${id}-plot)">${plot}</g>${drawNames(pen)}${drawAxis(pen)}${legend.markup}`;
   return { markup, height: height + legend.height };
 }
 

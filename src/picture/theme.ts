@@ -43,6 +43,7 @@ ${colours}
 .picture .remark{fill:var(--soft);font-style:italic}
 .picture .flight{fill:none;stroke:var(--c);stroke-width:1.3}
 .picture .reply{stroke-dasharray:4 2.5}
+.picture .many{stroke-width:.8;stroke-opacity:.5}
 .picture .rest{stroke-width:1;stroke-dasharray:1 3}
 .picture .late{stroke-width:2.6}
 .picture .open{stroke-dasharray:1 3}
@@ -59,6 +60,7 @@ ${colours}
 .picture .mark{stroke:var(--paper);stroke-width:1.8;fill:none}
 .picture .dark-mark{stroke:var(--ink);stroke-width:2.2;fill:none}
 .picture .fault{fill:var(--fault-fill);fill-opacity:.75}
+.picture .all{fill-opacity:.4}
 .picture .fault-edge{stroke:var(--fault);stroke-width:1;stroke-dasharray:3 2}
 .picture .fault-text{fill:var(--fault);font-weight:600}
 .picture .hatch{stroke:var(--fault);stroke-width:1.6;stroke-opacity:.55}

@@ -64,7 +64,7 @@ export interface TimelineEvent {
   readonly what?: "request" | "reply";
   /** A fault's or an invariant's name. `paused` and `frozen` clients are hatched. */
   readonly name?: string;
-  /** A sentence for whoever looks closer. */
+  /** A sentence with more. */
   readonly detail?: string;
 }
 

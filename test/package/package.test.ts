@@ -71,6 +71,7 @@ describe("the packed package", () => {
       "dist/chunk-*.js",
       "dist/dev/cli.js",
       "dist/dev/index.js",
+      "dist/dev/page.js",
       "dist/hono/index.js",
       "dist/http/index.js",
       "dist/idempotency/index.js",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { pictureScript } from "../../scripts/picture.mjs";
+import { browserScript, pictureScript } from "../../scripts/picture.mjs";
 import { pictureHtml } from "../../src/picture/html.ts";
 import { toSvg } from "../../src/picture/svg.ts";
 import type { Timeline } from "../../src/picture/timeline.ts";
@@ -32,6 +32,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "redlock-edge-picture-"));
   await writeFile(join(folder, "page.html"), pictureHtml(timeline, await pictureScript()));
   await writeFile(join(folder, "picture.svg"), toSvg(timeline));
+  const live = await browserScript("test/picture/live-page.ts");
+  await writeFile(join(folder, "live.html"), `<!doctype html><div id="live"></div><script>${live}</script>`);
   browser = await openBrowser();
 });
 afterAll(async () => {
@@ -141,6 +143,44 @@ describe.skipIf(chromiumPath === undefined)("the page of a timeline", () => {
     expect(await page.evaluate(() => document.documentElement.nodeName)).toBe("svg");
     expect(await page.locator("parsererror").count()).toBe(0);
     expect(await overlappingTexts(page)).toEqual([]);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  it("a live picture goes along, draws once for many events, and leaves nothing behind", async () => {
+    const { page, problems, close } = await openPage(browser, file("live.html"));
+    const drawn = await page.evaluate(async () => {
+      const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+      const picture = window.mountPicture(
+        document.querySelector("#live")!,
+        { version: 1, title: "live", clients: ["A"], endpoints: ["x"], events: [] },
+        { latest: 100 },
+      );
+      await frame();
+      await frame();
+      let drawings = 0;
+      const observer = new MutationObserver(() => {
+        drawings += 1;
+      });
+      observer.observe(document.querySelector("svg.picture")!, { childList: true });
+      for (let time = 0; time <= 1_000; time += 1) {
+        picture.add([{ time, phase: "sent", client: "A", endpoint: "x", request: `${time}`, key: "k" }]);
+      }
+      picture.add([], 1_050);
+      await frame();
+      await frame();
+      const marks = [...document.querySelectorAll(".picture text")].map(({ textContent }) => textContent);
+      const lines = document.querySelectorAll("svg.picture .flight").length;
+      picture.close();
+      return { drawings, marks, lines, left: document.querySelector("#live")!.childElementCount };
+    });
+    expect(drawn.drawings).toBe(1);
+    expect(drawn.marks).toContain("1000");
+    expect(drawn.marks).not.toContain("900");
+    // The latest 100 ms have 51 requests; one more is a sign of the legend.
+    expect(drawn.lines).toBeGreaterThan(45);
+    expect(drawn.lines).toBeLessThan(60);
+    expect(drawn.left).toBe(0);
     expect(problems).toEqual([]);
     await close();
   });

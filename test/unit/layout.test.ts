@@ -17,12 +17,13 @@ test("at most eight files are at the root of src/", () => {
 });
 
 // 60, three of otel, one for hashes of holders (lock → bytes.ts), and four for the command line (dev → index.ts,
-// idempotency, sync, webhooks): it uses the package's public entries, as its users do; and two of inbox, to shared files.
-test("parts of src/ import each other by at most 70 arrows, and in no circle", () => {
+// idempotency, sync, webhooks): it uses the package's public entries, as its users do; two of inbox, to shared files;
+// and the page of the local endpoints shows the picture.
+test("parts of src/ import each other by at most 71 arrows, and in no circle", () => {
   const byPart = arrows(imports());
   expect(byPart.size).toBeGreaterThan(10);
   const count = [...byPart.values()].reduce((sum, { size }) => sum + size, 0);
-  expect(count).toBeLessThanOrEqual(70);
+  expect(count).toBeLessThanOrEqual(71);
   expect(layers(byPart)).toBeDefined();
 });
 
@@ -42,7 +43,7 @@ test("no file of src/ is longer than 400 lines", () => {
 test("words that the field does not use for this stay out", () => {
   const old =
     /\b(contest|custody|outlook|verdict|withdraw(s|n|als?)?|glance|patience|handOver|lapse[sd]?|verbatim|whoever|in vain)\b/i;
-  const folders = ["src", "worker", "examples", "scripts", "bench", "docs", "test", ".github"];
+  const folders = ["src", "worker", "playground", "examples", "scripts", "bench", "docs", "test", ".github"];
   const texts = folders.flatMap((folder) =>
     readdirSync(join(project, folder), { recursive: true, encoding: "utf8" }).map((name) =>
       join(folder, name),

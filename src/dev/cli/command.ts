@@ -26,6 +26,8 @@ export interface CommandEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The package's version. */
   version(): Promise<string>;
+  /** The script of the page of `redlock-edge dev`; undefined where it was not built. */
+  readonly pageScript?: (() => Promise<string>) | undefined;
   /** Asks the person at the terminal; undefined where there is none. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
   /** Shows what is waited for, or removes it again; undefined where standard error is no terminal. */

@@ -9,6 +9,8 @@ export interface DevRequest {
   readonly writeEnv: string | undefined;
   /** Faults to start with. Endpoints count from 1. */
   readonly faults: readonly { readonly endpoint: number; readonly rule: FaultRule }[];
+  /** The port of the page, 0 for a free one; undefined: no page. */
+  readonly pagePort: number | undefined;
   /** Whether every command is printed. */
   readonly log: boolean;
 }
@@ -31,6 +33,8 @@ They run until Ctrl-C.
   --lua-time-limit <ms>  how long a script may run on the embedded engine (5000)
   --log                print every command and what it would be billed
   --faults             serve /_faults, to set faults over HTTP from this machine
+  --page-port <n>      port of the page that shows the endpoints (a free port)
+  --no-page            without that page
 
 Faults to begin with; <n> is an endpoint, <p> the share of requests that is hit (1):
   --down <n>[=<p>]           breaks the connection
@@ -76,6 +80,8 @@ export const devOptions = {
   "lua-time-limit": { type: "string" },
   log: { type: "boolean" },
   faults: { type: "boolean" },
+  "page-port": { type: "string" },
+  "no-page": { type: "boolean" },
   down: { type: "string", multiple: true },
   "drop-request": { type: "string", multiple: true },
   "drop-reply": { type: "string", multiple: true },
@@ -105,8 +111,15 @@ export function devRequest({ values, positionals }: DevLine): DevRequest {
     start: startOptions(values),
     writeEnv: values["write-env"],
     faults: startingFaults(values),
+    pagePort: pagePort(values),
     log: values.log ?? false,
   };
+}
+
+function pagePort({ "page-port": port = "0", "no-page": none = false }: Values): number | undefined {
+  const chosen = integer("--page-port", port);
+  if (chosen > 65_535) throw new UsageError(`--page-port is 0 … 65535, not ${port}`);
+  return none ? undefined : chosen;
 }
 
 function startOptions(values: Values): StartOptions {

@@ -1,5 +1,6 @@
 import type { LoggedCommand } from "../command-log.ts";
 import { isLoopback } from "../http/faults-api.ts";
+import type { DevPage } from "../page/server.ts";
 import { type DevEndpoints, startEndpoints } from "../start.ts";
 import {
   type Command,
@@ -25,9 +26,11 @@ export const devCommand: Command = defineCommand({
   },
 });
 
-async function runEndpoints(request: DevRequest, { out, warn, stop }: CommandEnvironment): Promise<void> {
+async function runEndpoints(request: DevRequest, environment: CommandEnvironment): Promise<void> {
+  const { out, warn, stop } = environment;
   const onLog = (entry: LoggedCommand & { endpoint: string }) => out(logLine(entry));
   const local = await startEndpoints({ ...request.start, ...(request.log && { onLog }) });
+  let page: DevPage | undefined;
   try {
     for (const { endpoint, rule } of request.faults) {
       const chosen = local.endpoints[endpoint - 1];
@@ -37,7 +40,8 @@ async function runEndpoints(request: DevRequest, { out, warn, stop }: CommandEnv
     const variables = Object.entries(local.env());
     // Written first: the output says that it is.
     if (request.writeEnv !== undefined) await writeVariables(request.writeEnv, variables);
-    for (const line of announcement(local, request.writeEnv)) out(line);
+    page = await pageOf(local, request, environment);
+    for (const line of announcement(local, request.writeEnv, page)) out(line);
     for (const [name, value] of variables) out(`export ${name}="${value}"`);
     const { host } = request.start;
     if (host !== undefined && !isLoopback(host)) {
@@ -47,13 +51,29 @@ async function runEndpoints(request: DevRequest, { out, warn, stop }: CommandEnv
     }
     await aborted(stop);
   } finally {
+    await page?.close();
     await local.close();
   }
 }
 
+async function pageOf(
+  local: DevEndpoints,
+  { pagePort: port }: DevRequest,
+  { pageScript: script }: CommandEnvironment,
+): Promise<DevPage | undefined> {
+  if (port === undefined || !script) return undefined;
+  // Only this command needs it: those that inspect and free locks start without it.
+  const { openPage } = await import("../page/server.ts");
+  return openPage(local, { port, script });
+}
+
 // Comments, so that all output up to the log can be pasted into a shell. They have none of its special characters: zsh
 // does not know comments at its prompt, and would take a quote or a `>` in them for its own.
-function announcement({ engine, endpoints }: DevEndpoints, file: string | undefined): string[] {
+function announcement(
+  { engine, endpoints }: DevEndpoints,
+  file: string | undefined,
+  page: DevPage | undefined,
+): string[] {
   const behind = engine === "redis" ? "Redis" : "the embedded engine";
   const written = file === undefined || /^[\w@%+=:,./-]+$/.test(file) ? file : "FILE";
   return [
@@ -62,6 +82,7 @@ function announcement({ engine, endpoints }: DevEndpoints, file: string | undefi
       ({ name, url, redisUrl }) => `# ${name}: ${url}${redisUrl ? ` with ${hidePassword(redisUrl)}` : ""}`,
     ),
     `# read-only token: ${endpoints[0]!.readOnlyToken}`,
+    ...(page ? [`# What happens here, in a browser on this machine: ${page.url}`] : []),
     "#",
     ...(written === undefined
       ? [

@@ -1,9 +1,9 @@
-import type { FaultRule, Faults } from "../../testing/faults.ts";
+import { type FaultRule, Faults } from "../../testing/faults.ts";
 import { accessOf } from "./authorize.ts";
 
 /**
- * Answers `/_faults`: GET lists the fault rules, POST adds one rule or a JSON array of them, DELETE removes all. Each
- * answers with the rules that are active afterwards. Allowed from loopback only (403), and only with the endpoint's
+ * Answers `/_faults`: GET lists the fault rules, POST adds one rule or a JSON array of them, PUT replaces all rules by
+ * these unless one is invalid, and DELETE removes all. Each answers with the rules that are active afterwards. Allowed from loopback only (403), and only with the endpoint's
  * full token (401), so that no web page in a browser can set faults.
  */
 export async function answerFaults(
@@ -24,9 +24,16 @@ export async function answerFaults(
       faults.clear();
       return Response.json({ result: faults.list() });
     case "POST":
+    case "PUT":
       try {
         const sent = (await request.json()) as FaultRule | readonly FaultRule[];
-        for (const rule of Array.isArray(sent) ? sent : [sent]) faults.add(rule);
+        const rules: readonly FaultRule[] = Array.isArray(sent) ? sent : [sent];
+        if (request.method === "PUT") {
+          // Throws before anything is changed.
+          new Faults(rules);
+          faults.clear();
+        }
+        for (const rule of rules) faults.add(rule);
         return Response.json({ result: faults.list() });
       } catch (error) {
         return Response.json({ error: `ERR ${(error as Error).message}` }, { status: 400 });

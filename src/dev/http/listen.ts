@@ -25,7 +25,13 @@ export interface ListenOptions {
 }
 
 /** Answers one request. `closing` aborts when the listener closes. */
-export type Respond = (request: Request, remoteAddress: string, closing: AbortSignal) => Promise<Answer>;
+export type Respond = (request: Request, peer: Peer, closing: AbortSignal) => Promise<Answer>;
+
+/** The other end of a connection. */
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+}
 
 /** How long a client may take to close an idle connection that was ended, in ms. Its process may be suspended. */
 const closeTimeout = 500;
@@ -42,7 +48,8 @@ export async function listen(answer: Respond, options: ListenOptions): Promise<L
 
   async function respond(head: Request, exchange: Exchange): Promise<Answer> {
     const request = await withBody(head, exchange, options);
-    return answer(request, exchange.incoming.socket.remoteAddress ?? "", closing.signal);
+    const { remoteAddress: address = "", remotePort: port = 0 } = exchange.incoming.socket;
+    return answer(request, { address, port }, closing.signal);
   }
 
   function receive(incoming: IncomingMessage, outgoing: ServerResponse): void {

@@ -23,6 +23,7 @@ export async function runSuite(checkout, { endpoints, packages, only }) {
     throw new Error(`${checkout} has no folder packages/redis/pkg: it is no checkout of redis-js`);
   const outputFile = join(packages, "suite.json");
   process.env.COMPAT_ENDPOINTS = JSON.stringify(endpoints.map(({ url, token }) => ({ url, token })));
+  process.env.COMPAT_TURN = join(packages, `turn-${process.pid}`);
   const code = process.exitCode;
   const vitest = await startVitest(
     "test",

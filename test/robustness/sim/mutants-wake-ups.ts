@@ -28,7 +28,7 @@ export const wakeUpMutants: readonly Mutant[] = [
   },
   {
     name: "messages for others are believed for ever",
-    breaks: "whoever publishes numbers that are large enough keeps all waiters asleep",
+    breaks: "anybody who publishes large numbers keeps all waiters asleep",
     patches: [
       {
         file: "lock/wake-up/channel-listener.ts",

@@ -81,7 +81,7 @@ describe("requests and replies", () => {
       ["reply", "arrived", 2, 5, 0, 8],
     ]);
     const { flights, unsent } = shapes([executed(5)]);
-    expect([flights.length, unsent.map(({ executed }) => executed[0]?.time)]).toEqual([0, [5]]);
+    expect([flights.length, unsent.map(({ lane, time }) => [lane, time])]).toEqual([0, [[2, 5]]]);
   });
 });
 
@@ -160,6 +160,7 @@ describe("a validity", () => {
   it("has no such part if it ends before, nor if it is extended before", () => {
     const ended: TimelineEvent = { time: 100, phase: "ended", client: "A", key: "k" };
     expect(shapes([valid(10, 200, 180), ended]).bars[0]).toMatchObject({ to: 100, unsafe: [] });
+    expect(shapes([valid(10, 200, 5)], { to: 400 }).bars[0]?.unsafe).toEqual([{ from: 10, to: 200 }]);
     const [extended] = shapes([valid(10, 200, 180), valid(100, 290, 270)], { to: 400 }).bars;
     expect(extended?.unsafe).toEqual([{ from: 270, to: 290 }]);
     const [late] = shapes([valid(10, 200, 180), valid(190, 380, 360)], { to: 400 }).bars;
@@ -194,7 +195,7 @@ describe("calls, faults and violations", () => {
       fault(1, "paused", { client: "A" }),
       fault(2, "slow", { client: "A" }),
       fault(3, "frozen", { endpoint: "x" }),
-      fault(4, "cut", { client: "B", endpoint: "x" }),
+      fault(4, "frozen link", { client: "B", endpoint: "x" }),
       { time: 20, phase: "healed", client: "A", name: "paused" },
       fault(30, "clocks jump", {}),
     ]);
@@ -212,7 +213,7 @@ describe("calls, faults and violations", () => {
       ["paused", 0, undefined, 20, false, true, 0],
       ["slow", 0, undefined, 30, true, false, 1],
       ["frozen", 2, undefined, 30, true, false, 0],
-      ["cut", 2, 1, 30, true, false, 1],
+      ["frozen link", 2, 1, 30, true, false, 1],
       ["clocks jump", -1, undefined, 30, true, false, 0],
     ]);
     expect(lanes.map(({ faultRows }) => faultRows)).toEqual([2, 0, 2, 0, 0]);

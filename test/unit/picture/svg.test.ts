@@ -36,7 +36,7 @@ describe("toSvg", () => {
       expect(svg).toContain(`>${text}</text>`);
     }
     expect(svg).toContain("votes: redis-1: granted, redis-2: granted, redis-3: unavailable");
-    expect(svg).toContain('fill="url(#hatch)"');
+    expect(svg).toContain('fill="url(#picture-hatch)"');
     expect(svg).not.toMatch(/NaN|undefined|Infinity/);
   });
 
@@ -119,5 +119,16 @@ describe("what the pointer is on", () => {
     const half = (b!.axis + three!.axis) / 2;
     expect(titleAt(152, half)).toBe("late request: acquire: B → redis-3");
     expect(titleAt(440, database!.axis - 3)).toBeUndefined();
+  });
+
+  it("is an execution whose request was not recorded", () => {
+    const about = { endpoint: "x", client: "A", request: "1", operation: "EVALSHA" };
+    const shapes = shapesOf(
+      timeline([{ time: 5, phase: "executed", outcome: "held", ...about }], { from: 0, to: 9 }),
+    );
+    const frame = frameOf(shapes, { width: 900, from: 0, to: 9 });
+    const item = itemAt(itemsOf(shapes), frame.x(5), frame.lanes[2]!.axis, frame);
+    expect(item?.note(new Narrator(shapes)).title).toBe("EVALSHA: A → x");
+    expect(item?.note(new Narrator(shapes)).lines).toContain("executed at 5 ms: refused");
   });
 });

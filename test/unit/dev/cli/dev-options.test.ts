@@ -6,13 +6,13 @@ const parse = (args: readonly string[]) => devRequest(parseLine(args, devOptions
 
 describe("devRequest", () => {
   test("has no start options by default", () => {
-    expect(parse([])).toEqual({ start: {}, writeEnv: undefined, faults: [], log: false });
+    expect(parse([])).toEqual({ start: {}, writeEnv: undefined, faults: [], pagePort: 0, log: false });
   });
 
   test("parses every option", () => {
     const line =
       "--count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
-      "--write-env .dev.vars --log --faults --lua-time-limit 250";
+      "--write-env .dev.vars --log --faults --lua-time-limit 250 --page-port 8001";
     expect(parse(line.split(" "))).toEqual({
       start: {
         count: 2,
@@ -26,6 +26,7 @@ describe("devRequest", () => {
       },
       writeEnv: ".dev.vars",
       faults: [],
+      pagePort: 8001,
       log: true,
     });
   });

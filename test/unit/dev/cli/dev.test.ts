@@ -38,6 +38,7 @@ describe("redlock-edge dev", () => {
       stop: stop.signal,
       env: {},
       version,
+      pageScript: async () => "page();",
     });
     const count = Number(/--count (\d+)/.exec(line)?.[1] ?? 3);
     const exported = () => lines.filter((each) => each.startsWith(`export UPSTASH_REDIS_REST_TOKEN_`));
@@ -90,12 +91,35 @@ describe("redlock-edge dev", () => {
       expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
       expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine/);
       // All lines can be pasted into a shell, also into zsh, which knows no comments at its prompt.
-      for (const line of lines) expect(line).toMatch(/^(?:#[\w .,:/=-]*|export \w+="[\w.:/-]+")$/);
+      for (const line of lines)
+        expect(line).toMatch(/^(?:#[\w .,:/=-]*(?:\/#token=[\w-]+)?|export \w+="[\w.:/-]+")$/);
       expect(lines.join("\n")).toMatch(/Next: .*\n.*--write-env[\s\S]*npx redlock-edge doctor/);
     });
     expect(code).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
     expect(warnings).toEqual([]);
+  });
+
+  const pageLine = () => lines.find((line) => line.includes("#token="));
+
+  test("serves the page of the endpoints, and says where it is", async () => {
+    let address = "";
+    await runWhile("--count 2", async (env) => {
+      address = /http:\/\/127\.0\.0\.1:\d+\/#token=(.+)$/.exec(pageLine() ?? "")?.[0] ?? "";
+      const { hash } = new URL(address);
+      expect(hash).toBe(`#token=${env.UPSTASH_REDIS_REST_TOKEN_1}`);
+      expect(await (await fetch(address)).text()).toContain("redlock-edge dev");
+      expect(await (await fetch(new URL("/page.js", address))).text()).toBe("page();");
+      const headers = { authorization: `Bearer ${env.UPSTASH_REDIS_REST_TOKEN_1}` };
+      const state = await (await fetch(new URL("/api/state", address), { headers })).json();
+      expect(state).toMatchObject({ quorum: 2, endpoints: [{ status: "up" }, { status: "up" }] });
+    });
+    await expect(fetch(address)).rejects.toThrow();
+  });
+
+  test("serves no page with --no-page, and refuses a port that is none", async () => {
+    await runWhile("--no-page", async () => expect(pageLine()).toBeUndefined());
+    expect(await runToEnd("dev --page-port 65536")).toBe(2);
   });
 
   test("sets the faults of the command line", async () => {
