@@ -89,7 +89,8 @@ const isAboutRuns = /^(run|forget|inspect)$/;
 
 /** `acquire a,b {"ttl":…}` and `probe: acquire a`: the operation, and the first resource where it names one. */
 function readWhat(what: string): { readonly operation: string; readonly key: string | undefined } {
-  const [operation = what, resources = ""] = what.replace(/^probe: /, "").split(" ");
-  const isNamed = /^(acquire|tryAcquire|using)$/.test(operation) || isAboutRuns.test(operation);
+  const [first = what, resources = ""] = what.replace(/^probe: /, "").split(" ");
+  const operation = first === "tryAcquire" ? "acquire" : first;
+  const isNamed = /^(acquire|using)$/.test(operation) || isAboutRuns.test(operation);
   return { operation, key: isNamed ? resources.split(",")[0] : undefined };
 }
