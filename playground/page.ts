@@ -202,8 +202,11 @@ export class Page {
 
   #update(): void {
     setText(this.#time, `after ${Math.round(this.#stage.world.scheduler.now)} ms of the world`);
-    if (this.#pending.length > 0 || this.#isRunning)
+    // While nobody waits or holds anything, the picture stays as it is.
+    const isBusy = this.#stage.contenders.some(({ state }) => state === "waiting" || state === "holding");
+    if (this.#pending.length > 0 || isBusy) {
       this.#shown?.add(this.#pending.splice(0), this.#stage.world.scheduler.now);
+    }
     for (const part of this.#parts) part.update();
   }
 }

@@ -23,7 +23,7 @@ try {
 
 async function run() {
   const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
-  const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page.ts");
+  const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page/commands.ts");
   const local = await startEndpoints({ faultsApi: true });
   closers.push(local.close);
   const endpointsPage = await openPage(local, { script: devPageScript });
@@ -33,6 +33,7 @@ async function run() {
   const worker = await startWorker({
     bindings: { ...secrets, ...local.env() },
     port,
+    samples: true,
     onLog: (text) => process.stderr.write(text),
   });
   closers.push(worker.close);
@@ -43,7 +44,7 @@ async function run() {
   console.log(`
 redlock-edge: the Worker runs in workerd, with a D1 database of its own.
 
-  page        ${worker.url}/
+  page        ${worker.url}/     (live, with buttons that send webhooks)
   deliveries  ${worker.url}/deliveries
   health      ${worker.url}/healthz
   endpoints   ${local.endpoints.map(({ url }) => url).join("  ")}

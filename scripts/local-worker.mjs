@@ -39,6 +39,7 @@ export function randomSecrets() {
  * @param {Record<string, string>} options.bindings secrets and endpoints: see worker/bindings.ts
  * @param {number} [options.port] default 0: a free port
  * @param {boolean} [options.withDatabase] default true
+ * @param {boolean} [options.samples] default false: as it is deployed. True: its page has buttons that send webhooks
  * @param {(text: string) => void} [options.onLog] called with the Worker's console output; default: it is discarded
  * @returns {Promise<LocalWorker>}
  *
@@ -47,17 +48,20 @@ export function randomSecrets() {
  * await fetch(`${worker.url}/healthz`);
  * await worker.close();
  */
-export async function startWorker({ bindings, port = 0, withDatabase = true, onLog = () => undefined }) {
+export async function startWorker(options) {
+  const { bindings, port = 0, withDatabase = true, samples = false, onLog = () => undefined } = options;
   const configuration = await readFile(join(project, "wrangler.toml"), "utf8");
   const [, compatibilityDate] = /^compatibility_date = "(.+)"$/m.exec(configuration) ?? [];
   const { outputFiles } = await build({
     absWorkingDir: project,
-    entryPoints: ["worker/index.ts"],
+    entryPoints: [samples ? "worker/dev.ts" : "worker/index.ts"],
     bundle: true,
     write: false,
     format: "esm",
     target: "es2022",
     conditions: ["workerd", "worker", "browser"],
+    // As the rules in wrangler.toml say.
+    loader: { ".css": "text", ".client.js": "text" },
     logLevel: "silent",
   });
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-worker-"));

@@ -8,11 +8,11 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
-// Comes with miniflare.
 import sharp from "sharp";
 import { readArguments, refuse } from "./arguments.mjs";
 import { devPageScript } from "./dev-page.mjs";
 import { load, project } from "./load.mjs";
+import { randomSecrets, startWorker } from "./local-worker.mjs";
 import { playgroundHtml } from "./playground.mjs";
 
 /**
@@ -29,6 +29,26 @@ const pages = {
     await page.waitForFunction(() => document.querySelector(".ending")?.textContent !== "");
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     return () => rm(folder, { recursive: true });
+  },
+  async worker(page) {
+    const { startEndpoints } = await load("src/dev/index.ts");
+    const local = await startEndpoints();
+    const worker = await startWorker({ bindings: { ...randomSecrets(), ...local.env() }, samples: true });
+    const latest = (text) => page.locator("#latest").getByText(text).waitFor();
+    // Smaller than the others: it is mostly text, which makes large files.
+    await page.setViewportSize({ width: 1_200, height: 756 });
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await page.goto(worker.url);
+    await page.locator("#answering").getByText("3 of 3").waitFor();
+    await page.click("#send-forged");
+    await latest("The signature does not fit");
+    await page.click("#send-signed");
+    await latest("Took effect once");
+    await page.click("#send-again");
+    await latest("5 copies");
+    await page.mouse.move(0, 0);
+    await page.evaluate(() => document.activeElement?.blur());
+    return () => Promise.all([worker.close(), local.close()]);
   },
   async dev(page) {
     const { openPage, startEndpoints } = await load("src/dev/page/index.ts");

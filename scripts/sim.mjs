@@ -1,27 +1,38 @@
-// Simulates the library in virtual time: `npm run sim -- --minutes 5`; `--seed 123 --trace` repeats one seed. Prints
-// counts and violations, and fails if an invariant is violated that no dropped assumption explains.
+// Simulates the library in virtual time: `npm run sim -- --minutes 5`; `--seed 123 --trace` repeats one seed, and
+// `--seed 123 --html 123.html` draws it. Prints counts and violations, and fails if an invariant is violated that no
+// dropped assumption explains. Of the first violations it leaves pictures, and the smallest simulation that shows the
+// first.
 import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { readArguments, refuse } from "./arguments.mjs";
 import { load, project } from "./load.mjs";
-import { simulateAll } from "./simulator.mjs";
+import { cache, leaveSmallest, readFailing, writePicture } from "./sim-failures.mjs";
+import { bundleSimulator, simulateAll } from "./simulator.mjs";
 
 const usage =
-  "npm run sim -- --seed s [--trace] | --seeds n [--from s] | --minutes m  " +
-  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--jobs n] [--write]';
+  "npm run sim -- --seed s [--trace] [--shrink] | --replay file [--trace] | --seeds n [--from s] | --minutes m  " +
+  "[--html file.html|folder [--whole]] " +
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n] [--write]';
 
 process.exitCode = 1;
 const { allowed, missing, mustOccur } = await load("test/robustness/sim/occurrences.ts");
 const { assumptions } = await load("test/robustness/sim/assumptions.ts");
 const { themes } = await load("test/robustness/sim/scenario.ts");
-const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write } = readOptions();
+/** How many failing seeds leave a picture. */
+const mostPictures = 3;
+/** ms for which a smaller failing simulation is looked for: by itself, and where it was asked for. */
+const shrinkLimits = { itself: 20_000, asked: 600_000 };
+const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write, ...showing } = readOptions();
+const replayed = showing.replay && (await readFailing(showing.replay));
+const isOne = seed !== undefined || replayed !== undefined;
 const sharesFile = join(project, "test/robustness/sim/shares.json");
 const shares = JSON.parse(await readFile(sharesFile, "utf8"));
 const flags =
   (work ? ` --work ${work}` : "") +
   (lua ? " --lua" : "") +
+  (showing.mutant ? ` --mutant "${showing.mutant}"` : "") +
   (without ?? []).map((assumption) => ` --without "${assumption}"`).join("");
 
 const began = Date.now();
@@ -35,19 +46,66 @@ const seedsWith = new Map();
 const violations = [];
 const excused = new Map();
 
-if (seed === undefined) console.log(`from seed ${from}\n`);
-await simulateAll(orders(), record, { jobs: seed === undefined ? jobs : 1 });
-if (write) await writeShares();
-report();
+if (!isOne) console.log(`from seed ${from}\n`);
+const { file: bundle, remove } = await bundleSimulator({ mutant: await mutantOf(showing.mutant) });
+try {
+  await simulateAll(orders(), record, {
+    jobs: isOne ? 1 : jobs,
+    bundle: { file: bundle, remove: () => Promise.resolve() },
+  });
+  if (write) await writeShares();
+  report();
+  await show();
+} finally {
+  await remove();
+}
 
 function* orders() {
-  if (seed !== undefined) {
-    yield { seed, without, work, lua, traced };
+  if (isOne) {
+    yield { ...orderOf(seed), traced };
     return;
   }
   const end = minutes ? began + minutes * 60_000 : Number.POSITIVE_INFINITY;
-  for (let next = from; next < from + seeds && Date.now() < end; next += 1)
-    yield { seed: next, without, work, lua };
+  for (let next = from; next < from + seeds && Date.now() < end; next += 1) yield orderOf(next);
+}
+
+/** The defect that is put into the library, to see what it does. */
+async function mutantOf(name) {
+  if (name === undefined) return undefined;
+  const { mutants } = await load("test/robustness/sim/mutants.ts");
+  const mutant = mutants.find((one) => one.name === name);
+  return mutant ?? refuse(`There is no mutant "${name}".`, usage);
+}
+
+/** What is simulated for a seed. */
+function orderOf(number) {
+  return replayed ?? { seed: number, without, work, lua };
+}
+
+/** Draws what was asked for, and the first violations. */
+async function show() {
+  const failing = violations.slice(0, mostPictures).map(({ seed: culprit }) => culprit);
+  const { html, whole, shrink } = showing;
+  if (html && isOne) {
+    const file = html.endsWith(".html") ? html : pictureIn(html, seed ?? replayed.seed);
+    await writePicture(bundle, orderOf(seed), { file, whole });
+  } else {
+    for (const culprit of failing)
+      await writePicture(bundle, orderOf(culprit), { file: pictureIn(html ?? cache, culprit), whole });
+  }
+  const [first] = failing;
+  const limit = shrink ? shrinkLimits.asked : shrinkLimits.itself;
+  const directory = html === undefined ? cache : html.endsWith(".html") ? dirname(html) : html;
+  if (first !== undefined && (!replayed || shrink))
+    await leaveSmallest(bundle, orderOf(first), {
+      limit,
+      directory,
+      flags: showing.mutant ? ` --mutant "${showing.mutant}"` : "",
+    });
+}
+
+function pictureIn(directory, number) {
+  return join(directory, `seed-${number}.html`);
 }
 
 function record(simulation) {
@@ -89,7 +147,7 @@ function report() {
       .join("\n")}`,
   );
   printExcused();
-  const absent = seed === undefined ? neverOccurred() : [];
+  const absent = isOne ? [] : neverOccurred();
   console.log(
     `\n${done} seeds, ${calls} calls, ${counts.get("requests") ?? 0} requests to endpoints, ` +
       `${(virtual / 3_600_000).toFixed(1)} h of virtual time in ${seconds.toFixed(0)} s: ` +
@@ -131,18 +189,17 @@ async function writeShares() {
 
 function describe({ seed: culprit, more, at, invariant, detail }) {
   const rest = more > 0 ? ` (and ${more} more)` : "";
-  const replay = `npm run sim -- --seed ${culprit} --trace${flags}`;
+  const replay = `npm run sim -- ${showing.replay ? `--replay ${showing.replay}` : `--seed ${culprit}`} --trace${flags}`;
   return `VIOLATED ${invariant} at ${at.toFixed()}: ${detail}${rest}\n  ${replay}`;
 }
 
 function readOptions() {
   const text = { type: "string" };
   const flag = { type: "boolean" };
-  const texts = { seed: text, seeds: text, minutes: text, from: text, jobs: text, work: text };
-  const values = readArguments(
-    { ...texts, trace: flag, write: flag, lua: flag, without: { ...text, multiple: true } },
-    usage,
-  );
+  const numbers = { seed: text, seeds: text, minutes: text, from: text, jobs: text };
+  const texts = { ...numbers, work: text, html: text, replay: text, mutant: text };
+  const flags = { trace: flag, write: flag, lua: flag, shrink: flag, whole: flag };
+  const values = readArguments({ ...texts, ...flags, without: { ...text, multiple: true } }, usage);
   const number = (given, otherwise) => (given === undefined ? otherwise : Number(given));
   const options = {
     seed: number(values.seed),
@@ -156,7 +213,14 @@ function readOptions() {
     lua: values.lua,
     traced: values.trace ?? false,
     write: values.write ?? false,
+    html: values.html,
+    replay: values.replay,
+    mutant: values.mutant,
+    shrink: values.shrink ?? false,
+    whole: values.whole ?? false,
   };
+  if (options.shrink && options.seed === undefined && options.replay === undefined)
+    refuse("--shrink needs --seed or --replay.", usage);
   const { without, work } = options;
   const unknown = without?.find((assumption) => !assumptions.includes(assumption));
   if (unknown) refuse(`There is no assumption "${unknown}", but: ${assumptions.join(", ")}.`, usage);

@@ -1,28 +1,23 @@
 import { inspect, QuorumError, type Redlock } from "../src/index.ts";
 import { BindingError, type Bindings, database, redlockOf, secretHint } from "./bindings.ts";
+import { failureOf } from "./failure.ts";
+import type { DatabaseHealth, EndpointHealth, Health } from "./health-report.ts";
 import { providerOf, sendersOf } from "./senders.ts";
-
-/** The answer of `GET /healthz`. It contains names and no secret: anyone may request it. */
-export interface Health {
-  /** `ok` when a quorum of the endpoints and the database answer. */
-  readonly status: "ok" | "unavailable";
-  /** The senders that have a secret. */
-  readonly senders: readonly string[];
-  readonly endpoints: readonly EndpointHealth[];
-  readonly database: { readonly answered: boolean };
-}
-
-/** Whether one endpoint answered as Redis does; an answer to a wrong token does not count. */
-export interface EndpointHealth {
-  readonly name: string;
-  readonly answered: boolean;
-}
 
 // ms. Anyone may request the health at any rate, and each check is billed: a script on each endpoint, a query of D1. So
 // an isolate checks at most once in this time, and answers other requests with the last result.
 const validFor = 10_000;
 // ms. An endpoint that takes longer counts as one that does not answer. Senders give up after 5 s.
 const timeout = 2_000;
+const tables = [
+  "effects",
+  "entities",
+  "deliveries",
+  "delivery_problems",
+  "counters",
+  "redlock_inbox",
+  "redlock_fences",
+];
 // ms. A request must not await a promise of another request (on Workers it may never settle), so it polls for the
 // other's result.
 const pollInterval = 50;
@@ -74,11 +69,13 @@ function isValid(result: typeof latest): result is NonNullable<typeof latest> {
 async function check(redlock: Redlock, db: D1Database, senders: readonly string[]): Promise<CheckResult> {
   const [endpoints, databaseAnswer] = await Promise.all([checkEndpoints(redlock), checkDatabase(db)]);
   // A missing table is not an outage: the operator gets a hint (problem.ts).
-  if (typeof databaseAnswer !== "boolean") return { error: databaseAnswer };
-  const answers = endpoints.filter(({ answered }) => answered).length;
-  const healthy = databaseAnswer && answers > endpoints.length / 2;
-  const status = healthy ? "ok" : "unavailable";
-  return { health: { status, senders, endpoints, database: { answered: databaseAnswer } } };
+  if (databaseAnswer instanceof Error) return { error: databaseAnswer };
+  const answered = endpoints.filter((endpoint) => endpoint.answered).length;
+  const needed = Math.floor(endpoints.length / 2) + 1;
+  const status = databaseAnswer.answered && answered >= needed ? "ok" : "unavailable";
+  return {
+    health: { status, senders, quorum: { answered, needed }, endpoints, database: databaseAnswer },
+  };
 }
 
 async function checkEndpoints(redlock: Redlock): Promise<readonly EndpointHealth[]> {
@@ -89,26 +86,30 @@ async function checkEndpoints(redlock: Redlock): Promise<readonly EndpointHealth
       throw error;
     },
   );
-  return votes.map(({ endpoint, outcome }) => ({ name: endpoint, answered: outcome !== "error" }));
+  return votes.map(({ endpoint, outcome, cause }) => ({
+    name: endpoint,
+    answered: outcome !== "error",
+    ...(cause && { failure: failureOf(cause) }),
+  }));
 }
 
 /** Whether the database answered in time, or the error that says that a table is missing. */
-async function checkDatabase(db: D1Database): Promise<boolean | Error> {
-  const tables = ["effects", "entities", "deliveries", "counters", "redlock_inbox", "redlock_fences"];
+async function checkDatabase(db: D1Database): Promise<DatabaseHealth | Error> {
   // Reads at most one row of each; a join would read whole tables when one is empty.
   const query = `SELECT ${tables.map((table) => `EXISTS (SELECT 1 FROM ${table})`).join(", ")}`;
   const answer = db
     .prepare(query)
     .run()
     .then(
-      () => true,
+      (): DatabaseHealth => ({ answered: true }),
       (error: Error) => {
         if (error.message.includes("no such table")) return error;
         console.error(error);
-        return false;
+        return { answered: false, failure: { kind: "error" } } as const;
       },
     );
-  return Promise.race([answer, pause(timeout).then(() => false)]);
+  const late = { answered: false, failure: { kind: "timeout" } } as const;
+  return Promise.race([answer, pause(timeout).then(() => late)]);
 }
 
 function pause(ms: number): Promise<void> {

@@ -2,7 +2,7 @@ import { StaleFenceError } from "../src/inbox/index.ts";
 import { QuorumError } from "../src/index.ts";
 import { BindingError } from "./bindings.ts";
 import { EventError } from "./event.ts";
-import type { Outcome } from "./page.ts";
+import type { Outcome } from "./rows.ts";
 import { NotSetUpError } from "./senders.ts";
 
 /** The answer to a delivery that had no effect. All fields but `outcome` and `retryAfter` become the body. */

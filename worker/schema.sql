@@ -91,6 +91,17 @@ CREATE TABLE IF NOT EXISTS deliveries (
   ms INTEGER NOT NULL
 ) STRICT;
 
+-- The page shows the copies of a delivery under its first, and searches that here. Refused deliveries have no id.
+CREATE INDEX IF NOT EXISTS deliveries_delivery ON deliveries (provider, delivery) WHERE delivery IS NOT NULL;
+
+-- Why a delivery of the journal was busy, refused or failed: a row with the same id. A table of its own, so that the
+-- others cost no row more. `votes` is JSON: what each endpoint answered, where there was no quorum.
+CREATE TABLE IF NOT EXISTS delivery_problems (
+  id INTEGER PRIMARY KEY,
+  reason TEXT NOT NULL,
+  votes TEXT
+) STRICT;
+
 -- Used before there were counters. An unused index costs a written row for each delivery.
 DROP INDEX IF EXISTS deliveries_outcome;
 

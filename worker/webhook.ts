@@ -6,8 +6,9 @@ import { Cost } from "./cost.ts";
 import { type WrittenEffect, writeEffect } from "./effect.ts";
 import type { WebhookEvent } from "./event.ts";
 import { type JournalEntry, writeJournal } from "./journal.ts";
-import type { Outcome } from "./page.ts";
 import { problemOf } from "./problem.ts";
+import { reasonOf } from "./reason.ts";
+import type { Outcome } from "./rows.ts";
 import { providerOf, type Sender } from "./senders.ts";
 
 /** What the steps pass to each other. */
@@ -67,8 +68,9 @@ function journalDelivery(sender: Sender): Step {
 
 /** @param at when the request arrived, ms since 1970 */
 function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): JournalEntry {
-  const { cost, webhook, event, written } = c.var;
+  const { cost, webhook, event, written, refusal } = c.var;
   const outcome = outcomeOf(c);
+  const reason = reasonOf({ refusal, error: c.error });
   return {
     at,
     provider: name,
@@ -82,6 +84,8 @@ function journalEntry(c: Context<WorkerEnv>, { name }: Sender, at: number): Jour
     requests: cost.requests,
     commands: cost.commands,
     ms: Date.now() - at,
+    reason: reason?.text ?? null,
+    votes: reason?.votes ?? null,
   };
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { forged } from "../../scripts/deliveries.mjs";
+import { until } from "../support/until.ts";
 import { type LocalStand, openStand, sendAtOnce } from "./local-stand.ts";
 
 let stand: LocalStand;
@@ -230,11 +231,32 @@ it("the page shows what was delivered", async () => {
     expect(html).toContain(`${stand.url}/webhooks/${path}`);
 });
 
+it("the page answers 304 to who has seen it, until a delivery arrives", async () => {
+  const load = (version: string) => fetch(stand.url, { headers: { "if-none-match": version } });
+  const version = await until(async () => {
+    const { headers } = await load("");
+    const tag = headers.get("etag") ?? "";
+    // The health is known, and the journal of the tests above is written.
+    return tag.endsWith('.ok.ok.ok.ok"') && (await load(tag)).status === 304 ? tag : undefined;
+  }, "304");
+  const delivery = stand.standard("inv_8");
+  await stand.send(delivery);
+  await stand.journal(delivery, 1);
+  const changed = await load(version);
+  expect([changed.status, changed.headers.get("cache-control")]).toEqual([200, "no-store"]);
+  expect(await changed.text()).toContain(
+    `data-version="${changed.headers.get("etag")?.replaceAll('"', "&quot;")}"`,
+  );
+  expect((await load(`W/${changed.headers.get("etag")}`)).status).toBe(304);
+});
+
 it("every answer has the security headers", async () => {
   const replayed = stand.standard("inv_7");
   await stand.send(replayed);
   for (const response of [
     await fetch(`${stand.url}/`),
+    await fetch(`${stand.url}/page.css`),
+    await fetch(`${stand.url}/live.js`),
     await fetch(`${stand.url}/deliveries`),
     await fetch(`${stand.url}/nothing`),
     await stand.send(replayed),
@@ -242,6 +264,8 @@ it("every answer has the security headers", async () => {
   ]) {
     const policy = response.headers.get("content-security-policy");
     expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self'");
+    expect(policy).not.toContain("unsafe");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");

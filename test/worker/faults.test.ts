@@ -49,6 +49,9 @@ describe("a handler that fails", () => {
     const rows = await stand.journal(delivery, 21);
     expect(rows.filter(({ outcome }) => outcome === "executed")).toHaveLength(1);
     expect(rows.map(({ outcome }) => outcome)).toContain("failed");
+    const reasons = await stand.query("SELECT reason FROM delivery_problems");
+    expect(reasons).toContainEqual({ reason: "The handler failed: the Worker's log has the cause." });
+    expect(JSON.stringify(reasons)).not.toContain("database is broken");
   });
 
   it("does not reveal the reason", async () => {
@@ -178,6 +181,11 @@ describe("with all endpoints down", () => {
     expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(await stand.effects(delivery)).toEqual([]);
     expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "failed", status: 503 }]);
+    const [row] = await (await fetch(`${stand.url}/deliveries?limit=1`)).json();
+    expect(row.reason).toBe("No quorum: 3 of 3 endpoints failed.");
+    const names = stand.endpoints.map(({ url }) => new URL(url).host);
+    const failure = { kind: "network" };
+    expect(row.votes).toEqual(names.map((endpoint) => ({ endpoint, outcome: "error", failure })));
 
     await Promise.all(stand.endpoints.map((endpoint) => endpoint.start()));
     await sendUntilSuccess(delivery);

@@ -6,16 +6,19 @@ import { createTables, startWorker } from "../../scripts/local-worker.mjs";
 // Imported by a variable, so that the compiler does not follow: they need workerd's types, which conflict with Node's.
 const [effectFile, journalFile] = ["../../worker/effect.ts", "../../worker/journal.ts"];
 const { writeEffect } = await import(effectFile);
-const { readDeliveries, readPageData, writeJournal } = await import(journalFile);
+const { readDeliveries, readNewestId, readPageData, writeJournal } = await import(journalFile);
 
 let worker: Awaited<ReturnType<typeof startWorker>>;
 let read: number[];
+/** The statements that were prepared. */
+let planned: string[];
 /** The Worker's database. It records how many rows each query reads, as D1 bills them. */
 let db: D1Database;
 
 beforeEach(async () => {
   worker = await startWorker({ bindings: {} });
   read = [];
+  planned = [];
   db = counting(worker.database);
 });
 afterEach(() => worker.close());
@@ -51,7 +54,10 @@ function counting(database: D1Database): D1Database {
     return wrapped;
   };
   return {
-    prepare: (statement) => wrap(database.prepare(statement)),
+    prepare(statement) {
+      planned.push(statement);
+      return wrap(database.prepare(statement));
+    },
     batch: async (statements) => (await database.batch(statements.map((each) => made.get(each)!))).map(noted),
   };
 }
@@ -85,6 +91,8 @@ const entry = (at: number) => ({
   requests: 0,
   commands: 0,
   ms: 1,
+  reason: null as string | null,
+  votes: null,
 });
 const effect = (id: string, fence: number, at = Date.now()) =>
   writeEffect(db, { delivery: { provider: "x", scope: [], id }, entity: "shared", event: "paid", fence, at });
@@ -103,8 +111,42 @@ describe("with 20 000 rows in every table", () => {
     expect(counts).toMatchObject({ executed: 20_000, busy: 0 });
     expect(effects).toEqual({ performed: 20_000, repeated: 0 });
     expect([deliveries.length, entities.length]).toEqual([50, 20]);
-    expect(read).toHaveLength(3);
-    expect(Math.max(...read)).toBeLessThanOrEqual(100);
+    expect(read).toHaveLength(4);
+    expect(Math.max(...read)).toBeLessThanOrEqual(250);
+    read = [];
+    expect(await readNewestId(db)).toBe(20_000);
+    expect(read).toEqual([1]);
+  });
+
+  it("the page finds the first of each delivery in an index, and reads no table as a whole", async () => {
+    await worker.database.prepare("UPDATE deliveries SET provider = 'x', delivery = 'd' || (id % 40)").run();
+    planned = [];
+    const { deliveries, firsts } = await page();
+    expect(deliveries).toHaveLength(50);
+    expect(firsts.map(({ id }: { id: number }) => id).sort((a: number, b: number) => a - b)).toEqual(
+      Array.from({ length: 40 }, (_, index) => index + 1),
+    );
+    expect(Math.max(...read)).toBeLessThanOrEqual(250);
+    const plans = await Promise.all(
+      planned.map(async (statement) => {
+        const limit = statement.includes("?1") ? [50] : [];
+        const explain = worker.database.prepare(`EXPLAIN QUERY PLAN ${statement}`).bind(...limit);
+        const explained = await explain.all();
+        return explained.results.map(({ detail }: { detail: string }) => detail);
+      }),
+    );
+    const [, newest, first, entities] = plans;
+    // In the order of the primary key, which the limit ends after 50 rows.
+    expect(newest).toEqual([
+      "SCAN deliveries",
+      "SEARCH delivery_problems USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
+    ]);
+    expect(first).toContain("SEARCH deliveries USING INTEGER PRIMARY KEY (rowid=?)");
+    expect(first).toContain(
+      "SEARCH copies USING COVERING INDEX deliveries_delivery (provider=? AND delivery=?)",
+    );
+    expect(entities).toEqual(["SCAN entities USING INDEX entities_updated_at"]);
+    expect(plans.flat().filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
   });
 
   it("the list of deliveries, a delivery and its journal entry read few of them, too", async () => {
@@ -116,8 +158,12 @@ describe("with 20 000 rows in every table", () => {
     await again("key 7");
     expect(Math.max(...read)).toBeLessThanOrEqual(100);
     // The first entry finds 10 000 rows too many.
-    await writeJournal(db, entry(Date.now()));
-    expect(await count("deliveries")).toBe(10_000);
+    await worker.database
+      .prepare("INSERT INTO delivery_problems (id, reason) SELECT id, 'busy' FROM deliveries")
+      .run();
+    await writeJournal(db, { ...entry(Date.now()), reason: "No quorum." });
+    expect([await count("deliveries"), await count("delivery_problems")]).toEqual([10_000, 10_000]);
+    expect(await readDeliveries(db, 1)).toMatchObject([{ id: 20_001, reason: "No quorum.", votes: null }]);
     read = [];
     await writeJournal(db, entry(Date.now()));
     expect(Math.max(...read)).toBeLessThanOrEqual(100);

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { build } from "esbuild";
 import { afterEach, describe, expect, it } from "vitest";
 import { githubDelivery, send, standardDelivery, stripeDelivery } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
@@ -126,6 +128,53 @@ describe("a sender that is not set up", () => {
       status: 500,
       detail: "no sender has a secret",
     });
+  });
+});
+
+describe("the deployed Worker", () => {
+  it("contains none of the buttons of `npm run dev`, nor what signs for them", async () => {
+    const configuration = await readFile("wrangler.toml", "utf8");
+    expect(configuration).toMatch(/^main = "worker\/index\.ts"$/m);
+    const inputs = async (entry: string) => {
+      const options = { bundle: true, write: false, metafile: true, logLevel: "silent" } as const;
+      const loader = { ".css": "text", ".client.js": "text" } as const;
+      const { metafile } = await build({ entryPoints: [entry], loader, format: "esm", ...options });
+      return Object.keys(metafile.inputs).filter((file) => /^worker\/(dev|sample)\.ts$/.test(file));
+    };
+    expect(await inputs("worker/index.ts")).toEqual([]);
+    expect(await inputs("worker/dev.ts")).toEqual(["worker/sample.ts", "worker/dev.ts"]);
+
+    const url = await start({ ...secrets, ...(await answering()) });
+    const page = await fetch(url);
+    expect(await page.text()).not.toMatch(/<form|samples/);
+    expect(page.headers.get("content-security-policy")).toContain("form-action 'none'");
+    const post = {
+      method: "POST",
+      body: new URLSearchParams({ send: "signed" }),
+      headers: { "sec-fetch-site": "same-origin" },
+    };
+    expect(await problem(await fetch(`${url}/samples`, post))).toMatchObject({ status: 404 });
+  });
+});
+
+describe("the Worker of `npm run dev`", () => {
+  it("sends no sample for another site's page", async () => {
+    running = await startWorker({ bindings: { ...secrets, ...(await answering()) }, samples: true });
+    const { url } = running;
+    const post = (site: string) =>
+      fetch(`${url}/samples`, {
+        method: "POST",
+        body: new URLSearchParams({ send: "signed" }),
+        headers: { "sec-fetch-site": site },
+        redirect: "manual",
+      });
+    for (const site of ["cross-site", "same-site"]) {
+      expect(await problem(await post(site))).toMatchObject({ status: 403 });
+    }
+    const sent = await post("same-origin");
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, "/"]);
+    const { results } = await running.database.prepare("SELECT outcome, status FROM deliveries").all();
+    expect(results).toEqual([{ outcome: "executed", status: 200 }]);
   });
 });
 

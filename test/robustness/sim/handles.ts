@@ -30,6 +30,9 @@ interface AcquiredHandle
   readonly listens: boolean;
 }
 
+/** What the library takes off the validity, by default. */
+const driftOf = (ttl: number): number => ttl * 0.01 + 2;
+
 /** Records a hold from now on, and checks that a quorum granted it with validity left. */
 export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { world, process, wire, scenario } = actor;
@@ -49,7 +52,8 @@ export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const remaining = () => handle.remaining();
   const lossReported = signal && (() => signal.aborted);
   const standing = () => wire.standing(nonce, keys);
-  const hold = newHold({ ...grant, process, remaining, lossReported, acquired: world.now, standing });
+  const times = { acquired: world.now, drift: () => driftOf(handle.ttl) };
+  const hold = newHold({ ...grant, ...times, process, remaining, lossReported, standing });
   holds.add(hold);
   return { handle, hold, holds };
 }

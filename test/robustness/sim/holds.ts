@@ -24,6 +24,8 @@ export interface Hold {
   readonly standing: (() => readonly number[]) | undefined;
   /** The latest virtual time at which it may be relied on, whatever the endpoints say. */
   readonly limit: number;
+  /** ms that are taken off its validity, because clocks may differ; undefined: not known. For the picture. */
+  readonly drift: (() => number) | undefined;
   /** A handle of the same owner was being released during the acquire: that may have ended this hold, or not. */
   endUnknown: boolean;
   readonly extensions: Extensions;
@@ -48,7 +50,7 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<Pick<Hold, "holder" | "fence" | "group" | "standing" | "limit" | "extensions">>,
+    Partial<Pick<Hold, "holder" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">>,
 ): Hold {
   return {
     holder: grant.nonce,
@@ -56,6 +58,7 @@ export function newHold(
     group: undefined,
     standing: undefined,
     limit: Number.POSITIVE_INFINITY,
+    drift: undefined,
     extensions: { least: Number.POSITIVE_INFINITY, regrown: false },
     ...grant,
     endUnknown: false,
@@ -139,6 +142,11 @@ export class Holds {
   /** Ends a hold: from this moment on its holder no longer relies on it. */
   end(hold: Hold): void {
     if (hold.ended !== undefined) return;
+    this.#world.recorder?.ended(hold);
+    this.#close(hold);
+  }
+
+  #close(hold: Hold): void {
     hold.ended = this.#world.now;
     for (const resource of hold.resources) this.#on(resource).delete(hold);
   }
@@ -171,6 +179,7 @@ export class Holds {
     if (hold.ended !== undefined) return;
     const remaining = hold.remaining();
     if (remaining > 0) {
+      this.#world.recorder?.valid(hold, remaining, hold.drift?.());
       this.#checkStands(hold, remaining);
       const left = remaining / hold.process.rate;
       // Once more shortly before the end, when most of what could go wrong has.
@@ -178,7 +187,7 @@ export class Holds {
       this.#world.scheduler.at(next, () => this.#probe(hold));
       return;
     }
-    this.end(hold);
+    this.#close(hold);
     this.#expectLossReported(hold);
   }
 

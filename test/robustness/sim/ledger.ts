@@ -33,10 +33,12 @@ export class Ledger {
     });
   }
 
-  /** Writes a balance. Accepted from the holder that opened the account last. */
-  async write(process: Process, resource: string, fence: number, value: number): Promise<void> {
+  /** Writes a balance. Accepted from the holder that opened the account last. @returns whether it was accepted */
+  async write(process: Process, resource: string, fence: number, value: number): Promise<boolean> {
+    let isAccepted = false;
     await this.#request(process, resource, { kind: "write", fence, value }, (account) => {
       const accepted = fence === account.fence;
+      isAccepted = accepted;
       this.#world.count(accepted ? "ledger accepted" : "ledger refused");
       if (accepted) {
         account.balance = value;
@@ -44,6 +46,7 @@ export class Ledger {
       }
       return { accepted };
     });
+    return isAccepted;
   }
 
   /** Every acknowledged increment is in the balance. */
@@ -59,17 +62,37 @@ export class Ledger {
   #request(
     process: Process,
     resource: string,
-    access: AccessRecord["access"],
+    access: Extract<AccessRecord["access"], { readonly fence: number }>,
     at: (account: Account) => { readonly accepted: boolean; readonly value?: number },
   ): Promise<number | undefined> {
     const { scheduler, draw } = this.#world;
     const invoked = scheduler.now;
+    const { recorder } = this.#world;
+    const { name } = process;
+    const { fence } = access;
+    const record = recorder?.request({
+      client: name,
+      endpoint: "database",
+      operation: access.kind === "open" ? "claim" : "write",
+      key: resource,
+      detail: `with fence ${fence}`,
+    });
     return new Promise((resolve) => {
       scheduler.at(scheduler.now + draw.between(1, 30), () => {
         const reply = at(this.#account(resource));
+        if (recorder && record !== undefined) {
+          recorder.executed(record, reply.accepted ? "granted" : "held");
+          if (reply.accepted && access.kind === "open")
+            recorder.holds("database", resource, { holder: name, fence });
+        }
         const returned = scheduler.now + draw.between(1, 30);
         this.accesses.push({ resource, holder: process.name, access, invoked, returned, ...reply });
-        scheduler.at(returned, () => process.deliver(() => resolve(reply.value)));
+        scheduler.at(returned, () =>
+          process.deliver(() => {
+            if (record !== undefined) recorder?.answered(record, reply.accepted ? "granted" : "held");
+            resolve(reply.value);
+          }),
+        );
       });
     });
   }

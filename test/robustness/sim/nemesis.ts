@@ -1,6 +1,7 @@
 import { stopwatch } from "../../../src/runtime.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
+import type { FaultRecord } from "./recorder.ts";
 import type { FaultKind, Scenario } from "./scenario.ts";
 import type { Server } from "./server.ts";
 import { goodNetwork, goodStreams, type World } from "./world.ts";
@@ -21,12 +22,20 @@ export function startNemesis(
   return () => nemesis.stop();
 }
 
+/** A fault and what it concerns, for the trace and the picture. */
+interface Fault extends FaultRecord {
+  /** Whether it goes on when no further faults are injected. */
+  readonly stays?: boolean | undefined;
+}
+
 class Nemesis {
   readonly #world: World;
   readonly #draw: Draw;
   readonly #scenario: Scenario;
   readonly #clockSet: (process: Process) => void;
   #over = false;
+  /** The faults that last, by name and target. */
+  readonly #present = new Map<string, Fault>();
 
   readonly #inject: Readonly<Record<FaultKind, () => void>> = {
     "link cut": () => this.#cut(this.#anyProcess(), this.#anyServer()),
@@ -49,6 +58,8 @@ class Nemesis {
 
   start(): void {
     this.#world.network = this.#scenario.badNetwork;
+    const detail = hazardsOf(this.#scenario);
+    if (detail !== "") this.#began({ name: "bad network", detail });
     this.#world.streams = this.#scenario.wakeUps?.streams ?? goodStreams;
     if (this.#scenario.faults.length > 0) this.#schedule(this.#untilNext());
   }
@@ -65,6 +76,7 @@ class Nemesis {
       server.silent = false;
     }
     for (const process of processes) process.resume();
+    for (const fault of this.#present.values()) if (!fault.stays) this.#ended(fault);
   }
 
   #schedule(time: number): void {
@@ -72,7 +84,6 @@ class Nemesis {
       if (this.#over) return;
       const kind = this.#draw.pick(this.#scenario.faults);
       this.#world.count(kind);
-      this.#world.trace(() => `fault: ${kind}`);
       this.#inject[kind]();
       this.#schedule(this.#world.now + this.#untilNext());
     });
@@ -82,13 +93,43 @@ class Nemesis {
     return this.#draw.between(0, 2 * this.#scenario.faultInterval);
   }
 
-  /** Calls `undo` after a while. */
-  #undoLater(undo: () => void): void {
+  /** Calls `undo` after a while, and notes how long the fault lasts. */
+  #undoLater(fault: Fault | undefined, undo: () => void): void {
     const { ttl } = this.#scenario;
-    this.#world.scheduler.at(
-      this.#world.now + this.#draw.between(0, this.#draw.pick([0.5, 1, 3]) * ttl),
-      undo,
-    );
+    const until = this.#world.now + this.#draw.between(0, this.#draw.pick([0.5, 1, 3]) * ttl);
+    this.#undoAt(until, fault, undo);
+  }
+
+  /** @param fault undefined: there is nothing to note, as nothing has changed */
+  #undoAt(until: number, fault: Fault | undefined, undo: () => void): void {
+    if (fault) this.#began(fault, until);
+    this.#world.scheduler.at(until, () => {
+      undo();
+      if (fault) this.#ended(fault);
+    });
+  }
+
+  #began(fault: Fault, until?: number): void {
+    const { name, client, endpoint, detail } = fault;
+    this.#present.set(targetOf(fault), fault);
+    this.#world.recorder?.fault({ name, client, endpoint, detail });
+    this.#world.trace(() => {
+      const end = until === undefined ? "" : ` until ${until.toFixed(3)}`;
+      return `fault: ${targetOf(fault)}${end}${detail === undefined ? "" : `: ${detail}`}`;
+    });
+  }
+
+  /** The first end counts: it undoes the same fault of the same target that began later, too. */
+  #ended(fault: Fault): void {
+    if (!this.#present.delete(targetOf(fault))) return;
+    this.#world.recorder?.healed(fault);
+    this.#world.trace(() => `fault ends: ${targetOf(fault)}`);
+  }
+
+  /** Notes what happens at one moment. */
+  #noteMoment(fault: Fault): void {
+    this.#world.recorder?.moment(fault);
+    this.#world.trace(() => `fault: ${targetOf(fault)}`);
   }
 
   #anyProcess(): Process {
@@ -102,8 +143,11 @@ class Nemesis {
   #cut(process: Process, server: Server): void {
     const { cuts } = this.#world;
     const way = `${process.name}>${server.name}`;
-    cuts.set(way, this.#draw.pick(["silent", "refused"]));
-    this.#undoLater(() => cuts.delete(way));
+    const how = this.#draw.pick(["silent", "refused"] as const);
+    cuts.set(way, how);
+    const detail = how === "silent" ? "messages get lost" : "connections are refused";
+    const fault = { name: "cut off", client: process.name, endpoint: server.name, detail };
+    this.#undoLater(fault, () => cuts.delete(way));
   }
 
   #cutOff(server: Server): void {
@@ -112,14 +156,16 @@ class Nemesis {
 
   #slowDown(server: Server): void {
     server.slowness = this.#draw.between(0, this.#scenario.ttl);
-    this.#undoLater(() => {
+    const detail = `each message takes ${server.slowness.toFixed()} ms more`;
+    this.#undoLater({ name: "slow", endpoint: server.name, detail }, () => {
       server.slowness = 0;
     });
   }
 
   #silence(server: Server): void {
     server.silent = true;
-    this.#undoLater(() => {
+    const detail = "it accepts requests and never answers";
+    this.#undoLater({ name: "silent", endpoint: server.name, detail }, () => {
       server.silent = false;
     });
   }
@@ -129,12 +175,17 @@ class Nemesis {
     server.crash();
     const forgets = !this.#world.keeps("kept memory") && this.#draw.chance(0.7);
     this.#world.count(forgets ? "restart without memory" : "restart with memory");
+    const detail = forgets ? "it restarts without its memory" : "it restarts with its memory";
+    const fault = { name: forgets ? "down, forgets" : "down", endpoint: server.name, detail, stays: true };
     const start = () => {
-      if (forgets) server.forget();
+      if (forgets) {
+        server.forget();
+        this.#world.recorder?.forgotten(server);
+      }
       server.up = true;
     };
-    if (!forgets) this.#undoLater(start);
-    else this.#world.scheduler.at(this.#world.now + this.#absence(), start);
+    if (!forgets) this.#undoLater(fault, start);
+    else this.#undoAt(this.#world.now + this.#absence(), fault, start);
   }
 
   /** For how many ms an endpoint stays away that has lost its memory. An early return breaks mutual exclusion. */
@@ -149,7 +200,10 @@ class Nemesis {
   #setClock(): void {
     const { ttl } = this.#scenario;
     if (!this.#world.keeps("bounded drift") && this.#draw.chance(0.5)) {
-      this.#anyServer().offset += this.#draw.between(-ttl, 2 * ttl);
+      const server = this.#anyServer();
+      const by = this.#draw.between(-ttl, 2 * ttl);
+      server.offset += by;
+      this.#noteMoment({ name: clockSet(by), endpoint: server.name });
       this.#world.count("endpoint's clock set");
       return;
     }
@@ -160,14 +214,15 @@ class Nemesis {
       this.#draw.between(-2 * ttl, 2 * ttl),
       this.#draw.between(-3_600_000, 3_600_000),
     ]);
-    this.#world.trace(() => `${process.name}'s clock is set by ${Math.floor(step)} ms`);
+    this.#noteMoment({ name: clockSet(Math.floor(step)), client: process.name });
     process.setClock(step);
     this.#clockChanged(process);
   }
 
   #pause(process: Process): void {
+    const fault = process.running ? { name: "paused", client: process.name } : undefined;
     process.pause(false);
-    this.#undoLater(() => process.resume());
+    this.#undoLater(fault, () => this.#resume(process));
   }
 
   #freeze(process: Process): void {
@@ -175,16 +230,25 @@ class Nemesis {
     this.#clockChanged(process);
     process.pause(true);
     const since = this.#world.now;
-    this.#undoLater(() => {
-      this.#world.trace(() => `${process.name} goes on after ${(this.#world.now - since).toFixed(3)} ms`);
+    const detail = "its clocks stand still, too";
+    this.#undoLater({ name: "frozen", client: process.name, detail }, () => {
       if (!this.#world.keeps("a clock that goes on")) process.setClock(since - this.#world.now);
-      process.resume();
+      this.#resume(process);
       this.#clockChanged(process);
     });
   }
 
   #kill(): void {
-    if (this.#world.processes.filter(({ alive }) => alive).length > 2) this.#anyProcess().kill();
+    if (this.#world.processes.filter(({ alive }) => alive).length <= 2) return;
+    const process = this.#anyProcess();
+    if (process.alive) this.#began({ name: "killed", client: process.name, stays: true });
+    process.kill();
+  }
+
+  /** Whichever fault ends first lets the process go on. */
+  #resume(process: Process): void {
+    process.resume();
+    for (const name of ["paused", "frozen"]) this.#ended({ name, client: process.name });
   }
 
   /** One clock may be set, and then the other one stand still, as long as the library reads both in between. */
@@ -192,4 +256,29 @@ class Nemesis {
     if (this.#world.keeps("a clock that goes on")) stopwatch(process);
     this.#clockSet(process);
   }
+}
+
+/** `cut off p1>r2`: a fault's name and target. */
+function targetOf({ name, client, endpoint }: Fault): string {
+  const target =
+    client !== undefined && endpoint !== undefined ? `${client}>${endpoint}` : (client ?? endpoint);
+  return target === undefined ? name : `${name} ${target}`;
+}
+
+const clockSet = (ms: number): string => `clock set by ${ms > 0 ? "+" : ""}${ms.toFixed()} ms`;
+
+/** What may happen to each message, in words. */
+function hazardsOf({ badNetwork }: Scenario): string {
+  const { loseRequest, loseReply, duplicate, reset, httpError, garbled = 0, tail, tailLength } = badNetwork;
+  const hazards: readonly (readonly [probability: number, what: string])[] = [
+    [loseRequest, "requests lost"],
+    [loseReply, "replies lost"],
+    [duplicate, "requests executed twice"],
+    [reset, "connections reset"],
+    [httpError, "HTTP errors"],
+    [garbled, "answers garbled"],
+    [tail, `messages late by up to ${tailLength} ms`],
+  ];
+  const present = hazards.filter(([probability]) => probability > 0);
+  return present.map(([probability, what]) => `${Math.round(100 * probability)} % of ${what}`).join(", ");
 }

@@ -1,5 +1,6 @@
 import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../../../src/errors.ts";
+import type { Outcome } from "../../../src/picture/timeline.ts";
 import { type Reply, ReplyError } from "../../../src/testing/index.ts";
 import { checkClaim, contentsOf } from "./claims.ts";
 import type { Process } from "./process.ts";
@@ -57,6 +58,8 @@ interface Message {
   readonly command: Command;
   /** The same, parsed. */
   readonly request: Request;
+  /** The number of its record, if recorded. */
+  readonly record: string | undefined;
   /** Its place in the order in which messages were sent. */
   readonly serial: number;
   /** The network as it was when the message was sent. */
@@ -73,6 +76,21 @@ interface Before {
   readonly remaining: number;
   /** Whether what is to be extended or released stood. */
   readonly stood: boolean;
+}
+
+/** `acquire redlock:lock:{a} t0621c87 by EVALSHA, executed again`: for the trace. */
+function describe({ operation, raises, keys, value }: Request, command: Command, copy: number): string {
+  const again = copy > 0 ? ", executed again" : "";
+  return `${raises ? "raise fence" : operation} ${keys} ${value.slice(0, 8)} by ${String(command[0])}${again}`;
+}
+
+/** An answer, as the picture shows it. */
+function outcomeOf(request: Request, command: Command, answer: Answer): Outcome {
+  if ("error" in answer) return "error";
+  const { operation } = request;
+  if (operation === "look" || operation === "announce" || operation === "free") return "granted";
+  if (isGranted(request, command, answer.reply)) return "granted";
+  return operation === "acquire" || operation === "restore" ? "held" : "gone";
 }
 
 class Link {
@@ -100,6 +118,7 @@ class Link {
     const request = readRequest(command);
     this.#wire.sent(this.#process, this.#server, request, command);
     this.#world.count("requests");
+    const record = this.#world.recorder?.sent(this.#process, this.#server, request);
     return new Promise((resolve, reject) => {
       let open = true;
       const settle = (result: () => void) => {
@@ -119,8 +138,9 @@ class Link {
       signal.addEventListener("abort", abandon);
       let retries = this.#exactReplies ? 0 : 2;
       const isOpen = () => open;
-      const attempt = () => this.#transmit({ command, request, isOpen, answer: receive });
+      const attempt = () => this.#transmit({ command, request, record, isOpen, answer: receive });
       const receive = (answer: Answer) => {
+        if (record !== undefined) this.#world.recorder?.answered(record, outcomeOf(request, command, answer));
         if (!open) return;
         if ("reply" in answer) {
           this.#answered(request, command, answer.reply);
@@ -151,19 +171,21 @@ class Link {
   }
 
   /** Sends one message. It may get lost, or fail before it reaches the server. */
-  #transmit(sent: Pick<Message, "command" | "request" | "isOpen" | "answer">): void {
+  #transmit(sent: Pick<Message, "command" | "request" | "record" | "isOpen" | "answer">): void {
     const { network, draw } = this.#world;
     this.#sent += 1;
-    const { command, request, isOpen, answer } = sent;
+    const { command, request, record, isOpen, answer } = sent;
     // No spread: it alone took a fortieth of the time of a simulation.
-    const message: Message = { command, request, isOpen, answer, serial: this.#sent, network };
+    const message: Message = { command, request, record, isOpen, answer, serial: this.#sent, network };
     if (this.#isCut()) {
       this.#world.count("request into a cut link");
       if (this.#world.cuts.get(this.#way) === "refused") this.#fail(message, "connection refused");
+      else this.#lost(message, "request");
       return;
     }
     if (draw.chance(network.loseRequest)) {
       this.#world.count("request lost");
+      this.#lost(message, "request");
       return;
     }
     if (draw.chance(network.httpError)) {
@@ -183,13 +205,17 @@ class Link {
   #arrive(message: Message, copy: number): void {
     const { command, request, network, isOpen } = message;
     const { draw } = this.#world;
-    if (this.#isCut()) return;
+    if (this.#isCut()) {
+      this.#lost(message, "request");
+      return;
+    }
     if (!this.#server.up) {
       this.#fail(message, "connection refused");
       return;
     }
     if (this.#server.silent) {
       this.#world.count("request to a silent endpoint");
+      this.#lost(message, "request");
       return;
     }
     if (message.serial < this.#newest) this.#world.count("request overtaken");
@@ -197,15 +223,14 @@ class Link {
     if (copy > 0) this.#world.count("request executed again");
     if (!isOpen()) this.#world.count("request late");
     const executed = this.#execute(command, request, copy);
-    this.#world.trace(
-      () =>
-        `${this.#way} ${String(command[0])} ${command[1]} ${command.length > 5 ? command.at(-5) : ""} = ${JSON.stringify(executed)}`,
-    );
+    this.#world.trace(() => `${this.#way} ${describe(request, command, copy)} = ${JSON.stringify(executed)}`);
+    this.#record(message, executed);
     if (copy === 0 && draw.chance(network.duplicate)) {
       this.#arriveAfter(draw.between(0, draw.chance(0.5) ? 20 : 2_000), message, 1);
     }
     if (draw.chance(network.loseReply)) {
       this.#world.count("reply lost");
+      this.#lost(message, "reply");
       return;
     }
     if (draw.chance(network.reset)) {
@@ -216,15 +241,31 @@ class Link {
     this.#reply(message, executed);
   }
 
+  /** Writes down an execution, and what it has changed. */
+  #record({ record, request, command }: Message, executed: Answer): void {
+    const { recorder } = this.#world;
+    if (!recorder || record === undefined) return;
+    recorder.executed(record, outcomeOf(request, command, executed));
+    recorder.changed(this.#process, this.#server, request);
+  }
+
+  #lost({ record }: Message, what: "request" | "reply"): void {
+    if (record !== undefined) this.#world.recorder?.lost(record, what);
+  }
+
   #fail(message: Message, reason: string): void {
     this.#reply(message, this.#failed("network", reason));
   }
 
   /** Sends an answer back to the process. */
-  #reply({ isOpen, answer }: Message, what: Answer): void {
+  #reply(message: Message, what: Answer): void {
+    const { isOpen, answer } = message;
     const { scheduler } = this.#world;
     scheduler.at(scheduler.now + this.#world.drawDelay(this.#server), () => {
-      if (!this.#process.alive) return;
+      if (!this.#process.alive) {
+        this.#lost(message, "reply");
+        return;
+      }
       if (!isOpen()) this.#world.count("reply late");
       this.#process.deliver(() => answer(what));
     });

@@ -1,6 +1,7 @@
 import { type Assumption, assumptions, type Invariant, invariants } from "./assumptions.ts";
 import type { Draw } from "./draw.ts";
 import type { Process } from "./process.ts";
+import { Recorder } from "./recorder.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Server } from "./server.ts";
 
@@ -55,6 +56,14 @@ export const goodNetwork: NetworkConditions = {
   httpError: 0,
 };
 
+/** What is written down of a simulation. */
+export interface Notes {
+  /** A line for every event. */
+  readonly traced: boolean;
+  /** What a picture is drawn from. */
+  readonly recorded: boolean;
+}
+
 /** One simulated world: its time, processes, servers and present faults, and everything observed in it. */
 export class World {
   readonly scheduler: Scheduler = new Scheduler();
@@ -76,11 +85,14 @@ export class World {
   readonly excused: Violation[] = [];
   /** One line per event, if traced. */
   readonly lines: string[] | undefined;
+  /** For the picture, if recorded. */
+  readonly recorder: Recorder | undefined;
 
-  constructor(draw: Draw, dropped: readonly Assumption[], traced: boolean) {
+  constructor(draw: Draw, dropped: readonly Assumption[], notes: Notes) {
     this.draw = draw;
     this.dropped = dropped;
-    this.lines = traced ? [] : undefined;
+    this.lines = notes.traced ? [] : undefined;
+    this.recorder = notes.recorded ? new Recorder(this.scheduler) : undefined;
   }
 
   /** Virtual ms. */
@@ -143,6 +155,7 @@ export class World {
     const excused = without.length > 0;
     (excused ? this.excused : this.violations).push(violation);
     this.trace(() => `${excused ? "excused" : "VIOLATED"} ${invariant}: ${detail}`);
+    this.recorder?.violated(invariant, detail, without);
   }
 }
 

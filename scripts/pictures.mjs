@@ -1,0 +1,11 @@
+// Draws the pictures of docs/algorithm.md and docs/fencing.md with the simulator: `node scripts/pictures.mjs`, after a
+// change of the library or of src/picture that changes them.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { load, project } from "./load.mjs";
+
+const { drawPictures } = await load("test/robustness/sim/draw-pictures.ts");
+for (const [file, svg] of await drawPictures()) {
+  await writeFile(join(project, "docs/images", file), svg);
+  console.log(`docs/images/${file}`);
+}

@@ -1,0 +1,115 @@
+// What a failing simulation leaves behind: its picture, cut down, and the smallest simulation that fails in the same way.
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import process from "node:process";
+import { load, project } from "./load.mjs";
+import { pictureScript } from "./picture.mjs";
+import { startSimulator } from "./simulator.mjs";
+
+/** Where pictures are written by default: it is never committed. */
+export const cache = join(project, "node_modules", ".cache", "sim");
+
+/** ms of CPU after which a smaller simulation counts as hanging. */
+const timeLimit = 5_000;
+
+/** The path as one would type it in the project's folder. */
+const shown = (file) => relative(process.cwd(), file) || file;
+
+/**
+ * Simulates once more, and writes the picture.
+ *
+ * @param {string} bundle the simulator
+ * @param {object} order what to simulate
+ * @param {{ file: string, whole?: boolean }} target `whole`: not cut down to what the violation is about
+ * @returns {Promise<import("../test/robustness/sim/main.ts").Report>}
+ */
+export async function writePicture(bundle, order, { file, whole = false }) {
+  const { cutDown } = await load("test/robustness/sim/cut-down.ts");
+  const { pictureHtml } = await load("src/picture/index.ts");
+  const simulator = startSimulator(bundle);
+  try {
+    const report = await simulator.simulate({ ...order, recorded: true });
+    if (!report.timeline) {
+      console.log(`no picture of seed ${order.seed}: ${report.violations[0]?.detail}`);
+      return report;
+    }
+    const timeline = whole ? report.timeline : cutDown(report.timeline);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, pictureHtml(timeline, await pictureScript()));
+    console.log(`picture of seed ${order.seed}: ${shown(file)}`);
+    return report;
+  } finally {
+    simulator.end();
+  }
+}
+
+/**
+ * Finds the smallest simulation that fails in the same way, and prints it. Ctrl+C ends the search with the best so far.
+ *
+ * @param {string} bundle the simulator
+ * @param {object} order the failing simulation
+ * @param {{ limit: number, log?: (line: string) => void }} options `limit`: ms
+ * @returns {Promise<{ failing: object, invariant: string, tries: number, seconds: number, isComplete: boolean }>}
+ */
+export async function shrinkFailure(bundle, order, { limit, log = console.log }) {
+  const { shrink } = await load("test/robustness/sim/shrink.ts");
+  const simulator = startSimulator(bundle, timeLimit);
+  const began = Date.now();
+  let interrupted = false;
+  const interrupt = () => {
+    interrupted = true;
+  };
+  process.once("SIGINT", interrupt);
+  try {
+    const { violations, scenario, dropped } = await simulator.simulate(order);
+    const invariant = violations[0]?.invariant;
+    if (!scenario) throw new Error(`seed ${order.seed} cannot be shrunk: it has no scenario (${invariant})`);
+    const isGiven = (assumption) => order.without?.includes(assumption) ?? assumption !== "single execution";
+    const { traced, recorded, ...rest } = order;
+    const found = await shrink(
+      { ...rest, scenario },
+      {
+        without: dropped.filter(isGiven),
+        isOver: () => interrupted || Date.now() > began + limit,
+        attempt: async (smaller) => {
+          const { violations, counts } = await simulator.simulate(smaller);
+          const breaks = violations.some((violation) => violation.invariant === invariant);
+          return { breaks, requests: counts.requests ?? 0 };
+        },
+        onSmaller: ({ scenario }, tries) => log(`  … ${sizeOf(scenario)}, after ${tries} tries`),
+      },
+    );
+    return { ...found, invariant, seconds: (Date.now() - began) / 1_000 };
+  } finally {
+    process.off("SIGINT", interrupt);
+    simulator.end();
+  }
+}
+
+/** A scenario in a few words. */
+function sizeOf({ processes, endpoints, calls, faults }) {
+  return `${processes} processes, ${endpoints} endpoints, ${calls} calls each, ${faults.length} kinds of faults`;
+}
+
+/** Shrinks a failing simulation, and writes what repeats it beside its picture. */
+export async function leaveSmallest(bundle, order, { limit, directory, flags = "" }) {
+  console.log(
+    `looking for a smaller simulation that fails as seed ${order.seed} does (Ctrl+C: the best so far)`,
+  );
+  const { failing, tries, seconds, isComplete } = await shrinkFailure(bundle, order, { limit });
+  const name = join(directory, `seed-${order.seed}-smallest`);
+  await mkdir(directory, { recursive: true });
+  await writeFile(`${name}.json`, `${JSON.stringify(failing, null, 2)}\n`);
+  const rest = isComplete ? "nothing smaller fails" : "not everything was tried";
+  console.log(
+    `smallest after ${tries} tries in ${seconds.toFixed(1)} s (${rest}): ${sizeOf(failing.scenario)}`,
+  );
+  console.log(`  ${JSON.stringify(failing.scenario)}`);
+  await writePicture(bundle, failing, { file: `${name}.html` });
+  console.log(`  npm run sim -- --replay ${shown(`${name}.json`)} --trace${flags}`);
+}
+
+/** What leaveSmallest() has written. */
+export async function readFailing(file) {
+  return JSON.parse(await readFile(file, "utf8"));
+}

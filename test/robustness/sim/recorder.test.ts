@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { simulate } from "./simulate.ts";
+
+// What a simulation writes down for its picture.
+
+/** A seed of locks with faults, of runs, of synchronizers, of runs with locks, of wake-ups, and of HTTP endpoints. */
+const seeds = [1, 4, 5, 16, 26, 30];
+
+test("recording changes nothing of a simulation", async () => {
+  for (const seed of seeds) {
+    const plain = await simulate({ seed, traced: true });
+    const recorded = await simulate({ seed, traced: true, recorded: true });
+    expect(recorded.lines.join("\n"), `seed ${seed}`).toBe(plain.lines.join("\n"));
+    expect(recorded.counts).toEqual(plain.counts);
+    expect(plain.timeline).toBeUndefined();
+  }
+});
+
+test("a timeline has everything that happens, in the order of time, of known lanes", async () => {
+  const phases = new Set<string>();
+  for (const seed of seeds) {
+    const { timeline, counts } = await simulate({ seed, recorded: true });
+    const { events, clients, endpoints } = timeline!;
+    for (const { phase } of events) phases.add(phase);
+    expect(events.every(({ time }, at) => time >= (events[at - 1]?.time ?? 0))).toBe(true);
+    expect(events.every(({ client = clients[0]! }) => clients.includes(client))).toBe(true);
+    expect(events.every(({ endpoint = endpoints[0]! }) => endpoints.includes(endpoint))).toBe(true);
+    const of = (wanted: string) => events.filter(({ phase }) => phase === wanted);
+    expect(of("called"), `seed ${seed}`).toHaveLength(counts.get("operations")!);
+    const toServers = of("sent").filter(({ endpoint }) => endpoint !== "database");
+    expect(toServers).toHaveLength(counts.get("requests")!);
+    expect(of("healed").length).toBeLessThanOrEqual(of("fault").length);
+  }
+  const all = ["called", "returned", "sent", "executed", "answered", "lost", "stored", "removed", "valid"];
+  expect([...phases].sort()).toEqual([...all, "ended", "fault", "healed"].sort());
+});
+
+test("the trace names a fault's target and end, and an execution's operation", async () => {
+  const { lines } = await simulate({ seed: 1, traced: true });
+  const faults = lines.filter((line) => line.includes(" fault: ") && !line.includes("bad network"));
+  expect(faults.length).toBeGreaterThan(0);
+  for (const line of faults) {
+    expect(line).toMatch(
+      /fault: (cut off p\d>r\d|(slow|silent|down|down, forgets) r\d|(paused|frozen) p\d) until [\d.]+|killed p\d|clock set by \S+ ms [pr]\d/,
+    );
+  }
+  const executions = lines.filter((line) => /p\d>r\d /.test(line));
+  expect(executions.length).toBeGreaterThan(0);
+  for (const line of executions) {
+    expect(line).toMatch(
+      /p\d>r\d (acquire|restore|extend|release|free|look|announce|raise fence|subscribe) \S+|fault/,
+    );
+  }
+});

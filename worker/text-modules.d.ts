@@ -1,0 +1,11 @@
+// Files that bundlers include as text: see the rules in wrangler.toml and scripts/local-worker.mjs.
+
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+
+declare module "*.client.js" {
+  const text: string;
+  export default text;
+}
