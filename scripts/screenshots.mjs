@@ -71,6 +71,8 @@ const pages = {
     await second.tell("await lock.extend(30_000)");
     await first.tell('lock = await redlock.acquire("report/daily", { ttl: 60_000 })');
     await happened("report/daily is held by");
+    // The picture goes on.
+    await page.waitForTimeout(1_500);
     await page.mouse.move(0, 0);
     await page.evaluate(() => document.activeElement?.blur());
     return async () => {

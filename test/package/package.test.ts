@@ -78,6 +78,7 @@ describe("the packed package", () => {
       "dist/inbox/index.js",
       "dist/index.js",
       "dist/otel/index.js",
+      "dist/server-*.js",
       "dist/sync/index.js",
       "dist/testing/index.js",
       "dist/webhooks/index.js",

@@ -95,6 +95,9 @@ ol.happened li:first-child span { font-weight: 600; }
 #failure:empty { display: none; }
 @media (max-width: 900px) { .pair { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 620px) {
+  h1 small { display: block; margin: 2px 0 4px; line-height: 1.35; }
+  /* What is held comes before the switches, which are long here. */
+  main > :nth-child(-n + 2), .pair { order: -1; }
   header, main { padding-left: 8px; padding-right: 8px; }
   section, .card, .gate { padding: 10px; }
   table.stack thead { display: none; }

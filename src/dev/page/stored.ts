@@ -109,7 +109,7 @@ export function recordRow(across: Across): RecordRow | undefined {
   const { value, shares, expiries } = majority;
   const { state, since } = majority.value.record;
   return {
-    key: value.parts.resource.slice(0, 16),
+    key: value.parts.resource.slice(0, 12),
     state,
     until: expiries[0] ?? 0,
     shares,

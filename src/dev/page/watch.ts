@@ -7,7 +7,7 @@ import { Clients } from "./clients.ts";
 import { EndpointWatch } from "./endpoint-watch.ts";
 import { heldKind, type KeyParts, labelOf } from "./key.ts";
 import { Recording } from "./recording.ts";
-import { wordsOf } from "./request.ts";
+import { outcomeOf, wordsOf } from "./request.ts";
 import type { Happening, LockRow, PageMessage, PageState, RecordRow } from "./state.ts";
 import { type Across, lockRow, recordRow } from "./stored.ts";
 
@@ -28,7 +28,8 @@ export class Watch {
   readonly #waiting = new Set<() => void>();
   /** What is held, and by whom. */
   readonly #holders = new Map<string, { readonly parts: KeyParts; readonly holder: string }>();
-  #happenings: Happening[] = [];
+  /** Their texts are made when they are asked for: whose a token is may become known later. */
+  #happenings: { readonly at: number; readonly say: () => string }[] = [];
   #timeline: Timeline;
   /** The events of the last looks, with the number of the look. */
   #added: { readonly look: number; readonly events: readonly TimelineEvent[] }[] = [];
@@ -56,7 +57,7 @@ export class Watch {
           },
           fault: (name, phase, at) => {
             this.#recording.fault(endpoint.name, name, phase, at);
-            this.#happened(at, `${endpoint.name} ${faultText(name, phase)}`);
+            this.#happened(at, () => `${endpoint.name} ${faultText(name, phase)}`);
           },
         }),
     );
@@ -96,7 +97,10 @@ export class Watch {
   #observe(endpoint: EndpointWatch, step: Observation): void {
     this.#recording.observe(endpoint.name, step);
     if (step.phase !== "executed" || isReading(step.command)) return;
-    endpoint.changed(wordsOf([step.command]).keys, step.at);
+    const words = wordsOf([step.command]);
+    const outcome = outcomeOf(words, step.command, step.outcome.reply);
+    // What was refused has changed nothing.
+    if (outcome !== "held" && outcome !== "gone") endpoint.changed(words.keys, step.at);
     if (/^flush(all|db)$/i.test(String(step.command[0]))) endpoint.forget(step.at);
   }
 
@@ -109,22 +113,24 @@ export class Watch {
   #noteChange(parts: KeyParts, at: number): void {
     const kind = heldKind(parts);
     if (kind === undefined) return;
-    const row = this.#lockRow(parts.key);
+    const across = this.#across(parts.key);
+    const rowNow = () => lockRow(across, this.#quorum, (token) => this.#clients.nameOfToken(token));
+    const row = rowNow();
     const holder = row?.held ? row.holder : undefined;
     if (holder === this.#holders.get(parts.key)?.holder) return;
     this.#holders.delete(parts.key);
     if (holder !== undefined) this.#holders.set(parts.key, { parts, holder });
     const [oldest] = this.#holders.keys();
     if (this.#holders.size > 1_000 && oldest !== undefined) this.#holders.delete(oldest);
-    this.#happened(at, `${labelOf(parts)} ${holderText(row)}`);
+    this.#happened(at, () => `${labelOf(parts)} ${holderText(rowNow())}`);
   }
 
   #lockRow(key: string): LockRow | undefined {
     return lockRow(this.#across(key), this.#quorum, (token) => this.#clients.nameOfToken(token));
   }
 
-  #happened(at: number, text: string): void {
-    this.#happenings = [{ at, text }, ...this.#happenings].slice(0, mostHappenings);
+  #happened(at: number, say: () => string): void {
+    this.#happenings = [{ at, say }, ...this.#happenings].slice(0, mostHappenings);
   }
 
   /** What is now. */
@@ -149,7 +155,7 @@ export class Watch {
       records: records.slice(0, mostRows),
       moreRecords: Math.max(0, records.length - mostRows),
       requests: this.#recording.rows(),
-      happenings: this.#happenings,
+      happenings: this.#happenings.map(({ at, say }): Happening => ({ at, text: say() })),
       undrawn: this.#undrawn,
     };
   }
@@ -200,7 +206,8 @@ export class Watch {
 function holderText(row: LockRow | undefined): string {
   if (!row?.held) return "is no longer held";
   const fence = row.fence === undefined ? "" : `, fence ${row.fence}`;
-  return `is held by ${row.holder}${fence} (${row.kind})`;
+  const client = row.client === undefined ? "" : `${row.client}, `;
+  return `is held by ${client}${row.holder}${fence} (${row.kind})`;
 }
 
 function faultText(name: string, phase: "fault" | "healed"): string {
