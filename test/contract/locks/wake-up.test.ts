@@ -356,6 +356,39 @@ test("a runtime may be an object whose methods need it", async () => {
   expect(call.value).toBeDefined();
 });
 
+test("nobody listens at an endpoint that has failed in the last round", async () => {
+  const world = stage(3);
+  const held = await clientOf(world).acquire("a");
+  const failing = reached(world, (endpoint, index) => ({
+    send: (command, signal) =>
+      index === 0 ? Promise.reject(new Error("refused")) : endpoint.send(command, signal),
+  }));
+  const call = watch(clientOf(world, {}, failing).acquire("a"));
+  await world.runtime.advance(20);
+  expect(world.endpoints.map((endpoint) => subscribers(endpoint))).toEqual([0, 1, 0]);
+  await held.release();
+  await world.runtime.advance(20);
+  expect(call.value).toBeDefined();
+});
+
+test.each([
+  ["nothing", null],
+  ["no commands", [["n"]]],
+  ["words for commands", [["n"], "3"]],
+  ["half a command", [["n"], 1.5]],
+  ["one item more", [["n"], 3, 4]],
+])("a release that is answered by %s is unknown", async (_, reply) => {
+  const world = stage();
+  const garbling = reached(world, (endpoint) => ({
+    send: async (command, signal) => {
+      const answer = await endpoint.send(command, signal);
+      return String(command[0]) === "EVALSHA" ? reply : answer;
+    },
+  }));
+  const held = await clientOf(world, {}, garbling).acquire("a");
+  await expect(held.release()).rejects.toMatchObject({ code: "NO_QUORUM" });
+});
+
 test("a semaphore's waiter is told of a permit", async () => {
   const world = stage();
   const semaphore = () => new Semaphore(clientOf(world), "pool", { limit: 2 });
