@@ -19,6 +19,9 @@ test("a recording has everything that happens", async () => {
     expect(of("called"), `seed ${seed}`).toHaveLength(counts.get("operations")!);
     const toServers = of("sent").filter(({ endpoint }) => endpoint !== "database");
     expect(toServers).toHaveLength(counts.get("requests")!);
+    expect(of("stored").some(({ endpoint, until }) => endpoint !== "database" && until !== undefined)).toBe(
+      true,
+    );
     expect(of("healed").length).toBeLessThanOrEqual(of("fault").length);
   }
   const all = ["called", "returned", "sent", "executed", "answered", "lost", "stored", "removed", "valid"];
