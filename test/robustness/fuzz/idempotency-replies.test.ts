@@ -199,18 +199,22 @@ describe("idempotency over endpoints that answer anything", () => {
   forbidUnhandledRejections();
 
   test("runs a handler only with a quorum, replays only returned results, and fails with typed errors", async () => {
-    await fc.assert(fc.asyncProperty(scenario, play), seeded(60));
-    for (const what of [
-      "executed",
-      "replayed",
-      "failed",
-      "IN_PROGRESS",
-      "FINGERPRINT_MISMATCH",
-      "NO_QUORUM",
-    ]) {
-      expect(seen[what], what).toBeGreaterThan(0);
+    const { seed, numRuns } = seeded(60);
+    const missing = () =>
+      [
+        "executed",
+        "replayed",
+        "failed",
+        "IN_PROGRESS",
+        "FINGERPRINT_MISMATCH",
+        "NO_QUORUM",
+        "RECORD_CORRUPT",
+      ].filter((what) => seen[what] === undefined);
+    // Sixty runs may lack one of these outcomes.
+    for (let batch = 0; batch === 0 || (batch < 10 && missing().length > 0); batch += 1) {
+      await fc.assert(fc.asyncProperty(scenario, play), { seed: seed + batch, numRuns });
     }
-    expect(seen.RECORD_CORRUPT).toBeGreaterThan(0);
+    expect(missing()).toEqual([]);
   });
 
   /** Makes a run where the endpoints `where` have `text` at its key. */

@@ -88,7 +88,7 @@ test("seeds that once showed a defect pass", { timeout: 60_000 }, async () => {
 test("the same seed gives the same simulation, byte for byte, also where it is recorded", {
   timeout: 60_000,
 }, async () => {
-  for (const seed of [1, 2, 13, 17, 26]) {
+  for (const seed of [1, 17, 26]) {
     const options = { seed, traced: true };
     const runs = [await simulate(options), await simulate({ ...options, recorded: true })];
     const [one, two] = runs.map(({ lines }) => lines.join("\n"));
