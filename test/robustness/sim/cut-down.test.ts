@@ -53,6 +53,19 @@ test("left are the clients of the violation and who holds the same, and the endp
   expect(cut.endpoints).toEqual(["r0", "r1"]);
 });
 
+test("who removed what the clients of the violation had stored is left, too", () => {
+  const removal: readonly TimelineEvent[] = [
+    { time: 50, phase: "sent", client: "p2", endpoint: "r2", request: "wrong", key: "a" },
+    { time: 55, phase: "executed", client: "p2", endpoint: "r2", request: "wrong" },
+    { time: 55, phase: "removed", endpoint: "r2", key: "a", holder: "p0" },
+  ];
+  const at = events.findIndex(({ phase }) => phase === "violated");
+  const cut = cutDown({ ...timeline, events: [...events.slice(0, at), ...removal, ...events.slice(at)] });
+  expect(cut.clients).toEqual(["p0", "p1", "p2", "p3"]);
+  expect(cut.events).toEqual(expect.arrayContaining([...removal]));
+  expect(cut.events.some(({ request }) => request === "other")).toBe(false);
+});
+
 test("the time begins with the call that got what is relied on, and ends soon after the violation", () => {
   const { from, to } = cutDown(timeline);
   expect(from).toBe(10);

@@ -9,8 +9,8 @@ interface Matter {
 }
 
 /**
- * Cuts a recording down to what its first violation is about: the clients that it names and those that hold the same at
- * that moment, what they did about it, and the endpoints that took part. A recording without a violation stays as it is.
+ * Cuts a recording down to what its first violation is about: the clients that it names, those that hold the same at that
+ * moment, and those that removed it, what they did about it, and the endpoints that took part. A recording without a violation stays as it is.
  */
 export function cutDown(timeline: Timeline): Timeline {
   const { events } = timeline;
@@ -53,6 +53,7 @@ function matterOf({ clients, events }: Timeline, violation: TimelineEvent): Matt
   const concerned = new Set([...accused, ...holders.filter((name) => clients.includes(name))]);
   const starts = [...concerned].map((name) => startOf(before, name, keys, time));
   const from = Math.min(time, ...starts);
+  for (const name of endersOf(before, { clients: concerned, keys, from })) concerned.add(name);
   return { clients: concerned, keys, from, to: time + Math.max(2, 0.08 * (time - from)) };
 }
 
@@ -82,6 +83,24 @@ function standing(before: readonly TimelineEvent[], time: number): TimelineEvent
     if (phase === "ended") open.delete(id("valid"));
   }
   return [...open.values()].filter(({ until }) => until === undefined || until > time);
+}
+
+/** Those whose requests removed what these clients had stored. */
+function endersOf(
+  before: readonly TimelineEvent[],
+  { clients, keys, from }: Omit<Matter, "to">,
+): readonly string[] {
+  const removed = before.filter(
+    ({ phase, key = "", holder = "", time }) =>
+      phase === "removed" && keys.has(key) && clients.has(holder) && time >= from,
+  );
+  return removed.flatMap(({ time, endpoint }) =>
+    before.flatMap((event) =>
+      event.phase === "executed" && event.time === time && event.endpoint === endpoint
+        ? (event.client ?? [])
+        : [],
+    ),
+  );
 }
 
 /** When a client's part in it begins: with the call that got what it relies on, or that is under way. */
