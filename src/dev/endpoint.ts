@@ -155,7 +155,7 @@ export class DevEndpoint {
    * @internal
    */
   observe(observer: ((step: Observation) => void) | undefined): void {
-    this.#observation.observer = observer;
+    this.#observation.observe(observer);
   }
 
   /** Stops for good and deletes the data of a server or engine that was started here. */

@@ -34,18 +34,24 @@ export type Observation =
 
 /** Lets somebody look on at the requests of one endpoint. Costs nothing while nobody does. */
 export class RequestObservation {
-  /** Called at each step. */
-  observer: ((step: Observation) => void) | undefined;
+  #observer: ((step: Observation) => void) | undefined;
   /** The request that the running code belongs to. */
   readonly #current = new AsyncLocalStorage<number>();
   #count = 0;
+
+  /** Calls `observer` at each step from now on; undefined: nobody looks on any more. */
+  observe(observer: ((step: Observation) => void) | undefined): void {
+    this.#observer = observer;
+    // As long as it is on, every promise of the process is slower.
+    if (!observer) this.#current.disable();
+  }
 
   /** A backend that shows the commands of observed requests. */
   backend(inner: Backend): Backend {
     const show = (command: readonly Argument[], outcome: Outcome) => {
       const request = this.#current.getStore();
       if (request !== undefined) {
-        this.observer?.({ phase: "executed", request, at: Date.now(), command, outcome });
+        this.#observer?.({ phase: "executed", request, at: Date.now(), command, outcome });
       }
     };
     return {
@@ -72,16 +78,18 @@ export class RequestObservation {
     connection: string,
     answer: (request: Request) => Promise<Answer>,
   ): Promise<Answer> {
-    if (!this.observer) return answer(request);
+    if (!this.#observer) return answer(request);
+    const body = Buffer.from(await request.clone().arrayBuffer());
+    // Nobody may look on any more.
+    if (!this.#observer) return answer(request);
     this.#count += 1;
     const id = this.#count;
-    const body = Buffer.from(await request.clone().arrayBuffer());
     const { pathname: path } = new URL(request.url);
     const agent = request.headers.get("user-agent") ?? "";
-    this.observer?.({ phase: "arrived", request: id, at: Date.now(), connection, agent, path, body });
+    this.#observer({ phase: "arrived", request: id, at: Date.now(), connection, agent, path, body });
     const answered = await this.#current.run(id, () => answer(request));
     const status = answered instanceof Response ? answered.status : undefined;
-    this.observer?.({ phase: "ended", request: id, at: Date.now(), status });
+    this.#observer?.({ phase: "ended", request: id, at: Date.now(), status });
     return answered;
   }
 }
