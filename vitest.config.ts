@@ -1,5 +1,30 @@
 import process from "node:process";
 import { configDefaults, defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
+const longest = [
+  "examples/cron",
+  "robustness/explore/explore",
+  "worker/faults",
+  "contract/locks/lifetime",
+  "worker/health",
+  "robustness/sim/simulator",
+  "http/api",
+  "contract/locks/lock",
+];
+
+/** Begins with the longest files. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const place = ({ moduleId }: TestSpecification) => {
+      const at = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return at < 0 ? longest.length : at;
+    };
+    return sorted.sort((one, other) => place(one) - place(other));
+  }
+}
 
 /** What `npm test` and `npm run test:long` have in common. */
 export const settings = {
@@ -22,6 +47,7 @@ export default defineConfig({
   test: {
     ...settings,
     ...reporters("vitest.json"),
+    sequence: { sequencer: LongestFirst },
     include: ["test/**/*.test.ts"],
     // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
     // the locks' contract once more, through the SDK.
