@@ -4,7 +4,6 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
-  "examples/cron",
   "robustness/explore/explore",
   "worker/faults",
   "contract/locks/lifetime",
