@@ -71,14 +71,15 @@ export function refuseReadOnly(state: LuaState): void {
 
 /** math.max of numbers, and of strings that parse as numbers. */
 export function greatest(state: LuaState): number {
-  return extremum(state, Math.max);
+  return extremum(state, (left, right) => (right > left ? right : left));
 }
 
 /** math.min of numbers, and of strings that parse as numbers. */
 export function least(state: LuaState): number {
-  return extremum(state, Math.min);
+  return extremum(state, (left, right) => (right < left ? right : left));
 }
 
+// Compares as C does: a NaN that comes later changes nothing, where Math.max would return it.
 function extremum(state: LuaState, choose: (left: number, right: number) => number): number {
   let found = lauxlib.luaL_checknumber(state, 1);
   for (let index = 2; index <= lua.lua_gettop(state); index++) {
