@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
+import { everyRuntime } from "./browser-script.mjs";
 
 rmSync("dist", { recursive: true, force: true });
 
@@ -17,11 +18,8 @@ await build({
   // Not minified, and with maps: users read it in node_modules, and step through it.
   sourcemap: true,
   // For every runtime; only ./dev imports Node's modules.
-  platform: "neutral",
-  mainFields: ["main"],
+  ...everyRuntime,
   external: ["node:*", "@opentelemetry/api"],
-  // With these fengari, the Lua machine of the embedded engine, loads without Node and DOM.
-  define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
 });
 // The script of the page of `redlock-edge dev`: one file, which the command reads when a browser asks for it.
 await build({

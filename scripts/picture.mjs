@@ -3,26 +3,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
-import { load, project } from "./load.mjs";
-
-/**
- * A script for a page: one file, with all that it imports.
- *
- * @param {string} entry path relative to the project, for example `src/picture/browser.ts`
- */
-export async function browserScript(entry) {
-  const { outputFiles } = await build({
-    absWorkingDir: project,
-    entryPoints: [entry],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "esm",
-    target: "es2022",
-  });
-  return outputFiles[0].text;
-}
+import { browserScript } from "./browser-script.mjs";
+import { load } from "./load.mjs";
 
 /** The script of the pages that pictureHtml() makes. */
 export const pictureScript = () => browserScript("src/picture/browser.ts");

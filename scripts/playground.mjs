@@ -4,36 +4,24 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import process from "node:process";
-import { build } from "esbuild";
+import { fileURLToPath } from "node:url";
 import { readArguments } from "./arguments.mjs";
+import { browserScript, everyRuntime } from "./browser-script.mjs";
 import { project } from "./load.mjs";
 
 /** The page, as one HTML document. */
 export async function playgroundHtml() {
   const folder = join(project, "playground");
-  const { outputFiles } = await build({
-    absWorkingDir: project,
-    entryPoints: ["playground/main.ts"],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: "esm",
-    target: "es2022",
-    platform: "neutral",
-    mainFields: ["main"],
-    // With these fengari, the Lua machine of the embedded engine, loads without Node.
-    define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
-    logLevel: "error",
-  });
+  const bundled = await browserScript("playground/main.ts", everyRuntime);
   const [html, styles] = await Promise.all(
     ["index.html", "style.css"].map((name) => readFile(join(folder, name), "utf8")),
   );
   // In a script, only this text would end it.
-  const script = outputFiles[0].text.replaceAll("</script", "<\\/script");
+  const script = bundled.replaceAll("</script", "<\\/script");
   return html.replace("/* styles */", () => styles).replace("/* script */", () => script);
 }
 
-if (process.argv[1] === import.meta.filename || process.argv[1]?.endsWith("playground.mjs")) await main();
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();
 
 async function main() {
   const usage = "npm run playground [-- --port 8080 | --build file.html]";

@@ -1,0 +1,34 @@
+import { build } from "esbuild";
+import { project } from "./load.mjs";
+
+/**
+ * Options of esbuild with which the sources, the embedded engine among them, load on every runtime.
+ *
+ * @satisfies {import("esbuild").BuildOptions}
+ */
+export const everyRuntime = {
+  platform: "neutral",
+  mainFields: ["main"],
+  // With these fengari, the Lua machine of the embedded engine, loads without Node and DOM.
+  define: { "process.env.FENGARICONF": "undefined", process: "undefined", window: "globalThis" },
+};
+
+/**
+ * A script for a page: one file, with all that it imports.
+ *
+ * @param {string} entry path relative to the project, for example `src/picture/browser.ts`
+ * @param {import("esbuild").BuildOptions} [more]
+ */
+export async function browserScript(entry, more) {
+  const { outputFiles } = await build({
+    absWorkingDir: project,
+    entryPoints: [entry],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    ...more,
+    write: false,
+  });
+  return outputFiles[0].text;
+}
