@@ -86,8 +86,7 @@ export class Client {
   /** Sets its wall clock, as an operator or a time server does. */
   jump(ms: number): void {
     this.wallOffset += ms;
-    this.record({ phase: "fault", name: `clock ${ms > 0 ? "+" : "−"}${Math.abs(ms) / 1_000} s` });
-    this.record({ phase: "healed", name: `clock ${ms > 0 ? "+" : "−"}${Math.abs(ms) / 1_000} s` });
+    this.world.recordJump({ client: this.name }, ms);
   }
 
   record(event: Omit<TimelineEvent, "time" | "client">): void {

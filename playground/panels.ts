@@ -121,8 +121,7 @@ export function endpointsPanel(stage: Stage): Panel {
     const jump = button("Clock +5 s", () => {
       const offset = typeof endpoint.clockOffset === "number" ? endpoint.clockOffset : 0;
       endpoint.clockOffset = offset + 5_000;
-      world.record({ phase: "fault", endpoint: endpoint.name, name: "clock +5 s" });
-      world.record({ phase: "healed", endpoint: endpoint.name, name: "clock +5 s" });
+      world.recordJump({ endpoint: endpoint.name }, 5_000);
       world.look(endpoint);
     });
     const cuts = world.clients.map(({ name }) => cutSwitch(stage, name, endpoint.name));

@@ -6,6 +6,7 @@ import { upstashFlag } from "../src/redis/script.ts";
 import { queueScript } from "../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../src/sync/internal/slots.ts";
 import { type MemoryEndpoint, memoryEndpoint } from "../src/testing/index.ts";
+import { seededRandom } from "../test/support/random.ts";
 import { Client } from "./client.ts";
 import { epoch, storageName } from "./names.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -31,6 +32,8 @@ const timeout = 500;
  */
 export class World {
   readonly scheduler: Scheduler = new Scheduler();
+  /** A number in [0, 1), the same for the same seed. */
+  readonly random: () => number;
   readonly network: Network;
   readonly endpoints: readonly MemoryEndpoint[];
   readonly clients: readonly Client[];
@@ -42,7 +45,6 @@ export class World {
   readonly #stored = new Map<string, Map<string, Stored>>();
   readonly #owners = new Map<string, string>();
   readonly #onEvent: (event: TimelineEvent) => void;
-  #random: number;
   #requests = 0;
 
   constructor(
@@ -59,7 +61,7 @@ export class World {
   ) {
     this.network = network;
     this.#onEvent = onEvent;
-    this.#random = seed >>> 0;
+    this.random = seededRandom(seed);
     const runtime = {
       now: () => epoch + this.scheduler.now,
       monotonic: () => this.scheduler.now,
@@ -105,15 +107,6 @@ export class World {
     });
   }
 
-  /** A number in [0, 1) (mulberry32). */
-  random(): number {
-    this.#random = (this.#random + 0x6d2b79f5) >>> 0;
-    let mixed = this.#random;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
-
   newRequest(): string {
     this.#requests += 1;
     return `r${this.#requests}`;
@@ -131,6 +124,13 @@ export class World {
 
   record(event: Omit<TimelineEvent, "time">): void {
     this.#onEvent({ time: this.scheduler.now, ...event });
+  }
+
+  /** A clock was set: a fault that is over at once. */
+  recordJump(where: Pick<TimelineEvent, "client" | "endpoint">, ms: number): void {
+    const name = `clock ${ms > 0 ? "+" : "−"}${Math.abs(ms) / 1_000} s`;
+    this.record({ phase: "fault", ...where, name });
+    this.record({ phase: "healed", ...where, name });
   }
 
   /** Remembers whose the tokens in a command are. */
