@@ -1,15 +1,12 @@
 import type { Timeline } from "../../../src/picture/timeline.ts";
 import { type Actor, createActor, longestWait, type SharedContext } from "./actor.ts";
 import type { Assumption } from "./assumptions.ts";
-import { Calls } from "./calls.ts";
 import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
 import { checkFences } from "./fences.ts";
 import { startForging } from "./forged.ts";
 import { checkHistories } from "./histories.ts";
-import { Holds } from "./holds.ts";
 import { interceptFetch } from "./http-link.ts";
-import { Ledger } from "./ledger.ts";
 import { startNemesis } from "./nemesis.ts";
 import { epoch, Process } from "./process.ts";
 import { RunHistories } from "./run-histories.ts";
@@ -27,9 +24,8 @@ import {
   withWakeUps,
 } from "./scenario.ts";
 import { Server } from "./server.ts";
+import { sharedBy } from "./shared.ts";
 import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
-import { WakeUps } from "./wake-ups.ts";
-import { Wire } from "./wire.ts";
 import { performForget, probeForget } from "./work-forget.ts";
 import {
   performAttempts,
@@ -190,19 +186,7 @@ async function play(world: World, scenario: Scenario, twins: boolean): Promise<v
 
 function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
   createServersAndProcesses(world, scenario, twins);
-  const wakeUps = new WakeUps(world);
-  const shared: SharedContext = {
-    world,
-    scenario,
-    wire: new Wire(world, wakeUps),
-    wakeUps,
-    calls: new Calls(world, wakeUps),
-    locks: new Holds(world, "mutual exclusion"),
-    claims: new Holds(world, "one handler at a time"),
-    ledger: new Ledger(world),
-    kept: new Set(),
-    actors: [],
-  };
+  const shared = sharedBy(world, scenario);
   const histories = new RunHistories(world, (key) => shared.wire.lastRemoval(key));
   const workloads = createWorkloads(shared, scenario.work.filter(isSynchronizer));
   for (const process of world.processes) shared.actors.push(createActor(shared, process));

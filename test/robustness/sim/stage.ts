@@ -1,16 +1,12 @@
 import type { Timeline } from "../../../src/picture/timeline.ts";
 import { type Actor, createActor, type SharedContext } from "./actor.ts";
-import { Calls } from "./calls.ts";
 import { makeDigestSynchronous } from "./digest.ts";
 import { Draw } from "./draw.ts";
-import { Holds } from "./holds.ts";
-import { Ledger } from "./ledger.ts";
 import { Process } from "./process.ts";
 import type { Recorder } from "./recorder.ts";
 import { drawScenario } from "./scenario.ts";
 import { Server } from "./server.ts";
-import { WakeUps } from "./wake-ups.ts";
-import { Wire } from "./wire.ts";
+import { sharedBy } from "./shared.ts";
 import { World } from "./world.ts";
 
 /** A play in the simulated world: chosen steps of chosen clients, where a simulation draws them. */
@@ -90,20 +86,9 @@ function cast(world: World, { clients, endpoints, latency }: Play): SharedContex
     process.disturbances = 0;
     world.processes.push(process);
   }
-  const wakeUps = new WakeUps(world);
   const plain = { http: false, wakeUps: undefined, lifetime: "server", endpoints } as const;
-  return {
-    world,
-    scenario: { ...drawScenario(new Draw(1)), ...plain, exactReplies: world.servers.map(() => true) },
-    wire: new Wire(world, wakeUps),
-    wakeUps,
-    calls: new Calls(world, wakeUps),
-    locks: new Holds(world, "mutual exclusion"),
-    claims: new Holds(world, "one handler at a time"),
-    ledger: new Ledger(world),
-    kept: new Set(),
-    actors: [],
-  };
+  const exactReplies = world.servers.map(() => true);
+  return sharedBy(world, { ...drawScenario(new Draw(1)), ...plain, exactReplies });
 }
 
 /** What happens from the beginning of the play on, in ms since then. */
