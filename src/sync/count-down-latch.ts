@@ -4,6 +4,7 @@ import {
   type ArrivalOptions,
   type ArrivalQuery,
   type ArrivalSet,
+  arrivalSet,
   defaultTtl,
   pollArrivals,
 } from "./internal/arrivals.ts";
@@ -135,6 +136,6 @@ export class CountDownLatch {
   #arrivals(options: ArrivalOptions): ArrivalSet {
     const { name, count } = this;
     const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
-    return { settings, name, kind: "latch", count };
+    return arrivalSet(settings, { name, kind: "latch", count });
   }
 }

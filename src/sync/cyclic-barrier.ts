@@ -6,6 +6,7 @@ import {
   type ArrivalQuery,
   type ArrivalSet,
   type ArrivalSnapshot,
+  arrivalSet,
   defaultTtl,
   pollArrivals,
 } from "./internal/arrivals.ts";
@@ -135,7 +136,7 @@ export class CyclicBarrier {
   #arrivals(options: ArrivalOptions): ArrivalSet {
     const { name, parties } = this;
     const settings = syncSettings(this.#redlock, { ttl: defaultTtl }, this.#options, options);
-    return { settings, name, kind: "barrier", count: parties };
+    return arrivalSet(settings, { name, kind: "barrier", count: parties });
   }
 }
 

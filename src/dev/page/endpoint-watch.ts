@@ -78,9 +78,9 @@ export class EndpointWatch {
     while (this.#samples.length > 1 && now - this.#samples[0]!.at > 2_000) this.#samples.shift();
     this.#compareFaults(now);
     if (!this.#endpoint.running) return;
-    const late = [...this.#waiting.values()].slice(0, 2 * recheck);
-    for (const { key } of late) this.#waiting.delete(key);
-    this.changed(late, now);
+    const due = [...this.#waiting.values()].slice(0, 2 * recheck);
+    for (const { key } of due) this.#waiting.delete(key);
+    this.changed(due, now);
     if (watched && !this.#walking) void this.#walk();
   }
 

@@ -72,10 +72,23 @@ return {nonce, at, ids}`,
 export interface ArrivalSet {
   readonly settings: Settings;
   readonly name: string;
-  /** What it is, as its keys and its channel are named. */
+  /** What it is, as its key and its channel are named. */
   readonly kind: "latch" | "barrier";
+  readonly key: string;
+  /** The channel of those that wait. Default: they poll. */
+  readonly channel: string | undefined;
   /** How many arrivals complete a generation. */
   readonly count: number;
+}
+
+/** The arrivals of the latch or barrier of this name. */
+export function arrivalSet(
+  settings: Settings,
+  { name, kind, count }: Pick<ArrivalSet, "name" | "kind" | "count">,
+): ArrivalSet {
+  const { prefix, wakeUp } = settings;
+  const channel = wakeUp && channelOf(prefix, kind, name);
+  return { settings, name, kind, count, key: keyOf(prefix, kind, name), channel };
 }
 
 /** A request to move to a generation, and to add an arrival to it; without either, it only looks. */
@@ -195,15 +208,14 @@ interface ArrivalAnswer extends Answer {
 
 async function queryEndpoint(
   call: Call,
-  { settings, name, kind, count }: ArrivalSet,
+  { settings, key, channel, count }: ArrivalSet,
   { to = "", id }: ArrivalQuery,
 ): Promise<ArrivalAnswer> {
   const nonce = randomToken(settings.runtime);
   // Begins with a letter, so that no client in between parses it as a number.
   const field = id === undefined ? "" : `i${id}`;
-  const { prefix, ttl, wakeUp } = settings;
-  const args = [nonce, to, count, ttl, field, ...(wakeUp ? [channelOf(prefix, kind, name)] : [])];
-  const reply = await runScript(call, arrivalScript, [keyOf(prefix, kind, name)], args);
+  const args = [nonce, to, count, settings.ttl, field, ...(channel ? [channel] : [])];
+  const reply = await runScript(call, arrivalScript, [key], args);
   const [echo, generation, ids] = itemsOf(reply, 3);
   if (echo === nonce && generation === "n" && isInteger(ids) && ids !== count) {
     return { outcome: "held", generation: "", ids: [], inUse: ids };
