@@ -1,5 +1,5 @@
 import type { Table } from "fengari/src/ltable.js";
-import { fromOctets, toOctets } from "../commands/bytes.ts";
+import { fromOctets } from "../commands/bytes.ts";
 import { type ByteReply, ReplyError } from "../commands/reply.ts";
 import {
   greatest,
@@ -21,6 +21,7 @@ import {
 } from "./dialect.ts";
 import { stringFormat } from "./format.ts";
 import { decodeJson, encodeJson } from "./json.ts";
+import { load } from "./load.ts";
 import { prelude } from "./prelude.ts";
 import { LuaRandom } from "./random.ts";
 import { loadString, type Registration, readRegistration, sha1hex, singleField } from "./redis-library.ts";
@@ -106,7 +107,7 @@ export class Lua {
     if (newer) {
       throw compileError(kind, `${kind}:${newer.line}: unexpected symbol near '${newer.operator}'`);
     }
-    const status = this.#load(source, `@${kind}`);
+    const status = load(this.#state, source, `@${kind}`);
     if (status !== lua.LUA_OK) {
       const message = readBytes(this.#state, -1);
       lua.lua_settop(this.#state, 0);
@@ -284,7 +285,7 @@ export class Lua {
   /** Turns the libraries into those of 5.1 and makes them read-only. Returns a reference to the globals. */
   #lockGlobals(): number {
     const state = this.#state;
-    const status = this.#load(prelude, "=prelude");
+    const status = load(state, prelude, "=prelude");
     if (status !== lua.LUA_OK || lua.lua_pcall(state, 0, lua.LUA_MULTRET, 0) !== lua.LUA_OK) {
       throw new Error(`the Lua prelude failed: ${readBytes(this.#state, -1)}`);
     }
@@ -321,12 +322,6 @@ export class Lua {
       pushBytes(this.#state, item);
       lua.lua_rawseti(this.#state, -2, position + 1);
     }
-  }
-
-  #load(source: string, chunk: string): number {
-    const text = toOctets(source);
-    // "t": text only, because bytecode could break out of the machine.
-    return lauxlib.luaL_loadbufferx(this.#state, text, text.length, name(chunk), name("t"));
   }
 
   /** redis.call (`raises` is true) and redis.pcall. */
