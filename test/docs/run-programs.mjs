@@ -30,7 +30,9 @@ for (const { program, page, language } of programs) {
     const { href } = pathToFileURL(program);
     // A program that imports another one of its page must load it anew. Programs in JavaScript import none, and may ask
     // whether they are `node program`.
-    await callExports(page, await import(language === "ts" ? `${href}?alone` : href));
+    await within(20_000, async () =>
+      callExports(page, await import(language === "ts" ? `${href}?alone` : href)),
+    );
   } catch (thrown) {
     error = thrown?.stack ?? String(thrown);
   }
@@ -49,6 +51,19 @@ async function callExports(page, module) {
     if (key === undefined) throw new Error(`calls.mjs does not call ${name} of ${page}`);
     exported.set(key, value);
     await calls[key](value, process.env);
+  }
+}
+
+/** Fails after so many ms, so that the report names the program that hangs. */
+async function within(ms, work) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no end after ${ms} ms`)), ms);
+  });
+  try {
+    await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

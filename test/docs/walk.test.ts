@@ -1,9 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { installPacked, type Project } from "../support/packed.ts";
 import { until } from "../support/until.ts";
 import { type Fence, fencesOf } from "./fences.ts";
@@ -25,11 +25,11 @@ const hasCurl = ((): boolean => {
 })();
 
 let project: Project;
-let port: number;
+let port = 3000;
 const running: ChildProcess[] = [];
 let isOver = false;
 beforeAll(async () => {
-  [project, port] = await Promise.all([installPacked(), freePort()]);
+  project = await installPacked();
   for (const fence of [...start, ...readme]) {
     if (fence.file?.endsWith(".mjs")) writeFileSync(join(project.folder, fence.file), fence.text);
   }
@@ -65,6 +65,7 @@ describe("README.md", () => {
 
 describe.skipIf(!hasCurl)("docs/getting-started.md", () => {
   it("leads to a handler that acts once", async () => {
+    port = await freePort();
     const server = background(blockWith(start, "node --env-file").text);
     await until(() => server.printed().includes("listening"), "the server", 60_000);
     const requests = start.filter(({ text, language }) => language === "sh" && text.startsWith("curl"));
@@ -121,12 +122,4 @@ function environment(): NodeJS.ProcessEnv {
   // What is set already counts more than --env-file.
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith("UPSTASH_"));
   return { ...Object.fromEntries(others), PORT: String(port) };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, done));
-  const { port: free } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return free;
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, createCluster } from "redis";
+import { freePort } from "./free-port.ts";
 import { type RawServer, startRawServer } from "./raw-server.ts";
 import { until } from "./until.ts";
 
@@ -167,13 +167,4 @@ function nodeClient(port: number) {
 async function busPort(client: NodeClient): Promise<string> {
   const nodes = String(await client.sendCommand(["CLUSTER", "NODES"]));
   return /@(\d+)/.exec(nodes)![1]!;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "redis";
+import { freePort } from "../../support/free-port.ts";
 
 /** An answer of Redis: a reply, or the text of its error. */
 export type Answer = { readonly reply: unknown } | { readonly error: string };
@@ -70,13 +70,4 @@ async function end(child: ChildProcess, directory: string): Promise<void> {
     await once(child, "exit");
   }
   await rm(directory, { recursive: true, force: true });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
