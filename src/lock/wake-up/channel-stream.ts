@@ -37,9 +37,7 @@ export class ChannelStream {
     this.#runtime = runtime;
     this.#onEnd = onEnd;
     // Not left to the endpoint: one may ignore its signal.
-    this.#cancelTimeout = runtime.timer(timeout, () => {
-      if (!this.#isOpen) this.#end();
-    });
+    this.#cancelTimeout = runtime.timer(timeout, () => this.#end());
     // A failure ends it like any other end: the waiters then look for another endpoint, or poll.
     void this.#read(endpoint, channel)
       .catch(() => undefined)

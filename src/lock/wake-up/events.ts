@@ -20,7 +20,7 @@ export function lineSplitter(): (text: string) => string[] {
   let rest = "";
   return (text) => {
     const lines = (rest + text).split(/\r?\n/);
-    rest = lines.pop() ?? "";
+    rest = lines.pop()!;
     if ([rest, ...lines].some(({ length }) => length > maxLine)) {
       throw new RangeError(`a line exceeds ${maxLine} characters`);
     }
@@ -28,12 +28,15 @@ export function lineSplitter(): (text: string) => string[] {
   };
 }
 
+const pattern = /^data: ?(?:(subscribe),[^,]*,.*|message,[^,]*,(\d{1,7})(?::(\w{1,64}))?)$/;
+
 /** The event in a line; undefined where it is none that this package has published or asked for. */
 export function parseEvent(line: string): ChannelEvent | undefined {
-  const [, kind, payload = ""] = /^data: ?(subscribe|message),[^,]*,(.*)$/.exec(line) ?? [];
-  if (kind === "subscribe") return { kind: "subscribed" };
+  const match = pattern.exec(line);
+  if (!match) return undefined;
+  const [, subscribe, text, name] = match;
+  if (subscribe) return { kind: "subscribed" };
   // Anybody who may publish could have sent anything. At worst it makes a waiter ask.
-  const [, text = "0", name] = (kind === "message" && /^(\d{1,7})(?::(\w{1,64}))?$/.exec(payload)) || [];
   const waiters = Number(text);
   return waiters > 0 || name ? { kind: "released", waiters, name } : undefined;
 }

@@ -28,6 +28,7 @@ describe("parseEvent", () => {
     ["a comment", ": data: message,a,1"],
     ["another field", "event: message,a,1"],
     ["an end", "data: unsubscribe,a,0"],
+    ["another line's end", "data: message,a,1\u2028"],
     ["nothing", ""],
   ])("ignores %s", (_, line) => {
     expect(parseEvent(line)).toBeUndefined();

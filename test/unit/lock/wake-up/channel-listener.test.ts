@@ -1,0 +1,286 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ChannelListener } from "../../../../src/lock/wake-up/channel-listener.ts";
+import type { Waiter } from "../../../../src/lock/wake-up/wake-up.ts";
+import { steppingRuntime } from "../../../support/stepping-runtime.ts";
+import { settingsOf, startWaiting, streamingEndpoint } from "./streaming-endpoint.ts";
+
+// One listener, in virtual time, in which every random number is 0.5. The herd and real streams: test/contract/locks.
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+/** Asks when it is told, and not because its stream stands. */
+const waiter: Waiter = { kind: "lock", firstTurn: () => Infinity };
+
+function stage(own: Waiter = waiter, channels = ["c"]) {
+  const runtime = steppingRuntime();
+  const endpoint = streamingEndpoint();
+  const settings = settingsOf(runtime, [endpoint]);
+  const open = (other: Waiter = own) => new ChannelListener(settings, other, channels);
+  return { runtime, endpoint, settings, open, listener: open() };
+}
+
+/** The stream stands from 10 ms on. */
+async function stand({ runtime, endpoint }: ReturnType<typeof stage>, turn = endpoint.subscriptions.at(-1)) {
+  await runtime.advance(10);
+  turn!.send("data: subscribe,c,1");
+  await runtime.advance(0);
+}
+
+describe("which endpoint streams", () => {
+  const answered = { outcome: "held" } as const;
+  const failed = { outcome: "error" } as const;
+
+  it.each([
+    ["the first, if its answer is missing still", [undefined, answered], [], 0],
+    ["not one that has failed", [failed, answered], [], 1],
+    ["not one that has never answered in time", [answered, answered], [0], 1],
+    ["none, if none is healthy", [failed, failed], [], undefined],
+  ])("%s", async (_, answers, silent, chosen) => {
+    const runtime = steppingRuntime();
+    const endpoints = [streamingEndpoint(), streamingEndpoint()];
+    const latencies = new Map(silent.map((index) => [endpoints[index]!, 0]));
+    const listener = new ChannelListener(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
+    const round = { answers: answers as never, elapsed: () => 100 };
+    const { over } = startWaiting(runtime, listener, { round, poll: 500, longest: 600 });
+    await runtime.advance(600);
+    expect(endpoints.map(({ subscriptions }) => subscriptions.length > 0)).toEqual(
+      [0, 1].map((index) => index === chosen),
+    );
+    // Without a stream it polls.
+    expect(await over).toBe(chosen === undefined ? 500 : 600);
+  });
+
+  it("knows endpoints without a memory of latencies", async () => {
+    const runtime = steppingRuntime();
+    const endpoint = streamingEndpoint();
+    const listener = new ChannelListener(
+      settingsOf(runtime, [endpoint], { latencies: undefined as never }),
+      waiter,
+      ["c"],
+    );
+    const { over } = startWaiting(runtime, listener, { longest: 50 });
+    await runtime.advance(50);
+    expect(await over).toBe(50);
+    expect(endpoint.subscriptions).toHaveLength(1);
+  });
+});
+
+describe("when a waiter asks", () => {
+  it("after its turn, if that is one of the first four", async () => {
+    const the = stage();
+    const { over } = startWaiting(the.runtime, the.listener);
+    await stand(the);
+    // Its turn is half of 6 slots.
+    the.endpoint.subscriptions[0]!.send("data: message,c,6");
+    await the.runtime.advance(3_000);
+    expect(await over).toBe(10 + 3 * 150);
+  });
+
+  it("after a turn when its stream stands, although nobody published", async () => {
+    const the = stage({ kind: "lock" });
+    const { over } = startWaiting(the.runtime, the.listener);
+    await stand(the);
+    await the.runtime.advance(0);
+    expect(await over).toBe(10);
+  });
+
+  it("late, where the interval between messages is not known: its turn is a substitute's", async () => {
+    const the = stage({ kind: "lock", firstTurn: () => 5 });
+    const { over } = startWaiting(the.runtime, the.listener);
+    await stand(the);
+    await the.runtime.advance(5_000);
+    // As without messages, from when the stream stood.
+    expect(await over).toBe(10 + 2_500);
+  });
+
+  it("as a substitute, after two intervals without a message, and its turn", async () => {
+    const the = stage();
+    const { over } = startWaiting(the.runtime, the.listener);
+    await stand(the);
+    await the.runtime.advance(100);
+    the.endpoint.subscriptions[0]!.send("data: message,c,10");
+    await the.runtime.advance(5_000);
+    expect(await over).toBe(110 + 2 * 100 + 5 * 150);
+  });
+
+  it("by the longest interval, of which each shorter one takes a tenth", async () => {
+    const the = stage();
+    const { over } = startWaiting(the.runtime, the.listener);
+    await stand(the);
+    for (const ms of [100, 300, 50]) {
+      await the.runtime.advance(ms);
+      the.endpoint.subscriptions[0]!.send("data: message,c,10");
+      await the.runtime.advance(0);
+    }
+    await the.runtime.advance(5_000);
+    expect(await over).toBe(10 + 450 + 2 * 270 + 5 * 150);
+  });
+
+  it("in a later pause, if its time has not come before", async () => {
+    const the = stage();
+    const first = startWaiting(the.runtime, the.listener, { longest: 300 });
+    await stand(the);
+    await the.runtime.advance(100);
+    the.endpoint.subscriptions[0]!.send("data: message,c,10");
+    await the.runtime.advance(1_000);
+    expect(await first.over).toBe(300);
+    // At 1 060, which has passed: at once, and once.
+    expect(await startWaiting(the.runtime, the.listener).over).toBe(0);
+    const third = startWaiting(the.runtime, the.listener);
+    await the.runtime.advance(5_000);
+    expect(await third.over).toBe(2_500);
+  });
+
+  it("after the message to others came for the last time, if it has no turn", async () => {
+    const the = stage({ ...waiter, name: "b" });
+    const { over } = startWaiting(the.runtime, the.listener);
+    await stand(the);
+    await the.runtime.advance(2_000);
+    the.endpoint.subscriptions[0]!.send("data: message,c,1:a");
+    await the.runtime.advance(5_000);
+    expect(await over).toBe(2_010 + 2_500);
+  });
+
+  it("again after rounds of which it may have got a part: three times, later each time", async () => {
+    const the = stage();
+    const pauses: number[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const { over } = startWaiting(the.runtime, the.listener, { mayBeSplit: true });
+      if (round === 0) await stand(the);
+      await the.runtime.advance(5_000);
+      pauses.push(await over);
+    }
+    expect(pauses).toEqual([2.5 * 150, 5 * 150, 10 * 150, 2_500]);
+  });
+
+  it("again only once after a message: somebody holds it", async () => {
+    const the = stage();
+    const told = startWaiting(the.runtime, the.listener);
+    await stand(the);
+    the.endpoint.subscriptions[0]!.send("data: message,c,1");
+    await the.runtime.advance(1_000);
+    expect(await told.over).toBe(10 + 0.5 * 150);
+    const pauses: number[] = [];
+    for (let round = 0; round < 2; round += 1) {
+      const { over } = startWaiting(the.runtime, the.listener, { mayBeSplit: true });
+      await the.runtime.advance(5_000);
+      pauses.push(await over);
+    }
+    expect(pauses).toEqual([2.5 * 150, 2_500]);
+  });
+
+  it("by messages that came while it asked", async () => {
+    const the = stage();
+    const first = startWaiting(the.runtime, the.listener, { longest: 100 });
+    await stand(the);
+    await the.runtime.advance(200);
+    await first.over;
+    // During its round nobody waits for it.
+    the.endpoint.subscriptions[0]!.send("data: message,c,2");
+    await the.runtime.advance(50);
+    const { over } = startWaiting(the.runtime, the.listener);
+    await the.runtime.advance(5_000);
+    expect(await over).toBe(100);
+  });
+
+  it("leaves no listener on its signal", async () => {
+    const the = stage();
+    const controller = new AbortController();
+    const held = new Set<unknown>();
+    const { signal } = controller;
+    vi.spyOn(signal, "addEventListener").mockImplementation((_, listener) => void held.add(listener));
+    vi.spyOn(signal, "removeEventListener").mockImplementation((type, listener) => {
+      if (type === "abort") held.delete(listener);
+    });
+    const { over } = startWaiting(the.runtime, the.listener, { longest: 100, signal });
+    await the.runtime.advance(100);
+    await over;
+    expect(signal.addEventListener).toHaveBeenCalled();
+    expect(held.size).toBe(0);
+  });
+});
+
+describe("who shares a stream", () => {
+  const count = (the: ReturnType<typeof stage>) => the.endpoint.subscriptions.length;
+
+  async function open(the: ReturnType<typeof stage>): Promise<ChannelListener> {
+    const listener = the.open();
+    void startWaiting(the.runtime, listener);
+    await the.runtime.advance(1);
+    return listener;
+  }
+
+  it.each([
+    ["another runtime", { userAgent: "Node.js/24" }],
+    ["a runtime that does not say its name", {}],
+    ["Node 20, which has no navigator", undefined],
+  ])("the calls of a process: %s", async (_, navigator) => {
+    vi.stubGlobal("navigator", navigator);
+    const the = stage();
+    await open(the);
+    await open(the);
+    expect(count(the)).toBe(1);
+  });
+
+  it("no two requests of a Worker, and nobody else", async () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const the = stage();
+    await open(the);
+    await open(the);
+    expect(count(the)).toBe(2);
+    vi.unstubAllGlobals();
+    await open(the);
+    expect(count(the)).toBe(3);
+  });
+
+  it("those that come after one has ended, also while the old one is still read", async () => {
+    const the = stage();
+    const first = await open(the);
+    await stand(the);
+    first.close();
+    await open(the);
+    expect(count(the)).toBe(2);
+    // Only now the first stream is seen to end.
+    the.endpoint.subscriptions[0]!.end();
+    await the.runtime.advance(1);
+    await open(the);
+    expect(count(the)).toBe(2);
+  });
+
+  it("calls a waiter that joins an open stream by its own turn, or not at all", async () => {
+    const the = stage();
+    await open(the);
+    await stand(the);
+    const own = startWaiting(the.runtime, the.open({ kind: "lock", firstTurn: () => 2 }));
+    const none = startWaiting(the.runtime, the.open({ kind: "lock" }));
+    await the.runtime.advance(5_000);
+    expect(await own.over).toBe(2 * 150);
+    expect(await none.over).toBe(2_500);
+    expect(count(the)).toBe(1);
+  });
+});
+
+describe("a stream's body", () => {
+  it("is given up when nobody waits any more, although the endpoint ignores the signal", async () => {
+    const the = stage();
+    void startWaiting(the.runtime, the.listener);
+    await stand(the);
+    const [subscription] = the.endpoint.subscriptions;
+    the.listener.close();
+    expect(subscription!.signal.aborted).toBe(true);
+    subscription!.send("data: message,c,1");
+    await the.runtime.advance(1);
+    expect(subscription!.isCancelled).toBe(true);
+  });
+
+  it("stays open for longer than the timeout once the subscription stands", async () => {
+    const the = stage();
+    void startWaiting(the.runtime, the.listener);
+    await stand(the);
+    await the.runtime.advance(2_000);
+    expect(the.endpoint.subscriptions[0]!.signal.aborted).toBe(false);
+    expect(the.endpoint.subscriptions).toHaveLength(1);
+  });
+});

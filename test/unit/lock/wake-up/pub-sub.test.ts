@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import type { Call } from "../../../../src/endpoints/call.ts";
+import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
+import { pubSub } from "../../../../src/lock/wake-up/pub-sub.ts";
+import { memoryEndpoint } from "../../../../src/testing/index.ts";
+
+/** Releases at an endpoint whose reply to the script is changed on its way. */
+async function release(change: (reply: [unknown, number]) => unknown) {
+  const endpoint = memoryEndpoint();
+  const call: Call = {
+    endpoint: {
+      ...endpoint,
+      name: "e",
+      dialect: "redis",
+      send: async (command, signal) => change((await endpoint.send(command, signal)) as [unknown, number]),
+    },
+    signal: new AbortController().signal,
+    cost: { requests: 0, commands: 0 },
+  };
+  const answer = await pubSub.releaser("p", "lock", ["a", "b"])(call, { keys: ["k"], value: "tv" }, 0);
+  return { ...answer, cost: call.cost };
+}
+
+it("counts the commands that the messages cost", async () => {
+  // EVALSHA, which does not find the script, EVAL, one GET, and a look at each channel: nobody listens.
+  expect(await release((reply) => reply)).toMatchObject({
+    outcome: "lost",
+    cost: { requests: 2, commands: 5 },
+  });
+});
+
+it.each<[string, (reply: [unknown, number]) => unknown]>([
+  ["no list", () => "OK"],
+  ["an object like a list", (reply) => ({ ...reply, length: 2 })],
+  ["the reply of a release alone", ([reply]) => [reply]],
+  ["more", (reply) => [...reply, 1]],
+  ["no number", ([reply]) => [reply, "2"]],
+  ["a fraction", ([reply]) => [reply, 0.5]],
+  ["nothing", () => null],
+])("takes no other reply: %s", async (_, change) => {
+  await expect(release(change)).rejects.toThrow("unexpected reply to a script");
+});
+
+it("has no comma in a channel: Upstash's streams separate by it", () => {
+  expect(channelOf("p", "lock", "a,b")).toBe("p:wake-lock:{a.b}");
+});
