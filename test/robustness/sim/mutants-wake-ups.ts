@@ -162,8 +162,8 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/channel-stream.ts",
-        find: "      if (!this.#isOpen) this.#end();\n",
-        replace: "",
+        find: "runtime.timer(timeout, () => this.#end())",
+        replace: "runtime.timer(timeout, () => undefined)",
       },
     ],
     noticedBy: ["streams end"],
