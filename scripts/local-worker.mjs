@@ -6,6 +6,7 @@ import process from "node:process";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { project } from "./load.mjs";
+import { databaseWorker } from "./local-database.mjs";
 
 /**
  * Random webhook secrets for one local run, of the senders in deliveries.mjs.
@@ -26,7 +27,8 @@ export function randomSecrets() {
 /**
  * @typedef {object} LocalWorker
  * @property {string} url its address, without a trailing slash
- * @property {any} database its D1 database, a `D1Database`, until the next restart; undefined without one
+ * @property {any} database its D1 database, with `prepare` and `batch` of a `D1Database`, until the next restart; undefined
+ *   without one
  * @property {(bindings: Record<string, string>) => Promise<void>} restart kills workerd, whatever it is doing, and starts
  *   it again with these bindings, at the same address and with the same database
  * @property {() => Promise<void>} close stops workerd and deletes the database; may be called more than once
@@ -65,14 +67,15 @@ export async function startWorker(options) {
     logLevel: "silent",
   });
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-worker-"));
+  const shared = { compatibilityDate, ...(withDatabase && { d1Databases: ["DB"] }) };
+  const reader = withDatabase ? databaseWorker(shared) : undefined;
   const optionsOf = (given, at) => ({
-    name: "redlock-edge",
-    modules: true,
-    script: outputFiles[0].text,
-    compatibilityDate,
-    bindings: given,
+    workers: [
+      { ...shared, name: "redlock-edge", modules: true, script: outputFiles[0].text, bindings: given },
+      ...(reader ? [reader.worker] : []),
+    ],
     // In files, so that a restart finds what was committed.
-    ...(withDatabase && { d1Databases: ["DB"], d1Persist: join(directory, "d1") }),
+    d1Persist: join(directory, "d1"),
     host: "127.0.0.1",
     port: at,
     // Otherwise Miniflare requests its location from a server of Cloudflare.
@@ -89,8 +92,7 @@ export async function startWorker(options) {
   }
   try {
     const { origin, port: used } = await miniflare.ready;
-    const find = async () => (withDatabase ? await miniflare.getD1Database("DB") : undefined);
-    let database = await find();
+    let database = await reader?.open(miniflare);
     if (database) await createTables(database);
     let closing;
     return {
@@ -103,7 +105,7 @@ export async function startWorker(options) {
         await miniflare.dispose();
         miniflare = open(directory, optionsOf(given, Number(used)));
         await miniflare.ready;
-        database = await find();
+        database = await reader?.open(miniflare);
       },
       close() {
         closing ??= stop();

@@ -72,7 +72,7 @@ async function reportOf(command, args, cwd) {
 }
 
 async function onWorkerd(script) {
-  const worker = new Miniflare({ modules: true, script, compatibilityDate: "2026-04-01" });
+  const worker = new Miniflare({ modules: true, script, compatibilityDate: "2026-04-01", cf: false });
   try {
     return await (await worker.dispatchFetch("http://worker/")).json();
   } finally {

@@ -1,6 +1,7 @@
 import type { D1Database, D1PreparedStatement, D1Result } from "@cloudflare/workers-types";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import { databaseWorker } from "../../scripts/local-database.mjs";
 import { d1Schema, type InboxEntry, onceInD1, pruneD1, StaleFenceError } from "../../src/inbox/index.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 
@@ -10,15 +11,9 @@ describe("the inbox in D1", () => {
   let worker: Miniflare;
   let db: D1Database;
   beforeAll(async () => {
-    worker = new Miniflare({
-      modules: true,
-      script: "export default {}",
-      compatibilityDate: "2026-04-01",
-      d1Databases: ["DB"],
-      cf: false,
-      telemetry: { enabled: false },
-    });
-    db = (await worker.getD1Database("DB")) as unknown as D1Database;
+    const reader = databaseWorker({ compatibilityDate: "2026-04-01", d1Databases: ["DB"] });
+    worker = new Miniflare({ workers: [reader.worker], cf: false, telemetry: { enabled: false } });
+    db = (await reader.open(worker)) as unknown as D1Database;
     const tables = `CREATE TABLE effects (key TEXT NOT NULL, what TEXT NOT NULL, n INTEGER PRIMARY KEY);
       CREATE TABLE invoices (number TEXT PRIMARY KEY);
       CREATE TABLE inbox (key TEXT PRIMARY KEY);`;
