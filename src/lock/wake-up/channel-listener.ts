@@ -165,7 +165,7 @@ export class ChannelListener implements Listener {
         resolve();
       };
       const cancel = this.#settings.runtime.timer(ms, end);
-      signal?.addEventListener("abort", end, { once: true });
+      signal?.addEventListener("abort", end);
       this.#wake = end;
     });
   }

@@ -32,7 +32,10 @@ export class ChannelStream {
   readonly #cancelTimeout: () => void;
   #isOpen = false;
 
-  /** @param onEnd called when it has ended, or nobody waits any more */
+  /**
+   * @param endpoint one that has streams
+   * @param onEnd called when it has ended, or nobody waits any more
+   */
   constructor(endpoint: Endpoint, channel: string, { runtime, timeout }: StreamContext, onEnd: () => void) {
     this.#runtime = runtime;
     this.#onEnd = onEnd;
@@ -59,18 +62,18 @@ export class ChannelStream {
 
   async #read(endpoint: Endpoint, channel: string): Promise<void> {
     const { signal } = this.#controller;
-    const body = await endpoint.subscribe?.(channel, signal);
-    const reader = body?.getReader();
+    const body = await endpoint.subscribe!(channel, signal);
+    const reader = body.getReader();
     const decoder = new TextDecoder();
     const split = lineSplitter();
     try {
       while (!signal.aborted) {
-        const piece = await reader?.read();
-        if (!piece?.value) return;
+        const piece = await reader.read();
+        if (!piece.value) return;
         for (const line of split(decoder.decode(piece.value, { stream: true }))) this.#note(line);
       }
     } finally {
-      await reader?.cancel();
+      await reader.cancel();
     }
   }
 

@@ -69,7 +69,7 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/channel-listener.ts",
-        find: '      signal?.addEventListener("abort", end, { once: true });\n',
+        find: '      signal?.addEventListener("abort", end);\n',
         replace: "",
       },
     ],

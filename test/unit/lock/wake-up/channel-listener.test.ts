@@ -101,8 +101,12 @@ describe("when a waiter asks", () => {
     await stand(the);
     await the.runtime.advance(100);
     the.endpoint.subscriptions[0]!.send("data: message,c,10");
-    await the.runtime.advance(5_000);
+    await the.runtime.advance(950);
     expect(await over).toBe(110 + 2 * 100 + 5 * 150);
+    // Once.
+    const next = startWaiting(the.runtime, the.listener);
+    await the.runtime.advance(5_000);
+    expect(await next.over).toBe(2_500);
   });
 
   it("by the longest interval, of which each shorter one takes a tenth", async () => {
@@ -118,7 +122,19 @@ describe("when a waiter asks", () => {
     expect(await over).toBe(10 + 450 + 2 * 270 + 5 * 150);
   });
 
-  it("in a later pause, if its time has not come before", async () => {
+  it("in a later pause, if its turn has not come before", async () => {
+    const the = stage();
+    const first = startWaiting(the.runtime, the.listener, { longest: 300 });
+    await stand(the);
+    the.endpoint.subscriptions[0]!.send("data: message,c,6");
+    await the.runtime.advance(290);
+    expect(await first.over).toBe(300);
+    const second = startWaiting(the.runtime, the.listener);
+    await the.runtime.advance(5_000);
+    expect(await second.over).toBe(10 + 3 * 150 - 300);
+  });
+
+  it("in a later pause, if its time as a substitute has passed", async () => {
     const the = stage();
     const first = startWaiting(the.runtime, the.listener, { longest: 300 });
     await stand(the);
@@ -259,6 +275,41 @@ describe("who shares a stream", () => {
     expect(await own.over).toBe(2 * 150);
     expect(await none.over).toBe(2_500);
     expect(count(the)).toBe(1);
+  });
+});
+
+describe("a stream that ends", () => {
+  it("is followed by another a second later, if it stood, also where it ended between two pauses", async () => {
+    const the = stage();
+    const first = startWaiting(the.runtime, the.listener, { longest: 50 });
+    await stand(the);
+    await the.runtime.advance(40);
+    await first.over;
+    the.endpoint.subscriptions[0]!.end();
+    await the.runtime.advance(0);
+    void startWaiting(the.runtime, the.listener, { poll: 900 });
+    await the.runtime.advance(900);
+    expect(the.endpoint.subscriptions).toHaveLength(1);
+    await the.runtime.advance(100);
+    void startWaiting(the.runtime, the.listener);
+    await the.runtime.advance(0);
+    expect(the.endpoint.subscriptions).toHaveLength(2);
+  });
+
+  it("is followed by another only after 30 s, if it never stood", async () => {
+    const the = stage();
+    const first = startWaiting(the.runtime, the.listener, { longest: 1_100 });
+    await the.runtime.advance(1_100);
+    await first.over;
+    for (const [ms, count] of [
+      [29_800, 1],
+      [200, 2],
+    ] as const) {
+      await the.runtime.advance(ms);
+      void startWaiting(the.runtime, the.listener, { longest: 10 });
+      await the.runtime.advance(10);
+      expect(the.endpoint.subscriptions).toHaveLength(count);
+    }
   });
 });
 
