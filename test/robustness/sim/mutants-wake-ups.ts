@@ -81,8 +81,14 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/events.ts",
-        find: "const waiters = Number(text);\n  return waiters > 0 || name ?",
-        replace: 'const waiters = Number(payload);\n  return kind === "message" ?',
+        find: "if (!match) return undefined;",
+        replace:
+          'if (!match) return line.startsWith("data: message") ? { kind: "released", waiters: NaN, name: undefined } : undefined;',
+      },
+      {
+        file: "lock/wake-up/events.ts",
+        find: "return waiters > 0 || name ?",
+        replace: "return true ?",
       },
     ],
     noticedBy: ["waiters ask"],
