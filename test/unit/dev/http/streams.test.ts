@@ -2,6 +2,7 @@ import { Redis } from "@upstash/redis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../../src/dev/index.ts";
 import { type EventReader, readEvents } from "../../../support/event-reader.ts";
+import { paced } from "../../../support/pace.ts";
 import { engines } from "../../../support/redis-servers.ts";
 import { until } from "../../../support/until.ts";
 
@@ -158,7 +159,7 @@ describe.each(engines)("streams of events on %s", (engine) => {
 
     test("silent-stream confirms, counts as a subscriber, and has no message", async () => {
       endpoint.faults.add({ fault: "silent-stream", times: 1 });
-      endpoint.faults.add({ fault: "cut-stream", ms: 300, times: 1 });
+      endpoint.faults.add({ fault: "cut-stream", ms: paced(300), times: 1 });
       const silent = await open("/subscribe/a");
       expect(await silent.next()).toBe("data: subscribe,a,1");
       expect(await publish("a", "hello")).toBe(1);
@@ -177,7 +178,7 @@ describe.each(engines)("streams of events on %s", (engine) => {
         "data: message,a,twice",
         "data: message,a,twice",
       ]);
-      endpoint.faults.add({ fault: "delay-message", times: 1, ms: 50 });
+      endpoint.faults.add({ fault: "delay-message", times: 1, ms: paced(150) });
       await publish("a", "late");
       await publish("a", "prompt");
       expect([await events.next(), await events.next()]).toEqual([
