@@ -117,13 +117,14 @@ class Completion {
     const { settings, maxResult } = this.#request;
     const { text, unstored } = this.#record;
     const round = this.#runRound();
+    // Also of those that answer after the decision: the next round must not send them the result again.
+    const noted = round.done.then(() => this.#noteSizeRefusals(round));
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
     const goesOn = runInBackground(settings, round.done);
     this.#noteSizeRefusals(round);
     // Where some refuse the result for its size, those that answer after the decision may do so as well.
-    if (!goesOn || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await round.done;
-    this.#noteSizeRefusals(round);
+    if (!goesOn || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await noted;
     const { length: count } = settings.endpoints;
     const isTooLarge = this.#sizeRefusals.size > count - quorumOf(count);
     if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };
