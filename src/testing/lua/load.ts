@@ -16,8 +16,8 @@ const longest = 100_000;
 const prototypes = /* @__PURE__ */ new Map<string, Prototype>();
 
 /**
- * Pushes the function that a source compiles to, or a message. What was compiled for one machine is used for all:
- * compiling takes longer than most scripts run.
+ * Pushes the function that a source compiles to, or a message. What was compiled for one machine is used for all, also
+ * after SCRIPT FLUSH: compiling takes longer than most scripts run.
  *
  * @param chunk the chunk's name, as messages show it
  * @returns a status of Lua

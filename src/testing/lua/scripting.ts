@@ -14,9 +14,6 @@ interface Script {
   readonly declaredKeysOnly: boolean;
 }
 
-/** How many compiled scripts are kept when they are no longer known by their hashes. */
-const mostForgotten = 20;
-
 const redisFlags = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
 /** The commands on scripts and functions of an engine, with the cache of compiled scripts for EVALSHA. */
@@ -25,8 +22,6 @@ export class Scripting {
   readonly #find: (name: string, words: readonly string[]) => Command | undefined;
   readonly #execute: (command: Command, words: readonly string[]) => ByteReply;
   readonly #scripts = new Map<string, Script>();
-  // Compiling takes longer than most scripts run, and after a flush the same ones come again.
-  readonly #forgotten = new Map<string, Script>();
   readonly #functions: Functions;
   readonly #makeLua: () => Lua;
   // Created at the first script: tests of plain commands need no Lua machine.
@@ -87,13 +82,8 @@ export class Scripting {
 
   /** Forgets every script: for SCRIPT FLUSH. EVALSHA finds none until its text is sent again. */
   flush(): void {
-    for (const [sha, script] of this.#scripts) this.#forgotten.set(sha, script);
+    for (const { chunk } of this.#scripts.values()) this.#lua?.release(chunk);
     this.#scripts.clear();
-    for (const [sha, { chunk }] of this.#forgotten) {
-      if (this.#forgotten.size <= mostForgotten) break;
-      this.#forgotten.delete(sha);
-      this.#lua?.release(chunk);
-    }
   }
 
   #evaluate(words: readonly string[], bySha: boolean, readOnly: boolean): ByteReply {
@@ -167,8 +157,7 @@ export class Scripting {
   }
 
   #load(sha: string, body: string): Script {
-    const script = this.#forgotten.get(sha) ?? this.#compile(body);
-    this.#forgotten.delete(sha);
+    const script = this.#compile(body);
     this.#scripts.set(sha, script);
     return script;
   }
