@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { ChannelListener } from "../../../../src/lock/wake-up/channel-listener.ts";
 import type { Waiter } from "../../../../src/lock/wake-up/wake-up.ts";
 import { steppingRuntime } from "../../../support/stepping-runtime.ts";
-import { settingsOf, startWaiting, streamingEndpoint } from "./streaming-endpoint.ts";
+import { pauseOf, settingsOf, streamingEndpoint } from "./streaming-endpoint.ts";
 
 // One listener, in virtual time, in which every random number is 0.5. The herd and real streams: test/contract/locks.
 
@@ -13,19 +13,30 @@ afterEach(() => {
 /** Asks when it is told, and not because its stream stands. */
 const waiter: Waiter = { kind: "lock", firstTurn: () => Infinity };
 
-function stage(own: Waiter = waiter, channels = ["c"]) {
+function stage(own: Waiter = waiter) {
   const runtime = steppingRuntime();
   const endpoint = streamingEndpoint();
   const settings = settingsOf(runtime, [endpoint]);
-  const open = (other: Waiter = own) => new ChannelListener(settings, other, channels);
-  return { runtime, endpoint, settings, open, listener: open() };
+  const open = (other: Waiter = own) => new ChannelListener(settings, other, ["c"]);
+  return { runtime, endpoint, open, listener: open() };
 }
 
 /** The stream stands from 10 ms on. */
-async function stand({ runtime, endpoint }: ReturnType<typeof stage>, turn = endpoint.subscriptions.at(-1)) {
+async function stand({ runtime, endpoint }: ReturnType<typeof stage>) {
   await runtime.advance(10);
-  turn!.send("data: subscribe,c,1");
+  endpoint.subscriptions[0]!.send("data: subscribe,c,1");
   await runtime.advance(0);
+}
+
+/** How long it pauses after each of some rounds of which it may have got a part. */
+async function splitPauses({ runtime, listener }: ReturnType<typeof stage>, rounds: number) {
+  const pauses: number[] = [];
+  while (pauses.length < rounds) {
+    const over = pauseOf(runtime, listener, { mayBeSplit: true });
+    await runtime.advance(5_000);
+    pauses.push(await over);
+  }
+  return pauses;
 }
 
 describe("which endpoint streams", () => {
@@ -43,7 +54,7 @@ describe("which endpoint streams", () => {
     const latencies = new Map(silent.map((index) => [endpoints[index]!, 0]));
     const listener = new ChannelListener(settingsOf(runtime, endpoints, { latencies }), waiter, ["c"]);
     const round = { answers: answers as never, elapsed: () => 100 };
-    const { over } = startWaiting(runtime, listener, { round, poll: 500, longest: 600 });
+    const over = pauseOf(runtime, listener, { round, poll: 500, longest: 600 });
     await runtime.advance(600);
     expect(endpoints.map(({ subscriptions }) => subscriptions.length > 0)).toEqual(
       [0, 1].map((index) => index === chosen),
@@ -60,7 +71,7 @@ describe("which endpoint streams", () => {
       waiter,
       ["c"],
     );
-    const { over } = startWaiting(runtime, listener, { longest: 50 });
+    const over = pauseOf(runtime, listener, { longest: 50 });
     await runtime.advance(50);
     expect(await over).toBe(50);
     expect(endpoint.subscriptions).toHaveLength(1);
@@ -70,7 +81,7 @@ describe("which endpoint streams", () => {
 describe("when a waiter asks", () => {
   it("after its turn, if that is one of the first four", async () => {
     const the = stage();
-    const { over } = startWaiting(the.runtime, the.listener);
+    const over = pauseOf(the.runtime, the.listener);
     await stand(the);
     // Its turn is half of 6 slots.
     the.endpoint.subscriptions[0]!.send("data: message,c,6");
@@ -80,7 +91,7 @@ describe("when a waiter asks", () => {
 
   it("after a turn when its stream stands, although nobody published", async () => {
     const the = stage({ kind: "lock" });
-    const { over } = startWaiting(the.runtime, the.listener);
+    const over = pauseOf(the.runtime, the.listener);
     await stand(the);
     await the.runtime.advance(0);
     expect(await over).toBe(10);
@@ -88,7 +99,7 @@ describe("when a waiter asks", () => {
 
   it("late, where the interval between messages is not known: its turn is a substitute's", async () => {
     const the = stage({ kind: "lock", firstTurn: () => 5 });
-    const { over } = startWaiting(the.runtime, the.listener);
+    const over = pauseOf(the.runtime, the.listener);
     await stand(the);
     await the.runtime.advance(5_000);
     // As without messages, from when the stream stood.
@@ -97,21 +108,21 @@ describe("when a waiter asks", () => {
 
   it("as a substitute, after two intervals without a message, and its turn", async () => {
     const the = stage();
-    const { over } = startWaiting(the.runtime, the.listener);
+    const over = pauseOf(the.runtime, the.listener);
     await stand(the);
     await the.runtime.advance(100);
     the.endpoint.subscriptions[0]!.send("data: message,c,10");
     await the.runtime.advance(950);
     expect(await over).toBe(110 + 2 * 100 + 5 * 150);
     // Once.
-    const next = startWaiting(the.runtime, the.listener);
+    const next = pauseOf(the.runtime, the.listener);
     await the.runtime.advance(5_000);
-    expect(await next.over).toBe(2_500);
+    expect(await next).toBe(2_500);
   });
 
   it("by the longest interval, of which each shorter one takes a tenth", async () => {
     const the = stage();
-    const { over } = startWaiting(the.runtime, the.listener);
+    const over = pauseOf(the.runtime, the.listener);
     await stand(the);
     for (const ms of [100, 300, 50]) {
       await the.runtime.advance(ms);
@@ -124,34 +135,34 @@ describe("when a waiter asks", () => {
 
   it("in a later pause, if its turn has not come before", async () => {
     const the = stage();
-    const first = startWaiting(the.runtime, the.listener, { longest: 300 });
+    const first = pauseOf(the.runtime, the.listener, { longest: 300 });
     await stand(the);
     the.endpoint.subscriptions[0]!.send("data: message,c,6");
     await the.runtime.advance(290);
-    expect(await first.over).toBe(300);
-    const second = startWaiting(the.runtime, the.listener);
+    expect(await first).toBe(300);
+    const second = pauseOf(the.runtime, the.listener);
     await the.runtime.advance(5_000);
-    expect(await second.over).toBe(10 + 3 * 150 - 300);
+    expect(await second).toBe(10 + 3 * 150 - 300);
   });
 
   it("in a later pause, if its time as a substitute has passed", async () => {
     const the = stage();
-    const first = startWaiting(the.runtime, the.listener, { longest: 300 });
+    const first = pauseOf(the.runtime, the.listener, { longest: 300 });
     await stand(the);
     await the.runtime.advance(100);
     the.endpoint.subscriptions[0]!.send("data: message,c,10");
     await the.runtime.advance(1_000);
-    expect(await first.over).toBe(300);
+    expect(await first).toBe(300);
     // At 1 060, which has passed: at once, and once.
-    expect(await startWaiting(the.runtime, the.listener).over).toBe(0);
-    const third = startWaiting(the.runtime, the.listener);
+    expect(await pauseOf(the.runtime, the.listener)).toBe(0);
+    const third = pauseOf(the.runtime, the.listener);
     await the.runtime.advance(5_000);
-    expect(await third.over).toBe(2_500);
+    expect(await third).toBe(2_500);
   });
 
   it("after the message to others came for the last time, if it has no turn", async () => {
     const the = stage({ ...waiter, name: "b" });
-    const { over } = startWaiting(the.runtime, the.listener);
+    const over = pauseOf(the.runtime, the.listener);
     await stand(the);
     await the.runtime.advance(2_000);
     the.endpoint.subscriptions[0]!.send("data: message,c,1:a");
@@ -161,42 +172,33 @@ describe("when a waiter asks", () => {
 
   it("again after rounds of which it may have got a part: three times, later each time", async () => {
     const the = stage();
-    const pauses: number[] = [];
-    for (let round = 0; round < 4; round += 1) {
-      const { over } = startWaiting(the.runtime, the.listener, { mayBeSplit: true });
-      if (round === 0) await stand(the);
-      await the.runtime.advance(5_000);
-      pauses.push(await over);
-    }
-    expect(pauses).toEqual([2.5 * 150, 5 * 150, 10 * 150, 2_500]);
+    const first = pauseOf(the.runtime, the.listener, { mayBeSplit: true });
+    await stand(the);
+    await the.runtime.advance(5_000);
+    expect(await first).toBe(2.5 * 150);
+    expect(await splitPauses(the, 3)).toEqual([5 * 150, 10 * 150, 2_500]);
   });
 
   it("again only once after a message: somebody holds it", async () => {
     const the = stage();
-    const told = startWaiting(the.runtime, the.listener);
+    const told = pauseOf(the.runtime, the.listener);
     await stand(the);
     the.endpoint.subscriptions[0]!.send("data: message,c,1");
     await the.runtime.advance(1_000);
-    expect(await told.over).toBe(10 + 0.5 * 150);
-    const pauses: number[] = [];
-    for (let round = 0; round < 2; round += 1) {
-      const { over } = startWaiting(the.runtime, the.listener, { mayBeSplit: true });
-      await the.runtime.advance(5_000);
-      pauses.push(await over);
-    }
-    expect(pauses).toEqual([2.5 * 150, 2_500]);
+    expect(await told).toBe(10 + 0.5 * 150);
+    expect(await splitPauses(the, 2)).toEqual([2.5 * 150, 2_500]);
   });
 
   it("by messages that came while it asked", async () => {
     const the = stage();
-    const first = startWaiting(the.runtime, the.listener, { longest: 100 });
+    const first = pauseOf(the.runtime, the.listener, { longest: 100 });
     await stand(the);
     await the.runtime.advance(200);
-    await first.over;
+    await first;
     // During its round nobody waits for it.
     the.endpoint.subscriptions[0]!.send("data: message,c,2");
     await the.runtime.advance(50);
-    const { over } = startWaiting(the.runtime, the.listener);
+    const over = pauseOf(the.runtime, the.listener);
     await the.runtime.advance(5_000);
     expect(await over).toBe(100);
   });
@@ -210,7 +212,7 @@ describe("when a waiter asks", () => {
     vi.spyOn(signal, "removeEventListener").mockImplementation((type, listener) => {
       if (type === "abort") held.delete(listener);
     });
-    const { over } = startWaiting(the.runtime, the.listener, { longest: 100, signal });
+    const over = pauseOf(the.runtime, the.listener, { longest: 100, signal });
     await the.runtime.advance(100);
     await over;
     expect(signal.addEventListener).toHaveBeenCalled();
@@ -223,7 +225,7 @@ describe("who shares a stream", () => {
 
   async function open(the: ReturnType<typeof stage>): Promise<ChannelListener> {
     const listener = the.open();
-    void startWaiting(the.runtime, listener);
+    void pauseOf(the.runtime, listener);
     await the.runtime.advance(1);
     return listener;
   }
@@ -269,11 +271,11 @@ describe("who shares a stream", () => {
     const the = stage();
     await open(the);
     await stand(the);
-    const own = startWaiting(the.runtime, the.open({ kind: "lock", firstTurn: () => 2 }));
-    const none = startWaiting(the.runtime, the.open({ kind: "lock" }));
+    const own = pauseOf(the.runtime, the.open({ kind: "lock", firstTurn: () => 2 }));
+    const none = pauseOf(the.runtime, the.open({ kind: "lock" }));
     await the.runtime.advance(5_000);
-    expect(await own.over).toBe(2 * 150);
-    expect(await none.over).toBe(2_500);
+    expect(await own).toBe(2 * 150);
+    expect(await none).toBe(2_500);
     expect(count(the)).toBe(1);
   });
 });
@@ -281,32 +283,32 @@ describe("who shares a stream", () => {
 describe("a stream that ends", () => {
   it("is followed by another a second later, if it stood, also where it ended between two pauses", async () => {
     const the = stage();
-    const first = startWaiting(the.runtime, the.listener, { longest: 50 });
+    const first = pauseOf(the.runtime, the.listener, { longest: 50 });
     await stand(the);
     await the.runtime.advance(40);
-    await first.over;
+    await first;
     the.endpoint.subscriptions[0]!.end();
     await the.runtime.advance(0);
-    void startWaiting(the.runtime, the.listener, { poll: 900 });
+    void pauseOf(the.runtime, the.listener, { poll: 900 });
     await the.runtime.advance(900);
     expect(the.endpoint.subscriptions).toHaveLength(1);
     await the.runtime.advance(100);
-    void startWaiting(the.runtime, the.listener);
+    void pauseOf(the.runtime, the.listener);
     await the.runtime.advance(0);
     expect(the.endpoint.subscriptions).toHaveLength(2);
   });
 
   it("is followed by another only after 30 s, if it never stood", async () => {
     const the = stage();
-    const first = startWaiting(the.runtime, the.listener, { longest: 1_100 });
+    const first = pauseOf(the.runtime, the.listener, { longest: 1_100 });
     await the.runtime.advance(1_100);
-    await first.over;
+    await first;
     for (const [ms, count] of [
       [29_800, 1],
       [200, 2],
     ] as const) {
       await the.runtime.advance(ms);
-      void startWaiting(the.runtime, the.listener, { longest: 10 });
+      void pauseOf(the.runtime, the.listener, { longest: 10 });
       await the.runtime.advance(10);
       expect(the.endpoint.subscriptions).toHaveLength(count);
     }
@@ -316,7 +318,7 @@ describe("a stream that ends", () => {
 describe("a stream's body", () => {
   it("is given up when nobody waits any more, although the endpoint ignores the signal", async () => {
     const the = stage();
-    void startWaiting(the.runtime, the.listener);
+    void pauseOf(the.runtime, the.listener);
     await stand(the);
     const [subscription] = the.endpoint.subscriptions;
     the.listener.close();
@@ -328,7 +330,7 @@ describe("a stream's body", () => {
 
   it("stays open for longer than the timeout once the subscription stands", async () => {
     const the = stage();
-    void startWaiting(the.runtime, the.listener);
+    void pauseOf(the.runtime, the.listener);
     await stand(the);
     await the.runtime.advance(2_000);
     expect(the.endpoint.subscriptions[0]!.signal.aborted).toBe(false);

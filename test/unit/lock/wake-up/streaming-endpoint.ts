@@ -61,15 +61,19 @@ export function settingsOf(
   return { endpoints, runtime, timeout: 1_000, latencies: new Map(), ...more } as Settings;
 }
 
-/** Begins to wait after a round of 100 ms. A slot is 150 ms; without messages and polls the pause lasts 2 500 ms. */
-export function startWaiting(
+/**
+ * Begins to wait after a round of 100 ms. A slot is 150 ms; without messages and polls the pause lasts 2 500 ms.
+ *
+ * @returns how many ms the pause lasted, when it is over
+ */
+export async function pauseOf(
   runtime: SteppingRuntime,
   listener: ChannelListener,
   pause: Partial<Pause> = {},
-): { readonly over: Promise<number> } {
+): Promise<number> {
   const began = runtime.monotonic();
   const round = { answers: [], elapsed: () => 100 };
   const defaults = { round, mayBeSplit: false, poll: 10_000, longest: 20_000, signal: undefined };
-  const over = listener.wait({ ...defaults, ...pause }).then(() => runtime.monotonic() - began);
-  return { over };
+  await listener.wait({ ...defaults, ...pause });
+  return runtime.monotonic() - began;
 }
