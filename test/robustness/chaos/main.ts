@@ -9,6 +9,7 @@ import { Idempotency } from "../../../src/idempotency/index.ts";
 import { Redlock } from "../../../src/index.ts";
 import { seededRandom } from "../../support/random.ts";
 import { createEventSender, type EventSender } from "./event-sender.ts";
+import { type Execution, ExecutionLog } from "./executions.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { type Hold, holdsOf } from "./holds.ts";
 import { type Balance, type Ledger, openLedger } from "./ledger.ts";
@@ -45,6 +46,8 @@ export interface Run {
   readonly deliveries: number;
   /** HTTP requests that reached an endpoint. */
   readonly requests: number;
+  /** Those about locks, with what the servers answered. */
+  readonly executions: readonly Execution[];
   readonly holds: readonly Hold[];
   /** Rounds that found their resource held. */
   readonly contended: number;
@@ -73,7 +76,7 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
   const closers: (() => unknown)[] = [];
   try {
     const setup = await setUp(options, closers);
-    const { fleet, sender, ledger, endpoints, writes } = setup;
+    const { fleet, sender, ledger, endpoints, executions, writes } = setup;
     const { seconds, faults } = await runFaults(options, setup);
     options.signal.throwIfAborted();
     const progress = await recover(fleet, () => sender.done(), options.signal);
@@ -90,6 +93,7 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
       deliveries: sender.deliveries,
       events: sender.events.length,
       requests: endpoints.reduce((sum, { log }) => sum + log.requests, 0),
+      executions: executions.all(),
       ...recordsOf(fleet),
       balances: ledger.balances(),
       effects: ledger.effects(),
@@ -104,6 +108,7 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
 /** Everything that takes part in a run. */
 interface Setup {
   readonly endpoints: readonly DevEndpoint[];
+  readonly executions: ExecutionLog;
   readonly ledger: Ledger;
   readonly writes: WriteDelays;
   readonly sender: EventSender;
@@ -119,6 +124,7 @@ async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise
   closers.push(() => rm(program, { force: true }));
   const local = await startEndpoints({ engine: "redis", count: options.endpoints });
   closers.push(() => local.close());
+  const executions = new ExecutionLog(local.endpoints);
   const ledger = openLedger(directory, accounts);
   closers.push(() => ledger.close());
   const writes = createWriteDelays(seededRandom(seed + 1));
@@ -142,7 +148,7 @@ async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise
     },
   );
   closers.push(() => fleet.close());
-  return { endpoints: local.endpoints, ledger, writes, sender, fleet };
+  return { endpoints: local.endpoints, executions, ledger, writes, sender, fleet };
 }
 
 /** Injects faults for the run's time, while events are sent. */

@@ -32,13 +32,20 @@ export interface Loss {
   readonly to: number;
 }
 
+/** One fault, and when it began and ended. `target`: an endpoint's name, or a client's seat. */
+export interface Fault extends Loss {
+  readonly kind: FaultKind;
+  readonly target: string;
+}
+
 /** What was injected. */
 export interface FaultCounts {
   /** How often each fault was injected. */
   readonly times: Record<FaultKind, number>;
   /** How many requests were hit by faults of links and of the ledger. */
   readonly hits: Partial<Record<FaultKind, number>>;
-  readonly losses: readonly Loss[];
+  /** All of them; those of the ledger have no target. */
+  readonly spans: readonly Fault[];
   /** ms without a quorum of endpoints. */
   readonly quorumDown: number;
 }
@@ -113,7 +120,7 @@ class Nemesis {
   readonly #losing: AbortSignal;
   readonly #times = Object.fromEntries(faultKinds.map((kind) => [kind, 0])) as FaultCounts["times"];
   readonly #hits: Partial<Record<FaultKind, number>> = {};
-  readonly #losses: Loss[] = [];
+  readonly #spans: Fault[] = [];
   readonly #down = new Set<DevEndpoint>();
   /** How many endpoints may be down while a quorum stays up. */
   readonly #mostDown: number;
@@ -129,7 +136,7 @@ class Nemesis {
   }
 
   counts(): FaultCounts {
-    return { times: this.#times, hits: this.#hits, losses: this.#losses, quorumDown: this.#quorumDown };
+    return { times: this.#times, hits: this.#hits, spans: this.#spans, quorumDown: this.#quorumDown };
   }
 
   /** Takes single endpoints down. First without, later with losses of memory. */
@@ -164,8 +171,7 @@ class Nemesis {
   }
 
   async #killServer(endpoint: DevEndpoint, kind: FaultKind): Promise<void> {
-    this.#times[kind] += 1;
-    const from = machineTime();
+    const end = this.#begin(kind, this.#nameOf(endpoint));
     const memory = kind === "server killed, memory lost" ? "lost" : "kept";
     // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
     if (this.#random() < 0.5) process.kill(pidOf(endpoint), "SIGKILL");
@@ -173,15 +179,16 @@ class Nemesis {
     await this.#pause(200, 1200);
     await endpoint.stop();
     await restart(endpoint, memory);
-    if (memory === "lost") this.#losses.push({ from, to: machineTime() });
+    end();
   }
 
   async #stopServer(endpoint: DevEndpoint): Promise<void> {
-    this.#times["server stopped"] += 1;
+    const end = this.#begin("server stopped", this.#nameOf(endpoint));
     const pid = pidOf(endpoint);
     process.kill(pid, "SIGSTOP");
     await this.#pause(200, 2000);
     process.kill(pid, "SIGCONT");
+    end();
   }
 
   /** Takes so many endpoints down at once that no quorum is left. */
@@ -190,8 +197,7 @@ class Nemesis {
       const up = this.#targets.endpoints.filter((endpoint) => !this.#down.has(endpoint));
       const draw = shuffled(up, this.#random);
       const taken = Array.from({ length: this.#mostDown + 1 - this.#down.size }, draw);
-      const from = machineTime();
-      this.#times["quorum down"] += 1;
+      const end = this.#begin("quorum down", taken.map((endpoint) => this.#nameOf(endpoint)).join(" "));
       const undos = taken.map((endpoint) => {
         this.#down.add(endpoint);
         const kind = this.#oneOf(["link refused", "link silent"] as const);
@@ -200,7 +206,8 @@ class Nemesis {
       await this.#pause(300, 1500);
       for (const undo of undos) undo();
       for (const endpoint of taken) this.#down.delete(endpoint);
-      this.#quorumDown += machineTime() - from;
+      const { from, to } = end();
+      this.#quorumDown += to - from;
     }
   }
 
@@ -217,10 +224,11 @@ class Nemesis {
 
   async lateWrites(): Promise<void> {
     for (await this.#pause(500, 1500); !this.#signal.aborted; await this.#pause(500, 2000)) {
-      this.#times["ledger write late"] += 1;
+      const end = this.#begin("ledger write late", "");
       const undo = this.#targets.delayWrites(0.3, 2500);
       await this.#pause(500, 1500);
       this.#hit("ledger write late", undo());
+      end();
     }
   }
 
@@ -238,11 +246,12 @@ class Nemesis {
           ? { seat: this.#anySeat(), ttl: 1000 }
           : await fleet.nextWrite(this.#signal);
       if (!victim) return;
+      const end = this.#begin(kind, `seat ${victim.seat}`);
       fleet.stop(victim.seat);
-      this.#times[kind] += 1;
       // Longer than the ttl: others get the lock meanwhile, and the client wakes up in the middle of its hold.
       await this.#pause(victim.ttl * 1.1, victim.ttl * 1.8 + 300);
       fleet.resume(victim.seat);
+      end();
     }
   }
 
@@ -250,22 +259,39 @@ class Nemesis {
     const { fleet } = this.#targets;
     for (await this.#pause(1000, 2500); !this.#signal.aborted; await this.#pause(1500, 5000)) {
       const seat = this.#anySeat();
-      this.#times["client killed"] += 1;
+      const end = this.#begin("client killed", `seat ${seat}`);
       await fleet.kill(seat);
       await this.#pause(50, 500);
       await fleet.respawn(seat);
+      end();
     }
   }
 
   /** Adds a fault rule to an endpoint. The returned function removes it and counts its hits. */
   #addRule(endpoint: DevEndpoint, kind: FaultKind, rule: FaultRule): () => void {
-    this.#times[kind] += 1;
+    const end = this.#begin(kind, this.#nameOf(endpoint));
     const remove = endpoint.faults.add({ ...rule, times: endless });
     return () => {
       const remaining = endpoint.faults.list().find(({ fault }) => fault === rule.fault)?.times ?? 0;
       this.#hit(kind, endless - remaining);
       remove();
+      end();
     };
+  }
+
+  /** Counts a fault. The returned function ends its span. */
+  #begin(kind: FaultKind, target: string): () => Fault {
+    this.#times[kind] += 1;
+    const span = { kind, target, from: machineTime(), to: Number.POSITIVE_INFINITY };
+    this.#spans.push(span);
+    return () => {
+      span.to = machineTime();
+      return span;
+    };
+  }
+
+  #nameOf(endpoint: DevEndpoint): string {
+    return `r${this.#targets.endpoints.indexOf(endpoint)}`;
   }
 
   #hit(kind: FaultKind, count: number): void {

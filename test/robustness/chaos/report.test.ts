@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { readRequest } from "../sim/request.ts";
 import type { Hold } from "./holds.ts";
 import type { Run } from "./main.ts";
 import { type FaultCounts, type FaultKind, faultKinds } from "./nemesis.ts";
@@ -29,13 +30,14 @@ function goodRun(more: Partial<Run> = {}): Run {
   return {
     options: { seconds: 30, seed: 1, endpoints: 3, clients: 4, project: "", signal },
     seconds: 30,
-    faults: { times, hits: { "link slow": 3 }, losses: [], quorumDown: 500 },
+    faults: { times, hits: { "link slow": 3 }, spans: [], quorumDown: 500 },
     clientsStarted: 5,
     failures: [],
     progress: { stuck: "", seconds: 1 },
     events: 1,
     deliveries: 2,
     requests: 100,
+    executions: [],
     holds: [hold, refused],
     contended: 3,
     balances: accounts.map((account) => ({ account, acknowledged: 4, final: 4, refused: 1, repeated: 0 })),
@@ -87,6 +89,32 @@ describe("evaluateRun", () => {
     expect(failures(goodRun({ balances: losing("opened") }))).toEqual([
       "fenced accounts lose no update: 2 lost",
     ]);
+  });
+
+  test("shows what happened to a lock that two had", () => {
+    const other: Hold = { ...hold, id: "1.1/1", invoked: 6, granted: 8, releasing: 55 };
+    const command = ["SET", "redlock:lock:{plain-1}", "t0621c87", "NX", "PX", "100"];
+    const request = readRequest(command);
+    const execution = { endpoint: "r0", command, request, from: 6, to: 7, reply: "OK", granted: true };
+    const { faults } = goodRun();
+    const spans = [{ kind: "link slow", target: "r1", from: 1, to: 3 } as const];
+    const run = goodRun({
+      holds: [hold, other, refused],
+      executions: [execution],
+      faults: { ...faults, spans },
+    });
+    expect(failures(run)[0]).toMatch(/^two holds of a resource/);
+    const [, trail] = evaluateRun(run).text.split("What happened to plain-1");
+    const order = [
+      "fault r1 link slow",
+      "1.1/1 acquires",
+      "r0 acquire t0621c87",
+      "1.1/1 holds",
+      "1.1/1 releases",
+    ];
+    const places = order.map((text) => trail!.indexOf(text));
+    expect(places).not.toContain(-1);
+    expect(places).toEqual([...places].sort((one, two) => one - two));
   });
 
   test("fails when clients end by themselves, get stuck, or remaining() promises too much", () => {

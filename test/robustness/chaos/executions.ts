@@ -1,0 +1,145 @@
+import type { DevEndpoint } from "../../../src/dev/index.ts";
+import type { Observation } from "../../../src/dev/observe.ts";
+import { StatusReply, type WireReply } from "../../../src/dev/redis/resp.ts";
+import { ReplyError } from "../../../src/testing/engine.ts";
+import { type Request, readRequest } from "../sim/request.ts";
+import { isGranted } from "../sim/wire.ts";
+import { machineTime } from "./records.ts";
+
+/** A request about a lock that reached an endpoint. Times are machine time. */
+interface Arrival {
+  readonly endpoint: string;
+  readonly command: readonly string[];
+  /** The same, parsed. */
+  readonly request: Request;
+  readonly from: number;
+}
+
+/** One execution of such a request: at some time between `from` and `to`. */
+export interface Execution extends Arrival {
+  /** Infinity: nobody knows when it was executed, or whether. */
+  readonly to: number;
+  /** The server's answer; undefined: none came. A fault may have kept it from the client. */
+  readonly reply: unknown;
+  readonly granted: boolean;
+}
+
+/**
+ * Notes each request about a lock, and what the server behind the endpoint answered: what clients are told is not enough
+ * to find out why two of them hold the same lock.
+ */
+export class ExecutionLog {
+  readonly #executions: Execution[] = [];
+  /** Requests that have not been executed yet. */
+  readonly #open = new Set<Arrival>();
+
+  constructor(endpoints: readonly DevEndpoint[]) {
+    for (const [index, endpoint] of endpoints.entries()) this.#watch(`r${index}`, endpoint);
+  }
+
+  /** All so far, in the order in which they arrived. */
+  all(): Execution[] {
+    const unknown = { to: Number.POSITIVE_INFINITY, reply: undefined, granted: false };
+    const open = [...this.#open].map((arrival): Execution => ({ ...arrival, ...unknown }));
+    return [...this.#executions, ...open].sort((one, two) => one.from - two.from);
+  }
+
+  #watch(name: string, endpoint: DevEndpoint): void {
+    const arrived = new Map<number, Arrival>();
+    endpoint.observe((step: Observation) => {
+      if (step.phase === "arrived") {
+        const command = commandOf(step.body.toString());
+        if (!command) return;
+        const execution = { endpoint: name, command, request: readRequest(command), from: machineTime() };
+        arrived.set(step.request, execution);
+        this.#open.add(execution);
+      } else if (step.phase === "executed") {
+        const execution = arrived.get(step.request);
+        if (!execution) return;
+        this.#open.delete(execution);
+        const reply = asJson(step.outcome.reply);
+        const granted = isGranted(execution.request, execution.command, reply);
+        this.#executions.push({ ...execution, to: machineTime(), reply, granted });
+      } else arrived.delete(step.request);
+    });
+  }
+}
+
+/** The command in the body of a request, if it is about a lock. */
+function commandOf(body: string): string[] | undefined {
+  const words = (JSON.parse(body) as unknown[]).map(String);
+  const key = words[0] === "EVALSHA" || words[0] === "EVAL" ? words[3] : words[1];
+  return key?.startsWith("redlock:lock:") ? words : undefined;
+}
+
+/** A reply as the REST protocol writes it. */
+function asJson(reply: WireReply): unknown {
+  if (reply instanceof StatusReply) return reply.text;
+  if (reply instanceof ReplyError) return `error: ${reply.message}`;
+  if (reply instanceof Uint8Array) return Buffer.from(reply).toString();
+  return Array.isArray(reply) ? reply.map(asJson) : reply;
+}
+
+/** Two executions that contradict each other: both were granted a key at one endpoint. */
+export type DoubleGrant = readonly [Execution, Execution];
+
+/** ms by which a server's clock and ours may differ over a ttl, and what rounding takes from it. */
+const tolerance = 5;
+
+/**
+ * Finds endpoints that gave a lock away although they had it for somebody else: one vote for two. Two holders of a lock
+ * need such an endpoint, but most of these have no consequence, because another endpoint refuses the second holder.
+ *
+ * @param losses by endpoint: when it lost its memory
+ */
+export function doubleGrants(
+  executions: readonly Execution[],
+  losses: readonly { readonly target: string; readonly from: number; readonly to: number }[],
+): DoubleGrant[] {
+  return groups(executions).flatMap((group) => {
+    const grants = group.filter(({ granted, request: { ttl, operation } }) => {
+      return granted && ttl && operation !== "release";
+    });
+    return grants.flatMap((first, index) =>
+      contradicting(first, grants.slice(index + 1))
+        .filter((second) => !isFreed(group, first, second) && !isLost(losses, first, second))
+        .map((second): DoubleGrant => [first, second]),
+    );
+  });
+}
+
+/** By endpoint and key, each in order of arrival. */
+function groups(executions: readonly Execution[]): Execution[][] {
+  const found = new Map<string, Execution[]>();
+  for (const execution of executions) {
+    const id = `${execution.endpoint} ${execution.request.keys}`;
+    const group = found.get(id);
+    if (group) group.push(execution);
+    else found.set(id, [execution]);
+  }
+  return [...found.values()];
+}
+
+/** Those that were granted to others while the first one's value stood by its ttl. */
+function contradicting(first: Execution, later: readonly Execution[]): Execution[] {
+  const expires = first.from + first.request.ttl! - tolerance;
+  const end = later.findIndex(({ from }) => from >= expires);
+  return later
+    .slice(0, end < 0 ? later.length : end)
+    .filter(({ from, to, request: { value, operation } }) => {
+      return value !== first.request.value && operation !== "extend" && from > first.to && to < expires;
+    });
+}
+
+/** Whether the first one's value may have been released before the second. */
+function isFreed(group: readonly Execution[], first: Execution, second: Execution): boolean {
+  return group.some(({ request: { operation, value }, from, to }) => {
+    return operation === "release" && value === first.request.value && from < second.to && to > first.from;
+  });
+}
+
+function isLost(losses: Parameters<typeof doubleGrants>[1], first: Execution, second: Execution): boolean {
+  return losses.some(({ target, from, to }) => {
+    return target === first.endpoint && from < second.to && to > first.from;
+  });
+}
