@@ -23,6 +23,7 @@ function hold(granted: number, until: number, more: Partial<Hold> = {}): Hold {
     until,
     renewed: granted,
     excess: 0,
+    looks: [],
     ran: [],
     accesses: [],
     ...more,

@@ -12,6 +12,8 @@ export interface Hold {
   fence?: number;
   /** Until when, at least, the holder could rely on it by its own `remaining()`, all logged extensions included. */
   until?: number;
+  /** Each time that the holder looked, and until when it could rely on the hold by that. */
+  readonly looks: { readonly at: number; readonly until: number }[];
   /** When the release was called. */
   releasing?: number;
   released?: { readonly at: number; readonly outcome: "freed" | "gone" | "unknown" };
@@ -44,7 +46,17 @@ export function holdsOf(records: readonly ClientRecord[]): Hold[] {
     if (record.type === "contended") continue;
     if (record.type === "acquiring") {
       const { hold: id, resource, ttl, at: invoked } = record;
-      holds.set(id, { id, resource, ttl, invoked, renewed: 0, excess: -Infinity, ran: [], accesses: [] });
+      holds.set(id, {
+        id,
+        resource,
+        ttl,
+        invoked,
+        renewed: 0,
+        excess: -Infinity,
+        looks: [],
+        ran: [],
+        accesses: [],
+      });
     } else {
       add(holds.get(record.hold)!, record);
     }
@@ -60,11 +72,11 @@ function add(hold: Hold, record: Exclude<ClientRecord, { type: "contended" | "ac
       break;
     case "granted":
       hold.granted = at;
-      prolong(hold, at, record.until);
+      prolong(hold, at, record);
       if (record.fence !== undefined) hold.fence = record.fence;
       break;
     case "valid":
-      prolong(hold, record.extended ? at : hold.renewed, record.until);
+      prolong(hold, record.extended ? at : hold.renewed, record);
       break;
     case "releasing":
       hold.releasing = at;
@@ -92,7 +104,8 @@ function add(hold: Hold, record: Exclude<ClientRecord, { type: "contended" | "ac
   }
 }
 
-function prolong(hold: Hold, renewed: number, until: number): void {
+function prolong(hold: Hold, renewed: number, { at, until }: Hold["looks"][number]): void {
+  hold.looks.push({ at, until });
   hold.renewed = renewed;
   hold.until = Math.max(hold.until ?? 0, until);
   hold.excess = Math.max(hold.excess, until - renewed - hold.ttl);

@@ -17,6 +17,7 @@ const hold: Hold = {
   excess: -5,
   releasing: 50,
   released: { at: 60, outcome: "freed" },
+  looks: [{ at: 5, until: 90 }],
   ran: [],
   accesses: [],
 };
@@ -92,7 +93,14 @@ describe("evaluateRun", () => {
   });
 
   test("shows what happened to a lock that two had", () => {
-    const other: Hold = { ...hold, id: "1.1/1", invoked: 6, granted: 8, releasing: 55 };
+    const other: Hold = {
+      ...hold,
+      id: "1.1/1",
+      invoked: 6,
+      granted: 8,
+      releasing: 55,
+      looks: [{ at: 8, until: 90 }],
+    };
     const command = ["SET", "redlock:lock:{plain-1}", "t0621c87", "NX", "PX", "100"];
     const request = readRequest(command);
     const execution = { endpoint: "r0", command, request, from: 6, to: 7, reply: "OK", granted: true };
@@ -109,7 +117,7 @@ describe("evaluateRun", () => {
       "fault r1 link slow",
       "1.1/1 acquires",
       "r0 acquire t0621c87",
-      "1.1/1 holds",
+      "1.1/1 may rely on it until",
       "1.1/1 releases",
     ];
     const places = order.map((text) => trail!.indexOf(text));

@@ -19,11 +19,12 @@ export function trailOf(run: Run, { resource, from, to }: Span): string[] {
     if (begins < to && ends > from) steps.push([begins, `fault ${what}`], [ends, `end of ${what}`]);
   }
   for (const hold of run.holds) {
-    const { id, granted, until, refused } = hold;
+    const { id, granted, refused } = hold;
     const end = hold.releasing ?? hold.until ?? granted ?? hold.invoked;
     if (hold.resource !== resource || hold.invoked > to || end < from) continue;
     steps.push([hold.invoked, `${id} acquires for ${hold.ttl} ms${refused ? `: ${refused}` : ""}`]);
-    if (granted !== undefined) steps.push([granted, `${id} holds, in the end until ${since(from, until)}`]);
+    for (const { at, until } of hold.looks)
+      steps.push([at, `${id} may rely on it until ${since(from, until)}`]);
     if (hold.releasing !== undefined) steps.push([hold.releasing, `${id} releases`]);
     if (hold.released) steps.push([hold.released.at, `${id} has released: ${hold.released.outcome}`]);
   }
