@@ -157,6 +157,9 @@ describe("holdsOf", () => {
     const [whole] = holdsOf(records);
     expect(whole).toMatchObject({ granted: 10, until: 140, fence: 3, releasing: 60, released: { at: 70 } });
     expect(whole!.excess).toBeLessThanOrEqual(0);
+    // The client was stopped: its extension was answered only after the release.
+    const late: ClientRecord = { at: 200, type: "valid", hold: "h", until: 200, extended: true };
+    expect(holdsOf([...records, late])[0]).toMatchObject({ until: 140, renewed: 50, excess: -10 });
     const frozen: ClientRecord = { at: 500, type: "valid", hold: "h", until: 560, extended: false };
     expect(holdsOf([...records.slice(0, 2), frozen])[0]!.excess).toBe(450);
   });

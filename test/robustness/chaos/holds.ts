@@ -106,8 +106,11 @@ function add(hold: Hold, record: Exclude<ClientRecord, { type: "contended" | "ac
 
 function prolong(hold: Hold, renewed: number, { at, until }: Hold["looks"][number]): void {
   hold.looks.push({ at, until });
+  hold.until ??= until;
+  // Over, or released: an extension may be answered after that. Nobody relies on it any more.
+  if (until <= at) return;
   hold.renewed = renewed;
-  hold.until = Math.max(hold.until ?? 0, until);
+  hold.until = Math.max(hold.until, until);
   hold.excess = Math.max(hold.excess, until - renewed - hold.ttl);
 }
 

@@ -30,7 +30,7 @@ export function machineTime(): number {
 /**
  * One line of a client's log. Each is written before the client goes on, because it may be killed at any moment.
  * `at` is machine time. `until`: up to then the hold is certainly valid by the client's own `remaining()`; a time
- * before `at` means that it is not valid. `extended`: it may have been extended since the last record. A run of an
+ * not after `at` means that it is not valid. `extended`: it may have been extended since the last record. A run of an
  * idempotent event counts as a hold of that event.
  */
 export type ClientRecord = { readonly at: number } & (
