@@ -173,7 +173,7 @@ export class Lock {
    *
    * @param ttl what to request from now on, in ms, an integer of at least 10; default: the lock's ttl
    * @returns the new validity in ms
-   * @throws LockLostError when it is gone; without a request when its validity has ended
+   * @throws LockLostError when it is gone, or released meanwhile; without a request when its validity has ended
    * @throws QuorumError when too few endpoints answered; it may be tried again while validity remains
    */
   async extend(ttl: number = this.#ttl): Promise<number> {
@@ -284,6 +284,8 @@ export class Lock {
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
     const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
     emit(settings.onEvent, { type: "extended", ...event });
+    // What the endpoints granted before its release is worth nothing.
+    if (this.#validity.released) throw this.#validity.lose("it was released");
     return this.remaining();
   }
 

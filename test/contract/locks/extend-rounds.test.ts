@@ -34,6 +34,23 @@ describe("an extension", () => {
     expect(lock.remaining()).toBe(validityOf(1_000) - 100);
   });
 
+  test("is lost where the lock is released while it asks", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    // Executed at once, and answered after the release.
+    for (const each of links) each.fate = () => slow(80);
+    const call = watch(lock.extend(2_000));
+    await runtime.advance(1);
+    for (const each of links) each.fate = () => "delivered";
+    expect(await lock.release()).toBe(true);
+    await runtime.advance(79);
+    expect(call.error).toBeInstanceOf(LockLostError);
+    expect(String(call.error)).toContain("released");
+    expect(lock.remaining()).toBe(0);
+  });
+
   test("waits no longer than the validity lasts", async () => {
     const { runtime, client } = virtualWorld();
     const { redlock, links } = client({ timeout: 1_000 });
