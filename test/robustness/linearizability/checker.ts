@@ -255,15 +255,20 @@ class Search<State, Input, Output> {
     }
   }
 
-  /** The chain with each one of the optional calls that were invoked by `latest`. */
+  /**
+   * The chain with each one of the optional calls that were invoked by `latest`. Of several that ask for the same, the
+   * first stands for all: from now on each of them may be placed wherever another one may.
+   */
   *#withOptional(
     { calls, state, usedUp }: Chain<State, Input, Output>,
     latest: number,
   ): Generator<Chain<State, Input, Output>> {
+    const requests = new Set<string>();
     let mark = this.#optional.next;
     for (; mark.kind === "invocation" && mark.call && mark.time <= latest; mark = mark.next) {
       const { call } = mark;
-      if (calls.includes(call)) continue;
+      if (calls.includes(call) || requests.has(call.request)) continue;
+      requests.add(call.request);
       for (const after of this.#model.step(state, call.operation.input, undefined)) {
         yield { calls: [...calls, call], state: after, usedUp: usedUp | call.bit };
       }

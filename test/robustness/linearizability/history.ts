@@ -108,19 +108,19 @@ function operationsOf(
     returned: to,
   });
   const unknown = (input: HoldInput, from: number) => operation(input, undefined, from, Infinity);
-  const acquire: HoldInput = { kind: "acquire", holder, grant };
-  const end: HoldInput = { kind: "end", holder, grant };
+  const acquire = (until: number): HoldInput => ({ kind: "acquire", holder, until });
+  const end = (until: number): HoldInput => ({ kind: "end", holder, until });
   const release: HoldInput = { kind: "release", holder };
 
   if (acquired === undefined) {
     // It has no user, so it may end as soon as it began. Where nothing else refers to its holder, it could only have
     // kept others out, and leaving it out is equivalent.
-    return owner === undefined ? [] : [unknown(acquire, invoked), unknown(end, invoked)];
+    return owner === undefined ? [] : [unknown(acquire(invoked), invoked), unknown(end(invoked), invoked)];
   }
   const { validUntil, extensions = [] } = record;
   if (validUntil === undefined) throw new TypeError(`a grant without validUntil: ${JSON.stringify(record)}`);
 
-  const operations = [operation(acquire, true, invoked, acquired)];
+  const operations = [operation(acquire(validUntil), true, invoked, acquired)];
   for (const { invoked: from, returned: to, extended } of extensions) {
     if (to !== undefined && extended !== undefined) {
       operations.push(operation({ kind: "extend", holder }, extended, from, to));
@@ -140,7 +140,7 @@ function operationsOf(
     operations.push(unknown(release, releaseInvoked));
   }
   const ends = mayRelease ? validUntil < releaseInvoked : released !== true;
-  if (owner !== undefined || ends) operations.push(unknown(end, validUntil));
+  if (owner !== undefined || ends) operations.push(unknown(end(validUntil), validUntil));
   return operations;
 }
 

@@ -20,13 +20,13 @@ const acquire = (
   invoked: number,
   returned: number,
   output: boolean | undefined = true,
-): Holding => span(invoked, returned, { input: { kind: "acquire", holder, grant: holder }, output });
+): Holding => span(invoked, returned, { input: { kind: "acquire", holder, until: 0 }, output });
 const unknownAcquire = (holder: string, invoked: number): Holding =>
-  span(invoked, Infinity, { input: { kind: "acquire", holder, grant: holder } });
-const joined = (holder: string, grant: string, invoked: number, returned: number): Holding =>
-  span(invoked, returned, { input: { kind: "acquire", holder, grant }, output: true });
-const end = (holder: string, from: number, grant: string = holder): Holding =>
-  span(from, Infinity, { input: { kind: "end", holder, grant } });
+  span(invoked, Infinity, { input: { kind: "acquire", holder, until: 0 } });
+const joined = (holder: string, until: number, invoked: number, returned: number): Holding =>
+  span(invoked, returned, { input: { kind: "acquire", holder, until }, output: true });
+const end = (holder: string, from: number): Holding =>
+  span(from, Infinity, { input: { kind: "end", holder, until: from } });
 const extend = (holder: string, invoked: number, returned: number, output: boolean): Holding =>
   span(invoked, returned, { input: { kind: "extend", holder }, output });
 const release = (holder: string, invoked: number, returned: number, output?: boolean): Holding =>
@@ -60,17 +60,17 @@ describe("lockModel", () => {
     "an extension while it holds": [acquire("a", 0, 1), extend("a", 2, 3, true), end("a", 20)],
     "an extension lost after the end": [acquire("a", 0, 1), end("a", 10), extend("a", 9, 12, false)],
     "an owner that joins its own hold": [
-      joined("o", "1", 0, 1),
-      joined("o", "2", 2, 3),
+      joined("o", 10, 0, 1),
+      joined("o", 20, 2, 3),
       release("o", 4, 5, true),
       release("o", 6, 7, false),
       acquire("b", 8, 9),
     ],
     "an owner's hold that lasts as long as its last grant": [
-      joined("o", "1", 0, 1),
-      joined("o", "2", 2, 3),
-      end("o", 10, "1"),
-      end("o", 20, "2"),
+      joined("o", 10, 0, 1),
+      joined("o", 20, 2, 3),
+      end("o", 10),
+      end("o", 20),
       extend("o", 15, 16, true),
       acquire("b", 17, 21),
     ],
@@ -99,10 +99,10 @@ describe("lockModel", () => {
       release("a", 4, 5, true),
     ],
     "an owner's hold that ended with the first of its grants": [
-      joined("o", "1", 0, 1),
-      joined("o", "2", 2, 3),
-      end("o", 10, "1"),
-      end("o", 20, "2"),
+      joined("o", 10, 0, 1),
+      joined("o", 20, 2, 3),
+      end("o", 10),
+      end("o", 20),
       acquire("b", 11, 19),
     ],
   };

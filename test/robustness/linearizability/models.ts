@@ -1,28 +1,30 @@
 import type { Model } from "./checker.ts";
 
 /**
- * An operation on the permits of a semaphore, or on a lock. `grant` names a grant. Grants with the same `holder` are
- * one hold: every grant has a holder of its own, except that all grants to one owner's token share one.
+ * An operation on the permits of a semaphore, or on a lock. Grants with the same `holder` are one hold: every grant has a
+ * holder of its own, except that all grants to one owner's token share one.
  *
- * - `acquire` → true: granted. → false: refused, without effect.
+ * - `acquire` → true: granted; the holder may rely on it until `until`. → false: refused, without effect.
  * - `extend` → true: the hold was there. → false: it was lost.
  * - `release` → true: it freed the hold. → false: the hold was gone already.
- * - `end`: the holder may no longer rely on the grant, which may expire any time from now on. Its outcome is always
- *   unknown.
+ * - `end`: what was granted until `until`, or less, may expire any time from now on. Its outcome is always unknown.
  */
 export type HoldInput =
-  | { readonly kind: "acquire" | "end"; readonly holder: string; readonly grant: string }
+  | { readonly kind: "acquire" | "end"; readonly holder: string; readonly until: number }
   | { readonly kind: "extend" | "release"; readonly holder: string };
 
-/** A permit that is held: its holder, and the grants that keep it from expiring. */
+/** A permit that is held: its holder, and the latest end of its grants. */
 export interface Hold {
   readonly holder: string;
-  readonly grants: readonly string[];
+  readonly until: number;
 }
 
 /**
  * At most `permits` holders at a time. An owner that acquires again while it holds joins its own hold. The hold expires
  * with the last of its grants, and each of the owner's handles extends or releases it.
+ *
+ * Which grants a hold has does not matter, only the last of their ends: with each of them in the state, an owner's
+ * history with dozens of grants had more states than a search can visit.
  */
 export function semaphoreModel(permits: number): Model<readonly Hold[], HoldInput, boolean> {
   return {
@@ -31,15 +33,14 @@ export function semaphoreModel(permits: number): Model<readonly Hold[], HoldInpu
       const hold = holds.find(({ holder }) => holder === input.holder);
       const others = holds.filter((other) => other !== hold);
       switch (input.kind) {
-        case "acquire":
+        case "acquire": {
           if (output === false) return [holds];
           if (!hold && holds.length >= permits) return [];
-          return [[...others, { holder: input.holder, grants: [...(hold?.grants ?? []), input.grant] }]];
-        case "end": {
-          if (!hold?.grants.includes(input.grant)) return [];
-          const grants = hold.grants.filter((grant) => grant !== input.grant);
-          return [grants.length > 0 ? [...others, { holder: hold.holder, grants }] : others];
+          const { holder, until } = input;
+          return [[...others, { holder, until: Math.max(until, hold?.until ?? until) }]];
         }
+        case "end":
+          return hold && hold.until <= input.until ? [others] : [];
         case "extend":
           return output === undefined || output === (hold !== undefined) ? [holds] : [];
         case "release":
@@ -48,7 +49,7 @@ export function semaphoreModel(permits: number): Model<readonly Hold[], HoldInpu
       }
     },
     fingerprint: (holds) =>
-      JSON.stringify(holds.map(({ holder, grants }) => [holder, ...[...grants].sort()]).sort(byFirst)),
+      JSON.stringify(holds.map(({ holder, until }) => [holder, `${until}`]).sort(byFirst)),
   };
 }
 

@@ -6,6 +6,8 @@ export interface Call<Input, Output> {
   /** Its number among the calls that must be placed, or its bit among those that need not. */
   readonly index: number;
   readonly bit: bigint;
+  /** Equal for calls that ask for the same. */
+  readonly request: string;
   /** Its links in the ring: its invocation, and its return if it must be placed by then. */
   readonly marks: readonly Mark<Input, Output>[];
 }
@@ -33,7 +35,8 @@ export function ring<Input, Output>(operations: readonly Operation<Input, Output
     .sort((a, b) => a.invoked - b.invoked)
     .flatMap((operation, index) => {
       const own: Mark<Input, Output>[] = [];
-      const call = { operation, index, bit: 1n << BigInt(index), marks: own };
+      const request = JSON.stringify(operation.input);
+      const call = { operation, index, bit: 1n << BigInt(index), request, marks: own };
       own.push({ time: operation.invoked, kind: "invocation", call, previous: head, next: head });
       if (!mayBeLeftOut(operation)) {
         own.push({ time: operation.returned, kind: "return", call, previous: head, next: head });
