@@ -57,6 +57,9 @@ export async function writePicture(bundle, order, { file, whole = false }) {
   }
 }
 
+/** The simulation has no end, so that nothing is known of it. */
+export class NothingToShrink extends Error {}
+
 /**
  * Finds the smallest simulation that fails in the same way, and prints it. Ctrl+C ends the search with the best so far.
  *
@@ -64,6 +67,7 @@ export async function writePicture(bundle, order, { file, whole = false }) {
  * @param {object} order the failing simulation
  * @param {{ limit: number, log?: (line: string) => void }} options `limit`: ms
  * @returns {Promise<{ failing: object, invariant: string, tries: number, seconds: number, isComplete: boolean }>}
+ * @throws NothingToShrink
  */
 export async function shrinkFailure(bundle, order, { limit, log = console.log }) {
   const { shrink } = await tools();
@@ -77,7 +81,7 @@ export async function shrinkFailure(bundle, order, { limit, log = console.log })
   try {
     const { violations, scenario, dropped } = await simulator.simulate(order);
     const invariant = violations[0]?.invariant;
-    if (!scenario) throw new Error(`seed ${order.seed} cannot be shrunk: it has no scenario (${invariant})`);
+    if (!scenario) throw new NothingToShrink(`seed ${order.seed}: ${violations[0]?.detail}`);
     const isGiven = (assumption) => order.without?.includes(assumption) ?? assumption !== "single execution";
     const { traced, recorded, ...rest } = order;
     const found = await shrink(
@@ -110,7 +114,12 @@ export async function leaveSmallest(bundle, order, { limit, directory, flags = "
   console.log(
     `looking for a smaller simulation that fails as seed ${order.seed} does (Ctrl+C: the best so far)`,
   );
-  const { failing, tries, seconds, isComplete } = await shrinkFailure(bundle, order, { limit });
+  const found = await shrinkFailure(bundle, order, { limit }).catch((error) => {
+    if (!(error instanceof NothingToShrink)) throw error;
+    console.log(`nothing to make smaller: ${error.message}`);
+  });
+  if (!found) return;
+  const { failing, tries, seconds, isComplete } = found;
   const name = join(directory, `seed-${order.seed}-smallest`);
   await mkdir(directory, { recursive: true });
   await writeFile(`${name}.json`, `${JSON.stringify(failing, null, 2)}\n`);
