@@ -1,4 +1,4 @@
-import { explain, linearizableEach } from "../linearizability/checker.ts";
+import { explain, linearizableEach, partition } from "../linearizability/checker.ts";
 import { fencedHistory, grantHistory } from "../linearizability/history.ts";
 import { fencedRegisterModel, lockModel } from "../linearizability/models.ts";
 import { accessRecords, exclusive, grantRecords, type Hold } from "./holds.ts";
@@ -28,7 +28,7 @@ export interface Breaches {
  */
 export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): Breaches {
   const breaches: Breach[] = [];
-  for (const group of byResource(holds)) {
+  for (const group of partition(holds, ({ resource }) => resource).values()) {
     const spans = group
       .flatMap((hold) => {
         const span = exclusive(hold);
@@ -51,7 +51,7 @@ export function overlaps(holds: readonly Hold[], losses: readonly Loss[]): Breac
 export function disorderedFences(holds: readonly Hold[], losses: readonly Loss[]): Breaches {
   const fenced = holds.filter(({ fence, granted }) => fence !== undefined && granted !== undefined);
   const breaches: Breach[] = [];
-  for (const group of byResource(fenced)) {
+  for (const group of partition(fenced, ({ resource }) => resource).values()) {
     breaches.push(...disorder(group, ({ invoked }) => invoked));
     breaches.push(
       ...disorder(
@@ -109,7 +109,7 @@ export function summarizeEvents(
   const forgotten: Hold[] = [];
   const withoutEffect: Hold[] = [];
   const otherwise: Record<string, number> = {};
-  for (const group of byResource(holds)) {
+  for (const group of partition(holds, ({ resource }) => resource).values()) {
     const event = group[0]!.resource;
     const results = group
       .filter((hold) => storedAt(hold) < Infinity)
@@ -194,16 +194,6 @@ function checked({ outcome, results }: ReturnType<typeof linearizableEach>): Omi
     result.outcome === "no" ? `${resource} ${explain(result)}` : result.outcome,
   );
   return { holds: outcome !== "no", found: outcome === "yes" ? `yes, ${results.size}` : lines.join(", ") };
-}
-
-function byResource(holds: readonly Hold[]): Hold[][] {
-  const groups = new Map<string, Hold[]>();
-  for (const hold of holds) {
-    const group = groups.get(hold.resource);
-    if (group) group.push(hold);
-    else groups.set(hold.resource, [hold]);
-  }
-  return [...groups.values()];
 }
 
 function separate(losses: readonly Loss[], breaches: readonly Breach[]): Breaches {

@@ -1,9 +1,10 @@
+import { envelope } from "../../../src/dev/http/response.ts";
 import type { DevEndpoint } from "../../../src/dev/index.ts";
 import type { Observation } from "../../../src/dev/observe.ts";
-import { StatusReply, type WireReply } from "../../../src/dev/redis/resp.ts";
-import { ReplyError } from "../../../src/testing/engine.ts";
+import { partition } from "../linearizability/checker.ts";
 import { type Request, readRequest } from "../sim/request.ts";
 import { isGranted } from "../sim/wire.ts";
+import type { Fault } from "./nemesis.ts";
 import { machineTime } from "./records.ts";
 
 /** A request about a lock that reached an endpoint. Times are machine time. */
@@ -34,7 +35,7 @@ export class ExecutionLog {
   readonly #open = new Set<Arrival>();
 
   constructor(endpoints: readonly DevEndpoint[]) {
-    for (const [index, endpoint] of endpoints.entries()) this.#watch(`r${index}`, endpoint);
+    for (const endpoint of endpoints) this.#watch(endpoint);
   }
 
   /** All so far, in the order in which they arrived. */
@@ -44,20 +45,26 @@ export class ExecutionLog {
     return [...this.#executions, ...open].sort((one, two) => one.from - two.from);
   }
 
-  #watch(name: string, endpoint: DevEndpoint): void {
+  #watch(endpoint: DevEndpoint): void {
     const arrived = new Map<number, Arrival>();
     endpoint.observe((step: Observation) => {
       if (step.phase === "arrived") {
         const command = commandOf(step.body.toString());
         if (!command) return;
-        const execution = { endpoint: name, command, request: readRequest(command), from: machineTime() };
+        const execution = {
+          endpoint: endpoint.name,
+          command,
+          request: readRequest(command),
+          from: machineTime(),
+        };
         arrived.set(step.request, execution);
         this.#open.add(execution);
       } else if (step.phase === "executed") {
         const execution = arrived.get(step.request);
         if (!execution) return;
         this.#open.delete(execution);
-        const reply = asJson(step.outcome.reply);
+        const answer = envelope(step.outcome.reply, "json");
+        const reply = "error" in answer ? `error: ${answer.error}` : answer.result;
         const granted = isGranted(execution.request, execution.command, reply);
         this.#executions.push({ ...execution, to: machineTime(), reply, granted });
       } else arrived.delete(step.request);
@@ -72,16 +79,11 @@ function commandOf(body: string): string[] | undefined {
   return key?.startsWith("redlock:lock:") ? words : undefined;
 }
 
-/** A reply as the REST protocol writes it. */
-function asJson(reply: WireReply): unknown {
-  if (reply instanceof StatusReply) return reply.text;
-  if (reply instanceof ReplyError) return `error: ${reply.message}`;
-  if (reply instanceof Uint8Array) return Buffer.from(reply).toString();
-  return Array.isArray(reply) ? reply.map(asJson) : reply;
-}
-
 /** Two executions that contradict each other: both were granted a key at one endpoint. */
 export type DoubleGrant = readonly [Execution, Execution];
+
+/** When an endpoint lost its memory. */
+type MemoryLoss = Pick<Fault, "target" | "from" | "to">;
 
 /** ms by which a server's clock and ours may differ over a ttl, and what rounding takes from it. */
 const tolerance = 5;
@@ -89,14 +91,10 @@ const tolerance = 5;
 /**
  * Finds endpoints that gave a lock away although they had it for somebody else: one vote for two. Two holders of a lock
  * need such an endpoint, but most of these have no consequence, because another endpoint refuses the second holder.
- *
- * @param losses by endpoint: when it lost its memory
  */
-export function doubleGrants(
-  executions: readonly Execution[],
-  losses: readonly { readonly target: string; readonly from: number; readonly to: number }[],
-): DoubleGrant[] {
-  return groups(executions).flatMap((group) => {
+export function doubleGrants(executions: readonly Execution[], losses: readonly MemoryLoss[]): DoubleGrant[] {
+  const groups = partition(executions, ({ endpoint, request }) => `${endpoint} ${request.keys}`);
+  return [...groups.values()].flatMap((group) => {
     const grants = group.filter(({ granted, request: { ttl, operation } }) => {
       return granted && ttl && operation !== "release";
     });
@@ -106,18 +104,6 @@ export function doubleGrants(
         .map((second): DoubleGrant => [first, second]),
     );
   });
-}
-
-/** By endpoint and key, each in order of arrival. */
-function groups(executions: readonly Execution[]): Execution[][] {
-  const found = new Map<string, Execution[]>();
-  for (const execution of executions) {
-    const id = `${execution.endpoint} ${execution.request.keys}`;
-    const group = found.get(id);
-    if (group) group.push(execution);
-    else found.set(id, [execution]);
-  }
-  return [...found.values()];
 }
 
 /** Those that were granted to others while the first one's value stood by its ttl. */
@@ -138,7 +124,7 @@ function isFreed(group: readonly Execution[], first: Execution, second: Executio
   });
 }
 
-function isLost(losses: Parameters<typeof doubleGrants>[1], first: Execution, second: Execution): boolean {
+function isLost(losses: readonly MemoryLoss[], first: Execution, second: Execution): boolean {
   return losses.some(({ target, from, to }) => {
     return target === first.endpoint && from < second.to && to > first.from;
   });

@@ -118,13 +118,11 @@ class Nemesis {
   readonly #random: () => number;
   readonly #signal: AbortSignal;
   readonly #losing: AbortSignal;
-  readonly #times = Object.fromEntries(faultKinds.map((kind) => [kind, 0])) as FaultCounts["times"];
   readonly #hits: Partial<Record<FaultKind, number>> = {};
   readonly #spans: Fault[] = [];
   readonly #down = new Set<DevEndpoint>();
   /** How many endpoints may be down while a quorum stays up. */
   readonly #mostDown: number;
-  #quorumDown = 0;
 
   constructor(targets: FaultTargets, { random, signal, losing }: FaultSchedule) {
     const { length } = targets.endpoints;
@@ -136,7 +134,13 @@ class Nemesis {
   }
 
   counts(): FaultCounts {
-    return { times: this.#times, hits: this.#hits, spans: this.#spans, quorumDown: this.#quorumDown };
+    const spans = this.#spans;
+    const of = (kind: FaultKind) => spans.filter((span) => span.kind === kind);
+    const times = Object.fromEntries(
+      faultKinds.map((kind) => [kind, of(kind).length]),
+    ) as FaultCounts["times"];
+    const quorumDown = of("quorum down").reduce((sum, { from, to }) => sum + to - from, 0);
+    return { times, hits: this.#hits, spans, quorumDown };
   }
 
   /** Takes single endpoints down. First without, later with losses of memory. */
@@ -171,7 +175,7 @@ class Nemesis {
   }
 
   async #killServer(endpoint: DevEndpoint, kind: FaultKind): Promise<void> {
-    const end = this.#begin(kind, this.#nameOf(endpoint));
+    const end = this.#begin(kind, endpoint.name);
     const memory = kind === "server killed, memory lost" ? "lost" : "kept";
     // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
     if (this.#random() < 0.5) process.kill(pidOf(endpoint), "SIGKILL");
@@ -183,7 +187,7 @@ class Nemesis {
   }
 
   async #stopServer(endpoint: DevEndpoint): Promise<void> {
-    const end = this.#begin("server stopped", this.#nameOf(endpoint));
+    const end = this.#begin("server stopped", endpoint.name);
     const pid = pidOf(endpoint);
     process.kill(pid, "SIGSTOP");
     await this.#pause(200, 2000);
@@ -197,7 +201,7 @@ class Nemesis {
       const up = this.#targets.endpoints.filter((endpoint) => !this.#down.has(endpoint));
       const draw = shuffled(up, this.#random);
       const taken = Array.from({ length: this.#mostDown + 1 - this.#down.size }, draw);
-      const end = this.#begin("quorum down", taken.map((endpoint) => this.#nameOf(endpoint)).join(" "));
+      const end = this.#begin("quorum down", taken.map(({ name }) => name).join(" "));
       const undos = taken.map((endpoint) => {
         this.#down.add(endpoint);
         const kind = this.#oneOf(["link refused", "link silent"] as const);
@@ -206,8 +210,7 @@ class Nemesis {
       await this.#pause(300, 1500);
       for (const undo of undos) undo();
       for (const endpoint of taken) this.#down.delete(endpoint);
-      const { from, to } = end();
-      this.#quorumDown += to - from;
+      end();
     }
   }
 
@@ -269,7 +272,7 @@ class Nemesis {
 
   /** Adds a fault rule to an endpoint. The returned function removes it and counts its hits. */
   #addRule(endpoint: DevEndpoint, kind: FaultKind, rule: FaultRule): () => void {
-    const end = this.#begin(kind, this.#nameOf(endpoint));
+    const end = this.#begin(kind, endpoint.name);
     const remove = endpoint.faults.add({ ...rule, times: endless });
     return () => {
       const remaining = endpoint.faults.list().find(({ fault }) => fault === rule.fault)?.times ?? 0;
@@ -279,19 +282,13 @@ class Nemesis {
     };
   }
 
-  /** Counts a fault. The returned function ends its span. */
-  #begin(kind: FaultKind, target: string): () => Fault {
-    this.#times[kind] += 1;
+  /** Notes that a fault begins. The returned function notes its end. */
+  #begin(kind: FaultKind, target: string): () => void {
     const span = { kind, target, from: machineTime(), to: Number.POSITIVE_INFINITY };
     this.#spans.push(span);
     return () => {
       span.to = machineTime();
-      return span;
     };
-  }
-
-  #nameOf(endpoint: DevEndpoint): string {
-    return `r${this.#targets.endpoints.indexOf(endpoint)}`;
   }
 
   #hit(kind: FaultKind, count: number): void {

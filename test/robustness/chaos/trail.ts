@@ -45,6 +45,6 @@ function describe({ endpoint, request, to, reply }: Execution, from: number): st
   return `${what}: ${JSON.stringify(reply).slice(0, 60)} by ${since(from, to)}`;
 }
 
-function since(from: number, at: number | undefined): string {
-  return ((at ?? Number.NaN) - from).toFixed(1);
+function since(from: number, at: number): string {
+  return (at - from).toFixed(1);
 }
