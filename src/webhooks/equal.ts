@@ -1,6 +1,6 @@
 /**
  * Compares bytes in a time that depends on the length of the first only. Use it for what nobody may guess byte by byte,
- * with the received value first. Signatures need no comparison: `signatureCheck` has Web Crypto compare them.
+ * with the received value first. `signatureCheck` does so with signatures.
  *
  * @example
  * if (!constantTimeEqual(new TextEncoder().encode(token), new TextEncoder().encode(env.VERIFY_TOKEN))) throw …

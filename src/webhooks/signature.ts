@@ -1,5 +1,6 @@
 import { concatBytes, unshared } from "../bytes.ts";
 import { algorithms, type SignatureAlgorithm } from "./algorithm.ts";
+import { constantTimeEqual } from "./equal.ts";
 import { malformed, requireHeader } from "./header.ts";
 import { WebhookVerificationError } from "./provider.ts";
 
@@ -13,15 +14,19 @@ export type SignatureCheck = (
   before?: string,
 ) => Promise<boolean>;
 
-/**
- * The most entries of a signature header that are checked. Each signature costs one pass over the body per key, and
- * senders send two or three: without a bound, a forged header could demand any number of passes.
- */
+/** The most entries of a signature header that are read; senders send two or three. */
 export const maxSignatures = 16;
 
 /**
- * Makes a check with one or several keys; several while a secret is being rotated. It uses `crypto.subtle.verify`,
- * which compares in constant time.
+ * The most signatures that are checked with public keys. Each costs a pass over the body per key: without a bound, a
+ * forged request could demand any number of passes.
+ */
+const maxVerifications = 4;
+
+/**
+ * Makes a check with one or several keys; several while a secret is being rotated. With a secret the body is signed
+ * once, and each signature compared with that in constant time. Public keys verify each signature: of more than four
+ * none is checked, and the result is false.
  *
  * @param keys secrets for HMAC, where a string stands for its UTF-8; for other algorithms the bytes of public keys (see
  * `decodePublicKey`)
@@ -40,29 +45,43 @@ export function signatureCheck(
     throw new TypeError("keys must not be empty (is the variable set?)");
   }
   const parameters = algorithms[algorithm];
+  const isSecret = parameters.name === "HMAC";
   // The imported keys are kept, not the promise of them. On Workers a promise belongs to the request that made it:
   // it may never settle once that request has ended, so no other request may await it.
   let imported: readonly CryptoKey[] | undefined;
 
   async function importKey(key: string | Uint8Array): Promise<CryptoKey> {
     const bytes = unshared(typeof key === "string" ? new TextEncoder().encode(key) : key);
-    const format = parameters.name === "HMAC" || bytes.length === 32 ? "raw" : "spki";
+    const format = isSecret || bytes.length === 32 ? "raw" : "spki";
     try {
-      return await crypto.subtle.importKey(format, bytes, parameters, false, ["verify"]);
+      return await crypto.subtle.importKey(format, bytes, parameters, false, [isSecret ? "sign" : "verify"]);
     } catch {
       throw new TypeError(`a key cannot be used for ${algorithm} (is it the right variable, and all of it?)`);
     }
   }
 
+  /** Whether this key made any of the signatures. */
+  async function matches(
+    key: CryptoKey,
+    signatures: readonly Uint8Array[],
+    message: Uint8Array<ArrayBuffer>,
+  ): Promise<boolean> {
+    if (isSecret) {
+      // Once, however many there are: a pass over a large body is what costs.
+      const expected = new Uint8Array(await crypto.subtle.sign(parameters, key, message));
+      return signatures.some((signature) => constantTimeEqual(signature, expected));
+    }
+    for (const signature of signatures) {
+      if (await crypto.subtle.verify(parameters, key, unshared(signature), message)) return true;
+    }
+    return false;
+  }
+
   return async (signatures, body, before) => {
-    if (signatures.length === 0) return false;
+    if (signatures.length === 0 || (!isSecret && signatures.length > maxVerifications)) return false;
     imported ??= await Promise.all(keys.map(importKey));
     const message = before ? concatBytes([new TextEncoder().encode(before), body]) : unshared(body);
-    for (const key of imported) {
-      for (const signature of signatures) {
-        if (await crypto.subtle.verify(parameters, key, unshared(signature), message)) return true;
-      }
-    }
+    for (const key of imported) if (await matches(key, signatures, message)) return true;
     return false;
   };
 }
