@@ -88,7 +88,7 @@ export class QuorumError extends RedlockError {
 
   constructor(action: string, resources: readonly string[], votes: readonly Vote[], late = false) {
     const answers = votes.map(({ endpoint, outcome, cause }) => cause?.message ?? `${endpoint}: ${outcome}`);
-    const why = late ? "the answers came too late" : answers.join("; ");
+    const why = late ? "the answers came too late for the ttl (in ms) or the deadline" : answers.join("; ");
     super("NO_QUORUM", `no quorum to ${action} ${list(resources)}: ${why}`, {
       cause: votes.find((vote) => vote.cause)?.cause,
     });

@@ -82,6 +82,7 @@ export class Execution<Value> {
       elapsed: claim.round.elapsed,
       ttl: claim.lease,
       limit: claim.limit,
+      term: "lease",
       lostError: (why) => new LeaseLostError(key, why),
       onLost: () => undefined,
     });

@@ -40,13 +40,14 @@ export async function autoExtend(validity: Validity, options: AutoExtension): Pr
     // The last extension is cut, so that nothing is held longer than allowed.
     const whole = options.ttl();
     const ttl = Math.floor(Math.min(whole, validity.remainingHold(maxHold)));
+    const isLast = ttl < whole;
     if (validity.budgetOf(ttl) <= validity.remaining()) {
-      if (ttl < whole) return;
+      if (isLast) return validity.endBy(maxHold);
       continue; // it has just been extended by hand
     }
     try {
       await extend(ttl);
-      if (ttl < whole) return;
+      if (isLast) return validity.endBy(maxHold);
       reset();
       nextPause = pauses(backoff, runtime);
     } catch (error) {

@@ -18,6 +18,8 @@ export interface ValidityOptions {
   readonly remaining?: number | undefined;
   /** Longest time to hold, in ms, for example until the platform stops the code. */
   readonly limit: number;
+  /** What the ttl is called, for the error. Default `ttl`. */
+  readonly term?: "ttl" | "lease" | undefined;
   /** Makes the error that the signal aborts with. */
   readonly lostError: (why: string) => RedlockError;
   readonly onLost: (why: string) => void;
@@ -33,6 +35,8 @@ export class Validity {
   readonly #options: ValidityOptions;
   #elapsed: () => number;
   #budget: number;
+  #ttl: number;
+  #last: string | undefined;
   #loss: RedlockError | undefined;
   #released = false;
   #controller: AbortController | undefined;
@@ -41,6 +45,7 @@ export class Validity {
   constructor(options: ValidityOptions) {
     this.#options = options;
     this.#elapsed = options.elapsed;
+    this.#ttl = options.ttl;
     this.#budget = Math.min(this.budgetOf(options.ttl), options.remaining ?? Infinity);
   }
 
@@ -62,9 +67,14 @@ export class Validity {
     return Math.min(maxHold, limit) - elapsed();
   }
 
+  /** Says that nothing extends it any more, because it would be held for longer than allowed. */
+  endBy(maxHold: number): void {
+    this.#last = maxHold < this.#options.limit ? `maxHold ${maxHold} ms` : "deadline";
+  }
+
   /** The error it was lost with. Checks the clock first. */
   get loss(): RedlockError | undefined {
-    if (!this.#released && this.remaining() <= 0) this.lose("its validity ended");
+    if (!this.#released && this.remaining() <= 0) this.#expire();
     return this.#loss;
   }
 
@@ -86,6 +96,8 @@ export class Validity {
   /** Goes on for another `ttl`, counted from before the request that extended it. */
   extend(ttl: number, elapsed: () => number): void {
     this.#budget = this.budgetOf(ttl);
+    this.#ttl = ttl;
+    this.#last = undefined;
     this.#elapsed = elapsed;
     if (this.#cancelAlarm) this.watch();
     this.onChange?.();
@@ -117,13 +129,22 @@ export class Validity {
     if (this.#released) return;
     const left = this.remaining();
     if (left <= 0) {
-      this.lose("its validity ended");
+      this.#expire();
       return;
     }
     // The timer only checks again: it may fire early, and the validity may have been extended. It fires at least once an
     // interval, because a timer stands still while the platform freezes the process, and a ttl does not.
     const delay = Math.min(Math.ceil(left), expiryCheckInterval);
     this.#cancelAlarm = this.#options.runtime.timer(delay, () => this.watch(), !!this.#controller);
+  }
+
+  /** Loses it because its time is over, and names the limit that came first. */
+  #expire(): void {
+    const { limit, elapsed, term = "ttl" } = this.#options;
+    // Seconds instead of ms are the usual mistake.
+    const ttl = `${term} ${this.#ttl} ms${this.#ttl < 1_000 ? ", not s" : ""}`;
+    const isLimit = limit - elapsed() <= this.#budget - this.#elapsed();
+    this.lose(`its validity ended (${isLimit ? "deadline" : (this.#last ?? ttl)})`);
   }
 
   #end(): void {

@@ -9,9 +9,15 @@ export const budget = 988;
 
 /** A validity of 1 000 ms on a stepping runtime. */
 export function makeValidity(
-  options: { runtime?: SteppingRuntime; ttl?: number; limit?: number; remaining?: number } = {},
+  options: {
+    runtime?: SteppingRuntime;
+    ttl?: number;
+    limit?: number;
+    remaining?: number;
+    term?: "ttl" | "lease";
+  } = {},
 ) {
-  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, remaining } = options;
+  const { runtime = steppingRuntime(), ttl = 1_000, limit = Infinity, remaining, term } = options;
   const onLost = vi.fn();
   const validity = new Validity({
     runtime,
@@ -20,6 +26,7 @@ export function makeValidity(
     ttl,
     remaining,
     limit,
+    term,
     lostError: (why) => new LockLostError(["r"], why),
     onLost,
   });

@@ -155,6 +155,7 @@ describe("autoExtend", () => {
       [1_482, 518],
     ]);
     expect(made.validity.loss).toBeInstanceOf(LockLostError);
+    expect(made.validity.loss?.message).toMatch(/its validity ended \(maxHold 2000 ms\)$/);
   });
 
   test.each([
@@ -170,6 +171,7 @@ describe("autoExtend", () => {
     await over;
     expect(calls.length).toBeLessThanOrEqual(Math.ceil(maxHold / 494));
     for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(maxHold);
+    expect(made.validity.loss?.message).toContain(`(maxHold ${maxHold} ms)`);
   });
 
   test.each([300, 700, 1_500, 3_300])("sends few extensions before a limit of %i ms", async (limit) => {
@@ -182,6 +184,7 @@ describe("autoExtend", () => {
     await over;
     expect(calls.length).toBeLessThanOrEqual(Math.ceil(limit / 494));
     for (const [at, ttl] of calls) expect(at + ttl).toBeLessThanOrEqual(limit);
+    expect(made.validity.loss?.message).toContain("(deadline)");
     expect(signal.aborted).toBe(true);
   });
 

@@ -70,8 +70,24 @@ describe("signal", () => {
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toBeInstanceOf(LockLostError);
     expect(signal.reason).toBe(validity.loss);
-    expect(onLost.mock.calls).toEqual([["its validity ended"]]);
+    expect(onLost.mock.calls).toEqual([["its validity ended (ttl 1000 ms)"]]);
     expect(runtime.pending).toBe(0);
+  });
+
+  test.each([
+    ["the ttl", {}, undefined, "ttl 1000 ms"],
+    // Seconds are the usual mistake.
+    ["a short ttl", { ttl: 30 }, undefined, "ttl 30 ms, not s"],
+    ["the ttl that was requested last", {}, 2_000, "ttl 2000 ms"],
+    ["a lease", { term: "lease" as const }, undefined, "lease 1000 ms"],
+    ["the deadline", { limit: 400 }, undefined, "deadline"],
+    ["a deadline that an extension passes", { limit: 1_500 }, 2_000, "deadline"],
+  ])("names what has ended it: %s", async (_what, options, extended, name) => {
+    const { runtime, validity } = makeValidity(options);
+    if (extended) validity.extend(extended, stopwatch(runtime));
+    // As after a freeze, in which every limit passes.
+    await runtime.advance(10_000);
+    expect(validity.loss?.message).toBe(`the lock on "r" is lost: its validity ended (${name})`);
   });
 
   test("starts no timer before it is read", () => {

@@ -10,6 +10,7 @@ import {
   slack,
   standardWebhooks,
   stripe,
+  toleranceCheck,
   type WebhookProvider,
 } from "../../../src/webhooks/index.ts";
 
@@ -66,14 +67,22 @@ describe("the message of a refusal", () => {
       { ...hub, "x-github-delivery": "a b" },
       "x-github-delivery is not 1 to 255 visible ASCII characters",
     ],
-    ["github", { ...hub, "x-github-delivery": "d" }, "none of the keys made this signature"],
+    [
+      "github",
+      { ...hub, "x-github-delivery": "d" },
+      "none of the keys made this signature: either the secret or key",
+    ],
     ["discord", ed25519, "x-signature-timestamp is not a time of ten digits"],
     ["slack", { ...timed, "x-slack-request-timestamp": "now" }, "x-slack-request-timestamp is not a time of"],
-    ["slack", { ...timed, "x-slack-request-timestamp": String(seconds - 301) }, "signed too long ago"],
     [
       "slack",
-      { ...timed, "x-slack-request-timestamp": String(seconds + 301) },
-      "signed too far in the future",
+      { ...timed, "x-slack-request-timestamp": String(seconds - 301) },
+      "signed too long ago: 301 s, and 300 s are allowed",
+    ],
+    [
+      "slack",
+      { ...timed, "x-slack-request-timestamp": String(seconds + 7_200) },
+      "signed too far in the future: 7200 s, and 300 s are allowed",
     ],
     [
       "shopify",
@@ -102,6 +111,14 @@ describe("the message of a refusal", () => {
     ["acme", { "acme-signature": `v1=${hex}`, "acme-old-id": "a.b" }, 'acme-old-id contains "."'],
   ])("of %s to %j names what is wrong", async (name, headers, message) => {
     expect(await messageOf(providers[name], headers)).toContain(`${name}: ${message}`);
+  });
+
+  it("counts from the end of what the sender allows, where it signs that", () => {
+    const check = toleranceCheck("acme", { now });
+    const at = now();
+    const allowed = "beyond its validity, and 10 s are allowed";
+    expect(() => check(at - 320_000, at - 20_000)).toThrow(`acme: signed too long ago: 20 s ${allowed}`);
+    expect(() => check(at + 11_000, at + 300_000)).toThrow(`the future: 11 s ${allowed}`);
   });
 
   it("says that a time is missing where it is no number", async () => {
