@@ -2,11 +2,15 @@
 export type Command = readonly (string | number)[];
 
 /**
- * Which commands an endpoint understands. `upstash`: compare-and-set and compare-and-delete as native commands
- * (Upstash; also Redis 8.4 and Dragonfly 1.37), one billed command each. `redis`: any Redis from 6.2, which
- * does the same in a script.
+ * Which commands an endpoint understands. `redis-8.4`: compare-and-set and compare-and-delete are native commands, `SET …
+ * IFEQ` and `DELEX` (Redis 8.4, Valkey 9.2, or later). `upstash`: these, and scripts begin with a flag that only Upstash
+ * knows; without it, Upstash runs a script under a lock on the whole database. `redis`: any Redis from 6.2; scripts do
+ * what has no native command.
  */
-export type Dialect = "upstash" | "redis";
+export type Dialect = "upstash" | "redis-8.4" | "redis";
+
+/** The dialects, for errors. */
+export const dialectNames = '"upstash", "redis-8.4" or "redis"';
 
 /** One independent Redis, however it is reached. */
 export interface Endpoint {
@@ -37,8 +41,8 @@ export function dialectOf(host: string): Dialect {
 
 /** @throws TypeError when the dialect is neither a valid one nor undefined */
 export function checkDialect(dialect: Dialect | undefined): Dialect | undefined {
-  if (dialect === undefined || dialect === "upstash" || dialect === "redis") return dialect;
-  throw new TypeError(`dialect must be "upstash" or "redis", got ${String(dialect)}`);
+  if (dialect === undefined || ["upstash", "redis-8.4", "redis"].includes(dialect)) return dialect;
+  throw new TypeError(`dialect must be ${dialectNames}, got ${String(dialect)}`);
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   type Command,
   checkDialect,
   type Dialect,
+  dialectNames,
   dialectOf,
   type Endpoint,
   withoutSecrets,
@@ -122,7 +123,7 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
   const { send, name, dialect } = given as Partial<Endpoint>;
   if (typeof send === "function") {
     checkType(`${where}.name`, name, "string");
-    if (!checkDialect(dialect)) throw wrongType(`${where}.dialect`, dialect, '"upstash" or "redis"');
+    if (!checkDialect(dialect)) throw wrongType(`${where}.dialect`, dialect, dialectNames);
     return given as Endpoint;
   }
   if ("evalsha" in given) {

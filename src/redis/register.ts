@@ -230,7 +230,7 @@ function plainAnswer(reply: unknown, yes: unknown, no: unknown, refused: "held" 
 
 /** Whether the endpoint has compare-and-set commands and their plain replies can be trusted. */
 export function isNative({ endpoint }: Call): boolean {
-  return endpoint.dialect === "upstash" && endpoint.exactReplies === true;
+  return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 
 /** Whether plain commands are enough. */

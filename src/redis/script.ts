@@ -1,17 +1,32 @@
 import { type Call, send } from "../endpoints/call.ts";
-import type { Command } from "../endpoints/endpoint.ts";
+import type { Command, Dialect } from "../endpoints/endpoint.ts";
 
-/** A Lua script and its SHA-1 in each dialect (a test recomputes them; `scripts/script-hashes.mjs` writes them). */
+/** A Lua script. */
 export interface Script {
   readonly source: string;
+  /**
+   * SHA-1 of the text that is sent: `upstash` with the flag, `redis` without it, for all other dialects. A test recomputes
+   * them; `scripts/script-hashes.mjs` writes them.
+   */
   readonly sha: { readonly redis: string; readonly upstash: string };
 }
 
 /**
  * First line of every script in the `upstash` dialect: without it Upstash runs a script under a lock on the
- * whole database. Redis 7 refuses the flag.
+ * whole database. Other servers refuse the flag: Redis since 7.0 and Valkey with "Unexpected flag in script shebang",
+ * Redis 6.2 with a syntax error.
  */
 export const upstashFlag = "#!lua flags=allow-key-locking\n";
+
+/** A script's text as it is sent in a dialect. */
+export function textOf(source: string, dialect: Dialect): string {
+  return dialect === "upstash" ? upstashFlag + source : source;
+}
+
+/** The SHA-1 of that text. */
+export function shaOf({ sha }: Script, dialect: Dialect): string {
+  return dialect === "upstash" ? sha.upstash : sha.redis;
+}
 
 /** Runs a script by its hash, and by its text where the endpoint does not know it yet. */
 export async function runScript(
@@ -20,10 +35,9 @@ export async function runScript(
   keys: readonly string[],
   args: Command,
 ): Promise<unknown> {
-  const { dialect } = call.endpoint;
   const rest = [keys.length, ...keys, ...args];
   try {
-    return await send(call, ["EVALSHA", script.sha[dialect], ...rest]);
+    return await send(call, ["EVALSHA", shaOf(script, call.endpoint.dialect), ...rest]);
   } catch (error) {
     // NOSCRIPT proves that nothing was executed: the one failure after which sending again is safe.
     if (!(error as Error).message.includes("NOSCRIPT")) throw error;
@@ -33,8 +47,7 @@ export async function runScript(
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */
 export function runSource(call: Call, source: string, rest: Command): Promise<unknown> {
-  const flag = call.endpoint.dialect === "upstash" ? upstashFlag : "";
-  return send(call, ["EVAL", flag + source, ...rest]);
+  return send(call, ["EVAL", textOf(source, call.endpoint.dialect), ...rest]);
 }
 
 /** The error for a reply that the script cannot have given. The reply may contain secrets, so it is not quoted. */

@@ -1,5 +1,5 @@
 import { checkNumber } from "../check.ts";
-import type { Dialect } from "../endpoints/endpoint.ts";
+import { checkDialect, type Dialect } from "../endpoints/endpoint.ts";
 import { systemRuntime } from "../runtime.ts";
 import { bitCommands, combineMore } from "./commands/bits.ts";
 import { toBytes, toText } from "./commands/bytes.ts";
@@ -8,7 +8,7 @@ import { geoCommands } from "./commands/geo.ts";
 import { hashCommands } from "./commands/hash.ts";
 import { hashExpiryCommands } from "./commands/hash-expiry.ts";
 import { hyperLogLogCommands } from "./commands/hyper-log-log.ts";
-import { keyCommands, upstashKeyCommands } from "./commands/key.ts";
+import { deleteIf, keyCommands, upstashKeyCommands } from "./commands/key.ts";
 import { Keyspace } from "./commands/keyspace.ts";
 import { listCommands } from "./commands/list.ts";
 import { memorySubcommands } from "./commands/memory.ts";
@@ -35,9 +35,10 @@ export interface EngineOptions {
   /** The clock by which keys expire, in ms since 1970. Default: the system's. */
   readonly now?: () => number;
   /**
-   * The commands that it has. `upstash` adds to Redis 7: DELEX, `SET … IFEQ | IFNE`, scripts that begin with
-   * `#!lua flags=allow-key-locking`, expiry of the fields of a hash, and what else Upstash has of later versions (see
-   * docs/local-endpoints.md). `redis` refuses these with Redis 7's own errors. Default `upstash`.
+   * The commands that it has. `redis`: those of Redis 7.0. `redis-8.4` adds `SET … IFEQ | IFNE`, DELEX, expiry of the
+   * fields of a hash, and more of later versions (see docs/local-endpoints.md). `upstash` adds to these scripts that begin
+   * with `#!lua flags=allow-key-locking`, and what only Upstash has. What it does not have, it refuses with the errors of
+   * Redis. Default `upstash`.
    */
   readonly dialect?: Dialect;
   /** A number in [0, 1), for commands that draw: SPOP, RANDOMKEY and others. Default: the platform's. */
@@ -67,13 +68,19 @@ const redisCommands: Commands = {
   ...streamGroupCommands,
 };
 
-const upstashCommands: Commands = {
+const laterCommands: Commands = {
   ...redisCommands,
-  ...upstashKeyCommands,
   ...hashExpiryCommands,
   ...streamDeleteCommands,
   SET: setIf,
+  DELEX: deleteIf,
   BITOP: combineMore,
+};
+
+const commandsOf: Readonly<Record<Dialect, Commands>> = {
+  redis: redisCommands,
+  "redis-8.4": laterCommands,
+  upstash: { ...laterCommands, ...upstashKeyCommands },
 };
 
 /** The subcommands of commands that do nothing without one. */
@@ -100,13 +107,13 @@ export class Engine {
   readonly #scripting: Scripting;
   #billed = 0;
 
-  /** @throws TypeError | RangeError for a `luaTimeLimit` that is not a number or out of range */
+  /** @throws TypeError | RangeError for an unknown dialect, or a `luaTimeLimit` that is not a number or out of range */
   constructor(options: EngineOptions = {}) {
     this.#space = new Keyspace(options.random ?? (() => systemRuntime.random()));
     this.#now = options.now ?? (() => systemRuntime.now());
-    const dialect = options.dialect ?? "upstash";
+    const dialect = checkDialect(options.dialect) ?? "upstash";
     const timeLimit = checkNumber("luaTimeLimit", options.luaTimeLimit ?? 5_000, 1, 2 ** 31 - 1);
-    this.#commands = dialect === "upstash" ? upstashCommands : redisCommands;
+    this.#commands = commandsOf[dialect];
     this.#scripting = new Scripting(
       dialect,
       (name, words) => this.#find(name, words),

@@ -18,7 +18,10 @@ import { withStreamFaults } from "./stream-faults.ts";
 export interface MemoryEndpointOptions {
   /** Its name in votes, errors and events. Default `"memory"`. */
   readonly name?: string;
-  /** The commands that it has: `"redis"` those of Redis 7, `"upstash"` (default) also Upstash's additions. */
+  /**
+   * The dialect that it speaks, and refuses all others: `"redis"` the commands of Redis 7.0, `"redis-8.4"` those of
+   * Redis 8.4, `"upstash"` (default) also Upstash's additions.
+   */
   readonly dialect?: Dialect;
   /** Its clock, timers and random numbers. Default: the platform's. */
   readonly runtime?: Runtime;

@@ -103,11 +103,8 @@ function remove(space: Keyspace, keys: readonly string[]): ByteReply {
   return keys.filter((key) => space.delete(key)).length;
 }
 
-/**
- * DELEX key [IFEQ value | IFNE value]: deletes a key if its value is, or is not, the given one. Upstash has it, and Redis
- * from 8.4 on.
- */
-function deleteIf(space: Keyspace, [key, option, value, ...more]: readonly string[]): ByteReply {
+/** DELEX key [IFEQ value | IFNE value]: deletes a key if its value is, or is not, the given one. */
+function deleteOnCondition(space: Keyspace, [key, option, value, ...more]: readonly string[]): ByteReply {
   if (option === undefined) return space.delete(key!) ? 1 : 0;
   if (value === undefined || more.length > 0) throw wrongNumberOfArguments("delex");
   const condition = option.toUpperCase();
@@ -176,9 +173,11 @@ function scan(space: Keyspace, [cursor, ...options]: readonly string[], withType
   return [String(next), found.flatMap((entry) => (withTypes ? [entry.key, entry.type] : [entry.key]))];
 }
 
-/** Commands on keys that Upstash answers otherwise than Redis 7. */
+/** DELEX. Upstash has it, and Redis from 8.4 on. */
+export const deleteIf: Command = { arity: -2, keys: [0, 0, 1], write: true, run: deleteOnCondition };
+
+/** Commands on keys that Upstash answers otherwise than Redis. */
 export const upstashKeyCommands: Commands = {
-  DELEX: { arity: -2, keys: [0, 0, 1], write: true, run: deleteIf },
   // To copy a key to itself is no error, and copies nothing.
   COPY: {
     arity: -3,

@@ -68,7 +68,7 @@ export class Functions {
     if (keyCount < 0n) throw new ReplyError("ERR Number of keys can't be negative");
     const reads = found.flags.includes("no-writes");
     // Upstash lets every function run, and refuses its writes.
-    if (readOnly && !reads && this.#dialect === "redis") {
+    if (readOnly && !reads && this.#dialect !== "upstash") {
       throw new ReplyError("ERR Can not execute a script with write flag using *_ro command.");
     }
     const call: ScriptCall = {

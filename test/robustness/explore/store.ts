@@ -1,7 +1,7 @@
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
-import { upstashFlag } from "../../../src/redis/script.ts";
+import { shaOf, textOf } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { intervalScript } from "../../../src/sync/internal/interval.ts";
@@ -150,9 +150,9 @@ export class Store {
   /** Endpoints know all scripts, by the hashes that the library names: else every round would take twice the messages. */
   #withSource([name, sha, ...rest]: Command): Command {
     if (name !== "EVALSHA") return [name!, sha!, ...rest];
-    const script = scripts.find((known) => known.sha[this.#dialect] === sha);
+    const script = scripts.find((known) => shaOf(known, this.#dialect) === sha);
     if (!script) throw new Error(`no endpoint knows the script ${sha}`);
-    return ["EVAL", (this.#dialect === "upstash" ? upstashFlag : "") + script.source, ...rest];
+    return ["EVAL", textOf(script.source, this.#dialect), ...rest];
   }
 
   #remember(entries: readonly Entry[]): Contents {

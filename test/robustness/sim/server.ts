@@ -116,7 +116,11 @@ export class Server {
 }
 
 // Creating a Lua machine takes longer than many a simulation runs, so emptied engines are used again.
-const idle: Record<Dialect, { engine: Engine; clock: { now: () => number } }[]> = { redis: [], upstash: [] };
+const idle: Record<Dialect, { engine: Engine; clock: { now: () => number } }[]> = {
+  redis: [],
+  "redis-8.4": [],
+  upstash: [],
+};
 const lent = new Map<Engine, { now: () => number }>();
 
 function borrowEngine(dialect: Dialect, now: () => number): Engine {

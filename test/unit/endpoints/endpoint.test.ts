@@ -16,9 +16,11 @@ describe("dialectOf", () => {
   });
 });
 
-test("checkDialect accepts the two dialects and nothing else", () => {
-  for (const dialect of ["upstash", "redis", undefined] as const) expect(checkDialect(dialect)).toBe(dialect);
-  for (const wrong of ["", "Redis", null, 1]) expect(() => checkDialect(wrong as "redis")).toThrow(TypeError);
+test("checkDialect accepts the dialects and nothing else", () => {
+  for (const dialect of ["upstash", "redis-8.4", "redis", undefined] as const)
+    expect(checkDialect(dialect)).toBe(dialect);
+  for (const wrong of ["", "Redis", "redis-8", null, 1])
+    expect(() => checkDialect(wrong as "redis")).toThrow(TypeError);
 });
 
 describe("withoutSecrets", () => {

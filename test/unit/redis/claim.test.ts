@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Call } from "../../../src/endpoints/call.ts";
-import type { Command } from "../../../src/endpoints/endpoint.ts";
+import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { beginClaim, type ClaimKeys, endClaim, extendClaim } from "../../../src/redis/claim.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
 
@@ -16,7 +16,7 @@ const keys: ClaimKeys = {
 const fencing = { least: 5_000, retention: 10_000 };
 
 /** A call to an endpoint that gives this reply. */
-function rig(reply: unknown, dialect: "redis" | "upstash" = "redis") {
+function rig(reply: unknown, dialect: Dialect = "redis") {
   const sent: Command[] = [];
   const send = async (command: Command) => {
     sent.push(command);
@@ -78,13 +78,14 @@ test.each([
 ])(
   "%s sends one command, with the counters only where it changes them",
   async (_, perform, words, counts) => {
-    for (const dialect of ["redis", "upstash"] as const) {
+    for (const dialect of ["redis", "redis-8.4", "upstash"] as const) {
       const { call, sent } = rig(["token", 4, "5001"], dialect);
       await perform(call);
       const names = counts ? "5 record lock1 lock2 fence1 fence2" : "3 record lock1 lock2";
-      const isNative = dialect === "upstash" ? 1 : 0;
+      const isNative = dialect === "redis" ? 0 : 1;
+      const sha = dialect === "upstash" ? claimScript.sha.upstash : claimScript.sha.redis;
       expect(sent.map((command) => command.join(" "))).toEqual([
-        `EVALSHA ${claimScript.sha[dialect]} ${names} ${words} ${isNative}`,
+        `EVALSHA ${sha} ${names} ${words} ${isNative}`,
       ]);
     }
   },

@@ -18,6 +18,7 @@ import { runScript, upstashFlag } from "../../../src/redis/script.ts";
 
 const plain: Register = { keys: ["k"], value: "tv" };
 const full: Register = { keys: ["k1", "k2"], value: "tv", tombstone: "void", counters: ["f1", "f2"] };
+const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
 const redisError = (message: string) => new EndpointError("e", "redis", message);
 
 /** A call to an endpoint that gives `replies` in turn. */
@@ -43,7 +44,7 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
 
 const evalsha = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
   "EVALSHA",
-  registerScript.sha[dialect],
+  dialect === "upstash" ? registerScript.sha.upstash : registerScript.sha.redis,
   keys.length,
   ...keys,
   ...args,
@@ -101,10 +102,12 @@ describe("commands", () => {
 
   describe.each(rows)("%s", (_what, perform, command, replies) => {
     test.each(replies)("where the reply is %j", async (reply, expected) => {
-      const { call, sent } = rig([reply]);
-      expect(await perform(call)).toEqual(expected);
-      expect(sent).toEqual([command]);
-      expect(call.cost).toEqual({ requests: 1, commands: 1 });
+      for (const dialect of ["upstash", "redis-8.4"] as const) {
+        const { call, sent } = rig([reply], { dialect });
+        expect(await perform(call)).toEqual(expected);
+        expect(sent).toEqual([command]);
+        expect(call.cost).toEqual({ requests: 1, commands: 1 });
+      }
     });
 
     test("rejects any other reply", async () => {
@@ -324,14 +327,11 @@ test.each([
 });
 
 describe("runScript", () => {
-  test.each(["redis", "upstash"] as const)("sends the source after a NOSCRIPT error: %s", async (dialect) => {
+  test.each(dialects)("sends the source after a NOSCRIPT error: %s", async (dialect) => {
     const { call, sent } = rig([redisError("HTTP 400, NOSCRIPT No matching script."), "reply"], { dialect });
     expect(await runScript(call, registerScript, ["k"], [1])).toBe("reply");
     const text = (dialect === "upstash" ? upstashFlag : "") + registerScript.source;
-    expect(sent).toEqual([
-      ["EVALSHA", registerScript.sha[dialect], 1, "k", 1],
-      ["EVAL", text, 1, "k", 1],
-    ]);
+    expect(sent).toEqual([evalsha(dialect, ["k"], 1), ["EVAL", text, 1, "k", 1]]);
     expect(call.cost).toEqual({ requests: 2, commands: 2 });
   });
 

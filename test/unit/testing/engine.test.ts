@@ -165,6 +165,21 @@ describe("Engine: the upstash dialect", () => {
     expect(errorOf(() => run("DELEX", "set", "IFEQ", "a"))).toMatch(/^ERR Key should be of string type/);
   });
 
+  it("shares its conditions with the redis-8.4 dialect, and nothing that only Upstash has", () => {
+    const engine = new Engine({ dialect: "redis-8.4" });
+    const run = (...command: string[]) => engine.execute(command);
+    run("SET", "k", "v");
+    expect(run("SET", "k", "w", "IFEQ", "v")).toBe("OK");
+    expect(run("EVAL", "return redis.call('DELEX', KEYS[1], 'IFEQ', 'v')", "1", "k")).toBe(0);
+    expect(run("DELEX", "k", "IFEQ", "w")).toBe(1);
+    run("HSET", "h", "field", "1");
+    expect(run("HPEXPIRE", "h", "1000", "FIELDS", "1", "field")).toEqual([1]);
+    expect(errorOf(() => run("EVAL", "#!lua flags=allow-key-locking\nreturn 1", "0"))).toBe(
+      "ERR Unexpected flag in script shebang: allow-key-locking",
+    );
+    expect(errorOf(() => run("SCAN", "0", "WITHTYPE"))).toBe("ERR syntax error");
+  });
+
   it("is refused in the redis dialect", () => {
     const engine = new Engine({ dialect: "redis" });
     expect(errorOf(() => engine.execute(["SET", "k", "v", "IFEQ", "w"]))).toBe("ERR syntax error");
