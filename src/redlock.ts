@@ -5,12 +5,14 @@ import { type FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
   type ClientParts,
+  type ClientState,
   checkAcquire,
   checkResources,
+  clientStateOf,
   type LockClient,
   type LockOptions,
   resolveSettings,
-  type Settings,
+  setClientState,
 } from "./lock/options.ts";
 
 /** What a client is made of, and its defaults for every call. */
@@ -43,19 +45,13 @@ export type Routine<Held extends Lock, Result> = (lock: Held) => Promise<Result>
  * });
  */
 export class Redlock implements LockClient {
-  /** Endpoints, runtime and defaults, checked. Other parts of this package build on them. */
-  readonly settings: Settings;
-  /** The defaults as they were given. */
-  readonly options: LockOptions;
-
   /**
    * @throws TypeError | RangeError when an option is wrong, there is no endpoint, or two are the same
    */
   constructor(given: RedlockOptions) {
     const { endpoints, runtime, ...options } = given ?? {};
     const list = asEndpoints(endpoints);
-    this.options = options;
-    this.settings = resolveSettings({ endpoints: list, runtime }, options);
+    setClientState(this, { settings: resolveSettings({ endpoints: list, runtime }, options), options });
   }
 
   /**
@@ -69,7 +65,7 @@ export class Redlock implements LockClient {
   acquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock>;
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
   async acquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock> {
-    const outcome = await this.#acquire(resource, options);
+    const outcome = await acquireOn(this, resource, options);
     if (outcome instanceof Lock) return outcome;
     throw outcome;
   }
@@ -83,7 +79,7 @@ export class Redlock implements LockClient {
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
-    const outcome = await this.#acquire(resource, { ...options, wait: 0 });
+    const outcome = await acquireOn(this, resource, { ...options, wait: 0 });
     if (outcome instanceof Lock) return outcome;
     if (outcome.code === "LOCK_HELD") return null;
     throw outcome;
@@ -117,7 +113,7 @@ export class Redlock implements LockClient {
     const routine = rest[rest.length - 1];
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
     const options = rest.length > 1 ? (rest[0] as AcquireOptions) : {};
-    const autoExtend = options.autoExtend ?? this.options.autoExtend ?? true;
+    const autoExtend = options.autoExtend ?? stateOf(this).options.autoExtend ?? true;
     // With a fence where the options ask for it: the overloads have said so.
     const lock = (await this.acquire(resource, { ...options, autoExtend })) as FencedLock;
     try {
@@ -129,16 +125,22 @@ export class Redlock implements LockClient {
       await lock[Symbol.asyncDispose]();
     }
   }
+}
 
-  #acquire(
-    resource: string | readonly string[],
-    options: AcquireOptions,
-  ): ReturnType<typeof acquireWithRetry> {
-    // The usual call overrides nothing, and need not be checked again.
-    const settings =
-      typeof options === "object" && options && Object.keys(options).length === 0
-        ? this.settings
-        : resolveSettings(this.settings, this.options, options);
-    return acquireWithRetry(settings, checkResources(resource), checkAcquire(options));
-  }
+function acquireOn(
+  redlock: Redlock,
+  resource: string | readonly string[],
+  options: AcquireOptions,
+): ReturnType<typeof acquireWithRetry> {
+  const { settings, options: defaults } = stateOf(redlock);
+  // The usual call overrides nothing, and need not be checked again.
+  const isPlain = typeof options === "object" && options && Object.keys(options).length === 0;
+  const own = isPlain ? settings : resolveSettings(settings, defaults, options);
+  return acquireWithRetry(own, checkResources(resource), checkAcquire(options));
+}
+
+/** @param redlock the `this` of a method, which is missing where it was taken off its client */
+function stateOf(redlock: Redlock | undefined): ClientState {
+  if (redlock) return clientStateOf(redlock);
+  throw new TypeError("the method was taken off its client: call it as redlock.acquire(…)");
 }

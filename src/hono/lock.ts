@@ -4,7 +4,7 @@ import { valueFor } from "../http/delivery.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
-import { type LockOptions, lockOptionNames, resolveSettings } from "../lock/options.ts";
+import { clientStateOf, type LockOptions, lockOptionNames, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { type FromContext, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
@@ -77,14 +77,16 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
   if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
   resolveSettings({ endpoints: [] }, given);
 
-  const acquire = async (client: Redlock, c: Context): Promise<Lock> =>
-    client.acquire(await valueFor(resource, c), {
+  const acquire = async (client: Redlock, c: Context): Promise<Lock> => {
+    const { options: defaults } = clientStateOf(client);
+    return client.acquire(await valueFor(resource, c), {
       ...given,
-      autoExtend: given.autoExtend ?? client.options.autoExtend ?? true,
+      autoExtend: given.autoExtend ?? defaults.autoExtend ?? true,
       waitUntil: given.waitUntil ?? waitUntilOf(c),
       deadline: await valueFor(deadline, c),
       signal: c.req.raw.signal,
     });
+  };
 
   return async function lock(c, next) {
     const client = await valueFor(redlock, c);

@@ -2,7 +2,7 @@ import { checkInteger, checkNames, checkNumber, checkType, wrongType } from "../
 import type { EventHook } from "../events.ts";
 import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
-import { checkLockClient, type LockClient, mergeOptions } from "../lock/options.ts";
+import { clientStateOf, type LockClient, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery, PerRequest } from "./delivery.ts";
 import { requestFingerprint } from "./fingerprint.ts";
@@ -234,7 +234,7 @@ function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
 
 /** Checks a client, or a function that returns one for each request. */
 export function checkClient(redlock: unknown): void {
-  if (typeof redlock !== "function") checkLockClient(redlock as LockClient);
+  if (typeof redlock !== "function") clientStateOf(redlock as LockClient);
 }
 
 /** Checks a provider, or a function that returns one for each request. */

@@ -7,7 +7,7 @@ import {
   type RunContext,
   type RunOptions,
 } from "../idempotency/index.ts";
-import type { LockClient } from "../lock/options.ts";
+import { clientStateOf, type LockClient } from "../lock/options.ts";
 import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { type Delivery, deliveryOf } from "./delivery.ts";
@@ -167,7 +167,8 @@ async function answerOnce(
   const { request, redlock, deadline } = exchange;
   const { signal } = request;
   const { key, scopes, lock, body, delivery } = keyed;
-  const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? redlock.options.waitUntil;
+  const client = clientStateOf(redlock);
+  const waitUntil = rules.runs.waitUntil ?? exchange.waitUntil ?? client.options.waitUntil;
   const fingerprint = await rules.fingerprint?.(request, body);
   const options = { fingerprint, codec: responseCodec, deadline, waitUntil };
   const run: ResponseRun = { redlock, key, scopes, lock, options };
@@ -178,7 +179,7 @@ async function answerOnce(
     runHandler(rules, () => exchange.handle(context, body, delivery), handled),
   );
   // Where the platform stops the code when the client hangs up, this keeps it going.
-  runInBackground({ ...redlock.settings, waitUntil }, work);
+  runInBackground({ waitUntil }, work);
   try {
     const { value } = await work;
     if (handled.response) return { status: "executed", response: handled.response };

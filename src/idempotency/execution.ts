@@ -19,7 +19,7 @@ import { leaseWithin, type RunRequest } from "./run-request.ts";
 /** What a handler gets to know of its run. */
 export interface RunContext {
   readonly key: string;
-  /** Identifies this run; no other run has the same. */
+  /** Identifies this run; no other run has the same. A secret, which no log shows: the property is not enumerable. */
   readonly token: string;
   /** Aborts with {@link LeaseLostError} as soon as another run may have taken over. */
   readonly signal: AbortSignal;
@@ -125,15 +125,18 @@ export class Execution<Value> {
 
   #context(): RunContext {
     const { validity } = this;
-    return {
+    const { token, operations } = this.#claim;
+    const context = {
       key: this.#request.key,
-      token: this.#claim.token,
-      fence: this.#claim.operations.fence?.value,
+      token,
+      fence: operations.fence?.value,
       get signal() {
         return validity.signal;
       },
       remaining: () => validity.remaining(),
     };
+    // No log shows it: with it, the claim could be ended.
+    return Object.defineProperty(context, "token", { enumerable: false });
   }
 
   /** Frees the key after the handler has thrown. */

@@ -3,8 +3,8 @@ import type { EventHook } from "../events.ts";
 import {
   type ClientParts,
   checkAcquire,
-  checkLockClient,
   checkResources,
+  clientStateOf,
   type LockClient,
   type LockOptions,
   mergeOptions,
@@ -141,7 +141,6 @@ export class Idempotency {
   /** @throws TypeError | RangeError when an option is wrong or unknown */
   constructor(redlock: LockClient, options: IdempotencyOptions = {}) {
     checkNames("Idempotency", options, optionNames);
-    checkLockClient(redlock);
     this.redlock = redlock;
     this.options = options;
     this.#resolve(options);
@@ -208,14 +207,13 @@ export class Idempotency {
   }
 
   #resolve(options: IdempotencyOptions): ResolvedOptions {
-    return resolveIdempotency(this.redlock, this.options, options);
+    return resolveIdempotency(clientStateOf(this.redlock), this.options, options);
   }
 }
 
 /**
  * Merges the options of a call, fills in the defaults and checks everything.
  *
- * @param client only its settings and options
  * @throws TypeError | RangeError naming the option that is wrong
  */
 export function resolveIdempotency(

@@ -1,6 +1,6 @@
 import { checkNames, wrongType } from "../check.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
-import type { Settings } from "../lock/options.ts";
+import { clientStateOf, type Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot } from "../redis/register.ts";
@@ -72,7 +72,9 @@ export async function openKey(
   checkNames(caller, options, optionNames);
   if (!idempotency?.redlock) throw wrongType("idempotency", idempotency, "new Idempotency(redlock)");
   const { timeout } = options;
-  const { settings } = resolveIdempotency(idempotency.redlock, idempotency.options, { timeout });
+  const { settings } = resolveIdempotency(clientStateOf(idempotency.redlock), idempotency.options, {
+    timeout,
+  });
   return { settings, keys: await recordKeysOf(settings, key, options) };
 }
 

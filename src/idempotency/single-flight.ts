@@ -1,6 +1,6 @@
 import { checkNames, checkNumber, checkType } from "../check.ts";
 import { isRedlockError } from "../errors.ts";
-import { checkLockClient, type LockClient } from "../lock/options.ts";
+import { clientStateOf, type LockClient } from "../lock/options.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
 import { forgetRecords } from "./forget.ts";
@@ -127,7 +127,7 @@ class Call<Value> {
     compute: Compute<Value>,
   ) {
     const { lease = 10_000 } = options;
-    const { runtime } = checkLockClient(redlock).settings;
+    const { runtime } = clientStateOf(redlock).settings;
     this.#idempotency = new Idempotency(redlock, { lease, retention: longestTtl });
     this.#runtime = runtime;
     this.#key = key;

@@ -77,8 +77,6 @@ export interface FencedLock extends Lock {
 export class Lock {
   /** The resources held, in the order given. */
   readonly resources: readonly string[];
-  /** The random value that identifies the holder in Redis, or the caller's own token. A secret. */
-  readonly token: string;
   /** Fencing token: larger than that of every earlier lock of these resources. Only with `fencing`. */
   readonly fence: number | undefined;
   readonly #request: LockRequest;
@@ -111,7 +109,6 @@ export class Lock {
   constructor(settings: Settings, request: LockRequest, state: LockState) {
     const { id, ttl, elapsed, fence, limit, remaining, round, operations } = state;
     this.resources = request.resources;
-    this.token = request.owner || request.nonce;
     this.fence = fence;
     this.#id = id;
     this.#held = elapsed;
@@ -142,6 +139,11 @@ export class Lock {
       lostError: (why) => new LockLostError(request.resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
     });
+  }
+
+  /** The random value that identifies the holder in Redis, or the caller's own token. A secret, which no log shows. */
+  get token(): string {
+    return this.#request.owner || this.#request.nonce;
   }
 
   /** The ttl that was last requested from Redis, in ms. */

@@ -108,22 +108,38 @@ export interface Settings extends RoundContext {
   readonly onEvent: EventHook<RedlockEvent> | undefined;
 }
 
-/** A client, as the functions beside {@link Redlock} need it. */
-export interface LockClient {
+/** What a client is made of. */
+export interface ClientState {
+  /** Endpoints, runtime and defaults, checked. */
   readonly settings: Settings;
   /** The defaults as they were given. */
   readonly options: LockOptions;
 }
 
+/** A client: a {@link Redlock}. Nothing else will do: what the functions beside it need of it is internal. */
+export interface LockClient {
+  acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
+  tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
+}
+
+// A registered symbol, so that a second copy of this package finds it. No log shows it: it is not enumerable.
+const stateKey = Symbol.for("redlock-edge.client");
+
+/** Makes an object a client. */
+export function setClientState(redlock: LockClient, value: ClientState): void {
+  Object.defineProperty(redlock, stateKey, { value });
+}
+
 /** @throws TypeError when it is no client */
-export function checkLockClient(redlock: LockClient): LockClient {
-  if (redlock?.settings) return redlock;
+export function clientStateOf(redlock: LockClient): ClientState {
+  const state = (redlock as { readonly [stateKey]?: ClientState } | undefined)?.[stateKey];
+  if (state) return state;
   throw wrongType("redlock", redlock, "a client: new Redlock({ endpoints })");
 }
 
 /** The settings of a call beside the client's own methods: the client's defaults, then further layers of options. */
 export function settingsOf(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
-  const { settings, options } = checkLockClient(redlock);
+  const { settings, options } = clientStateOf(redlock);
   return resolveSettings(settings, options, ...layers);
 }
 

@@ -102,7 +102,7 @@ export class CyclicBarrier {
     checkText("id", id);
     const arrivals = this.#arrivals(options);
     const { runtime, ttl } = arrivals.settings;
-    const state = this.#stateOf(id);
+    const state = this.#clientStateOf(id);
     const next = (snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { value: number } => {
       const { result, latest, ids } = snapshot;
       const { to, passed } = state;
@@ -122,7 +122,7 @@ export class CyclicBarrier {
     return complete;
   }
 
-  #stateOf(id: string): PartyState {
+  #clientStateOf(id: string): PartyState {
     const states = this.#states;
     const state = states.get(id) ?? { to: undefined, arrived: [], passed: undefined };
     // Last in the map, so that the oldest is first.

@@ -2,7 +2,7 @@ import { checkInteger, checkType } from "../check.ts";
 import { isRedlockError, LockHeldError } from "../errors.ts";
 import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
-import { checkAcquire, checkLockClient, type LockClient, type Settings } from "../lock/options.ts";
+import { checkAcquire, clientStateOf, type LockClient, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { maxTimerDelay, sleep } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
@@ -94,7 +94,7 @@ export async function once<Value>(
 }
 
 function onceSettings(redlock: LockClient, every: number, given: Omit<OnceOptions, "every">): Settings {
-  const { ttl: usual = 10_000 } = checkLockClient(redlock).options;
+  const { ttl: usual = 10_000 } = clientStateOf(redlock).options;
   const { ttl = Math.min(usual, Math.floor(every / 2)) } = given;
   const settings = syncSettings(redlock, { wait: 2 * ttl }, given, { ttl, autoExtend: false });
   checkInteger("ttl (ms)", settings.ttl, 10, every);

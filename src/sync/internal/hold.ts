@@ -4,8 +4,8 @@ import { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
   checkAcquire,
-  checkLockClient,
   checkResources,
+  clientStateOf,
   type LockClient,
   type LockOptions,
   mergeOptions,
@@ -144,7 +144,7 @@ export function syncSettings(redlock: LockClient, ...layers: (LockOptions | unde
   for (const name of ["fencing", "fenceRetention", "token"] as const) {
     if (given[name] !== undefined) throw new TypeError(`synchronizers have no option ${name}`);
   }
-  const { settings, options } = checkLockClient(redlock);
+  const { settings, options } = clientStateOf(redlock);
   const defaults = { ...options, fencing: undefined, fenceRetention: undefined };
   return resolveSettings(settings, defaults, ...layers);
 }

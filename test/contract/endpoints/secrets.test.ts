@@ -1,9 +1,11 @@
 import { inspect as inspectValue } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Idempotency } from "../../../src/idempotency/index.ts";
 import {
   type AcquireOptions,
   type Endpoint,
   forceRelease,
+  handoff,
   httpEndpoint,
   inspect,
   type LockJSON,
@@ -11,6 +13,17 @@ import {
   resume,
   upstashEndpoint,
 } from "../../../src/index.ts";
+import { clientStateOf } from "../../../src/lock/options.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  FairLock,
+  once,
+  ReadWriteLock,
+  ReentrantLock,
+  Semaphore,
+} from "../../../src/sync/index.ts";
+import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import {
@@ -140,7 +153,7 @@ describe.each(Object.keys(transports))("no secret is revealed over %s", (transpo
       nonce: `t${"5ecret".repeat(6).slice(0, 32)}`,
       ttl: 20_000,
       validUntil: Date.now() + 20_000,
-      endpoints: redlock.settings.endpoints.map(({ name }) => name),
+      endpoints: clientStateOf(redlock).settings.endpoints.map(({ name }) => name),
       unsettled: [],
       unanswered: {},
     };
@@ -205,5 +218,52 @@ describe("no secret is revealed by errors of arguments", () => {
   test("a client that is inspected", () => {
     const redlock = new Redlock({ endpoints: [{ url: "https://host.upstash.io", token: restToken }] });
     expect(everythingOf(redlock)).not.toContain(restToken);
+    // Nor its endpoints, hooks and defaults, which are internal.
+    expect([inspectValue(redlock), JSON.stringify(redlock), Object.keys(redlock)]).toEqual([
+      "Redlock {}",
+      "{}",
+      [],
+    ]);
   });
+});
+
+test("what a program logs shows no token of a holder: locks, permits, other handles, and what contains them", async () => {
+  const seen: unknown[] = [];
+  const memory = memoryEndpoint();
+  const tokens = new Set<string>();
+  const endpoint: Endpoint = {
+    ...memory,
+    send: (command, signal) => {
+      for (const [token] of command.join(" ").matchAll(/t[0-9a-f]{32}/g)) tokens.add(token);
+      return memory.send(command, signal);
+    },
+  };
+  const redlock = new Redlock({ endpoints: [endpoint], onEvent: (event) => seen.push(event) });
+  const lock = await redlock.acquire("a", { fencing: true });
+  expect(tokens).toContain(lock.token);
+  const owned = await redlock.acquire("b", { token: "an owner's token" });
+  expect(owned.token).toBe("an owner's token");
+  const synchronizers = [
+    new Semaphore(redlock, "s", { limit: 2 }),
+    new FairLock(redlock, "f"),
+    new ReentrantLock(redlock, "r", { owner: "no secret" }),
+  ];
+  const resumed = resume(redlock, await handoff(await redlock.acquire("h")));
+  const holds = await Promise.all(synchronizers.map((each) => each.acquire()));
+  const readWrite = new ReadWriteLock(redlock, "w");
+  holds.push(await readWrite.acquireRead());
+  const barrier = new CyclicBarrier(redlock, "c", { parties: 1 });
+  const latch = new CountDownLatch(redlock, "l", { count: 1 });
+  seen.push(await latch.arrive("id"), await barrier.arriveAndWait("id"));
+  seen.push(await once(redlock, "o", { every: 60_000 }, (context) => seen.push(context)));
+  const idempotency = new Idempotency(redlock);
+  seen.push(await idempotency.run("k", { lock: "k" }, (context) => void seen.push(context)));
+  seen.push(...synchronizers, readWrite, barrier, latch, idempotency, redlock);
+  const handles = [lock, owned, resumed, ...holds];
+  seen.push(...handles, { handles }, new Error("it failed", { cause: { lock } }));
+  const printed = seen
+    .map((each) => `${inspectValue(each, { depth: 12 })}\n${JSON.stringify(each)}`)
+    .join("\n");
+  expect(printed).toContain("resources: [ 'a' ]");
+  expect([...tokens, "an owner's token"].filter((token) => printed.includes(token))).toEqual([]);
 });

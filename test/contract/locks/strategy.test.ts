@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
 import { acquireWithRetry, type FailedRound, type LockStrategy } from "../../../src/lock/acquire.ts";
 import { Lock } from "../../../src/lock/lock.ts";
+import { clientStateOf } from "../../../src/lock/options.ts";
 import { acquire, release } from "../../../src/redis/register.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -19,7 +20,7 @@ function acquiring(
   const failures: FailedRound[] = [];
   const start = (options: object = {}) =>
     watch(
-      acquireWithRetry(redlock.settings, ["r"], options, {
+      acquireWithRetry(clientStateOf(redlock).settings, ["r"], options, {
         afterFailedRound(_round, failed) {
           failures.push(failed);
           return decide(failed, failures.length);

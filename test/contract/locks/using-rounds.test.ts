@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Lock, LockHeldError, LockLostError, QuorumError, type Routine } from "../../../src/index.ts";
+import { clientStateOf } from "../../../src/lock/options.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
@@ -173,8 +174,9 @@ describe("the options of a call", () => {
     });
     await runtime.advance(0);
     expect(await Promise.all(ttls)).toEqual([7_000, 7_000, 3_000, 7_000]);
-    expect(redlock.options).toMatchObject({ ttl: 7_000, timeout: 100 });
-    expect(redlock.options).not.toHaveProperty("endpoints");
-    expect(redlock.options).not.toHaveProperty("runtime");
+    const defaults = clientStateOf(redlock).options;
+    expect(defaults).toMatchObject({ ttl: 7_000, timeout: 100 });
+    expect(defaults).not.toHaveProperty("endpoints");
+    expect(defaults).not.toHaveProperty("runtime");
   });
 });

@@ -32,7 +32,7 @@ function current(model: Model, now: number): Model {
   return model;
 }
 
-function stateOf({ open, ids }: Model): object {
+function clientStateOf({ open, ids }: Model): object {
   const arrived = open ? count : ids.size;
   return { open, arrived, remaining: count - arrived };
 }
@@ -48,7 +48,7 @@ class Arrive implements Step {
       if (isNew || model.until - now() < ttl / 2) model.until = now() + ttl;
       model.open = model.ids.size === count;
     }
-    expect(await run(latch.arrive(this.id))).toEqual(stateOf(model));
+    expect(await run(latch.arrive(this.id))).toEqual(clientStateOf(model));
   }
   toString = () => `arrive(${this.id})`;
 }
@@ -56,7 +56,7 @@ class Arrive implements Step {
 class Inspect implements Step {
   check = () => true;
   async run(model: Model, { run, latch, now }: World): Promise<void> {
-    expect(await run(latch.inspect())).toEqual(stateOf(current(model, now())));
+    expect(await run(latch.inspect())).toEqual(clientStateOf(current(model, now())));
   }
   toString = () => "inspect";
 }

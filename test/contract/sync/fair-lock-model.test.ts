@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Redlock } from "../../../src/index.ts";
+import { clientStateOf } from "../../../src/lock/options.ts";
 import { FairLock, type Hold } from "../../../src/sync/index.ts";
 import { seeded } from "../../support/seeded.ts";
 import { type Schedule, schedule } from "./schedule.ts";
@@ -119,7 +120,7 @@ function worldOf(seed: number, count: number): World {
       visits += 1;
       const controller = new AbortController();
       let alive = true;
-      const endpoints = world.client(options).settings.endpoints.map((endpoint) => ({
+      const endpoints = clientStateOf(world.client(options)).settings.endpoints.map((endpoint) => ({
         ...endpoint,
         send: (command: readonly (string | number)[], signal: AbortSignal) =>
           alive

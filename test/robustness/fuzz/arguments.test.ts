@@ -10,6 +10,7 @@ import {
   type RedlockOptions,
   resume,
 } from "../../../src/index.ts";
+import { clientStateOf } from "../../../src/lock/options.ts";
 import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { expectMisuse, expectTyped } from "./messages.ts";
@@ -224,7 +225,7 @@ describe("arguments of any type", () => {
             expectMisuse(error);
             return;
           }
-          for (const { name, dialect } of redlock.settings.endpoints) {
+          for (const { name, dialect } of clientStateOf(redlock).settings.endpoints) {
             expect(typeof name).toBe("string");
             expect(["redis", "upstash"]).toContain(dialect);
           }

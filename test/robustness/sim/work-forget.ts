@@ -94,7 +94,9 @@ async function look(actor: Actor, { key, timeout }: Target): Promise<KeyInspecti
     const seen = looks.filter(({ server }) => server.name === vote.endpoint);
     const counts = (counter: string) => Number(counter.split(" ")[2] ?? 0);
     return [
-      seen.find(({ text, counter }) => stateOf(text) === vote.state && counts(counter) === vote.attempts),
+      seen.find(
+        ({ text, counter }) => clientStateOf(text) === vote.state && counts(counter) === vote.attempts,
+      ),
     ];
   });
   const texts = found.flatMap((one) => one?.text ?? []);
@@ -120,7 +122,7 @@ async function look(actor: Actor, { key, timeout }: Target): Promise<KeyInspecti
   return outcome.value;
 }
 
-function stateOf(text: string | undefined): string {
+function clientStateOf(text: string | undefined): string {
   if (text === undefined) return "none";
   return text.startsWith("P1 ") ? "pending" : "complete";
 }

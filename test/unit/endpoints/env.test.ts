@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { endpointsFromEnv } from "../../../src/endpoints/env.ts";
+import { clientStateOf } from "../../../src/lock/options.ts";
 import { Redlock } from "../../../src/redlock.ts";
 
 const one = (name: string, suffix = "") => ({
@@ -62,11 +63,11 @@ describe("endpointsFromEnv", () => {
       ttl: 3_000,
       endpoints: endpointsFromEnv({ ...one("a", "_1"), ...one("b", "_2") }),
     });
-    expect(redlock.settings.endpoints.map(({ name, dialect }) => [name, dialect])).toEqual([
+    expect(clientStateOf(redlock).settings.endpoints.map(({ name, dialect }) => [name, dialect])).toEqual([
       ["a.upstash.io", "upstash"],
       ["b.upstash.io", "upstash"],
     ]);
-    expect(redlock.settings.ttl).toBe(3_000);
+    expect(clientStateOf(redlock).settings.ttl).toBe(3_000);
   });
 
   test("refuses one database under two numbers", () => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkClient, checkProvider, type HttpRules, resolveRules } from "../../../src/http/options.ts";
+import { Redlock } from "../../../src/index.ts";
+import { memoryEndpoint } from "../../../src/testing/index.ts";
 
 const day = 86_400_000;
 const resolve = (options: HttpRules = {}, webhook = false) =>
@@ -177,7 +179,7 @@ describe("bounds", () => {
 
 describe("what is made for each request", () => {
   test.each([
-    ["redlock", checkClient, { settings: {} }],
+    ["redlock", checkClient, new Redlock({ endpoints: [memoryEndpoint()] })],
     ["provider", checkProvider, { verify: () => undefined }],
   ])("%s: a function passes, and an object only if it is one", (name, check, valid) => {
     for (const given of [valid, () => valid]) expect(() => check(given)).not.toThrow();

@@ -7,7 +7,7 @@ import {
   resolveIdempotency,
 } from "../../../src/idempotency/idempotency.ts";
 import { forgetKey, inspectKey } from "../../../src/idempotency/index.ts";
-import type { LockOptions } from "../../../src/lock/options.ts";
+import { clientStateOf, type LockOptions } from "../../../src/lock/options.ts";
 import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
@@ -94,7 +94,10 @@ describe("the options of runs", () => {
       { lease: 20_000, wait: 5 },
       { lease: undefined, wait: 7 },
     ];
-    expect(resolveIdempotency(redlock, ...layers).settings).toMatchObject({ ttl: 20_000, wait: 7 });
+    expect(resolveIdempotency(clientStateOf(redlock), ...layers).settings).toMatchObject({
+      ttl: 20_000,
+      wait: 7,
+    });
   });
 
   test("that are misspelt are refused, by every function that takes options", async () => {

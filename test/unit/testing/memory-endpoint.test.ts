@@ -52,7 +52,7 @@ function setUp(options: MemoryEndpointOptions = {}) {
 }
 
 /** The current state of a promise: "pending", its value, or the kind of its error. */
-async function stateOf(promise: Promise<unknown>): Promise<unknown> {
+async function clientStateOf(promise: Promise<unknown>): Promise<unknown> {
   let state: unknown = "pending";
   promise.then(
     (value) => {
@@ -131,13 +131,13 @@ describe("memoryEndpoint: abort", () => {
   it("rejects, but does not cancel the request", async () => {
     const { runtime, endpoint, controller, send } = setUp({ faults: [{ fault: "delay", ms: 100 }] });
     const sent = send("SET", "k", "v");
-    expect(await stateOf(sent)).toBe("pending");
+    expect(await clientStateOf(sent)).toBe("pending");
     controller.abort();
-    expect(await stateOf(sent)).toEqual({ kind: "timeout", status: undefined });
+    expect(await clientStateOf(sent)).toEqual({ kind: "timeout", status: undefined });
     expect(endpoint.engine.execute(["GET", "k"])).toBeNull();
     await runtime.pass(100);
     expect(endpoint.engine.execute(["GET", "k"])).toBe("v");
-    expect(await stateOf(sent)).toEqual({ kind: "timeout", status: undefined });
+    expect(await clientStateOf(sent)).toEqual({ kind: "timeout", status: undefined });
   });
 
   it("leaves no listener on the signal, however a request ends", async () => {
@@ -180,7 +180,7 @@ describe("memoryEndpoint: faults", () => {
     ["an HTML page", { fault: "status", status: 502, html: true }, { kind: "http", status: 502 }],
   ] as const)("%s executes nothing", async (_, fault, state) => {
     const { endpoint, send } = setUp({ faults: [fault] });
-    expect(await stateOf(send("SET", "k", "v"))).toEqual(state);
+    expect(await clientStateOf(send("SET", "k", "v"))).toEqual(state);
     expect(endpoint.engine.execute(["GET", "k"])).toBeNull();
     expect(endpoint.log).toMatchObject([{ outcome: "not executed", billed: 0 }]);
   });
@@ -189,19 +189,19 @@ describe("memoryEndpoint: faults", () => {
     const { runtime, endpoint, controller, send } = setUp({ faults: [{ fault: "drop-request" }] });
     const sent = send("SET", "k", "v");
     await runtime.pass(3_600_000);
-    expect(await stateOf(sent)).toBe("pending");
+    expect(await clientStateOf(sent)).toBe("pending");
     expect(endpoint.engine.execute(["GET", "k"])).toBeNull();
     controller.abort();
-    expect(await stateOf(sent)).toEqual({ kind: "timeout", status: undefined });
+    expect(await clientStateOf(sent)).toEqual({ kind: "timeout", status: undefined });
   });
 
   it("drop-reply: executed, and the reply is lost", async () => {
     const { endpoint, send } = setUp({ faults: [{ fault: "drop-reply", times: 1 }] });
-    expect(await stateOf(send("SET", "k", "v"))).toBe("pending");
+    expect(await clientStateOf(send("SET", "k", "v"))).toBe("pending");
     expect(endpoint.engine.execute(["GET", "k"])).toBe("v");
     expect(endpoint.log).toMatchObject([{ outcome: "reply lost", billed: 1 }]);
     endpoint.faults.add({ fault: "drop-reply", reset: true });
-    expect(await stateOf(send("DEL", "k"))).toEqual({ kind: "network", status: undefined });
+    expect(await clientStateOf(send("DEL", "k"))).toEqual({ kind: "network", status: undefined });
     expect(endpoint.engine.execute(["GET", "k"])).toBeNull();
   });
 
@@ -216,23 +216,23 @@ describe("memoryEndpoint: faults", () => {
     await runtime.pass(99);
     expect(endpoint.engine.execute(["GET", "k"])).toBeNull();
     await runtime.pass(1);
-    expect(await stateOf(set)).toEqual({ value: "OK" });
+    expect(await clientStateOf(set)).toEqual({ value: "OK" });
 
     runtime.draws = [0.5];
     const del = send("DEL", "k");
     expect(endpoint.engine.execute(["GET", "k"])).toBeNull();
     await runtime.pass(199);
-    expect(await stateOf(del)).toBe("pending");
+    expect(await clientStateOf(del)).toBe("pending");
     await runtime.pass(1);
-    expect(await stateOf(del)).toEqual({ value: 1 });
+    expect(await clientStateOf(del)).toEqual({ value: 1 });
   });
 
   it("reorder: executed after the next one", async () => {
     const { runtime, endpoint, send } = setUp({ faults: [{ fault: "reorder", times: 1 }] });
     const overtaken = send("SET", "k", "first");
-    expect(await stateOf(overtaken)).toBe("pending");
-    expect(await stateOf(send("SET", "k", "second"))).toEqual({ value: "OK" });
-    expect(await stateOf(overtaken)).toEqual({ value: "OK" });
+    expect(await clientStateOf(overtaken)).toBe("pending");
+    expect(await clientStateOf(send("SET", "k", "second"))).toEqual({ value: "OK" });
+    expect(await clientStateOf(overtaken)).toEqual({ value: "OK" });
     expect(endpoint.engine.execute(["GET", "k"])).toBe("first");
     expect(runtime.timers).toEqual([]);
   });
@@ -241,9 +241,9 @@ describe("memoryEndpoint: faults", () => {
     const { runtime, endpoint, send } = setUp({ faults: [{ fault: "reorder" }] });
     const overtaken = send("INCR", "k");
     await runtime.pass(999);
-    expect(await stateOf(overtaken)).toBe("pending");
+    expect(await clientStateOf(overtaken)).toBe("pending");
     await runtime.pass(1);
-    expect(await stateOf(overtaken)).toEqual({ value: 1 });
+    expect(await clientStateOf(overtaken)).toEqual({ value: 1 });
     endpoint.faults.clear();
     await send("PING");
     expect(endpoint.engine.execute(["GET", "k"])).toBe("1");
@@ -251,7 +251,7 @@ describe("memoryEndpoint: faults", () => {
 
   it("duplicate: executed twice, the second reply is sent", async () => {
     const { endpoint, send } = setUp({ faults: [{ fault: "duplicate", times: 1 }] });
-    expect(await stateOf(send("SET", "k", "v", "NX"))).toEqual({ value: null });
+    expect(await clientStateOf(send("SET", "k", "v", "NX"))).toEqual({ value: null });
     expect(endpoint.log).toMatchObject([{ billed: 2 }]);
   });
 });
@@ -261,9 +261,9 @@ describe("memoryEndpoint: crash and restart", () => {
     const { endpoint, send } = setUp();
     await send("SET", "k", "v");
     endpoint.stop();
-    expect(await stateOf(send("GET", "k"))).toEqual({ kind: "network", status: undefined });
+    expect(await clientStateOf(send("GET", "k"))).toEqual({ kind: "network", status: undefined });
     endpoint.start();
-    expect(await stateOf(send("GET", "k"))).toEqual({ value: "v" });
+    expect(await clientStateOf(send("GET", "k"))).toEqual({ value: "v" });
   });
 
   it("starts without its memory", async () => {
@@ -272,7 +272,7 @@ describe("memoryEndpoint: crash and restart", () => {
     const sha = await send("SCRIPT", "LOAD", "return 1");
     endpoint.stop();
     endpoint.start({ memory: "lost" });
-    expect(await stateOf(send("GET", "k"))).toEqual({ value: null });
+    expect(await clientStateOf(send("GET", "k"))).toEqual({ value: null });
     await expect(send("EVALSHA", String(sha), 0)).rejects.toThrow(/NOSCRIPT/);
   });
 
@@ -281,11 +281,11 @@ describe("memoryEndpoint: crash and restart", () => {
     const lost = send("SET", "k", "v");
     endpoint.stop();
     await runtime.pass(100);
-    expect(await stateOf(lost)).toEqual({ kind: "network", status: undefined });
+    expect(await clientStateOf(lost)).toEqual({ kind: "network", status: undefined });
     const late = send("SET", "k", "w");
     endpoint.start();
     await runtime.pass(100);
-    expect(await stateOf(late)).toEqual({ value: "OK" });
+    expect(await clientStateOf(late)).toEqual({ value: "OK" });
   });
 
   it("does not execute an overtaken request after a crash", async () => {
@@ -293,7 +293,7 @@ describe("memoryEndpoint: crash and restart", () => {
     const overtaken = send("SET", "k", "v");
     endpoint.stop();
     await runtime.pass(1000);
-    expect(await stateOf(overtaken)).toEqual({ kind: "network", status: undefined });
+    expect(await clientStateOf(overtaken)).toEqual({ kind: "network", status: undefined });
     expect(endpoint.log).toMatchObject([{ outcome: "not executed" }]);
   });
 });
