@@ -1,18 +1,21 @@
-import { chmod, readFile, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { UsageError } from "./command.ts";
 
 // Files of variables, such as `.env` and wrangler's `.dev.vars`: one KEY="value" per line.
 
-const assignment = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/;
+/** A variable with its line or, where a quote is open at the end of one, its lines. */
+const assignment =
+  /^[^\S\n]*(export[^\S\n]+)?([A-Za-z_]\w*)[^\S\n]*=[^\S\n]*(?:(["'`])((?:\\\3|(?!\3)[\s\S])*)\3[^\S\n]*(?:#.*)?|(.*))$/gm;
+
+const ofEndpoint = /^UPSTASH_REDIS_REST_(?:URL|TOKEN)(?:_\d+)?$/;
 
 /** The variables of a file's text. Quotes around a value, comments and `export` are left out. */
 export function parseVariables(text: string): Record<string, string> {
   const variables: Record<string, string> = {};
-  for (const line of text.split(/\r?\n/)) {
-    const [, name, value = ""] = assignment.exec(line) ?? [];
-    if (name === undefined) continue;
-    const quoted = /^(["'`])(.*?)\1\s*(?:#.*)?$/.exec(value);
-    variables[name] = quoted ? quoted[2]! : value.replace(/(?:^|\s+)#.*$/, "");
+  for (const [, , name = "", , quoted, plain = ""] of text.matchAll(assignment)) {
+    variables[name] = quoted ?? plain.replace(/(?:^|\s+)#.*$/, "").trim();
   }
   return variables;
 }
@@ -26,40 +29,99 @@ export async function readVariables(path: string): Promise<Record<string, string
   try {
     return parseVariables(await readFile(path, "utf8"));
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError(`--read-env ${path}: ${code === "ENOENT" ? "there is no such file" : code}`);
+    throw fileError("--read-env", path, error);
   }
 }
 
 /**
- * The text of a file with these variables, and all its lines but those that set an endpoint: a variable of an endpoint
- * that no longer runs would count as one more endpoint.
+ * The text of a file with these variables, and all that it had but the variables that set an endpoint: one of an
+ * endpoint that no longer runs would count as one more endpoint.
  */
 export function withVariables(text: string, variables: readonly (readonly [string, string])[]): string {
-  const kept = text.split("\n").filter((line) => {
-    const name = assignment.exec(line)?.[1];
-    return name === undefined || !/^UPSTASH_REDIS_REST_(?:URL|TOKEN)(?:_\d+)?$/.test(name);
-  });
-  while (kept.at(-1)?.trim() === "") kept.pop();
-  return `${[...kept, ...variables.map(([name, value]) => `${name}="${value}"`)].join("\n")}\n`;
+  const old = [...text.matchAll(assignment)].filter(([, , name = ""]) => ofEndpoint.test(name));
+  let [kept, end] = ["", 0];
+  for (const { index, 0: found } of old) {
+    kept += text.slice(end, index);
+    end = index + found.length + /^\r?\n?/.exec(text.slice(index + found.length))![0].length;
+  }
+  kept = (kept + text.slice(end)).trimEnd();
+  // A shell that reads the file passes on what is exported only.
+  const prefix = old.length > 0 && old.every(([, exported]) => exported) ? "export " : "";
+  const lines = variables.map(([name, value]) => `${prefix}${name}="${value}"`);
+  const newline = text.includes("\r\n") ? "\r\n" : "\n";
+  return [...(kept === "" ? [] : [kept]), ...lines, ""].join(newline);
 }
 
-/** Sets the variables in a file that only its owner may read from then on: it has tokens. */
+/** The number of the first line that no file of variables has; undefined: there is none. */
+function foreignLine(text: string): number | undefined {
+  const rest = text.replace(assignment, (found) => found.replaceAll(/[^\n]/g, ""));
+  const index = rest.split("\n").findIndex((line) => !/^\s*(?:#.*)?$/.test(line));
+  return index < 0 ? undefined : index + 1;
+}
+
+/**
+ * Sets the variables in a file that only its owner may read from then on: it has tokens.
+ *
+ * @throws UsageError when the file has anything but variables, or cannot be written; it is unchanged then
+ */
 export async function writeVariables(
   path: string,
   variables: readonly (readonly [string, string])[],
 ): Promise<void> {
-  const text = withVariables((await ifPresent(readFile(path, "utf8"))) ?? "", variables);
-  // Before the tokens are in it; `mode` counts for a new file only.
-  await ifPresent(chmod(path, 0o600));
-  await writeFile(path, text, { mode: 0o600 });
+  try {
+    const text = await textBefore(path);
+    // Before the tokens are in it; `mode` counts for a new file only.
+    if (text !== undefined) await chmod(path, 0o600);
+    await writeFile(path, withVariables(text ?? "", variables), { mode: 0o600 });
+  } catch (error) {
+    throw fileError("--write-env", path, error);
+  }
 }
 
-async function ifPresent<Value>(action: Promise<Value>): Promise<Value | undefined> {
+/** The text of the file, undefined where there is none. */
+async function textBefore(path: string): Promise<string | undefined> {
+  const refuse = (why: string) =>
+    new UsageError(`--write-env ${path}: ${why}. It was left as it is; name another file, e.g. .dev.vars`);
   try {
-    return await action;
+    // Reading a pipe would wait for whoever writes to it.
+    const found = await stat(path);
+    if (!found.isFile() && !found.isDirectory()) throw refuse("it is no regular file");
+    const bytes = await readFile(path);
+    const text = bytes.toString("utf8");
+    if (!bytes.equals(Buffer.from(text))) throw refuse("it is not UTF-8 text");
+    const line = foreignLine(text);
+    if (line !== undefined) {
+      throw refuse(`line ${line} is neither NAME=value nor a comment, so it is no file of variables`);
+    }
+    return text;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
+}
+
+const denied = "this user may not: change its permissions, or name another file";
+
+const remedies: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file, or no such folder",
+  EISDIR: "it is a folder: name a file in it",
+  ENOTDIR: "a part of the path is no folder",
+  EACCES: denied,
+  EPERM: denied,
+  EROFS: "it is on a disk that can only be read: name another file",
+};
+
+function fileError(option: string, path: string, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === undefined) return error;
+  return new UsageError(`${option} ${path}: ${remedies[code] ?? (error as Error).message}`);
+}
+
+/** Whether git would take a file into a commit. False where there is no repository, or no git. */
+export function isUnignored(path: string): Promise<boolean> {
+  const words = ["check-ignore", "--quiet", "--", basename(path)];
+  return new Promise((resolve) => {
+    // Its exit codes: 0 ignored, 1 not ignored, 128 no repository.
+    execFile("git", words, { cwd: dirname(path) }, (error) => resolve(error?.code === 1));
+  });
 }
