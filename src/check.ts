@@ -58,12 +58,18 @@ export function checkNames(what: string, options: object, known: Readonly<Record
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(known, name)) continue;
     const names = Object.keys(known);
-    const near = names.filter((candidate) => isNear(name.toLowerCase(), candidate.toLowerCase()));
-    const distance = (candidate: string) => Math.abs(candidate.length - name.length);
-    const [nearest] = near.sort((a, b) => distance(a) - distance(b));
-    const hint = nearest ? `did you mean ${nearest}?` : `there are ${names.join(", ")}`;
+    const near = nearest(name, names);
+    const hint = near ? `did you mean ${near}?` : `there are ${names.join(", ")}`;
     throw new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
   }
+}
+
+/** The name that was probably meant; undefined where none is near. */
+export function nearest(given: string, names: readonly string[]): string | undefined {
+  const distance = (name: string) => Math.abs(name.length - given.length);
+  return names
+    .filter((name) => isNear(given.toLowerCase(), name.toLowerCase()))
+    .sort((a, b) => distance(a) - distance(b))[0];
 }
 
 /** Whether they have four letters at the beginning in common, or one is the other with a letter more, less or changed. */

@@ -149,7 +149,9 @@ async function chooseProgram(engine: "auto" | "redis" | "embedded"): Promise<str
   if (engine === "embedded") return undefined;
   const program = await findRedisServer();
   if (program === undefined && engine === "redis") {
-    throw new Error('redis-server is not on PATH: install it, give redis URLs, or use engine "embedded"');
+    throw new Error(
+      'redis-server is not on PATH: install it, give URLs of servers that run (--redis), or use the engine "embedded" (--engine)',
+    );
   }
   return program;
 }

@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { nearest } from "../../check.ts";
 
 /** The exit codes, for all commands; the text of `--help` and docs/operations.md have the same table. */
 export const exitCode = { done: 0, failed: 1, usage: 2, nothing: 3, refused: 4 } as const;
@@ -88,8 +89,17 @@ export function parseLine<const Known extends Options>(args: readonly string[], 
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
     // Node adds a long explanation; its first sentence is enough.
-    throw new UsageError((error as Error).message.split(/\.\s|\n/)[0]!.replace(/\.$/, ""));
+    const message = (error as Error).message.split(/\.\s|\n/)[0]!.replace(/\.$/, "");
+    const unknown = /^Unknown option '--(.*)'$/.exec(message)?.[1];
+    throw new UsageError(unknown === undefined ? message : `${message}${hintFor(unknown, options)}`);
   }
+}
+
+function hintFor(unknown: string, options: Options): string {
+  // inspect and watch have it; those that follow on them do not.
+  if (unknown === "key") return ": the key is the argument, without --key";
+  const near = nearest(unknown, Object.keys(options));
+  return near === undefined ? "" : `; did you mean --${near}?`;
 }
 
 /** The one argument of a command. `what` names it. */

@@ -11,7 +11,8 @@ import {
   UsageError,
 } from "./command.ts";
 import { type DevRequest, devHelp, devOptions, devRequest } from "./dev-options.ts";
-import { writeVariables } from "./env-file.ts";
+import { isUnignored, writeVariables } from "./env-file.ts";
+import { startError } from "./start-error.ts";
 import { counted, printable } from "./text.ts";
 
 /** `redlock-edge dev`: local endpoints, until it is stopped. */
@@ -29,7 +30,9 @@ export const devCommand: Command = defineCommand({
 async function runEndpoints(request: DevRequest, environment: CommandEnvironment): Promise<void> {
   const { out, warn, stop } = environment;
   const onLog = (entry: LoggedCommand & { endpoint: string }) => out(logLine(entry));
-  const local = await startEndpoints({ ...request.start, ...(request.log && { onLog }) });
+  const local = await startEndpoints({ ...request.start, ...(request.log && { onLog }) }).catch((error) => {
+    throw startError(error, "--port");
+  });
   let page: DevPage | undefined;
   try {
     for (const { endpoint, rule } of request.faults) {
@@ -43,17 +46,24 @@ async function runEndpoints(request: DevRequest, environment: CommandEnvironment
     page = await pageOf(local, request, environment);
     for (const line of announcement(local, request.writeEnv, page)) out(line);
     for (const [name, value] of variables) out(`export ${name}="${value}"`);
-    const { host } = request.start;
-    if (host !== undefined && !isLoopback(host)) {
-      warn(
-        `redlock-edge: ${host} is not loopback: everyone who reaches this machine and has the token can connect`,
-      );
-    }
+    for (const text of await dangers(request)) warn(`redlock-edge: ${text}`);
     await aborted(stop);
   } finally {
     await page?.close();
     await local.close();
   }
+}
+
+/** Who else may get the tokens, or use them. */
+async function dangers({ writeEnv, start: { host } }: DevRequest): Promise<string[]> {
+  const reached = host !== undefined && !isLoopback(host);
+  const committed = writeEnv !== undefined && (await isUnignored(writeEnv));
+  return [
+    ...(reached
+      ? [`${host} is not loopback: everyone who reaches this machine and has the token can connect`]
+      : []),
+    ...(committed ? [printable(`git would commit ${writeEnv} with its tokens: add it to .gitignore`)] : []),
+  ];
 }
 
 async function pageOf(
@@ -64,7 +74,9 @@ async function pageOf(
   if (port === undefined || !script) return undefined;
   // Only this command needs it: those that inspect and free locks start without it.
   const { openPage } = await import("../page/server.ts");
-  return openPage(local, { port, script });
+  return openPage(local, { port, script }).catch((error) => {
+    throw startError(error, "--page-port");
+  });
 }
 
 // Comments, so that all output up to the log can be pasted into a shell. They have none of its special characters: zsh
@@ -76,8 +88,9 @@ function announcement(
 ): string[] {
   const behind = engine === "redis" ? "Redis" : "the embedded engine";
   const written = file === undefined || /^[\w@%+=:,./-]+$/.test(file) ? file : "FILE";
+  const [they, them] = endpoints.length === 1 ? ["It runs", "it"] : ["They run", "them"];
   return [
-    `# ${counted(endpoints.length, "endpoint")} in front of ${behind}. They run until Ctrl-C in this terminal.`,
+    `# ${counted(endpoints.length, "endpoint")} in front of ${behind}. ${they} until Ctrl-C in this terminal.`,
     ...endpoints.map(
       ({ name, url, redisUrl }) => `# ${name}: ${url}${redisUrl ? ` with ${hidePassword(redisUrl)}` : ""}`,
     ),
@@ -86,13 +99,13 @@ function announcement(
     "#",
     ...(written === undefined
       ? [
-          "# Your program finds them by the variables below, with endpointsFromEnv.",
+          `# Your program finds ${them} by the variables below, with endpointsFromEnv.`,
           "# Next: paste all of this into another terminal and start your program there.",
           "# To get a file instead: redlock-edge dev --write-env .dev.vars",
           "# To see that all is well: npx redlock-edge doctor",
         ]
       : [
-          `# Your program finds them by the variables below, with endpointsFromEnv. They are in ${written} as well.`,
+          `# Your program finds ${them} by the variables below, with endpointsFromEnv. They are in ${written} as well.`,
           `# Next, in another terminal, for example: node --env-file=${written} app.mjs`,
           "# Wrangler reads .dev.vars by itself.",
           `# To see that all is well: npx redlock-edge doctor --read-env ${written}`,

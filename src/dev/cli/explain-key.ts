@@ -76,7 +76,9 @@ function reasonOf(
     case "corrupt":
       return `${share("corrupt")} a value that is no record: calls get RecordCorruptError until it is forgotten`;
     case "none":
-      return "no endpoint that answered has a record: the next call runs the handler";
+      return `no endpoint that answered has a record: the next call runs the handler${
+        votes.some(({ attempts }) => attempts) ? ", unless the key is dead" : ""
+      }`;
     case "undecided":
       return having("answered") + having("error") === votes.length
         ? `too few endpoints answered, ${needed}`

@@ -84,7 +84,7 @@ function reasonOf(state: LockReport["state"], votes: readonly LockVote[], quorum
   }
   if (holding.length === 0) return `no endpoint that answered has a holder, a quorum is ${quorum}`;
   const parts = [...holders].map(([holder, count]) => `${holder} has ${count}`);
-  return `nobody has a quorum, which is ${quorum} of ${votes.length}: ${parts.join(", ")}. Such rests expire by themselves`;
+  return `nobody has a quorum, which is ${quorum} of ${votes.length}: ${parts.join(", ")}. What they have expires by itself`;
 }
 
 /** Which endpoints did not answer usably, and why. */

@@ -13,7 +13,7 @@ import {
 import { confirm, nothingDone } from "./confirm.ts";
 import type { Cost } from "./cost.ts";
 import { withAdvice } from "./explain-lock.ts";
-import { kindNames, kindOf } from "./kinds.ts";
+import { kindOf, kindWords } from "./kinds.ts";
 import { type Finding, findingLines, look } from "./target.ts";
 import { duration, jsonLine, printable } from "./text.ts";
 
@@ -31,8 +31,8 @@ still writes.
   npx redlock-edge free invoice:42
   npx redlock-edge free partner-api --kind semaphore --yes
 
-  --kind <kind>        ${kindNames.slice(0, 5).join(", ")},
-                       ${kindNames.slice(5).join(", ")}
+  --kind <kind>        ${kindWords.slice(0, 5).join(", ")},
+                       ${kindWords.slice(5).join(", ")}
   --yes                do not ask
 
 ${clientHelp}
@@ -99,7 +99,13 @@ function warnings(finding: Finding | undefined, { name, kind }: Target): string[
     ];
   }
   if (!finding) return [];
-  const { remaining } = finding.report;
+  const { remaining, state } = finding.report;
+  if (state === "free") {
+    return [
+      ...findingLines(finding),
+      "Nobody holds it: what some endpoints have is of an acquire that is under way, or that has left it behind.",
+    ];
+  }
   const until = remaining > 0 ? `, ${duration(remaining)} at most` : "";
   return [
     ...findingLines(finding),

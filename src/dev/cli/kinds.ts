@@ -1,3 +1,4 @@
+import { nearest } from "../../check.ts";
 import type { SynchronizerKind } from "../../sync/index.ts";
 import { UsageError } from "./command.ts";
 
@@ -13,13 +14,17 @@ const kinds: Readonly<Record<SynchronizerKind, true>> = {
   debounce: true,
 };
 
-/** The kinds of synchronizers, as they are imported. */
-export const kindNames: readonly string[] = Object.keys(kinds);
+/** The kinds of synchronizers, as words of a command line: `semaphore`, `read-write-lock`. */
+export const kindWords: readonly string[] = Object.keys(kinds).map((kind) =>
+  kind.replaceAll(/\B[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
+);
 
-/** The kind that a word names: `Semaphore`, `semaphore`, `read-write-lock`. */
+/** The kind that a word names: `semaphore`, `read-write-lock`, or as it is imported. */
 export function kindOf(word: string): SynchronizerKind {
   const plain = (text: string) => text.toLowerCase().replaceAll("-", "");
-  const found = kindNames.find((kind) => plain(kind) === plain(word));
-  if (!found) throw new UsageError(`--kind is one of ${kindNames.join(", ")}, not '${word}'`);
-  return found as SynchronizerKind;
+  const found = Object.keys(kinds).find((kind) => plain(kind) === plain(word));
+  if (found) return found as SynchronizerKind;
+  const near = nearest(word, kindWords);
+  const hint = near ? `; did you mean ${near}?` : "";
+  throw new UsageError(`--kind is one of ${kindWords.join(", ")}, not '${word}'${hint}`);
 }

@@ -1,3 +1,4 @@
+import { nearest } from "../../check.ts";
 import { isRedlockError } from "../../index.ts";
 import { type Command, type CommandEnvironment, type ExitCode, exitCode, UsageError } from "./command.ts";
 import { deadCommand } from "./dead.ts";
@@ -35,7 +36,9 @@ export async function runCommand(
   environment: CommandEnvironment,
 ): Promise<ExitCode> {
   const { out, warn } = environment;
-  const [name, ...rest] = args;
+  const [first, ...others] = args;
+  // `help inspect` is `inspect --help`.
+  const [name, ...rest] = first === "help" && others.length > 0 ? [...others, "--help"] : args;
   const command = commands.find((each) => each.name === name);
   try {
     if (name === "--help" || name === "-h" || name === "help") out(help);
@@ -58,10 +61,10 @@ export async function runCommand(
 }
 
 function unknown(name: string | undefined): string {
-  const names = commands.map((each) => each.name).join(", ");
-  return name === undefined
-    ? `a command is missing: ${names}`
-    : `unknown command '${name}', there are: ${names}`;
+  const names = commands.map((each) => each.name);
+  if (name === undefined) return `a command is missing: ${names.join(", ")}`;
+  const near = nearest(name, [...names, "--help", "--version"]);
+  return `unknown command '${name}'${near ? `; did you mean ${near}?` : `, there are: ${names.join(", ")}`}`;
 }
 
 /** Whether the options contain `--help`; what follows `--` is no option. */

@@ -84,11 +84,21 @@ describe("redlock-edge", () => {
       for (const each of help.lines.join("\n").split("\n")) expect(each.length).toBeLessThanOrEqual(120);
     }
     expect(await run("--version")).toMatchObject({ code: 0, lines: ["1.2.3"] });
+    expect((await run("help free")).text).toMatch(
+      /^Usage: redlock-edge free [\s\S]*semaphore, read-write-lock/,
+    );
   });
 
   test.each([
     ["", "a command is missing: dev, doctor"],
-    ["serve", "unknown command 'serve'"],
+    ["serve", "unknown command 'serve', there are: dev, doctor"],
+    ["inpsect a", "unknown command 'inpsect'; did you mean inspect?"],
+    ["fre a", "did you mean free?"],
+    ["--hlep", "did you mean --help?"],
+    ["dev --coutn 3", "Unknown option '--coutn'; did you mean --count?"],
+    ["dead a --max-attempt 3", "did you mean --max-attempts?"],
+    ["forget --key a", "Unknown option '--key': the key is the argument"],
+    ["free a --kind semaphor --yes", "did you mean semaphore?"],
     ["inspect", "a resource, or --key, is missing"],
     ["inspect a b", "unexpected argument 'b'"],
     ["inspect a --bogus", "Unknown option '--bogus'"],
@@ -101,11 +111,12 @@ describe("redlock-edge", () => {
     ["inspect a --kind count-down-latch", "--count is missing"],
     ["watch a --interval 5", "at least 100"],
     ["free", "a resource is missing"],
-    ["free a --kind lock --yes", "--kind is one of Semaphore"],
+    ["free a --kind lock --yes", "--kind is one of semaphore, read-write-lock, "],
     ["forget", "a key is missing"],
     ["dead k --max-attempts 0", "at least 1"],
     ["doctor now", "unexpected argument 'now'"],
     ["inspect a --read-env /nowhere/.dev.vars", "there is no such file"],
+    ["inspect a --read-env /", "it is a folder"],
   ])("exits with 2 and sends nothing after '%s'", async (line, message) => {
     const before = requests();
     const { code, lines, warnings } = await run(line);
@@ -320,6 +331,17 @@ describe("free", () => {
     expect(requests() - beforeLook).toBe(3);
   });
 
+  test("asks, and frees, where only one endpoint has it", async () => {
+    const [first] = endpointsFromEnv(local.env());
+    const { send } = httpEndpoint(first!);
+    await send(["SET", "redlock:lock:{rest}", "somebody", "PX", 60_000], AbortSignal.timeout(5_000));
+    const { code, warnings, questions, lines } = await run("free rest", { answer: "y" });
+    expect(questions).toEqual(["Free rest? [y/N] "]);
+    expect(warnings.join("\n")).toMatch(/rest is free[\s\S]*nobody has a quorum[\s\S]*Nobody holds it: /);
+    expect({ code, lines }).toEqual({ code: 0, lines: ["rest is freed"] });
+    expect(await local.endpoints[0]!.execute(["EXISTS", "redlock:lock:{rest}"])).toBe(0);
+  });
+
   test("frees a synchronizer of a kind", async () => {
     const semaphore = new Semaphore(redlock, "partner", { limit: 1 });
     await semaphore.acquire({ ttl: 60_000 });
@@ -417,7 +439,11 @@ describe("forget and dead", () => {
       text: expect.stringMatching(/^cursed may be dead/),
     });
     await expect(idempotency.run("cursed", () => 1)).rejects.toMatchObject({ code: "DEAD_KEY", attempts: 2 });
-    expect((await run("forget cursed --prefix dead --yes")).code).toBe(0);
+    // Only the count is left: that is something to forget, and one is asked.
+    const asked = await run("forget cursed --prefix dead", { answer: "y" });
+    expect(asked.questions).toEqual(["Forget cursed? [y/N] "]);
+    expect(asked.warnings.join("\n")).toContain("runs the handler, unless the key is dead");
+    expect(asked).toMatchObject({ code: 0, lines: ["cursed is forgotten: it can run again"] });
     expect((await run("dead cursed --prefix dead --max-attempts 2 --json")).code).toBe(3);
   });
 });

@@ -1,9 +1,13 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCommand } from "../../../../src/dev/cli/run-command.ts";
+import { freePort } from "../../../support/free-port.ts";
 
 describe("redlock-edge dev", () => {
   let directory: string;
@@ -27,6 +31,7 @@ describe("redlock-edge dev", () => {
       stop: AbortSignal.abort(),
       env: {},
       version,
+      pageScript: async () => "page();",
     });
 
   /** Runs with the embedded engine until `during` has resolved. */
@@ -89,7 +94,7 @@ describe("redlock-edge dev", () => {
     const code = await runWhile("--count 2", async (env) => {
       url = env.UPSTASH_REDIS_REST_URL_2!;
       expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
-      expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine/);
+      expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine. They run until/);
       // All lines can be pasted into a shell, also into zsh, which knows no comments at its prompt.
       for (const line of lines)
         expect(line).toMatch(/^(?:#[\w .,:/=-]*(?:\/#token=[\w-]+)?|export \w+="[\w.:/-]+")$/);
@@ -133,6 +138,7 @@ describe("redlock-edge dev", () => {
     await runWhile("--count 1 --log", async (env) => {
       await get(env, 1, `/set/key/${"x".repeat(500)}`);
       await get(env, 1, "/incr/key");
+      expect(lines[0]).toMatch(/^# 1 endpoint in front of the embedded engine. It runs until/);
     });
     const log = lines.filter((line) => line.startsWith("endpoint-1"));
     expect(log).toEqual([
@@ -195,18 +201,58 @@ describe("redlock-edge dev", () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  test("exits with 1 if the file cannot be written, and stops what it started", async () => {
-    // A port that is free after it was used.
-    const port = await new Promise<number>((resolve) => {
-      const server = createServer().listen(0, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo;
-        server.close(() => resolve(port));
-      });
-    });
-    const line = `dev --engine embedded --count 1 --port ${port} --write-env ${directory}`;
-    expect(await runToEnd(line)).toBe(1);
-    expect(warnings).toEqual([expect.stringContaining("EISDIR")]);
+  test("refuses a file that has anything but variables, and stops what it started", async () => {
+    const file = join(directory, "package.json");
+    await writeFile(file, '{ "name": "app" }\n');
+    const port = await freePort();
+    expect(
+      await runToEnd(`dev --engine embedded --count 1 --port ${port} --no-page --write-env ${file}`),
+    ).toBe(2);
+    expect(warnings[0]).toContain(`--write-env ${file}: line 1 is neither NAME=value`);
+    expect(lines).toEqual([]);
+    expect(await readFile(file, "utf8")).toBe('{ "name": "app" }\n');
     await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
+  });
+
+  test.each(["--port", "--page-port"])("says what to do where the port of %s is in use", async (option) => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    expect(await runToEnd(`dev --engine embedded --count 1 ${option} ${port}`)).toBe(1);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        new RegExp(`^redlock-edge: port ${port} of 127.0.0.1 is in use.* with ${option},`),
+      ),
+    ]);
+    server.close();
+  });
+
+  test("says what to do where redis-server, its folder or the address is missing", async () => {
+    const { PATH, TMPDIR } = process.env;
+    try {
+      process.env.PATH = directory;
+      expect(await runToEnd("dev --engine redis")).toBe(1);
+      await writeFile(join(directory, "redis-server"), "", { mode: 0o755 });
+      process.env.TMPDIR = join(directory, "none");
+      expect(await runToEnd("dev --engine redis")).toBe(1);
+    } finally {
+      Object.assign(process.env, { PATH, TMPDIR });
+      if (TMPDIR === undefined) delete process.env.TMPDIR;
+    }
+    expect(await runToEnd("dev --engine embedded --host 192.0.2.1")).toBe(1);
+    expect(warnings).toEqual([
+      expect.stringMatching(/redis-server is not on PATH: install it/),
+      expect.stringMatching(/no folder can be made.*ENOENT.*set TMPDIR/),
+      expect.stringMatching(/--host is no address of this machine/),
+    ]);
+  });
+
+  test("warns of a file with tokens that git would commit", async () => {
+    execFileSync("git", ["init", "--quiet"], { cwd: directory });
+    const file = join(directory, ".dev.vars");
+    await runWhile(`--count 1 --write-env ${file}`, async () => {
+      await expect.poll(() => warnings).toEqual([expect.stringMatching(/git would commit .*\.gitignore$/)]);
+    });
   });
 
   test("warns of an address that other machines can reach", async () => {
