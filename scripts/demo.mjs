@@ -3,7 +3,7 @@
 // times concurrently, while the three Redis endpoints are killed, slowed down, or lose replies; and once the Worker is
 // killed between an effect and its result. Then it checks in the database what took effect.
 // `npm run demo -- --keep` keeps running afterwards, so that you can look at the page.
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -44,7 +44,7 @@ try {
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   console.log(`\n${holds ? "All checks hold." : "SOMETHING DOES NOT HOLD."} It took ${seconds} s.`);
   process.exitCode = holds ? 0 : 1;
-  if (process.argv.includes("--keep")) await keep(worker.url);
+  if (process.argv.includes("--keep")) await keep(worker.url, secrets);
 } catch (error) {
   if (!signal.aborted) throw error;
   console.log("\nInterrupted.");
@@ -56,7 +56,7 @@ async function start() {
   const { startEndpoints } = await load("src/dev/index.ts");
   const local = await startEndpoints({ count: 3 });
   closers.push(local.close);
-  const secrets = randomSecrets();
+  const secrets = { ...randomSecrets(), JOURNAL_SECRET: randomBytes(32).toString("base64") };
   const worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
   closers.push(worker.close);
   console.log("redlock-edge: webhooks that act exactly once, while Redis is in trouble\n");
@@ -298,7 +298,7 @@ async function rowTable(database) {
   );
 }
 
-async function keep(url) {
-  console.log(`\nThe page: ${url}/   Ctrl-C ends it.`);
+async function keep(url, { JOURNAL_SECRET }) {
+  console.log(`\nThe page: ${url}/   It asks for: ${JOURNAL_SECRET}   Ctrl-C ends it.`);
   if (!signal.aborted) await once(signal, "abort");
 }

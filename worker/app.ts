@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { readerOf, requireOwnPage, requireReader, requireSmallForm, signIn, signOut } from "./access.ts";
 import { BindingError, type Bindings, database } from "./bindings.ts";
 import { checkHealth } from "./health.ts";
 import type { Health } from "./health-report.ts";
@@ -7,7 +8,7 @@ import type { Markup } from "./page/html.ts";
 import script from "./page/live.client.js";
 import css from "./page/page.css";
 import { page } from "./page/page.ts";
-import { problemOf, problemResponse } from "./problem.ts";
+import { problemOf, problemResponse, withoutSetUp } from "./problem.ts";
 import type { DeliveryRow } from "./rows.ts";
 import { type Sender, senders, sendersOf } from "./senders.ts";
 import { receive, type WorkerEnv } from "./webhook.ts";
@@ -16,27 +17,38 @@ import { receive, type WorkerEnv } from "./webhook.ts";
 export interface AppOptions {
   /** Makes the page's buttons, which are forms that post to the Worker itself. Default: the page has none. */
   readonly tryIt?: (deliveries: readonly DeliveryRow[]) => Markup;
+  /** Whether who asks a loopback address sees the journal without a secret. Default false. */
+  readonly openOnLoopback?: boolean;
 }
 
 // ms. The page does not wait longer for endpoints that do not answer; the next request finds the result.
 const healthWait = 300;
 
 /**
- * The Worker: webhooks under `/webhooks`, the page, the journal, and the health.
+ * The Worker: webhooks under `/webhooks`, and whether it is healthy, for everybody; the page, the journal, and the
+ * details of the health for those who are signed in.
  *
  * @example
  * export default createApp();
  */
-export function createApp({ tryIt }: AppOptions = {}): Hono<WorkerEnv> {
+export function createApp({ tryIt, openOnLoopback = false }: AppOptions = {}): Hono<WorkerEnv> {
   const app = new Hono<WorkerEnv>();
-  const headers = securityHeaders(tryIt !== undefined);
 
   app.use(async function secure(context, next) {
+    context.set("reader", await readerOf(context, openOnLoopback));
     await next();
-    for (const [name, value] of Object.entries(headers)) context.header(name, value);
+    for (const [name, value] of Object.entries(securityHeaders)) context.header(name, value);
   });
 
   for (const sender of Object.values<Sender>(senders)) app.post(sender.path, ...receive(sender));
+  app.get("/page.css", ({ body }) => body(css, 200, { "content-type": "text/css; charset=utf-8" }));
+  app.get("/live.js", ({ body }) => body(script, 200, { "content-type": "text/javascript; charset=utf-8" }));
+  app.get("/healthz", answerHealth);
+  app.post("/sign-in", requireOwnPage, requireSmallForm, signIn);
+
+  // What is registered after this, here or on the app that is returned, is not for strangers.
+  app.use(requireReader);
+  app.post("/sign-out", requireOwnPage, signOut);
 
   app.get("/deliveries", async function listDeliveries(context) {
     const limit = context.req.query("limit") ?? "50";
@@ -51,41 +63,44 @@ export function createApp({ tryIt }: AppOptions = {}): Hono<WorkerEnv> {
   });
 
   app.get("/", (context) => showPage(context, tryIt));
-  app.get("/page.css", ({ body }) => body(css, 200, { "content-type": "text/css; charset=utf-8" }));
-  app.get("/live.js", ({ body }) => body(script, 200, { "content-type": "text/javascript; charset=utf-8" }));
-
-  app.get("/healthz", async function answerHealth({ env, json }) {
-    const health = await checkHealth(env);
-    return json(health, health.status === "ok" ? 200 : 503, { "cache-control": "no-store" });
-  });
 
   app.notFound(({ req }) =>
     problemResponse({ status: 404, title: "Not found", detail: `there is no ${req.method} ${req.path}` }),
   );
 
-  app.onError(function answerError(error) {
+  app.onError(function answerError(error, { var: { reader } }) {
     const problem = problemOf(error);
     // The cause goes into the log, not to anyone who can send a request.
-    if (problem.status === 500) console.error(error);
-    return problemResponse(problem);
+    if (problem.status === 500 || problem.hint !== undefined) console.error(error);
+    return problemResponse(reader === undefined ? withoutSetUp(problem) : problem);
   });
   return app;
 }
 
 /** Sent as headers, because frame-ancestors has no effect in a meta tag. The page loads only its own two files. */
-function securityHeaders(hasForms: boolean): Readonly<Record<string, string>> {
-  const own = ["style-src", "script-src", "connect-src", ...(hasForms ? ["form-action"] : [])];
-  const none = ["default-src", "base-uri", "frame-ancestors", ...(hasForms ? [] : ["form-action"])];
-  return {
-    "content-security-policy": [
-      ...none.map((directive) => `${directive} 'none'`),
-      ...own.map((directive) => `${directive} 'self'`),
-      // The icon is empty, so that browsers do not request one.
-      "img-src data:",
-    ].join("; "),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-  };
+const securityHeaders = {
+  "content-security-policy": [
+    ...["default-src", "base-uri", "frame-ancestors"].map((directive) => `${directive} 'none'`),
+    ...["style-src", "script-src", "connect-src", "form-action"].map((directive) => `${directive} 'self'`),
+    // The icon is empty, so that browsers do not request one.
+    "img-src data:",
+  ].join("; "),
+  // The page's script asks with the version that it shows, and a reload always gets the newest page.
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+};
+
+/** The health; a stranger learns only whether the Worker can handle deliveries. */
+async function answerHealth(c: Context<WorkerEnv>): Promise<Response> {
+  const known = c.var.reader !== undefined;
+  const health = await checkHealth(c.env).catch((error: unknown) => {
+    if (known) throw error;
+    console.error(error);
+    return { status: "unavailable" } as const;
+  });
+  const { status } = health;
+  return c.json(known ? health : { status }, status === "ok" ? 200 : 503);
 }
 
 /**
@@ -97,15 +112,15 @@ async function showPage(c: Context<WorkerEnv>, tryIt: AppOptions["tryIt"]): Prom
   const [health, newest] = await Promise.all([healthOf(c), readNewestId(db)]);
   // Read before the rows: what is written meanwhile is shown, and once more under the next version.
   const version = `"${newest}.${healthVersion(health)}"`;
-  // no-store: this page's script asks with the version itself, and a reload always gets the newest page.
-  const headers = { etag: version, "cache-control": "no-store" };
+  const headers = { etag: version };
   // A proxy that compresses the page makes the tag a weak one.
   if (c.req.header("if-none-match")?.replace(/^W\//, "") === version) return c.body(null, 304, headers);
   const urls = Object.fromEntries(
     sendersOf(c.env).map(([key, { path }]) => [key, new URL(path, c.req.url).href]),
   );
   const data = await readPageData(db);
-  return c.html(page({ ...data, urls, health, version, tryIt: tryIt?.(data.deliveries) }), 200, headers);
+  const parts = { tryIt: tryIt?.(data.deliveries), canSignOut: c.var.reader === "session" };
+  return c.html(page({ ...data, ...parts, urls, health, version }), 200, headers);
 }
 
 /** The health; a text that says what is not set up; or undefined if the endpoints take long. */

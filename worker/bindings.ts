@@ -7,6 +7,8 @@ import { endpointsFromEnv, type LockOptions, Redlock } from "../src/index.ts";
 export interface Bindings {
   /** The D1 database with the tables of schema.sql. */
   readonly DB?: D1Database;
+  /** What one must give to see what was delivered: at least 32 characters, random. Without it nobody sees it. */
+  readonly JOURNAL_SECRET?: string;
   /** The secret from GitHub's webhook settings. */
   readonly GITHUB_WEBHOOK_SECRET?: string;
   /** Base64 of 24 … 64 bytes, with or without `whsec_` before it. */

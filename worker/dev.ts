@@ -1,8 +1,8 @@
 // The Worker of `npm run dev`: its page has buttons that send webhooks, which the Worker signs for itself. wrangler.toml
 // names index.ts, so none of this is deployed.
 import type { ExecutionContext } from "hono";
+import { requireOwnPage } from "./access.ts";
 import { createApp } from "./app.ts";
-import { problemResponse } from "./problem.ts";
 import { isSampleId, newSampleId, sampleButtons, sampleRequest } from "./sample.ts";
 import { providerOf, senders } from "./senders.ts";
 
@@ -11,17 +11,10 @@ const copies = 5;
 // ms. The page that follows shows the deliveries if their rows are written by then.
 const journalWait = 1_000;
 
-const app = createApp({ tryIt: sampleButtons });
+// Whoever works on this computer may see it; a name that leads here is asked for the secret.
+const app = createApp({ tryIt: sampleButtons, openOnLoopback: true });
 
-app.post("/samples", async function sendSamples(c) {
-  // Every browser says so on loopback. The origin would not do: under the page's referrer policy it is null.
-  if (c.req.header("sec-fetch-site") !== "same-origin") {
-    return problemResponse({
-      status: 403,
-      title: "Not from this page",
-      detail: "only its buttons send samples",
-    });
-  }
+app.post("/samples", requireOwnPage, async function sendSamples(c) {
   // Throws where the sender is not set up.
   providerOf(senders.stripe, c.env);
   const { send, id } = await c.req.parseBody();

@@ -8,7 +8,7 @@ export interface EndpointFailure {
 }
 
 /**
- * What of an endpoint's error anybody may see.
+ * What of an endpoint's error the journal and the health show.
  *
  * @example
  * failureOf(error); // { kind: "http", status: 401 }

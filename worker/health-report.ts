@@ -1,6 +1,6 @@
 import type { EndpointFailure } from "./failure.ts";
 
-/** The answer of `GET /healthz`. It contains names and no secret: anyone may request it. */
+/** The answer of `GET /healthz` to who is signed in: names and no secret. A stranger gets its status alone. */
 export interface Health {
   /** `ok` when a quorum of the endpoints and the database answer. */
   readonly status: "ok" | "unavailable";

@@ -60,16 +60,32 @@ export function problemOf(error: unknown): Problem {
 }
 
 /**
+ * A problem as strangers may see it: what has a hint says how the Worker is set up.
+ *
+ * @example
+ * return problemResponse(withoutSetUp(problemOf(error)));
+ */
+export function withoutSetUp(problem: Problem): Problem {
+  if (problem.hint === undefined) return problem;
+  const { hint: _, ...rest } = problem;
+  return { ...rest, detail: "The Worker's log and its page say what is missing." };
+}
+
+/**
  * A problem as a response (RFC 9457).
  *
  * @example
  * return problemResponse({ status: 404, title: "Not found", detail: "there is nothing at /x" });
  */
-export function problemResponse(problem: Omit<Problem, "outcome">): Response {
+export function problemResponse(
+  problem: Omit<Problem, "outcome">,
+  headers?: Readonly<Record<string, string>>,
+): Response {
   const { status, title, detail, hint, retryAfter } = problem;
   return new Response(`${JSON.stringify({ type: "about:blank", status, title, detail, hint })}\n`, {
     status,
     headers: {
+      ...headers,
       "content-type": "application/problem+json",
       ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
     },

@@ -5,7 +5,7 @@ import { failureOf } from "./failure.ts";
 import { problemOf } from "./problem.ts";
 import type { JournalVote } from "./rows.ts";
 
-/** Why a delivery had no effect, for the journal. Anybody may read it: it contains no secret, and no text of an endpoint. */
+/** Why a delivery had no effect, for the journal: without a secret, and without a text of an endpoint. */
 export interface Reason {
   /** A sentence for people. */
   readonly text: string;

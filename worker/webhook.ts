@@ -11,8 +11,13 @@ import { reasonOf } from "./reason.ts";
 import type { Outcome } from "./rows.ts";
 import { providerOf, type Sender } from "./senders.ts";
 
+/** By what a request may see what was delivered: the cookie of a browser, the secret in a header, or a local address. */
+export type Reader = "session" | "program" | "local";
+
 /** What the steps pass to each other. */
 interface Variables extends IdempotencyVariables<LockedRun> {
+  /** Who asks; absent for a stranger, as senders are. */
+  reader: Reader | undefined;
   cost: Cost;
   /** What the delivery is about; absent until it is verified. */
   event?: WebhookEvent;

@@ -206,7 +206,7 @@ describe("the journal", () => {
     const delivery = stand.standard("inv_5");
     await stand.send(delivery);
     await stand.journal(delivery, 1);
-    const list = async (query: string) => (await fetch(`${stand.url}/deliveries${query}`)).json();
+    const list = async (query: string) => (await stand.get(`/deliveries${query}`)).json();
     const all = await list("");
     expect(all.length).toBeGreaterThan(1);
     expect(all[0]).toMatchObject({ delivery: delivery.id, outcome: "executed" });
@@ -221,7 +221,7 @@ it("the page shows what was delivered", async () => {
   const delivery = stand.standard("inv_<6>");
   await stand.send(delivery);
   await stand.journal(delivery, 1);
-  const response = await fetch(`${stand.url}/`);
+  const response = await stand.get("/");
   expect(response.headers.get("content-type")).toMatch(/^text\/html/);
   const html = await response.text();
   expect(html).toContain(delivery.id);
@@ -231,7 +231,7 @@ it("the page shows what was delivered", async () => {
 });
 
 it("the page answers 304 to who has seen it, until a delivery arrives", async () => {
-  const load = (version: string) => fetch(stand.url, { headers: { "if-none-match": version } });
+  const load = (version: string) => stand.get("/", { "if-none-match": version });
   const version = await until(async () => {
     const { headers } = await load("");
     const tag = headers.get("etag") ?? "";
@@ -253,11 +253,12 @@ it("every answer has the security headers", async () => {
   const replayed = stand.standard("inv_7");
   await stand.send(replayed);
   for (const response of [
-    await fetch(`${stand.url}/`),
-    await fetch(`${stand.url}/page.css`),
-    await fetch(`${stand.url}/live.js`),
-    await fetch(`${stand.url}/deliveries`),
-    await fetch(`${stand.url}/nothing`),
+    await stand.get("/"),
+    await stand.get("/page.css"),
+    await stand.get("/live.js"),
+    await stand.get("/deliveries"),
+    await stand.get("/nothing"),
+    await fetch(stand.url),
     await stand.send(replayed),
     await stand.send(forged(replayed)),
   ]) {
@@ -268,5 +269,6 @@ it("every answer has the security headers", async () => {
     expect(policy).toContain("frame-ancestors 'none'");
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(response.headers.get("cache-control")).toBe("no-store");
   }
 });

@@ -181,7 +181,7 @@ describe("with all endpoints down", () => {
     expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(await stand.effects(delivery)).toEqual([]);
     expect(await stand.journal(delivery, 1)).toMatchObject([{ outcome: "failed", status: 503 }]);
-    const [row] = await (await fetch(`${stand.url}/deliveries?limit=1`)).json();
+    const [row] = await (await stand.get("/deliveries?limit=1")).json();
     expect(row.reason).toBe("No quorum: 3 of 3 endpoints failed.");
     const names = stand.endpoints.map(({ url }) => new URL(url).host);
     const failure = { kind: "network" };

@@ -3,7 +3,7 @@ import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { until } from "../support/until.ts";
 
-const secrets = randomSecrets();
+const secrets = { ...randomSecrets(), JOURNAL_SECRET: "x".repeat(32) };
 let local: DevEndpoints;
 let worker: Awaited<ReturnType<typeof startWorker>>;
 afterEach(async () => {
@@ -17,7 +17,8 @@ async function open(): Promise<void> {
 }
 
 async function getHealth() {
-  const response = await fetch(`${worker.url}/healthz`);
+  const url = `${worker.url}/healthz`;
+  const response = await fetch(url, { headers: { authorization: `Bearer ${secrets.JOURNAL_SECRET}` } });
   return { status: response.status, text: await response.clone().text(), json: await response.json() };
 }
 
@@ -67,6 +68,8 @@ describe("/healthz", () => {
       503,
       health("unavailable", [{ kind: "timeout" }, { kind: "http", status: 401 }, undefined]),
     ]);
+    const stranger = await fetch(`${worker.url}/healthz`);
+    expect([stranger.status, await stranger.json()]).toEqual([503, { status: "unavailable" }]);
     for (const secret of [...Object.values(secrets), local.endpoints[0]!.token]) {
       expect(text).not.toContain(secret);
     }

@@ -197,3 +197,47 @@ describe.skipIf(chromiumPath === undefined)("the live page", () => {
     expect(await overflows(page)).toBe(false);
   });
 });
+
+describe.skipIf(chromiumPath === undefined)("the page of the deployed Worker", () => {
+  it("asks for the secret, keeps no copy that scripts can read, and asks again when the session has ended", async () => {
+    const secret = "a secret of this test, long enough";
+    const deployed = await startWorker({ bindings: { JOURNAL_SECRET: secret } });
+    const { page, problems, close } = await openPage(browser, `${deployed.url}/`, { width: 390 });
+    const signIn = async (given: string) => {
+      await page.getByLabel(/The secret of this page/).fill(given);
+      await page.keyboard.press("Enter");
+    };
+    const title = (name: string) => page.getByRole("heading", { level: 1, name }).waitFor();
+    try {
+      await signIn("a guess");
+      await page.getByRole("alert").getByText("That is not the secret.").waitFor();
+      expect(await overflows(page)).toBe(false);
+      await signIn(secret);
+      await title("Webhooks that take effect once");
+      await page.locator("#live[data-state=live]").waitFor();
+      const [kept, ...others] = await page.context().cookies();
+      expect(others).toEqual([]);
+      expect(kept).toMatchObject({
+        name: "__Host-journal",
+        httpOnly: true,
+        secure: true,
+        sameSite: "Strict",
+      });
+      expect(await page.evaluate(() => document.cookie)).toBe("");
+      // As after 12 hours. The open page notices it by itself.
+      await page.context().clearCookies();
+      await title("Sign in");
+      await signIn(secret);
+      await page.locator("#sign-out").click();
+      await title("Sign in");
+      expect(await page.context().cookies()).toEqual([]);
+      await page.goBack();
+      await title("Sign in");
+      // Chromium reports every 401 as an error of the network.
+      expect(problems.filter((text) => !text.includes("401"))).toEqual([]);
+    } finally {
+      await close();
+      await deployed.close();
+    }
+  });
+});

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import {
   type Delivery,
   githubDelivery,
@@ -29,6 +29,10 @@ export interface LocalStand {
   /** An event of Stripe about the object with this id. */
   stripe(id: string): Delivery;
   send(delivery: Delivery): Promise<Response>;
+  /** What one has to give to see the journal. */
+  readonly secret: string;
+  /** Requests a path as a program that may see the journal. */
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
   /** Runs a statement on the Worker's database. */
   query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]>;
   /** The effects of a delivery. */
@@ -51,12 +55,12 @@ export async function openStand(furtherSecrets: Record<string, string> = {}): Pr
   const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", claimScript.source]));
   await Promise.all(loaded);
   const secrets = randomSecrets();
-  const worker = await startWorker({ bindings: { ...secrets, ...furtherSecrets, ...local.env() } }).catch(
-    async (error) => {
-      await local.close();
-      throw error;
-    },
-  );
+  const secret = randomBytes(32).toString("base64");
+  const bindings = { ...secrets, ...furtherSecrets, ...local.env(), JOURNAL_SECRET: secret };
+  const worker = await startWorker({ bindings }).catch(async (error) => {
+    await local.close();
+    throw error;
+  });
 
   async function query(statement: string, ...values: (string | number)[]): Promise<readonly Row[]> {
     return (
@@ -88,6 +92,9 @@ export async function openStand(furtherSecrets: Record<string, string> = {}): Pr
       return stripeDelivery(secrets.STRIPE_WEBHOOK_SECRET, "invoice.paid", { id }, eventId);
     },
     send: (delivery) => send(worker.url, delivery),
+    secret,
+    get: (path, headers) =>
+      fetch(worker.url + path, { headers: { authorization: `Bearer ${secret}`, ...headers } }),
     effects: ({ key }) => query("SELECT * FROM effects WHERE delivery_key = ?1", key),
     journal: ({ id }, count) =>
       until(async () => {

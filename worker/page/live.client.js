@@ -34,8 +34,10 @@ button.addEventListener("click", () => {
 });
 document.addEventListener("visibilitychange", () => (document.hidden ? schedule() : resume()));
 document.addEventListener("submit", (event) => {
-  event.preventDefault();
   const form = /** @type {HTMLFormElement} */ (event.target);
+  // To sign out leads to another page.
+  if (!form.closest("[data-part]")) return;
+  event.preventDefault();
   const data = new FormData(form, event.submitter);
   // The answer leads to the page, which shows what came of it.
   void ask(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (data)) });
@@ -82,6 +84,8 @@ async function ask(url, init) {
   if (pressed) document.body.setAttribute("aria-busy", "true");
   try {
     const response = await fetch(url, { ...init, cache: "no-store", signal: AbortSignal.timeout(timeout) });
+    // The session has ended: the reload leads to the form.
+    if (response.status === 401) location.reload();
     const changed = response.status !== 304;
     if (changed && !response.ok) throw new Error(`status ${response.status}`);
     const text = await response.text();

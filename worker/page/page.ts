@@ -29,6 +29,8 @@ export interface PageData extends JournalData {
   readonly version: string;
   /** Buttons; absent in the deployed Worker. */
   readonly tryIt?: Markup | undefined;
+  /** Whether the reader has signed in with this browser. */
+  readonly canSignOut?: boolean;
 }
 
 /**
@@ -92,7 +94,8 @@ ${tryItSection(data.tryIt)}
 </section>
 ${commandSection(data.urls)}
 </main>
-<footer><p>For programs: <a href="/deliveries">deliveries</a>, <a href="/healthz">health</a>.</p></footer>
+<footer><p>For programs: <a href="/deliveries">deliveries</a>, <a href="/healthz">health</a>.</p>
+${data.canSignOut ? html`<form method="post" action="/sign-out"><button id="sign-out">Sign out</button></form>` : undefined}</footer>
 </body>
 </html>
 `.text;
