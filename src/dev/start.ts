@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { checkDialect, type Dialect } from "../testing/engine.ts";
 import type { LoggedCommand } from "./command-log.ts";
 import { DevEndpoint } from "./endpoint.ts";
 import { findRedisServer } from "./redis/process.ts";
@@ -13,6 +14,12 @@ export interface StartOptions {
    * that this package needs. `"auto"` (default): `"redis"` if `redis-server` is on PATH, else `"embedded"`.
    */
   readonly engine?: "auto" | "redis" | "embedded";
+  /**
+   * The dialect that the endpoints speak: they have its commands, and refuse what only others have. `"redis"` in front of a
+   * real Redis is that server as it is. Give the client's endpoints the same `dialect`, or `"redis"`, which all of them
+   * speak. Default `"upstash"`.
+   */
+  readonly dialect?: Dialect;
   /** `redis://` or `rediss://` URLs of running servers to use, one per endpoint. Default: none. */
   readonly redis?: readonly string[];
   /** Address to listen on. Default `"127.0.0.1"`: other machines cannot connect. */
@@ -62,7 +69,7 @@ export interface DevEndpoints {
  * local.endpoints[1].faults.add({ fault: "drop-reply" });
  */
 export async function startEndpoints(options: StartOptions = {}): Promise<DevEndpoints> {
-  const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog } = options;
+  const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog, dialect = "upstash" } = options;
   const count = options.count ?? (redis.length || 3);
   checkOptions(options, count, port);
   const token = options.token ?? randomBytes(24).toString("base64url");
@@ -71,8 +78,9 @@ export async function startEndpoints(options: StartOptions = {}): Promise<DevEnd
   const engine = redis.length > 0 || program !== undefined ? "redis" : "embedded";
 
   async function openStore(index: number): Promise<Store> {
-    if (redis.length > 0) return externalStore(redis[index]!);
-    return program === undefined ? embeddedStore(options.luaTimeLimit ?? 5_000) : spawnedStore(program);
+    if (redis.length > 0) return externalStore(dialect, redis[index]!);
+    if (program !== undefined) return spawnedStore(dialect, program);
+    return embeddedStore(dialect, options.luaTimeLimit ?? 5_000);
   }
 
   async function open(index: number): Promise<DevEndpoint> {
@@ -119,6 +127,7 @@ function checkOptions(options: StartOptions, count: number, port: number): void 
   if (!["auto", "redis", "embedded"].includes(engine)) {
     throw new TypeError(`engine is "auto", "redis" or "embedded", not ${JSON.stringify(engine)}`);
   }
+  checkDialect(options.dialect);
   if (engine === "embedded" && redis.length > 0) {
     throw new TypeError('engine "embedded" and redis URLs exclude each other');
   }

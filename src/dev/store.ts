@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Engine } from "../testing/engine.ts";
+import { type Dialect, Engine } from "../testing/engine.ts";
 import type { Backend } from "./backend.ts";
 import { EmbeddedBackend } from "./embedded-backend.ts";
 import { RedisBackend } from "./redis/backend.ts";
@@ -26,9 +26,9 @@ export interface Store {
 }
 
 /** The embedded engine. `luaTimeLimit`: how long a script may run, in ms. */
-export function embeddedStore(luaTimeLimit: number): Store {
+export function embeddedStore(dialect: Dialect, luaTimeLimit: number): Store {
   let offset = 0;
-  const engine = new Engine({ now: () => Date.now() + offset, luaTimeLimit });
+  const engine = new Engine({ dialect, now: () => Date.now() + offset, luaTimeLimit });
   return {
     backend: new EmbeddedBackend(engine),
     redisUrl: undefined,
@@ -53,12 +53,12 @@ export function embeddedStore(luaTimeLimit: number): Store {
 }
 
 /** A new `redis-server` process, with its files in a new temporary directory. `program`: its path. */
-export async function spawnedStore(program: string): Promise<Store> {
+export async function spawnedStore(dialect: Dialect, program: string): Promise<Store> {
   const directory = await mkdtemp(join(tmpdir(), "redlock-edge-"));
   const first = await startRedis(program, directory);
   const { port, url } = first;
   let running: RedisProcess | undefined = first;
-  const backend = new RedisBackend(url);
+  const backend = new RedisBackend(url, dialect);
   async function stop(): Promise<void> {
     const stopping = running;
     running = undefined;
@@ -91,8 +91,8 @@ export async function spawnedStore(program: string): Promise<Store> {
 }
 
 /** A server that was not started here. It is used, but never stopped and never emptied. */
-export function externalStore(url: string): Store {
-  const backend = new RedisBackend(url);
+export function externalStore(dialect: Dialect, url: string): Store {
+  const backend = new RedisBackend(url, dialect);
   return {
     backend,
     redisUrl: url,

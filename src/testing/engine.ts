@@ -27,6 +27,7 @@ import { setIf, stringCommands } from "./commands/string.ts";
 import { Lua } from "./lua/machine.ts";
 import { Scripting } from "./lua/scripting.ts";
 
+export { checkDialect, type Dialect } from "../endpoints/endpoint.ts";
 export type { Push, SubscriptionKind } from "./commands/pub-sub.ts";
 export { type Reply, ReplyError } from "./commands/reply.ts";
 

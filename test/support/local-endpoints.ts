@@ -12,7 +12,7 @@ import {
 } from "../../src/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
-import { upstashFlag } from "../../src/redis/script.ts";
+import { textOf } from "../../src/redis/script.ts";
 import { eachInTurns } from "./in-turns.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
 
@@ -97,13 +97,16 @@ export function sdkClient(
   return new Redis({ url, token, enableTelemetry: false, retry: { retries: 0 }, ...options });
 }
 
-/** Starts the endpoints of a set, with empty databases. Default: three embedded engines over HTTP, dialect `redis`. */
+/** Starts the endpoints of a set, with empty databases; they refuse what only other dialects have. Default: three embedded engines over HTTP, dialect `redis`. */
 export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local> {
   const set: EndpointSet = { engine: "embedded", count: 3, dialect: "redis", via: "fetch", ...given };
-  const { engine, count } = set;
-  const local = await (engine === "redis" ? openRealEndpoints(count) : startEndpoints({ engine, count }));
+  const { engine, count, dialect } = set;
+  const local = await (engine === "redis"
+    ? openRealEndpoints(count, dialect)
+    : startEndpoints({ engine, count, dialect }));
   const { endpoints } = local;
-  await resetAll(endpoints);
+  const reset = () => resetAll(endpoints, dialect);
+  await reset();
   return {
     set,
     endpoints,
@@ -112,12 +115,12 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
     ...keysOf(endpoints),
     requests: () => endpoints.reduce((sum, { log }) => sum + log.requests, 0),
     commands: () => endpoints.flatMap(({ log }) => log.entries.map(({ command }) => command[0]!)),
-    reset: () => resetAll(endpoints),
+    reset,
     close: () => local.close(),
   };
 }
 
-async function resetAll(endpoints: readonly DevEndpoint[]): Promise<void> {
+async function resetAll(endpoints: readonly DevEndpoint[], dialect: Dialect): Promise<void> {
   for (const { faults, log } of endpoints) {
     faults.clear();
     log.reset();
@@ -125,9 +128,7 @@ async function resetAll(endpoints: readonly DevEndpoint[]): Promise<void> {
   await Promise.all(
     endpoints.map(async (endpoint) => {
       await endpoint.execute(["FLUSHALL"]);
-      for (const flag of ["", upstashFlag]) {
-        await endpoint.execute(["SCRIPT", "LOAD", flag + registerScript.source]);
-      }
+      await endpoint.execute(["SCRIPT", "LOAD", textOf(registerScript.source, dialect)]);
     }),
   );
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { findRedisServer, startRedis } from "../../src/dev/redis/process.ts";
+import type { Dialect } from "../../src/endpoints/endpoint.ts";
 
 // With mutants the same tests run thousands of times, on embedded engines alone.
 const isMutationRun = process.env.SETS === "few";
@@ -27,9 +28,9 @@ const idle: string[] = [];
  * more than many a file's tests. Each opening gets empty servers and new endpoints, so that requests of earlier tests
  * no longer arrive. Tests that kill a server use `startEndpoints`.
  */
-export async function openRealEndpoints(count: number): Promise<DevEndpoints> {
+export async function openRealEndpoints(count: number, dialect?: Dialect): Promise<DevEndpoints> {
   const urls = await Promise.all(Array.from({ length: count }, () => idle.pop() ?? startServer()));
-  const local = await startEndpoints({ redis: urls });
+  const local = await startEndpoints({ redis: urls, ...(dialect && { dialect }) });
   for (const command of [["FLUSHALL"], ["SCRIPT", "FLUSH"]]) {
     await Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command)));
   }

@@ -16,15 +16,16 @@ export function atLength<Value>(short: readonly Value[], long: readonly Value[])
 }
 
 /**
- * The settings of a contract test with so many endpoints. All combinations with `SETS=all`. Otherwise each engine,
- * count and dialect occurs, but not each combination of them: counts that real servers have run on the embedded engine
- * only if they are the smallest one, and the dialects take turns. With `SETS=few` only one endpoint, three, or the last
+ * The settings of a contract test with so many endpoints. All combinations with `SETS=all`. Otherwise each engine and
+ * count occurs, but not each combination of them: counts that real servers have run on the embedded engine only if they
+ * are the smallest one. The dialects take turns; where there are two settings, these are `upstash` and `redis`, which
+ * share nothing. With `SETS=few` only one endpoint, three, or the last
  * count, embedded.
  *
  * @param real counts for real servers; without a redis-server on this machine they are left out
  */
 export function setsOf(counts: readonly number[], real: readonly number[]): Setting[] {
-  const dialects = ["upstash", "redis"] as const;
+  const dialects = ["upstash", "redis", "redis-8.4"] as const;
   const onServers = redisServer ? real : [];
   if (process.env.SETS === "few") {
     const few = counts.filter((count) => count === 1 || count === 3);
@@ -41,10 +42,10 @@ export function setsOf(counts: readonly number[], real: readonly number[]): Sett
   const embedded = counts.filter((count, index) => index === 0 || !onServers.includes(count));
   return [
     ...embedded.map(
-      (count, index) => ({ engine: "embedded", count, dialect: dialects[index % 2]! }) as const,
+      (count, index) => ({ engine: "embedded", count, dialect: dialects[index % 3]! }) as const,
     ),
     ...onServers.map(
-      (count, index) => ({ engine: "redis", count, dialect: dialects[(index + 1) % 2]! }) as const,
+      (count, index) => ({ engine: "redis", count, dialect: dialects[(index + 1) % 3]! }) as const,
     ),
   ];
 }

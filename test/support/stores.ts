@@ -67,7 +67,7 @@ async function openMemory(count: number, dialect: Dialect): Promise<OpenStore> {
 }
 
 async function openServers(count: number, dialect: Dialect): Promise<OpenStore> {
-  const local = await openRealEndpoints(count);
+  const local = await openRealEndpoints(count, dialect);
   return {
     endpoints: local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name, dialect })),
     execute: (index, command) => local.endpoints[index]!.execute(command),

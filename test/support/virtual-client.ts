@@ -1,5 +1,6 @@
 import {
   type Command,
+  type Dialect,
   type Endpoint,
   Redlock,
   type RedlockEvent,
@@ -9,7 +10,7 @@ import { publishScript } from "../../src/lock/wake-up/publish-script.ts";
 import { claimScript } from "../../src/redis/claim-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
-import { upstashFlag } from "../../src/redis/script.ts";
+import { textOf } from "../../src/redis/script.ts";
 import { type MemoryEndpoint, memoryEndpoint } from "../../src/testing/index.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
@@ -60,15 +61,14 @@ export function reached(
 }
 
 /** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks, claims and wake-ups. */
-export function virtualWorld({ count = 3, dialect = "redis" as "redis" | "upstash" } = {}): VirtualWorld {
+export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): VirtualWorld {
   const runtime = steppingRuntime();
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `e${index + 1}`, dialect, runtime }),
   );
-  const flag = dialect === "upstash" ? upstashFlag : "";
   for (const { engine } of endpoints) {
     for (const { source } of [registerScript, claimScript, publishScript])
-      engine.execute(["SCRIPT", "LOAD", flag + source]);
+      engine.execute(["SCRIPT", "LOAD", textOf(source, dialect)]);
   }
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
   return {

@@ -1,5 +1,5 @@
 import { keyOf } from "../../src/redis/keys.ts";
-import { type Script, upstashFlag } from "../../src/redis/script.ts";
+import { type Script, textOf } from "../../src/redis/script.ts";
 import { type VirtualClient, type VirtualWorld, virtualWorld, watch } from "./virtual-client.ts";
 
 /** A {@link VirtualWorld} of synchronizers. */
@@ -35,8 +35,7 @@ export function syncWorld(
     const send = endpoint.send.bind(endpoint);
     endpoint.send = (command, signal) =>
       log.length < mostRequests ? send(command, signal) : new Promise(() => undefined);
-    const flag = dialect === "upstash" ? upstashFlag : "";
-    for (const { source } of scripts) engine.execute(["SCRIPT", "LOAD", flag + source]);
+    for (const { source } of scripts) engine.execute(["SCRIPT", "LOAD", textOf(source, dialect)]);
   }
   const at: SyncWorld["at"] = (indices, command, kind, name, ...rest) =>
     indices.map((index) =>

@@ -6,7 +6,7 @@ import {
   httpEndpoint,
   Redlock,
 } from "../../index.ts";
-import { type CommandEnvironment, integer, UsageError } from "./command.ts";
+import { type CommandEnvironment, dialectOption, integer, UsageError } from "./command.ts";
 import type { Cost } from "./cost.ts";
 import { readVariables } from "./env-file.ts";
 import { withProgress } from "./progress.ts";
@@ -29,7 +29,7 @@ UPSTASH_REDIS_REST_TOKEN_1, _2, … They must be the same as your program's.
 
   --read-env <file>    read the variables from this file instead, e.g. .dev.vars
   --prefix <prefix>    the \`prefix\` of your program's client (redlock)
-  --dialect <name>     upstash or redis, for all endpoints (upstash for hosts of upstash.io, else redis)
+  --dialect <name>     upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)
   --timeout <ms>       how long to wait for an endpoint (5000)
   --json               print JSON, one object per line; docs/operations.md lists the fields
   --help               this text
@@ -72,10 +72,8 @@ export function clientWords(values: ClientValues): string {
 
 /** @throws UsageError when an option is wrong, or the variables name no endpoints */
 export async function accessOf(values: ClientValues, { env }: CommandEnvironment): Promise<Access> {
-  const { dialect, timeout = "5000", prefix } = values;
-  if (dialect !== undefined && dialect !== "upstash" && dialect !== "redis") {
-    throw new UsageError(`--dialect is upstash or redis, not '${dialect}'`);
-  }
+  const { timeout = "5000", prefix } = values;
+  const dialect = dialectOption(values.dialect);
   const ms = integer("--timeout", timeout);
   if (ms < 100 || ms > 60_000) throw new UsageError("--timeout is 100 … 60000 ms");
   if (prefix !== undefined && !/^[^{}]+$/.test(prefix)) {

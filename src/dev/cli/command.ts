@@ -1,5 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { nearest } from "../../check.ts";
+import { checkDialect, type Dialect } from "../../testing/engine.ts";
 
 /** The exit codes, for all commands; the text of `--help` and docs/operations.md have the same table. */
 export const exitCode = { done: 0, failed: 1, usage: 2, nothing: 3, refused: 4 } as const;
@@ -112,6 +113,15 @@ export function onlyArgument(positionals: readonly string[], what: string): stri
 
 export function noArgument([extra]: readonly string[]): void {
   if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'`);
+}
+
+/** The value of `--dialect`. */
+export function dialectOption(value: string | undefined): Dialect | undefined {
+  try {
+    return checkDialect(value as Dialect | undefined);
+  } catch (error) {
+    throw new UsageError(`--${(error as Error).message}`);
+  }
 }
 
 export function integer(option: string, value: string): number {

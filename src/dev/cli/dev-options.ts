@@ -1,6 +1,6 @@
 import type { FaultRule } from "../../testing/faults.ts";
 import type { StartOptions } from "../start.ts";
-import { integer, type Line, noArgument, UsageError } from "./command.ts";
+import { dialectOption, integer, type Line, noArgument, UsageError } from "./command.ts";
 
 /** The options of `redlock-edge dev`. */
 export interface DevRequest {
@@ -25,6 +25,7 @@ They run until Ctrl-C.
 
   --count <n>          how many endpoints (3)
   --engine <name>      auto, redis (a redis-server process each) or embedded (auto)
+  --dialect <name>     the commands that they have: upstash, redis-8.4 or redis (upstash)
   --redis <url>        a running Redis instead, once per endpoint: redis://host:port
   --host <address>     address to listen on (127.0.0.1)
   --port <n>           port of the first endpoint, the others count up (free ports)
@@ -72,6 +73,7 @@ const delays = ["delay", "delay-reply", "cut-stream", "delay-message"] as const;
 export const devOptions = {
   count: { type: "string" },
   engine: { type: "string" },
+  dialect: { type: "string" },
   redis: { type: "string", multiple: true },
   host: { type: "string" },
   port: { type: "string" },
@@ -127,10 +129,12 @@ function startOptions(values: Values): StartOptions {
   if (engine !== undefined && engine !== "auto" && engine !== "redis" && engine !== "embedded") {
     throw new UsageError(`--engine is auto, redis or embedded, not '${engine}'`);
   }
+  const dialect = dialectOption(values.dialect);
   const luaTimeLimit = values["lua-time-limit"];
   return {
     ...(count !== undefined && { count: integer("--count", count) }),
     ...(engine !== undefined && { engine }),
+    ...(dialect !== undefined && { dialect }),
     ...(redis && { redis }),
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port: integer("--port", port) }),

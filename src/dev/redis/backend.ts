@@ -1,17 +1,17 @@
-import { ReplyError } from "../../testing/engine.ts";
+import { type Dialect, ReplyError } from "../../testing/engine.ts";
 import type { Argument } from "../argument.ts";
 import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "../backend.ts";
 import { RedisConnection } from "./connection.ts";
+import { Emulation, type Translation } from "./emulation.ts";
 import type { WireReply } from "./resp.ts";
-import { type Translation, UpstashEmulation } from "./upstash-emulation.ts";
 
 interface Session {
   readonly connection: RedisConnection;
-  readonly emulation: UpstashEmulation;
+  readonly emulation: Emulation;
 }
 
 /**
- * A running Redis server as a backend. On a server without them it emulates what Upstash adds to Redis 7.
+ * A running Redis server as a backend. It emulates what the dialect has and the server lacks.
  *
  * Billed commands are counted as follows: a script is sent inside MULTI … EXEC between two `INFO commandstats`. The
  * difference of their counts is exactly what the script called, even if other clients use the server. Every other
@@ -22,6 +22,7 @@ interface Session {
  */
 export class RedisBackend implements Backend {
   readonly #url: string;
+  readonly #dialect: Dialect;
   #session: Promise<Session> | undefined;
   /** Their connections: one each, because Redis counts connections as subscribers. */
   readonly #subscriptions = new Set<RedisConnection>();
@@ -30,9 +31,11 @@ export class RedisBackend implements Backend {
   /**
    * @param url `redis://` or `rediss://`. Connects at the first command, and again at the first command after the
    *   connection broke
+   * @param dialect what it answers as; `redis`: as the server itself. Default `upstash`
    */
-  constructor(url: string) {
+  constructor(url: string, dialect: Dialect = "upstash") {
     this.#url = url;
+    this.#dialect = dialect;
   }
 
   async execute(command: readonly Argument[]): Promise<Outcome> {
@@ -119,7 +122,7 @@ export class RedisBackend implements Backend {
     const [known] = await Promise.allSettled([pending]);
     if (known.status === "fulfilled" && known.value?.connection.open) return known.value;
     // Several callers may find the connection broken; only the first opens a new one.
-    if (this.#session === pending) this.#session = openSession(this.#url);
+    if (this.#session === pending) this.#session = openSession(this.#url, this.#dialect);
     return this.#session!;
   }
 
@@ -128,11 +131,16 @@ export class RedisBackend implements Backend {
   }
 }
 
-async function openSession(url: string): Promise<Session> {
+async function openSession(url: string, dialect: Dialect): Promise<Session> {
   const connection = await RedisConnection.open(url);
-  const [info] = await connection.send([["COMMAND", "INFO", "DELEX"]]);
-  const nativeConditions = Array.isArray(info) && info[0] !== null && info[0] !== undefined;
-  return { connection, emulation: new UpstashEmulation({ nativeConditions }) };
+  // Some servers have one of the two. Without the key, the second command writes nothing.
+  const [info, set] = await connection.send([
+    ["COMMAND", "INFO", "DELEX"],
+    ["SET", "redlock-edge:none", "", "IFEQ", "none"],
+  ]);
+  const hasDelex = Array.isArray(info) && info[0] !== null && info[0] !== undefined;
+  const nativeConditions = hasDelex && !(set instanceof ReplyError);
+  return { connection, emulation: new Emulation(dialect, nativeConditions) };
 }
 
 const stats = ["INFO", "commandstats"];

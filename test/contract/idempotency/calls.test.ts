@@ -31,7 +31,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
       });
     }
 
-    const complete = dialect === "upstash" ? 1 : 3;
+    const complete = dialect === "redis" ? 3 : 1;
     const each = (requests: number, billed: number) => new Array(count).fill({ requests, billed });
 
     test.each([{}, { fingerprint: "the body" }])(
@@ -57,7 +57,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
         expect(await costOf(() => idempotency.run(key, options, () => 0))).toEqual(each(1, 1));
         const failed = () =>
           outcomeOf(idempotency.run(freshKey(), options, () => Promise.reject(new Error("no"))));
-        const dropped = dialect === "upstash" ? 1 : 3;
+        const dropped = dialect === "redis" ? 3 : 1;
         expect(await costOf(failed)).toEqual(each(2, 1 + dropped));
         const ends = events.filter(({ type }) => type !== "called");
         expect(ends.map(({ type, requests, commands }) => [type, requests, commands])).toEqual([
@@ -81,7 +81,7 @@ describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, co
         expect(await costOf(held)).toEqual(each(1, 5));
       };
       // The refused one is part of it.
-      const end = dialect === "upstash" ? 3 : 4;
+      const end = dialect === "redis" ? 4 : 3;
       expect(await costOf(() => idempotency.run(key, { lock }, refused))).toEqual(each(3, 5 + 5 + end));
       expect(await costOf(() => idempotency.run(key, { lock }, () => 0))).toEqual(each(1, 2));
       const ends = events.filter(({ type }) => type !== "called");

@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 // Locks with a token of the owner's own: a release ends the holds that the owner had when it was called, and none that
 // is acquired later, however late its requests are executed.
 
-const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const];
+const cases = [[engines[0]!, "redis-8.4"] as const, ["embedded", "upstash"] as const];
 const own = { token: "the-owner", ttl: 30_000 };
 
 describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, dialect) => {

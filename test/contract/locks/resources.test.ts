@@ -6,7 +6,8 @@ import { seededRandom } from "../../support/random.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 const sets: EndpointSet[] = [
-  ...engines.map((engine) => ({ engine, count: 1, dialect: "redis", via: "fetch" }) as const),
+  { engine: engines[0]!, count: 1, dialect: "redis-8.4", via: "fetch" },
+  { engine: "embedded", count: 1, dialect: "upstash", via: "fetch" },
   { engine: "embedded", count: 1, dialect: "redis", via: "sdk" },
 ];
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { upstashFlag } from "../../../src/redis/script.ts";
+import { textOf, upstashFlag } from "../../../src/redis/script.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../../support/stores.ts";
@@ -19,7 +19,7 @@ describe.each(storesOf([1]))("arrivalScript on $title", ({ open, dialect }) => {
   afterAll(() => store.close());
 
   function run(key: string, to: string, id: string, { count = 3, ttl = 60_000 } = {}): Promise<unknown> {
-    const text = (dialect === "upstash" ? upstashFlag : "") + arrivalScript.source;
+    const text = textOf(arrivalScript.source, dialect);
     return store.execute(0, ["EVAL", text, 1, key, "t0", to, count, ttl, id]);
   }
   const ttlOf = (key: string) => store.execute(0, ["PTTL", key]) as Promise<number>;

@@ -204,7 +204,7 @@ eachInTurns(stores([1, 2, 3, 5], [3]))("FairLock on $title", ({ open, count }) =
     const name = newResource("fair");
     const { redlock, links } = visit();
     const { dialect, exactReplies } = store.endpoints[0]!;
-    const isNative = dialect === "upstash" && exactReplies;
+    const isNative = dialect !== "redis" && exactReplies;
     const costOf = async (call: () => Promise<unknown>) => {
       const cost = () => store.endpoints.map((_, index) => store.cost(index));
       const sum = (costs: ReturnType<typeof cost>, what: "requests" | "billed") =>

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Call } from "../../../src/endpoints/call.ts";
-import { upstashFlag } from "../../../src/redis/script.ts";
+import { textOf, upstashFlag } from "../../../src/redis/script.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { intervalScript, intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import type { OpenStore } from "../../support/stores.ts";
@@ -32,7 +32,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("an interval 
     ) as [string, string, string, string];
     const send = async (keys: string[], ...args: (string | number)[]): Promise<unknown[]> => {
       const { dialect } = store.endpoints[0]!;
-      const text = (dialect === "upstash" ? upstashFlag : "") + intervalScript.source;
+      const text = textOf(intervalScript.source, dialect);
       const { signal } = new AbortController();
       return (await store.endpoints[0]!.send(
         ["EVAL", text, keys.length, ...keys, ...args],

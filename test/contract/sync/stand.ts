@@ -56,7 +56,7 @@ export function stores(
 }
 
 async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
-  const local = await startEndpoints({ count, engine: "embedded" });
+  const local = await startEndpoints({ count, engine: "embedded", dialect });
   return {
     endpoints: local.endpoints.map(({ url, token, name }) =>
       upstashEndpoint(sdkClient({ url, token }), { name, dialect }),

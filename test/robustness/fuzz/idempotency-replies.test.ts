@@ -59,7 +59,7 @@ interface Scenario extends NetworkOptions {
 }
 
 const scenario: fc.Arbitrary<Scenario> = fc.record({
-  dialect: fc.constantFrom("upstash", "redis"),
+  dialect: fc.constantFrom("upstash", "redis-8.4", "redis"),
   transport: fc.constantFrom("http", "http", "sdk"),
   liars: fc.oneof(fc.tuple(answers), fc.tuple(answers, answers, answers)),
   stored,

@@ -37,6 +37,7 @@ describe("startEndpoints refuses", () => {
     [{ count: 1.5 }, RangeError, "1.5"],
     [{ port: 70_000 }, RangeError, "70000"],
     [{ engine: "dragonfly" as "auto" }, TypeError, "dragonfly"],
+    [{ dialect: "valkey" as "redis" }, TypeError, "valkey"],
     [{ token: "" }, TypeError, "token"],
     [{ readOnlyToken: 'quote"' }, TypeError, "readOnlyToken"],
     [{ redis: ["http://localhost"] }, TypeError, "redis://"],

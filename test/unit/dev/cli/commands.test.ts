@@ -102,7 +102,7 @@ describe("redlock-edge", () => {
     ["inspect", "a resource, or --key, is missing"],
     ["inspect a b", "unexpected argument 'b'"],
     ["inspect a --bogus", "Unknown option '--bogus'"],
-    ["inspect a --dialect mysql", "--dialect is upstash or redis"],
+    ["inspect a --dialect mysql", '--dialect must be "upstash", "redis-8.4" or "redis"'],
     ["inspect a --timeout soon", "--timeout takes a whole number"],
     ["inspect a --timeout 99", "--timeout is 100"],
     ["doctor --prefix a{b", "--prefix has"],

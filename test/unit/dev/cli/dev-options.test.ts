@@ -11,12 +11,13 @@ describe("devRequest", () => {
 
   test("parses every option", () => {
     const line =
-      "--count 2 --engine redis --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
+      "--count 2 --engine redis --dialect redis-8.4 --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
       "--write-env .dev.vars --log --faults --lua-time-limit 250 --page-port 8001";
     expect(parse(line.split(" "))).toEqual({
       start: {
         count: 2,
         engine: "redis",
+        dialect: "redis-8.4",
         redis: ["redis://a", "redis://b"],
         host: "::1",
         port: 8000,
@@ -62,6 +63,7 @@ describe("devRequest", () => {
     ["--count three", "'three'"],
     ["--port -1", "--port"],
     ["--engine mysql", "'mysql'"],
+    ["--dialect mysql", '--dialect must be "upstash", "redis-8.4" or "redis", got mysql'],
     ["--delay 2", "--delay 2=1000"],
     ["--delay 2=soon", "'soon'"],
     ["--down two", "'two'"],

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { ReplyError } from "../../testing/engine.ts";
+import { type Dialect, ReplyError } from "../../testing/engine.ts";
 import { type Argument, nameOf, textOf } from "../argument.ts";
 import type { WireReply } from "./resp.ts";
 import { prefixOf } from "./script-prefix.ts";
@@ -33,30 +33,35 @@ export interface Translation {
 }
 
 /**
- * Makes a plain Redis answer as Upstash does: for `DELEX` and `SET … IFEQ|IFNE`, also inside scripts, for `COPY` of a key
- * to itself and `SCAN … WITHTYPE`, and for scripts with the flag `allow-key-locking`, which a plain Redis refuses to compile. Such a script is changed before it is sent,
- * and so has another SHA-1 at the server. The client keeps using the SHA-1 of the script that it sent.
+ * Makes a plain Redis answer as a server of a dialect does. `redis-8.4`: `DELEX` and `SET … IFEQ|IFNE`, also inside scripts.
+ * `upstash`: also `COPY` of a key to itself, `SCAN … WITHTYPE`, and scripts with the flag `allow-key-locking`, which every
+ * Redis refuses to compile. A script that needs any of these is changed before it is sent, and so has another SHA-1 at the
+ * server. The client keeps using the SHA-1 of the script that it sent.
  */
-export class UpstashEmulation {
-  readonly #nativeConditions: boolean;
+export class Emulation {
+  /** Whether DELEX, and SET with a condition, are emulated. */
+  readonly #conditions: boolean;
+  /** Whether what only Upstash has is emulated. */
+  readonly #upstash: boolean;
   readonly #sent = new Map<string, Replacement>();
 
-  /** @param options `nativeConditions`: whether the server has DELEX and SET IFEQ itself (Redis 8.4 and later) */
-  constructor(options: { nativeConditions: boolean }) {
-    this.#nativeConditions = options.nativeConditions;
+  /** @param nativeConditions whether the server has DELEX and SET IFEQ itself (Redis 8.4 and later) */
+  constructor(dialect: Dialect, nativeConditions: boolean) {
+    this.#conditions = dialect !== "redis" && !nativeConditions;
+    this.#upstash = dialect === "upstash";
   }
 
   /** The command to send instead of `command`, or the error to answer with. */
   translate(command: readonly Argument[]): Translation | ReplyError {
     switch (nameOf(command)) {
       case "DELEX":
-        return this.#nativeConditions ? { command, script: false } : translateDelex(command);
+        return this.#conditions ? translateDelex(command) : { command, script: false };
       case "SET":
-        return this.#nativeConditions ? { command, script: false } : translateSet(command);
+        return this.#conditions ? translateSet(command) : { command, script: false };
       case "COPY":
-        return translateCopy(command);
+        return this.#upstash ? translateCopy(command) : { command, script: false };
       case "SCAN":
-        return translateScan(command);
+        return this.#upstash ? translateScan(command) : { command, script: false };
       case "EVAL":
       case "EVAL_RO":
         return this.#withScript(command, this.#replace(command[1]));
@@ -83,16 +88,17 @@ export class UpstashEmulation {
     return replacement;
   }
 
-  /** The script without the flag and with the prefix; undefined if Redis can run the script unchanged. */
+  /** The script with the prefix, and without Upstash's flag; undefined if Redis can run the script unchanged. */
   #changed(script: Argument): Argument | undefined {
     // latin1, one character per byte, so that a script that is not UTF-8 keeps its bytes.
     const text = Buffer.from(script as string).toString("latin1");
     const list = flags.exec(text)?.[1]?.split(",") ?? [];
-    const lockedKeys = list.includes("allow-key-locking");
-    const conditions = !this.#nativeConditions && mentionsConditions.test(text);
+    const lockedKeys = this.#upstash && list.includes("allow-key-locking");
+    const conditions = this.#conditions && mentionsConditions.test(text);
     if (!lockedKeys && !conditions) return undefined;
     const prefix = prefixOf({ lockedKeys, conditions });
-    return Buffer.from(withPrefix(text, prefix, list), "latin1");
+    const kept = list.filter((flag) => !lockedKeys || flag !== "allow-key-locking");
+    return Buffer.from(withPrefix(text, prefix, kept), "latin1");
   }
 
   #withScript(command: readonly Argument[], replacement: Replacement | undefined): Translation {
@@ -175,9 +181,9 @@ function translateScan(command: readonly Argument[]): Translation {
   return { command: ["EVAL", scanWithTypes, "0", ...scan], script: false };
 }
 
-function withPrefix(script: string, prefix: string, list: readonly string[]): string {
+/** `kept`: the flags that it keeps. */
+function withPrefix(script: string, prefix: string, kept: readonly string[]): string {
   if (!script.startsWith("#!")) return prefix + script;
-  const kept = list.filter((flag) => flag !== "allow-key-locking");
   const end = script.indexOf("\n");
   const [first, body] = end < 0 ? [script, ""] : [script.slice(0, end), script.slice(end)];
   const line = first.replace(flags, kept.length === 0 ? "" : ` flags=${kept.join(",")}`);
