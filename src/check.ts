@@ -22,6 +22,12 @@ export function checkType<Value>(name: string, value: Value, type: string): Valu
   throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);
 }
 
+/** Options as an object. `usual`: the option that is meant where somebody gives a number instead. */
+export function checkOptions<Options>(options: Options, usual: string): Options {
+  if (typeof options !== "number") return checkType("options", options, "object");
+  throw new TypeError(`options must be an object; did you mean { ${usual}: ${options} }?`);
+}
+
 /** The error for a value that is not what it must be: `expected` says what, with an article. */
 export function wrongType(name: string, value: unknown, expected: string): TypeError {
   const what = value === undefined ? "is missing: it must be" : "must be";
@@ -49,17 +55,25 @@ export function checkWellFormed(name: string, value: string): string {
 /**
  * Refuses unknown options: a misspelt one would silently leave its default in place.
  *
- * @throws TypeError with the unknown name and the closest valid one
+ * @param elsewhere the names of options of something else, and what that is
+ * @throws TypeError with the unknown name, and the closest valid one or where it belongs
  */
-export function checkNames(what: string, options: object, known: Readonly<Record<string, unknown>>): void {
+export function checkNames(
+  what: string,
+  options: object,
+  known: Readonly<Record<string, unknown>>,
+  elsewhere: Readonly<Record<string, string>> = {},
+): void {
   // The value is not shown: instead of the options it may be a secret.
   if (typeof options !== "object" || options === null)
     throw new TypeError(`${what} needs an object of options`);
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(known, name)) continue;
     const names = Object.keys(known);
+    const place = Object.hasOwn(elsewhere, name) ? elsewhere[name] : undefined;
     const near = nearest(name, names);
-    const hint = near ? `did you mean ${near}?` : `there are ${names.join(", ")}`;
+    const other = near ? `did you mean ${near}?` : `there are ${names.join(", ")}`;
+    const hint = place ? `it belongs to ${place}` : other;
     throw new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
   }
 }

@@ -7,6 +7,8 @@ import {
   type ClientParts,
   type ClientState,
   checkAcquire,
+  checkCallNames,
+  checkLockNames,
   checkResources,
   clientStateOf,
   type LockClient,
@@ -51,6 +53,7 @@ export class Redlock implements LockClient {
   constructor(given: RedlockOptions) {
     const { endpoints, runtime, ...options } = given ?? {};
     const list = asEndpoints(endpoints);
+    checkLockNames(options);
     setClientState(this, { settings: resolveSettings({ endpoints: list, runtime }, options), options });
   }
 
@@ -79,7 +82,7 @@ export class Redlock implements LockClient {
   tryAcquire(resource: string | readonly string[], options: FencedOptions): Promise<FencedLock | null>;
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<Lock | null>;
   async tryAcquire(resource: string | readonly string[], options: AcquireOptions = {}): Promise<Lock | null> {
-    const outcome = await acquireOn(this, resource, { ...options, wait: 0 });
+    const outcome = await acquireOn(this, resource, { ...checkCallNames(options), wait: 0 });
     if (outcome instanceof Lock) return outcome;
     if (outcome.code === "LOCK_HELD") return null;
     throw outcome;
@@ -112,7 +115,7 @@ export class Redlock implements LockClient {
   ): Promise<Result> {
     const routine = rest[rest.length - 1];
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
-    const options = rest.length > 1 ? (rest[0] as AcquireOptions) : {};
+    const options = checkCallNames(rest.length > 1 ? (rest[0] as AcquireOptions) : {});
     const autoExtend = options.autoExtend ?? stateOf(this).options.autoExtend ?? true;
     // With a fence where the options ask for it: the overloads have said so.
     const lock = (await this.acquire(resource, { ...options, autoExtend })) as FencedLock;
@@ -134,7 +137,7 @@ function acquireOn(
 ): ReturnType<typeof acquireWithRetry> {
   const { settings, options: defaults } = stateOf(redlock);
   // The usual call overrides nothing, and need not be checked again.
-  const isPlain = typeof options === "object" && options && Object.keys(options).length === 0;
+  const isPlain = Object.keys(checkCallNames(options)).length === 0;
   const own = isPlain ? settings : resolveSettings(settings, defaults, options);
   return acquireWithRetry(own, checkResources(resource), checkAcquire(options));
 }

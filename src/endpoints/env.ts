@@ -6,7 +6,7 @@ import type { HttpEndpointOptions } from "./http.ts";
  * databases, else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
  *
  * @param given for example `process.env`, or the Worker's `env`
- * @throws TypeError naming the variable that is missing
+ * @throws TypeError naming the variable that is missing, or that has no number beside numbered ones
  *
  * @example
  * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
@@ -19,9 +19,18 @@ export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
   const urls = [...new Set(numbered.map((name) => name.replace("TOKEN", "URL")))].sort((a, b) =>
     a.localeCompare(b, "en", { numeric: true }),
   );
+  const single = "UPSTASH_REDIS_REST_URL";
+  // Of one database twice, as local endpoints set it, it is clear which are meant.
+  if (urls.length > 0 && env[single] && !urls.some((url) => env[url] === env[single])) {
+    let number = 1;
+    while (urls.includes(`${single}_${number}`)) number += 1;
+    throw new TypeError(
+      `${single} is set beside ${urls[0]}: rename it to ${single}_${number}, and its token, too, or leave it out`,
+    );
+  }
   if (urls.length === 0) {
-    const vercel = !env.UPSTASH_REDIS_REST_URL && env.KV_REST_API_URL;
-    urls.push(vercel ? "KV_REST_API_URL" : "UPSTASH_REDIS_REST_URL");
+    const vercel = !env[single] && env.KV_REST_API_URL;
+    urls.push(vercel ? "KV_REST_API_URL" : single);
   }
   return urls.map((url) => ({ url: read(env, url), token: read(env, url.replace("URL", "TOKEN")) }));
 }

@@ -1,4 +1,4 @@
-import { checkType, wrongType } from "../check.ts";
+import { checkNames, checkType, wrongType } from "../check.ts";
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
 import {
   type Command,
@@ -22,6 +22,9 @@ export interface HttpEndpointOptions {
   readonly dialect?: Dialect | undefined;
 }
 
+// As a record, so that the compiler notices when one is missing.
+const optionNames: Readonly<Record<keyof HttpEndpointOptions, 1>> = { url: 1, token: 1, name: 1, dialect: 1 };
+
 // Larger than any record that the library stores, and small enough for a Worker with 128 MB.
 const maxReplyBytes = 4 * 1024 * 1024;
 
@@ -42,6 +45,8 @@ export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
  */
 function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
   const { url, token } = checkType(where, options, "object");
+  // An object of a class has more than options, as a local endpoint does.
+  if (Object.getPrototypeOf(options) === Object.prototype) checkNames(where, options, optionNames);
   for (const option of ["url", "token"] as const) {
     if (options[option]) continue;
     const variable = `UPSTASH_REDIS_REST_${option.toUpperCase()}${number}`;

@@ -1,4 +1,4 @@
-import { checkType, wrongType } from "../check.ts";
+import { checkNames, checkType, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
 import { subscriber } from "./http.ts";
@@ -38,6 +38,7 @@ export interface UpstashEndpointOptions {
 export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
   // createScript tells it from ioredis and node-redis, whose eval takes other arguments.
   if (!client?.createScript) throw wrongType("the client", client, "a client of @upstash/redis");
+  checkNames("upstashEndpoint", options, { name: 1, dialect: 1 });
   const host = hostOf(client);
   const name = checkType("name", options.name ?? host, "string");
   const dialect = checkDialect(options.dialect) ?? dialectOf(host);

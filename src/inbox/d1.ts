@@ -1,4 +1,4 @@
-import { checkInteger, checkNumber } from "../check.ts";
+import { checkInteger, checkNames, checkNumber, checkOptions } from "../check.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
 
 /** A prepared statement of D1 with its values. */
@@ -106,8 +106,10 @@ async function find<Statement extends D1Statement, Result>(
  */
 export async function pruneD1<Statement extends D1Statement, Result>(
   db: D1<Statement, Result>,
-  { olderThan, limit = 1_000 }: { readonly olderThan: number; readonly limit?: number },
+  options: { readonly olderThan: number; readonly limit?: number },
 ): Promise<void> {
+  checkNames("pruneD1", checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
+  const { olderThan, limit = 1_000 } = options;
   checkNumber("olderThan", olderThan, 0, Number.MAX_SAFE_INTEGER);
   checkInteger("limit", limit, 1, 2 ** 31 - 1);
   await db.batch([

@@ -1,4 +1,4 @@
-import { checkText, wrongType } from "../check.ts";
+import { checkNames, checkText, wrongType } from "../check.ts";
 import { RedlockError } from "../errors.ts";
 
 /** One delivery whose effect is to be committed once. */
@@ -57,6 +57,9 @@ export interface InboxRow {
   readonly fenced: { readonly entity: string; readonly fence: bigint } | undefined;
 }
 
+// As a record, so that the compiler notices when one is missing.
+const names: Readonly<Record<keyof InboxEntry, 1>> = { key: 1, entity: 1, fence: 1 };
+
 /** Most characters of a stored text. In UTF-8 they are less than the 2 704 bytes of an entry of Postgres' index. */
 const most = 800;
 
@@ -66,7 +69,9 @@ const most = 800;
  *
  * @throws TypeError | RangeError naming the argument
  */
-export function rowOf({ key, entity, fence }: InboxEntry): InboxRow {
+export function rowOf(entry: InboxEntry): InboxRow {
+  checkNames("the entry", entry, names);
+  const { key, entity, fence } = entry;
   const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
   if (parts.length === 0 || !parts.every((part) => typeof part === "string" && part)) {
     throw wrongType("key", key, "a text, or an array of texts, none of them empty");

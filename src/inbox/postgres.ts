@@ -1,4 +1,4 @@
-import { checkInteger, checkNumber, wrongType } from "../check.ts";
+import { checkInteger, checkNames, checkNumber, checkOptions, wrongType } from "../check.ts";
 import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
 
 /** One connection, as `pg` and clients with the same interface have it. */
@@ -158,8 +158,10 @@ async function rollBack(client: SqlClient): Promise<boolean> {
  */
 export async function prunePostgres(
   client: Pick<SqlClient, "query">,
-  { olderThan, limit = 1_000 }: { readonly olderThan: number; readonly limit?: number },
+  options: { readonly olderThan: number; readonly limit?: number },
 ): Promise<void> {
+  checkNames("prunePostgres", checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
+  const { olderThan, limit = 1_000 } = options;
   checkNumber("olderThan", olderThan, 0, Number.MAX_SAFE_INTEGER);
   checkInteger("limit", limit, 1, 2 ** 31 - 1);
   for (const [table, name] of [

@@ -1,4 +1,5 @@
 import { sha256Hex } from "../bytes.ts";
+import { checkText } from "../check.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
@@ -8,7 +9,7 @@ import { registerScript } from "../redis/register-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { holderOf } from "./lock-request.ts";
-import { checkResources, type LockClient, type LockOptions, settingsOf } from "./options.ts";
+import { type LockClient, type LockOptions, settingsOf } from "./options.ts";
 
 // For operators: look at a resource, and free it.
 
@@ -60,7 +61,7 @@ export async function inspect(
   resource: string,
   options: LockOptions = {},
 ): Promise<Inspection> {
-  const name = checkResources(resource)[0]!;
+  const name = checkResource(resource);
   const settings = settingsOf(redlock, options);
   const { endpoints, prefix } = settings;
   const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, name));
@@ -101,6 +102,12 @@ export async function inspect(
   };
 }
 
+/** One resource: several have no common state. */
+function checkResource(resource: string): string {
+  if (Array.isArray(resource)) throw new TypeError("resource must be one name: call this once for each");
+  return checkText("resource", resource, 1_024);
+}
+
 /** Enough of a holder's hash to recognise it. */
 async function digestOf(holder: string): Promise<string> {
   return (await sha256Hex(new TextEncoder().encode(holder))).slice(0, 12);
@@ -136,7 +143,7 @@ export async function forceRelease(
   resource: string,
   options: LockOptions = {},
 ): Promise<boolean> {
-  const name = checkResources(resource)[0]!;
+  const name = checkResource(resource);
   const settings = settingsOf(redlock, options);
   const { endpoints, runtime, prefix } = settings;
   const key = keyOf(prefix, "lock", name);

@@ -2,6 +2,7 @@ import {
   checkInteger,
   checkNames,
   checkNumber,
+  checkOptions,
   checkText,
   checkType,
   checkWellFormed,
@@ -91,6 +92,33 @@ const acquireOptionNames: Readonly<Record<keyof AcquireOptions, 1>> = {
   deadline: 1,
 };
 
+/** Where options belong that somebody gives elsewhere. */
+const places = {
+  endpoints: "new Redlock()",
+  runtime: "new Redlock()",
+  signal: "acquire()",
+  token: "acquire()",
+  deadline: "acquire()",
+};
+
+/**
+ * Checks the names of options, not their values.
+ *
+ * @throws TypeError when they are no object, or one is unknown or of something else
+ */
+export function checkLockNames<Options extends LockOptions>(
+  options: Options,
+  known: Readonly<Record<string, 1>> = lockOptionNames,
+): Options {
+  checkNames("a lock", checkOptions(options, "ttl"), known, places);
+  return options;
+}
+
+/** The same for the options of one acquire. */
+export function checkCallNames(options: AcquireOptions): AcquireOptions {
+  return checkLockNames(options, acquireOptionNames);
+}
+
 /** {@link LockOptions} with every default filled in, and what rounds need. */
 export interface Settings extends RoundContext {
   readonly ttl: number;
@@ -138,9 +166,9 @@ export function clientStateOf(redlock: LockClient): ClientState {
 }
 
 /** The settings of a call beside the client's own methods: the client's defaults, then further layers of options. */
-export function settingsOf(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
+export function settingsOf(redlock: LockClient, ...layers: LockOptions[]): Settings {
   const { settings, options } = clientStateOf(redlock);
-  return resolveSettings(settings, options, ...layers);
+  return resolveSettings(settings, options, ...layers.map((layer) => checkLockNames(layer)));
 }
 
 /** Merges layers of options: later layers win, except where they have `undefined`. */
@@ -160,7 +188,7 @@ export interface ClientParts extends Pick<RoundContext, "endpoints" | "latencies
 }
 
 /**
- * Merges the options of a call, fills in the defaults and checks everything.
+ * Merges the options of a call, fills in the defaults and checks every value.
  *
  * @throws TypeError | RangeError naming the option that is wrong
  */
@@ -169,7 +197,6 @@ export function resolveSettings(
   ...layers: (LockOptions | undefined)[]
 ): Settings {
   const given = mergeOptions(...layers);
-  checkNames("a lock", given, acquireOptionNames);
   const { backoff = {}, waitUntil, wakeUp, onEvent } = given;
   // First, because other defaults are computed from it.
   const ttl = checkInteger("ttl (ms)", given.ttl ?? 10_000, 10, maxTimerDelay);
@@ -217,6 +244,7 @@ export function checkBackoff(backoff: Backoff): Backoff {
   if (typeof backoff !== "function") {
     // Null is refused: as a bound it would count as 0, and rounds would follow each other without a pause.
     const { min = 25, max = Infinity } = checkType("backoff", backoff, "object");
+    checkNames("backoff", backoff, { min: 1, max: 1 });
     checkNumber("backoff.min (ms)", min, 1, Infinity);
     checkNumber("backoff.max (ms)", max, backoff.min ?? 1, Infinity);
   }

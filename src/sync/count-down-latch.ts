@@ -1,14 +1,15 @@
-import { checkInteger, checkText, checkType } from "../check.ts";
+import { checkInteger, checkText } from "../check.ts";
 import { checkAcquire, type LockClient } from "../lock/options.ts";
 import {
   type ArrivalOptions,
   type ArrivalQuery,
   type ArrivalSet,
+  arrivalOptionNames,
   arrivalSet,
   defaultTtl,
   pollArrivals,
 } from "./internal/arrivals.ts";
-import { checkName, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncNames, syncSettings } from "./internal/hold.ts";
 
 /** The count of a {@link CountDownLatch}, and the defaults of every call. */
 export interface CountDownLatchOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {
@@ -20,6 +21,9 @@ export interface CountDownLatchOptions extends Omit<ArrivalOptions, "signal" | "
    */
   readonly ttl?: number | undefined;
 }
+
+const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalOptionNames;
+const names: Readonly<Record<keyof CountDownLatchOptions, 1>> = { ...ownNames, count: 1 };
 
 /** What a quorum knows of a latch. */
 export interface LatchState {
@@ -57,7 +61,7 @@ export class CountDownLatch {
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CountDownLatchOptions) {
-    const { count, ...options } = checkType("options", given, "object");
+    const { count, ...options } = checkSyncNames("a latch", given, names, "count");
     this.name = checkName(name);
     this.count = checkInteger("count", count, 1, 1_000);
     this.#redlock = redlock;
@@ -101,6 +105,7 @@ export class CountDownLatch {
   }
 
   async #poll(first: ArrivalQuery, options: ArrivalOptions, waits: boolean): Promise<LatchState> {
+    checkSyncNames("the call", options, arrivalOptionNames, "wait");
     if (first.id !== undefined) checkText("id", first.id);
     const { count } = this;
     const arrivals = this.#arrivals(options);

@@ -1,4 +1,4 @@
-import { checkInteger, checkText, checkType } from "../check.ts";
+import { checkInteger, checkText } from "../check.ts";
 import { checkAcquire, type LockClient } from "../lock/options.ts";
 import { randomToken } from "../runtime.ts";
 import {
@@ -6,11 +6,12 @@ import {
   type ArrivalQuery,
   type ArrivalSet,
   type ArrivalSnapshot,
+  arrivalOptionNames,
   arrivalSet,
   defaultTtl,
   pollArrivals,
 } from "./internal/arrivals.ts";
-import { checkName, syncSettings } from "./internal/hold.ts";
+import { checkName, checkSyncNames, syncSettings } from "./internal/hold.ts";
 
 /** The parties of a {@link CyclicBarrier}, and the defaults of every call. */
 export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "deadline"> {
@@ -22,6 +23,9 @@ export interface CyclicBarrierOptions extends Omit<ArrivalOptions, "signal" | "d
    */
   readonly ttl?: number | undefined;
 }
+
+const { signal: _signal, deadline: _deadline, ...ownNames } = arrivalOptionNames;
+const names: Readonly<Record<keyof CyclicBarrierOptions, 1>> = { ...ownNames, parties: 1 };
 
 /** The state of a party that has not passed yet. */
 interface PartyState {
@@ -79,7 +83,7 @@ export class CyclicBarrier {
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: CyclicBarrierOptions) {
-    const { parties, ...options } = checkType("options", given, "object");
+    const { parties, ...options } = checkSyncNames("a barrier", given, names, "parties");
     this.name = checkName(name);
     this.parties = checkInteger("parties", parties, 1, 1_000);
     this.#redlock = redlock;
@@ -99,6 +103,7 @@ export class CyclicBarrier {
    * @throws the signal's reason when it aborts
    */
   async arriveAndWait(id: string, options: ArrivalOptions = {}): Promise<number> {
+    checkSyncNames("the call", options, arrivalOptionNames, "wait");
     checkText("id", id);
     const arrivals = this.#arrivals(options);
     const { runtime, ttl } = arrivals.settings;

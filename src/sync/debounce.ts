@@ -1,4 +1,4 @@
-import { checkInteger, checkType } from "../check.ts";
+import { checkInteger, checkNames, checkOptions, checkType } from "../check.ts";
 import type { Call } from "../endpoints/call.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { checkAcquire, type LockClient, type Settings } from "../lock/options.ts";
@@ -10,7 +10,7 @@ import { keyOf } from "../redis/keys.ts";
 import { type RegisterAnswer, release } from "../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
-import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
+import { checkName, syncSettings, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
 import { itemsOf } from "./internal/reply.ts";
 
 /**
@@ -46,6 +46,9 @@ export interface DebounceOptions extends Omit<WaitOptions, "autoExtend" | "maxHo
   readonly ttl?: number | undefined;
 }
 
+const { autoExtend: _extend, maxHold: _hold, deadline: _deadline, ...usualNames } = waitOptionNames;
+const names: Readonly<Record<keyof DebounceOptions, 1>> = { ...usualNames, window: 1 };
+
 /** Whether the routine ran here, and what it returned; `ran: false`: a later call superseded this one. */
 export type DebounceOutcome<Value> = { readonly ran: true; readonly value: Value } | { readonly ran: false };
 
@@ -76,7 +79,9 @@ export async function debounce<Value>(
 ): Promise<DebounceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
-  const { window, ...given } = checkType("options", options, "object");
+  // Not as the other synchronizers do: a deadline does not belong to any call of this one.
+  checkNames("debounce", checkOptions(options, "window"), names);
+  const { window, ...given } = options;
   checkInteger("window (ms)", window, 1, maxWindow);
   const { signal } = checkAcquire(given);
   const settings = syncSettings(redlock, given);

@@ -2,8 +2,10 @@ import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
+  checkSyncNames,
   type Hold,
   type SyncOptions,
+  syncOptionNames,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -37,7 +39,7 @@ export class FairLock {
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;
-    syncSettings(redlock, options);
+    syncSettings(redlock, checkSyncNames("a fair lock", options, syncOptionNames));
   }
 
   /**
@@ -62,6 +64,6 @@ export class FairLock {
    * @throws QuorumError as {@link FairLock.acquire} does
    */
   tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
-    return unlessHeld(this.acquire({ ...options, wait: 0 }));
+    return unlessHeld(options, (given) => this.acquire(given));
   }
 }

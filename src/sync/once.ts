@@ -5,7 +5,13 @@ import { Lock } from "../lock/lock.ts";
 import { checkAcquire, clientStateOf, type LockClient, type Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { maxTimerDelay, sleep } from "../runtime.ts";
-import { checkName, syncSettings, type WaitOptions } from "./internal/hold.ts";
+import {
+  checkName,
+  checkSyncNames,
+  syncSettings,
+  type WaitOptions,
+  waitOptionNames,
+} from "./internal/hold.ts";
 import { type IntervalStrategy, intervalStrategy } from "./internal/interval.ts";
 
 /** The interval of {@link once}, and the options of the call. */
@@ -24,6 +30,9 @@ export interface OnceOptions extends Omit<WaitOptions, "autoExtend" | "maxHold">
    */
   readonly wait?: number | undefined;
 }
+
+const { autoExtend: _extend, maxHold: _hold, ...usualNames } = waitOptionNames;
+const names: Readonly<Record<keyof OnceOptions, 1>> = { ...usualNames, every: 1 };
 
 /** What a run's routine gets. */
 export interface OnceContext {
@@ -68,7 +77,7 @@ export async function once<Value>(
 ): Promise<OnceOutcome<Value>> {
   checkName(name);
   checkType("routine", routine, "function");
-  const { every, ...given } = checkType("options", options, "object");
+  const { every, ...given } = checkSyncNames("once", options, names, "every");
   checkInteger("every (ms)", every, 20, maxTimerDelay);
   const { signal, deadline } = checkAcquire(given);
   const settings = onceSettings(redlock, every, given);

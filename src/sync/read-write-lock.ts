@@ -2,8 +2,10 @@ import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
+  checkSyncNames,
   type Hold,
   type SyncOptions,
+  syncOptionNames,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -40,7 +42,7 @@ export class ReadWriteLock {
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;
-    syncSettings(redlock, options);
+    syncSettings(redlock, checkSyncNames("a read-write lock", options, syncOptionNames));
   }
 
   /**
@@ -83,7 +85,7 @@ export class ReadWriteLock {
    * @throws QuorumError as {@link ReadWriteLock.acquireRead} does
    */
   tryAcquireRead(options: WaitOptions = {}): Promise<Hold | null> {
-    return unlessHeld(this.acquireRead({ ...options, wait: 0 }));
+    return unlessHeld(options, (given) => this.acquireRead(given));
   }
 
   /**
@@ -93,6 +95,6 @@ export class ReadWriteLock {
    * @throws QuorumError as {@link ReadWriteLock.acquireWrite} does
    */
   tryAcquireWrite(options: WaitOptions = {}): Promise<Hold | null> {
-    return unlessHeld(this.acquireWrite({ ...options, wait: 0 }));
+    return unlessHeld(options, (given) => this.acquireWrite(given));
   }
 }

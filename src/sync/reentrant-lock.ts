@@ -4,8 +4,10 @@ import { randomToken } from "../runtime.ts";
 import {
   acquireHold,
   checkName,
+  checkSyncNames,
   type Hold,
   type SyncOptions,
+  syncOptionNames,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -22,6 +24,8 @@ export interface ReentrantLockOptions extends SyncOptions {
    */
   readonly owner?: string | undefined;
 }
+
+const names: Readonly<Record<keyof ReentrantLockOptions, 1>> = { ...syncOptionNames, owner: 1 };
 
 /**
  * A lock that its owner can acquire again while holding it. It is free for others when the owner's last hold was
@@ -42,7 +46,8 @@ export class ReentrantLock {
   readonly #options: SyncOptions;
 
   /** @throws TypeError | RangeError when an argument is wrong */
-  constructor(redlock: LockClient, name: string, { owner, ...options }: ReentrantLockOptions = {}) {
+  constructor(redlock: LockClient, name: string, given: ReentrantLockOptions = {}) {
+    const { owner, ...options } = checkSyncNames("a reentrant lock", given, names);
     this.name = checkName(name);
     this.#redlock = redlock;
     this.#options = options;
@@ -72,6 +77,6 @@ export class ReentrantLock {
    * @throws QuorumError as {@link ReentrantLock.acquire} does
    */
   tryAcquire(options: WaitOptions = {}): Promise<Hold | null> {
-    return unlessHeld(this.acquire({ ...options, wait: 0 }));
+    return unlessHeld(options, (given) => this.acquire(given));
   }
 }

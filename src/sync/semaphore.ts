@@ -1,10 +1,12 @@
-import { checkInteger, checkType } from "../check.ts";
+import { checkInteger } from "../check.ts";
 import type { LockClient } from "../lock/options.ts";
 import {
   acquireHold,
   checkName,
+  checkSyncNames,
   type Hold,
   type SyncOptions,
+  syncOptionNames,
   syncSettings,
   unlessHeld,
   type WaitOptions,
@@ -19,6 +21,8 @@ export interface SemaphoreOptions extends SyncOptions {
    */
   readonly limit: number;
 }
+
+const names: Readonly<Record<keyof SemaphoreOptions, 1>> = { ...syncOptionNames, limit: 1 };
 
 /** A permit of a {@link Semaphore}. It is valid for `remaining()` ms, like a lock. */
 export interface Permit extends Hold {
@@ -44,7 +48,7 @@ export class Semaphore {
 
   /** @throws TypeError | RangeError when an argument is wrong */
   constructor(redlock: LockClient, name: string, given: SemaphoreOptions) {
-    const { limit, ...options } = checkType("options", given, "object");
+    const { limit, ...options } = checkSyncNames("a semaphore", given, names, "limit");
     this.name = checkName(name);
     this.limit = checkInteger("limit", limit, 1, 1_000);
     this.#redlock = redlock;
@@ -75,6 +79,6 @@ export class Semaphore {
    * @throws LimitMismatchError | QuorumError as {@link Semaphore.acquire} does
    */
   tryAcquire(options: WaitOptions = {}): Promise<Permit | null> {
-    return unlessHeld(this.acquire({ ...options, wait: 0 }));
+    return unlessHeld(options, (given) => this.acquire(given));
   }
 }

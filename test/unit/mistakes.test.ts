@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { startEndpoints } from "../../src/dev/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
-import { Idempotency, singleFlight } from "../../src/idempotency/index.ts";
+import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
+import { onceInD1, onceInPostgres, pruneD1, prunePostgres } from "../../src/inbox/index.ts";
 import {
   endpointsFromEnv,
   forceRelease,
@@ -18,6 +19,7 @@ import {
   CyclicBarrier,
   debounce,
   FairLock,
+  forceRelease as freeSynchronizer,
   once,
   ReadWriteLock,
   ReentrantLock,
@@ -93,7 +95,21 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
       UPSTASH_REDIS_REST_URL_2: "https://b.upstash.io",
     }),
     "a prefix with braces": () => new Redlock({ endpoints: [endpoint], prefix: "a{b}" }),
+    "unnumbered and numbered variables": env({
+      UPSTASH_REDIS_REST_URL: url,
+      UPSTASH_REDIS_REST_TOKEN: token,
+      UPSTASH_REDIS_REST_URL_2: "https://b.upstash.io",
+      UPSTASH_REDIS_REST_TOKEN_2: token,
+    }),
     "a misspelt option": () => new Redlock(any({ endpoints: [endpoint], tll: 5_000 })),
+    "a misspelt option of an endpoint": at([{ url, token, dialct: "redis" }]),
+    "an option of the client at an endpoint": at([{ url, token, ttl: 5_000 }]),
+    "an unknown option of httpEndpoint": () => httpEndpoint(any({ url, token, timeout: 5_000 })),
+    "an unknown option of upstashEndpoint": () =>
+      upstashEndpoint(any({ createScript: none }), any({ nmae: "eu" })),
+    "an option of a call": () => new Redlock(any({ endpoints: [endpoint], signal: AbortSignal.abort() })),
+    "an owner for every lock": () => new Redlock(any({ endpoints: [endpoint], token: "me" })),
+    "an unknown option of backoff": () => new Redlock(any({ endpoints: [endpoint], backoff: { base: 5 } })),
   },
   "a call": {
     "no resource": () => redlock.acquire(any(undefined)),
@@ -111,6 +127,9 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "no backoff": acquire({ backoff: { min: 0 } }),
     "a backoff of null": acquire({ backoff: null }),
     "a controller instead of its signal": acquire({ signal: new AbortController() }),
+    "an option of the client": acquire({ endpoints: [endpoint] }),
+    "another runtime": acquire({ runtime: {} }),
+    "a misspelt bound of backoff": acquire({ backoff: { mxa: 50 } }),
     "an empty token": acquire({ token: "" }),
     "a duration as the deadline": acquire({ deadline: 25_000 }),
     "a date as the deadline": acquire({ deadline: new Date() }),
@@ -119,6 +138,9 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "waitUntil without its context": acquire({ waitUntil: {} }),
     "a hook that is none": acquire({ onEvent: "log" }),
     "using without a routine": () => redlock.using("a", any({ ttl: 1_000 })),
+    "using with a number as options": () => redlock.using("a", any(5_000), none),
+    "using with null as options": () => redlock.using("a", any(null), none),
+    "tryAcquire with a number as options": () => redlock.tryAcquire("a", any(5_000)),
     "using without a resource": () => redlock.using(any(none), any(undefined)),
     "extend by a text": async () => (await redlock.acquire("e")).extend(any("10")),
     "extend by seconds": async () => (await redlock.acquire("f")).extend(5),
@@ -126,7 +148,10 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "resume of a text": () => resume(redlock, any("{}")),
     "resume of an empty object": () => resume(redlock, any({})),
     "inspect without a client": () => inspect(any("a"), any(undefined)),
+    "inspect of several": () => inspect(redlock, any(["a", "b"])),
+    "inspect with an option of acquire": () => inspect(redlock, "a", any({ deadline: 5 })),
     "forceRelease without a resource": () => forceRelease(redlock, any(undefined)),
+    "forceRelease of several": () => forceRelease(redlock, any(["a", "b"])),
   },
   "idempotent runs": {
     "new Idempotency()": () => new Idempotency(any(undefined)),
@@ -136,6 +161,10 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "a retention below the lease": () => new Idempotency(redlock, { retention: 1_000 }),
     "maxAttempts: 0": () => new Idempotency(redlock, { maxAttempts: 0 }),
     "maxResult: 10": () => new Idempotency(redlock, { maxResult: 10 }),
+    "a number as options": () => new Idempotency(redlock, any(5_000)),
+    "run with an option of a lock": () => new Idempotency(redlock).run("k", any({ ttl: 5 }), none),
+    "inspectKey of several": () => inspectKey(new Idempotency(redlock), any(["a", "b"])),
+    "forgetKey of several": () => forgetKey(new Idempotency(redlock), any(["a", "b"])),
     "no key": () => new Idempotency(redlock).run(any(undefined), none),
     "an empty key": () => new Idempotency(redlock).run("", none),
     "no handler": () => new Idempotency(redlock).run("k", any(undefined)),
@@ -200,18 +229,45 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "no name": () => new Semaphore(redlock, any(undefined), { limit: 1 }),
     "no limit": () => new Semaphore(redlock, "s", any({})),
     "no options": () => new Semaphore(redlock, "s", any(undefined)),
+    "a limit instead of options": () => new Semaphore(redlock, "s", any(3)),
+    "a signal for every acquire": () =>
+      new Semaphore(redlock, "s", any({ limit: 1, signal: AbortSignal.abort() })),
+    "an acquire with a number as options": () =>
+      new Semaphore(redlock, "s", { limit: 1 }).acquire(any(5_000)),
+    "a tryAcquire with a number as options": () => new FairLock(redlock, "s").tryAcquire(any(5_000)),
+    "a token at an acquire": () => new FairLock(redlock, "s").acquire(any({ token: "a" })),
+    "an owner at an acquire": () => new ReentrantLock(redlock, "r").acquire(any({ owner: "a" })),
+    "a misspelt option of a read": () => new ReadWriteLock(redlock, "w").tryAcquireRead(any({ wiat: 5 })),
     "limit: 0": () => new Semaphore(redlock, "s", { limit: 0 }),
     "fencing of a semaphore": () => new Semaphore(redlock, "s", any({ limit: 1, fencing: true })),
     "once without every": () => once(redlock, "job", any({}), none),
     "once every second, as 1": () => once(redlock, "job", { every: 1 }, none),
+    "once with its interval as options": () => once(redlock, "job", any(60_000), none),
+    "once with a misspelt option": () => once(redlock, "job", any({ every: 60_000, evry: 5 }), none),
+    "once with maxHold": () => once(redlock, "job", any({ every: 60_000, maxHold: 5 }), none),
     "once without options": () => once(redlock, "job", any(none), any(undefined)),
     "debounce without a window": () => debounce(redlock, "d", any({}), none),
+    "debounce with a deadline": () => debounce(redlock, "d", any({ window: 5, deadline: 5 }), none),
+    "a latch with a misspelt option": () => new CountDownLatch(redlock, "l", any({ count: 1, tl: 5 })),
+    "an arrival that extends": () =>
+      new CountDownLatch(redlock, "l", { count: 1 }).arrive("a", any({ autoExtend: true })),
+    "an arrival at a barrier with a limit": () =>
+      new CyclicBarrier(redlock, "b", { parties: 1 }).arriveAndWait("a", any({ parties: 5 })),
+    "a barrier of a number": () => new CyclicBarrier(redlock, "b", any(5)),
+    "several to free": () => freeSynchronizer(redlock, "FairLock", any(["a", "b"])),
+    "to free with a ttl": () => freeSynchronizer(redlock, "FairLock", "a", any({ ttl: 5 })),
     "a latch of 0": () => new CountDownLatch(redlock, "l", { count: 0 }),
     "an arrival with an empty id": () => new CountDownLatch(redlock, "l", { count: 1 }).arrive(""),
     "a barrier without parties": () => new CyclicBarrier(redlock, "b", any({})),
     "a read-write lock without a name": () => new ReadWriteLock(redlock, any(undefined)),
     "a fair lock's options": () => new FairLock(redlock, "f", any({ fencing: true })),
     "an empty owner": () => new ReentrantLock(redlock, "r", { owner: "" }),
+  },
+  inbox: {
+    "a misspelt field of an entry": () => onceInPostgres(any(none), any({ key: "a", entty: "b" }), none),
+    "a key instead of an entry": () => onceInD1(any(none), any("a"), []),
+    "pruning with a number": () => pruneD1(any(none), any(5)),
+    "pruning with a misspelt limit": () => prunePostgres(any(none), any({ olderThan: 5, limt: 5 })),
   },
   "local endpoints": {
     "count: 0": () => startEndpoints({ count: 0 }),
@@ -232,7 +288,7 @@ async function messageOf(make: () => unknown): Promise<string> {
     const { name, message } = error as Error;
     return `${name}: ${message}`;
   }
-  return expect.unreachable("it was accepted");
+  return "it was accepted";
 }
 
 test("each typical mistake has an error that names the argument and the way out", async () => {

@@ -10,7 +10,7 @@ import { keyOf } from "../../redis/keys.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../../runtime.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
-import type { WaitOptions } from "./hold.ts";
+import { type WaitOptions, waitOptionNames } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
@@ -112,6 +112,11 @@ export interface ArrivalSnapshot {
 
 /** Options of those that arrive or wait. Nothing is held, so nothing is extended. */
 export type ArrivalOptions = Omit<WaitOptions, "autoExtend" | "maxHold" | "driftFactor">;
+
+const { autoExtend: _extend, maxHold: _hold, driftFactor: _drift, ...names } = waitOptionNames;
+
+/** The names of {@link ArrivalOptions}. */
+export const arrivalOptionNames: Readonly<Record<keyof ArrivalOptions, 1>> = names;
 
 /** Default ttl of arrivals, in ms: 24 hours. */
 export const defaultTtl = 86_400_000;

@@ -7,7 +7,7 @@ import { keyOf } from "../../redis/keys.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { randomToken } from "../../runtime.ts";
 import { defaultTtl } from "./arrivals.ts";
-import { checkName, type SyncOptions, syncSettings } from "./hold.ts";
+import { checkName, checkSyncNames, type SyncOptions, syncSettings } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
 /**
@@ -130,6 +130,7 @@ export async function forceRelease(
 ): Promise<boolean> {
   checkName(name);
   if (!Object.hasOwn(kindsOf, kind)) throw new TypeError(`there is no synchronizer of kind ${String(kind)}`);
+  checkSyncNames("forceRelease", options, { prefix: 1, timeout: 1, onEvent: 1 });
   const settings = syncSettings(redlock, options);
   const keys = kindsOf[kind].map((part) => keyOf(settings.prefix, part, name));
   const target: Target = { settings, name, keys };

@@ -1,14 +1,14 @@
+import { checkNames, checkOptions, checkText } from "../../check.ts";
 import { LockHeldError } from "../../errors.ts";
 import { acquireWithRetry, type LockStrategy } from "../../lock/acquire.ts";
 import { Lock } from "../../lock/lock.ts";
 import {
   type AcquireOptions,
   checkAcquire,
-  checkResources,
   clientStateOf,
   type LockClient,
   type LockOptions,
-  mergeOptions,
+  lockOptionNames,
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
@@ -21,6 +21,45 @@ export type SyncOptions = Omit<LockOptions, "fencing" | "fenceRetention">;
 
 /** {@link SyncOptions}, and what belongs to one call only. */
 export type WaitOptions = SyncOptions & Pick<AcquireOptions, "signal" | "deadline">;
+
+const { fencing: _fencing, fenceRetention: _retention, ...syncNames } = lockOptionNames;
+
+/** The names of {@link SyncOptions}. */
+export const syncOptionNames: Readonly<Record<keyof SyncOptions, 1>> = syncNames;
+
+/** The names of {@link WaitOptions}. */
+export const waitOptionNames: Readonly<Record<keyof WaitOptions, 1>> = {
+  ...syncNames,
+  signal: 1,
+  deadline: 1,
+};
+
+/** Where options belong that somebody gives elsewhere. */
+const places = {
+  endpoints: "new Redlock()",
+  runtime: "new Redlock()",
+  signal: "the call",
+  deadline: "the call",
+  fencing: "locks",
+  fenceRetention: "locks",
+  token: "locks",
+};
+
+/**
+ * Checks the names of options, not their values.
+ *
+ * @param usual the option that is meant where somebody gives a number
+ * @throws TypeError when they are no object, or one is unknown or of something else
+ */
+export function checkSyncNames<Options extends object>(
+  what: string,
+  options: Options,
+  known: Readonly<Record<keyof Options, 1>>,
+  usual = "ttl",
+): Options {
+  checkNames(what, checkOptions(options, usual), known, places);
+  return options;
+}
 
 /**
  * The handle of a successful acquire. Like a lock it is valid for `remaining()` ms, and ends by itself unless it is
@@ -86,7 +125,7 @@ export async function acquireHold<Strategy extends HoldStrategy>(
   layers: readonly [own: SyncOptions, call: WaitOptions],
   strategyOf: (settings: Settings) => Strategy,
 ): Promise<[Hold, Strategy]> {
-  const { signal, deadline } = checkAcquire(layers[1]);
+  const { signal, deadline } = checkAcquire(checkSyncNames("acquire", layers[1], waitOptionNames));
   const settings = syncSettings(redlock, ...layers);
   const strategy = strategyOf(settings);
   try {
@@ -120,12 +159,17 @@ function holdOf(lock: Lock): Hold {
   };
 }
 
-/** The hold, or null where others hold it: the result of an acquire without waiting. */
-export function unlessHeld<Held>(acquired: Promise<Held>): Promise<Held | null> {
-  return acquired.catch((error) => {
+/** Acquires without waiting: the hold, or null where others hold it. */
+export async function unlessHeld<Held>(
+  options: WaitOptions,
+  acquire: (options: WaitOptions) => Promise<Held>,
+): Promise<Held | null> {
+  try {
+    return await acquire({ ...checkOptions(options, "ttl"), wait: 0 });
+  } catch (error) {
     if (error instanceof LockHeldError) return null;
     throw error;
-  });
+  }
 }
 
 /**
@@ -134,17 +178,13 @@ export function unlessHeld<Held>(acquired: Promise<Held>): Promise<Held | null> 
  * @throws TypeError | RangeError when it is not
  */
 export function checkName(name: string): string {
-  return checkResources([name])[0]!;
+  return checkText("name", name, 1_024);
 }
 
 /** A call's settings: the client's defaults, then these layers. */
 export function syncSettings(redlock: LockClient, ...layers: (LockOptions | undefined)[]): Settings {
-  // How long the client's locks keep their fences does not bound the ttl of what has none.
-  const given = mergeOptions<AcquireOptions>(...layers);
-  for (const name of ["fencing", "fenceRetention", "token"] as const) {
-    if (given[name] !== undefined) throw new TypeError(`synchronizers have no option ${name}`);
-  }
   const { settings, options } = clientStateOf(redlock);
+  // How long the client's locks keep their fences does not bound the ttl of what has none.
   const defaults = { ...options, fencing: undefined, fenceRetention: undefined };
   return resolveSettings(settings, defaults, ...layers);
 }
