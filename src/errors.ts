@@ -16,6 +16,7 @@ export type RedlockErrorCode =
   | "SHARED_FAILURE"
   | "WEBHOOK_INVALID"
   | "STALE_FENCE"
+  | "TRANSACTION_ENDED"
   | "LIMIT_MISMATCH"
   | "ARRIVALS_MISSING";
 

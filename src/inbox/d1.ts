@@ -1,5 +1,13 @@
-import { checkInteger, checkNames, checkNumber, checkOptions } from "../check.ts";
-import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
+import { wrongType } from "../check.ts";
+import {
+  checkPrune,
+  type InboxEntry,
+  type InboxOutcome,
+  type InboxRow,
+  type PruneOptions,
+  rowOf,
+  StaleFenceError,
+} from "./entry.ts";
 
 /** A prepared statement of D1 with its values. */
 export interface D1Statement {
@@ -68,6 +76,8 @@ export async function onceInD1<Statement extends D1Statement, Result>(
   effect: readonly Statement[],
 ): Promise<InboxOutcome<Result[]>> {
   const row = rowOf(entry);
+  checkDatabase(db);
+  checkStatements(effect);
   const { key, fenced } = row;
   const own = [
     db.prepare(insertKey).bind(key),
@@ -78,11 +88,33 @@ export async function onceInD1<Statement extends D1Statement, Result>(
     return { first: true, result: results.slice(own.length) };
   } catch (error) {
     // The tables say what failed, not the error's text, which the statements of the effect may share.
-    const found = await find(db, row).catch(() => undefined);
+    const found = await find(db, row).catch((cause: unknown) => {
+      throwIfMissing(cause);
+    });
     if (found?.repeated) return { first: false };
     if (found?.stale && fenced) throw new StaleFenceError(fenced.entity, fenced.fence);
     throw error;
   }
+}
+
+function checkDatabase(db: unknown): void {
+  const { prepare, batch } = Object(db);
+  if (typeof prepare === "function" && typeof batch === "function") return;
+  throw wrongType("db", db, "a D1 database, for example env.DB; is it in the Wrangler configuration?");
+}
+
+function checkStatements(effect: readonly D1Statement[]): void {
+  if (!Array.isArray(effect)) throw wrongType("effect", effect, "an array of statements");
+  for (const [index, statement] of effect.entries()) {
+    if (typeof Object(statement).first === "function") continue;
+    throw wrongType(`effect[${index}]`, statement, "a statement that was not run: db.prepare(sql).bind(…)");
+  }
+}
+
+/** @throws Error where a statement failed that is only about the tables of this module, because they are not there */
+function throwIfMissing(cause: unknown): void {
+  if (!/no such table: redlock_/.test(String(cause))) return;
+  throw new Error("the tables of the inbox are not in this database: apply d1Schema", { cause });
 }
 
 async function find<Statement extends D1Statement, Result>(
@@ -96,23 +128,18 @@ async function find<Statement extends D1Statement, Result>(
 /**
  * Deletes rows that are older than `olderThan`: of each table at most `limit`, and no more are read.
  *
- * @param olderThan in ms: longer than the sender retries, because a later delivery of a deleted key has its effect again;
- * and longer than any process can be frozen, because its late write is refused only as long as there is a newer fence
- * @param limit default 1 000
- * @throws {RangeError} `olderThan` is no number from 0, or `limit` no integer from 1
+ * @throws TypeError | RangeError when an argument is wrong
  *
  * @example
  * await pruneD1(env.DB, { olderThan: 30 * 86_400_000 }); // once a day
  */
 export async function pruneD1<Statement extends D1Statement, Result>(
   db: D1<Statement, Result>,
-  options: { readonly olderThan: number; readonly limit?: number },
+  options: PruneOptions,
 ): Promise<void> {
-  checkNames("pruneD1", checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
-  const { olderThan, limit = 1_000 } = options;
-  checkNumber("olderThan", olderThan, 0, Number.MAX_SAFE_INTEGER);
-  checkInteger("limit", limit, 1, 2 ** 31 - 1);
-  await db.batch([
+  const { olderThan, limit } = checkPrune("pruneD1", options);
+  checkDatabase(db);
+  const statements = [
     // The order of the rows is that of time: no index is needed, which would cost a written row for each delivery.
     db
       .prepare(`DELETE FROM redlock_inbox WHERE rowid IN (
@@ -123,5 +150,11 @@ export async function pruneD1<Statement extends D1Statement, Result>(
       .prepare(`DELETE FROM redlock_fences WHERE entity IN (
         SELECT entity FROM redlock_fences WHERE at < unixepoch() * 1000 - ?1 ORDER BY at LIMIT ?2)`)
       .bind(olderThan, limit),
-  ]);
+  ];
+  try {
+    await db.batch(statements);
+  } catch (error) {
+    throwIfMissing(error);
+    throw error;
+  }
 }

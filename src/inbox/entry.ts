@@ -1,4 +1,4 @@
-import { checkNames, checkText, wrongType } from "../check.ts";
+import { checkInteger, checkNames, checkNumber, checkOptions, checkText, wrongType } from "../check.ts";
 import { RedlockError } from "../errors.ts";
 
 /** One delivery whose effect is to be committed once. */
@@ -8,7 +8,7 @@ export interface InboxEntry {
    * characters when written as JSON.
    */
   readonly key: string | readonly string[];
-  /** What the effect writes to; only together with `fence`. At most 800 characters. */
+  /** What the effect writes to; only together with `fence`. At most 800 characters, none of them NUL. */
   readonly entity?: string | undefined;
   /** The fence of the lock on the entity: a positive integer below 2^63, a number only up to 2^53 - 1. */
   readonly fence?: number | bigint | undefined;
@@ -34,6 +34,50 @@ export class StaleFenceError extends RedlockError {
   }
 }
 
+/** The effect of `onceInPostgres` has ended the transaction that it ran in, by a COMMIT or ROLLBACK of its own. */
+export class TransactionEndedError extends RedlockError {
+  /**
+   * What has become of the key. `true`: it is committed, and with it what the effect had written by then; no attempt has the
+   * effect again, even if a part of it is missing. `false`: it is not, and the next attempt has the effect again, also what
+   * it had written after the end. `undefined`: it is not known, for example because the transaction was prepared.
+   */
+  readonly committed: boolean | undefined;
+
+  constructor(committed: boolean | undefined, options?: ErrorOptions) {
+    const key =
+      committed === undefined
+        ? "nobody knows yet whether its key is committed"
+        : committed
+          ? "its key is committed, so no attempt has the effect again"
+          : "its key is not committed, so the next attempt has the effect again";
+    const message = `the effect must leave BEGIN, COMMIT and ROLLBACK alone: it has ended the transaction, and ${key}`;
+    super("TRANSACTION_ENDED", message, options);
+    this.name = "TransactionEndedError";
+    this.committed = committed;
+  }
+}
+
+/** Which rows `pruneD1` and `prunePostgres` delete. */
+export interface PruneOptions {
+  /**
+   * In ms: longer than the sender retries, because a later delivery of a deleted key has its effect again; and longer than
+   * any process can be frozen, because its late write is refused only as long as there is a newer fence.
+   */
+  readonly olderThan: number;
+  /** Most rows of each table: an integer of at least 1. Default 1 000. */
+  readonly limit?: number | undefined;
+}
+
+/** @throws TypeError | RangeError naming the option that is wrong */
+export function checkPrune(caller: string, options: PruneOptions): Required<PruneOptions> {
+  checkNames(caller, checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
+  const { olderThan, limit = 1_000 } = options;
+  return {
+    olderThan: checkNumber("olderThan (ms)", olderThan, 0, Number.MAX_SAFE_INTEGER),
+    limit: checkInteger("limit", limit, 1, 2 ** 31 - 1),
+  };
+}
+
 /**
  * The key of a verified delivery: its provider, what its id is unique within, and its id.
  *
@@ -56,9 +100,6 @@ export interface InboxRow {
   readonly key: string;
   readonly fenced: { readonly entity: string; readonly fence: bigint } | undefined;
 }
-
-// As a record, so that the compiler notices when one is missing.
-const names: Readonly<Record<keyof InboxEntry, 1>> = { key: 1, entity: 1, fence: 1 };
 
 /** Most characters of a stored text. In UTF-8 they are less than the 2 704 bytes of an entry of Postgres' index. */
 const most = 800;
@@ -84,8 +125,14 @@ export function rowOf(entry: InboxEntry): InboxRow {
     fenced:
       entity === undefined || fence === undefined
         ? undefined
-        : { entity: checkText("entity", entity, most), fence: checkFence(fence) },
+        : { entity: checkEntity(entity), fence: checkFence(fence) },
   };
+}
+
+function checkEntity(entity: string): string {
+  // Postgres can store every other character.
+  if (!checkText("entity", entity, most).includes("\0")) return entity;
+  throw new RangeError("entity has a NUL character in it, which Postgres cannot store");
 }
 
 function checkFence(fence: number | bigint): bigint {

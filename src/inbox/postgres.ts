@@ -1,5 +1,14 @@
-import { checkInteger, checkNames, checkNumber, checkOptions, wrongType } from "../check.ts";
-import { type InboxEntry, type InboxOutcome, type InboxRow, rowOf, StaleFenceError } from "./entry.ts";
+import { checkType, wrongType } from "../check.ts";
+import {
+  checkPrune,
+  type InboxEntry,
+  type InboxOutcome,
+  type InboxRow,
+  type PruneOptions,
+  rowOf,
+  StaleFenceError,
+  TransactionEndedError,
+} from "./entry.ts";
 
 /** One connection, as `pg` and clients with the same interface have it. */
 export interface SqlClient {
@@ -48,12 +57,22 @@ CREATE INDEX IF NOT EXISTS redlock_fences_at ON redlock_fences (at);
 `;
 
 // Waits for the end of a concurrent transaction that has inserted the key.
-const insertKey = "INSERT INTO redlock_inbox (key) VALUES ($1) ON CONFLICT DO NOTHING RETURNING key";
+const insertKey = `INSERT INTO redlock_inbox (key) VALUES ($1) ON CONFLICT DO NOTHING
+  RETURNING txid_current()::text AS transaction`;
 
 const raiseFence = `INSERT INTO redlock_fences (entity, fence) VALUES ($1, $2::bigint)
   ON CONFLICT (entity) DO UPDATE SET fence = excluded.fence, at = excluded.at
   WHERE redlock_fences.fence <= excluded.fence
   RETURNING entity`;
+
+// Nothing is found in another transaction, and where none is open, in that of this statement. It fails where a statement of
+// the effect has failed.
+const findOwn = "SELECT 1 FROM redlock_inbox WHERE key = $1 AND txid_current()::text = $2";
+
+const findStatus = "SELECT txid_status($1::bigint) AS status";
+
+/** Thrown where the effect has left another transaction behind, or none. */
+const notOurs = new Error("the effect has ended the transaction");
 
 /** Connections in a transaction of this module: a second one on the same connection would be part of the first. */
 const inUse = new WeakSet<SqlClient>();
@@ -70,6 +89,7 @@ const inUse = new WeakSet<SqlClient>();
  * @param effect writes through the client that it gets, and only through that; it must await everything, and leave BEGIN,
  * COMMIT and ROLLBACK alone. What it does elsewhere, such as a request to a service, is not undone
  * @throws {StaleFenceError} a newer holder has written to the entity
+ * @throws {TransactionEndedError} the effect has ended the transaction itself; `committed` says what has become of the key
  * @throws what `effect` or the client throws; the transaction is rolled back then
  * @throws TypeError | RangeError when the entry is wrong, or the connection is in use
  *
@@ -84,6 +104,7 @@ export async function onceInPostgres<Client extends SqlClient, Result>(
   effect: (client: Client) => Promise<Result> | Result,
 ): Promise<InboxOutcome<Result>> {
   const row = rowOf(entry);
+  checkType("effect", effect, "function");
   if (typeof pool?.connect !== "function") throw wrongType("pool", pool, "a pool of connections");
   const client = await pool.connect();
   if (typeof client?.query !== "function") throw wrongType("what connect() returns", client, "a connection");
@@ -93,14 +114,17 @@ export async function onceInPostgres<Client extends SqlClient, Result>(
   // query that fails reports it.
   const ignore = () => undefined;
   client.on?.("error", ignore);
+  const running: Running = {};
   let isClean = false;
   try {
-    const outcome = await transact(client, row, effect);
+    const outcome = await transact(client, row, effect, running);
     isClean = true;
     return outcome;
   } catch (error) {
     isClean = await rollBack(client);
-    throw error;
+    const committed = isClean ? await isCommitted(client, running) : undefined;
+    if (error === notOurs) throw new TransactionEndedError(committed);
+    throw committed ? new TransactionEndedError(committed, { cause: error }) : error;
   } finally {
     inUse.delete(client);
     // A connection in an unknown state must not be used for anything else.
@@ -109,29 +133,80 @@ export async function onceInPostgres<Client extends SqlClient, Result>(
   }
 }
 
+/** What an effect runs in. */
+interface Running {
+  /** The number of the transaction, from the beginning of the effect until COMMIT is sent. */
+  transaction?: unknown;
+}
+
 async function transact<Client extends SqlClient, Result>(
   client: Client,
   { key, fenced }: InboxRow,
   effect: (client: Client) => Promise<Result> | Result,
+  running: Running,
 ): Promise<InboxOutcome<Result>> {
-  const { command: tag } = await client.query("BEGIN");
-  if ((await client.query(insertKey, [key])).rows.length === 0) {
+  await client.query("BEGIN");
+  const inserted = await queryTables(client, insertKey, [key]);
+  if (inserted.length === 0) {
     await client.query("ROLLBACK");
     return { first: false };
   }
   if (fenced) {
     const { entity, fence } = fenced;
-    const { rows } = await client.query(raiseFence, [entity, `${fence}`]);
-    if (rows.length === 0) throw new StaleFenceError(entity, fence);
+    const raised = await queryTables(client, raiseFence, [entity, `${fence}`]);
+    if (raised.length === 0) throw new StaleFenceError(entity, fence);
   }
+  const transaction = onlyValue(inserted);
+  running.transaction = transaction;
   const result = await effect(client);
-  // Where a statement failed and the effect went on, Postgres answers COMMIT with ROLLBACK, and without an error. Clients
-  // that do not report its answer get a statement that fails then.
-  if (!tag) await client.query("SELECT 1");
+  const found = await client.query(findOwn, [key, transaction]).catch((cause: unknown) => {
+    throw codeOf(cause) === "25P02" ? statementFailed(cause) : cause;
+  });
+  if (found.rows.length === 0) throw notOurs;
+  running.transaction = undefined;
+  // It is answered with ROLLBACK, and without an error, where a statement that nobody waited for has failed meanwhile.
   const { command } = await client.query("COMMIT");
-  if (command === "ROLLBACK")
-    throw new Error("a statement of the effect failed: Postgres has rolled it back");
+  if (command === "ROLLBACK") throw statementFailed();
   return { first: true, result };
+}
+
+function statementFailed(cause?: unknown): Error {
+  return new Error("a statement of the effect failed: Postgres has rolled it back", { cause });
+}
+
+/** Runs a statement on the tables of this module. */
+async function queryTables(
+  client: Pick<SqlClient, "query">,
+  sql: string,
+  values: unknown[],
+): Promise<readonly unknown[]> {
+  try {
+    return (await client.query(sql, values)).rows;
+  } catch (cause) {
+    if (codeOf(cause) !== "42P01") throw cause;
+    throw new Error("the tables of the inbox are not in this database: apply postgresSchema", { cause });
+  }
+}
+
+/** Postgres' code of an error. */
+function codeOf(error: unknown): unknown {
+  return Object(error).code;
+}
+
+/** The only value of the only row, which some clients return as an array. */
+function onlyValue([row]: readonly unknown[]): unknown {
+  return Object.values(Object(row))[0];
+}
+
+/** Whether the transaction was committed; undefined where nobody knows, or no effect has begun in it. */
+async function isCommitted(client: SqlClient, { transaction }: Running): Promise<boolean | undefined> {
+  if (transaction === undefined) return undefined;
+  try {
+    const status = onlyValue((await client.query(findStatus, [transaction])).rows);
+    return status === "committed" || (status === "aborted" ? false : undefined);
+  } catch {
+    return undefined;
+  }
 }
 
 async function rollBack(client: SqlClient): Promise<boolean> {
@@ -147,28 +222,21 @@ async function rollBack(client: SqlClient): Promise<boolean> {
  * Deletes rows that are older than `olderThan`: of each table at most `limit`.
  *
  * @param client a connection or a pool
- * @param olderThan in ms: longer than the sender retries, because a later delivery of a deleted key has its effect again;
- * and longer than any process can be frozen, because its late write is refused only as long as there is a newer fence
- * @param limit default 1 000
- * @throws {RangeError} `olderThan` is no number from 0, or `limit` no integer from 1
+ * @throws TypeError | RangeError when an argument is wrong
  * @throws what the client throws
  *
  * @example
  * await prunePostgres(pool, { olderThan: 30 * 86_400_000 }); // once a day
  */
-export async function prunePostgres(
-  client: Pick<SqlClient, "query">,
-  options: { readonly olderThan: number; readonly limit?: number },
-): Promise<void> {
-  checkNames("prunePostgres", checkOptions(options, "olderThan"), { olderThan: 1, limit: 1 });
-  const { olderThan, limit = 1_000 } = options;
-  checkNumber("olderThan", olderThan, 0, Number.MAX_SAFE_INTEGER);
-  checkInteger("limit", limit, 1, 2 ** 31 - 1);
+export async function prunePostgres(client: Pick<SqlClient, "query">, options: PruneOptions): Promise<void> {
+  const { olderThan, limit } = checkPrune("prunePostgres", options);
+  if (typeof client?.query !== "function") throw wrongType("client", client, "a connection or a pool");
   for (const [table, name] of [
     ["redlock_inbox", "key"],
     ["redlock_fences", "entity"],
   ]) {
-    await client.query(
+    await queryTables(
+      client,
       `DELETE FROM ${table} WHERE ${name} IN (SELECT ${name} FROM ${table}
         WHERE at < now() - $1::float8 * interval '1 millisecond' ORDER BY at LIMIT $2::int)`,
       [olderThan, limit],

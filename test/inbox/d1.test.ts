@@ -83,6 +83,31 @@ describe("the inbox in D1", () => {
     expect((await write("b", "INSERT INTO invoices VALUES ('8')")).first).toBe(true);
   });
 
+  test.each([
+    ["COMMIT"],
+    ["ROLLBACK"],
+    ["BEGIN"],
+    ["SAVEPOINT s"],
+    ["INSERT INTO effects (key, what) VALUES ('b', 'c'); COMMIT"],
+    ["INSERT OR ROLLBACK INTO effects (key) VALUES (NULL)"],
+  ])("D1 lets no effect end its transaction: %s", async (sql) => {
+    await expect(onceInD1(db, { key: "a" }, [pay("a"), db.prepare(sql), pay("b")])).rejects.toThrow();
+    expect([await effects(), await keys()]).toEqual([[], []]);
+    expect((await once("a")).first).toBe(true);
+  });
+
+  test("missing tables: the error says what to apply", async () => {
+    await db.prepare("ALTER TABLE redlock_fences RENAME TO elsewhere").run();
+    const calls = [once("a"), once("a", { entity: "e", fence: 1 }), pruneD1(db, { olderThan: 1 })];
+    const errors = (await Promise.all(calls.map((call) => outcomeOf<unknown>(call)))).map(
+      ({ error }) => error,
+    );
+    await db.prepare("ALTER TABLE elsewhere RENAME TO redlock_fences").run();
+    // Without a fence, the other table is enough.
+    expect(errors[0]).toBe(undefined);
+    for (const error of errors.slice(1)) expect(String(error)).toMatch(/^Error: .*apply d1Schema/);
+  });
+
   test("a missing table is an error", async () => {
     await expect(onceInD1(db, { key: "a" }, [db.prepare("INSERT INTO nowhere VALUES (1)")])).rejects.toThrow(
       /no such table: nowhere/,
@@ -204,6 +229,21 @@ describe("the inbox in D1", () => {
   test("a wrong entry is refused before anything is sent", async () => {
     for (const entry of [{ key: "" }, { key: "a", fence: 1 }, { key: "a", entity: "e", fence: 2 ** 53 }]) {
       expect((await outcomeOf(onceInD1(db, entry, [pay("a")]))).error).toBeInstanceOf(Error);
+    }
+    const [run] = [pay("a").first()];
+    await run;
+    await db.prepare("DELETE FROM effects").run();
+    for (const [given, entry, effect, message] of [
+      [undefined, { key: "a" }, [], /^TypeError: db is missing.*env\.DB/],
+      [{ prepare: () => 1 }, { key: "a" }, [], /^TypeError: db/],
+      [db, { key: "a" }, undefined, /^TypeError: effect is missing.*array/],
+      [db, { key: "a" }, pay("a"), /^TypeError: effect must be an array/],
+      [db, { key: "a" }, ["SELECT 1"], /^TypeError: effect\[0\] must be a statement/],
+      [db, { key: "a" }, [run], /^TypeError: effect\[0\] .* was not run/],
+      [db, undefined, [], /^TypeError: the entry/],
+      [db, { key: "a", entity: "a\0b", fence: 1 }, [], /^RangeError: entity .*NUL/],
+    ] as [never, never, never, RegExp][]) {
+      expect(String((await outcomeOf(onceInD1(given, entry, effect))).error)).toMatch(message);
     }
     expect(await effects()).toEqual([]);
   });

@@ -8,12 +8,19 @@ import {
   prunePostgres,
   type SqlClient,
   StaleFenceError,
+  TransactionEndedError,
 } from "../../src/inbox/index.ts";
 import { gate } from "../support/link.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 
 // On a real PostgreSQL. The effect of these tests is a row in `effects`, which two effects of a delivery would double.
+
+/** A client that does not report what Postgres answered. */
+const silent = (client: pg.PoolClient): SqlClient => ({
+  query: async (sql, values) => ({ rows: (await client.query(sql, values)).rows }),
+  release: (destroy) => client.release(destroy),
+});
 
 describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
   let server: Postgres;
@@ -115,13 +122,97 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
         await client.query("INSERT INTO no_such_table VALUES (1)").catch(() => undefined);
       });
     await expect(write((client) => client)).rejects.toThrow(/rolled it back/);
-    // A client that does not say what Postgres answered.
-    const silent = (client: pg.PoolClient): SqlClient => ({
-      query: async (sql, values) => ({ rows: (await client.query(sql, values)).rows }),
+    await expect(write(silent)).rejects.toMatchObject({ cause: { code: "25P02" } });
+    // One that fails as late as that is not awaited, so only the answer to COMMIT shows it.
+    const late = (client: pg.PoolClient): SqlClient => ({
+      async query(sql, values) {
+        if (sql === "COMMIT") await client.query("SELECT 1 / 0").catch(() => undefined);
+        return client.query(sql, values);
+      },
       release: (destroy) => client.release(destroy),
     });
-    await expect(write(silent)).rejects.toMatchObject({ code: "25P02" });
+    await expect(
+      onceInPostgres({ connect: async () => late(await pool.connect()) }, { key: "a" }, () => 1),
+    ).rejects.toThrow(/rolled it back/);
     expect([await effects(), await keys()]).toEqual([[], []]);
+  });
+
+  describe.each([
+    ["pg", (client: pg.PoolClient): SqlClient => client],
+    ["a client that does not say what Postgres answered", silent],
+  ])("an effect that ends the transaction itself, through %s", (_client, wrap) => {
+    /** Runs the statements as an effect with a key of its own, and tells what is in the tables then. */
+    const run = async (key: string, ...statements: string[]) => {
+      const connect = async () => wrap(await pool.connect());
+      const { error, value } = await outcomeOf(
+        onceInPostgres({ connect }, { key, entity: key, fence: 1 }, async (client) => {
+          for (const sql of statements) await client.query(sql);
+        }),
+      );
+      const [fenced] = await rows("SELECT count(*)::int AS n FROM redlock_fences WHERE entity = $1", [key]);
+      expect(pool.totalCount - pool.idleCount).toBe(0);
+      return { error, value, left: [(await keys()).includes(`["${key}"]`), fenced.n === 1, await effects()] };
+    };
+    const write = (key: string) => `INSERT INTO effects VALUES ('${key}', 'paid')`;
+
+    test.each([["COMMIT"], ["END"], ["COMMIT AND CHAIN"], ["COMMIT", "BEGIN"]])(
+      "%s: it counts as done, and the error says so",
+      async (...end) => {
+        const { error, left } = await run("a", write("a"), ...end);
+        expect(error).toBeInstanceOf(TransactionEndedError);
+        expect(error).toMatchObject({
+          code: "TRANSACTION_ENDED",
+          name: "TransactionEndedError",
+          committed: true,
+        });
+        expect(left).toEqual([true, true, ["a"]]);
+        expect(await once("a")).toEqual({ first: false });
+      },
+    );
+
+    test.each([["ROLLBACK"], ["ABORT"], ["ROLLBACK AND CHAIN"], ["ROLLBACK", "BEGIN"]])(
+      "%s: it is not done, and the next attempt has the effect",
+      async (...end) => {
+        const { error, left } = await run("a", write("a"), ...end);
+        expect(error).toBeInstanceOf(TransactionEndedError);
+        expect(error).toMatchObject({ committed: false });
+        expect(left).toEqual([false, false, []]);
+        expect((await once("a")).first).toBe(true);
+      },
+    );
+
+    test("what it writes afterwards in a transaction of its own is undone", async () => {
+      const { error, left } = await run("a", write("a"), "COMMIT", "BEGIN", write("b"));
+      expect(error).toMatchObject({ committed: true });
+      expect(left).toEqual([true, true, ["a"]]);
+    });
+
+    test("and then fails: the error is that the key is committed, and its cause is the failure", async () => {
+      const { error, left } = await run("a", "COMMIT", "SELECT 1 / 0");
+      expect(error).toMatchObject({ committed: true, cause: { code: "22012" } });
+      expect(left).toEqual([true, true, []]);
+    });
+
+    test("PREPARE TRANSACTION: nobody knows yet", async () => {
+      const { error } = await run("a", write("a"), "PREPARE TRANSACTION 'p'");
+      expect(error).toBeInstanceOf(TransactionEndedError);
+      expect(error).toMatchObject({ committed: undefined });
+      await pool.query("ROLLBACK PREPARED 'p'");
+      expect((await once("a")).first).toBe(true);
+    });
+
+    test("what leaves the transaction as it was is allowed", async () => {
+      const { error, value, left } = await run(
+        "a",
+        "BEGIN",
+        "SAVEPOINT s",
+        write("b"),
+        "ROLLBACK TO s",
+        write("a"),
+      );
+      expect([error, value]).toEqual([undefined, { first: true, result: undefined }]);
+      expect(left).toEqual([true, true, ["a"]]);
+    });
   });
 
   describe("with a fence", () => {
@@ -341,6 +432,24 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     expect(await rows("SELECT balance FROM accounts")).toEqual([{ balance: "7" }]);
   });
 
+  test("missing tables: the error says what to apply", async () => {
+    const elsewhere = new pg.Pool({ connectionString: server.url, options: "-c search_path=pg_temp" });
+    for (const call of [
+      () => onceInPostgres(elsewhere, { key: "a" }, () => 1),
+      () => prunePostgres(elsewhere, { olderThan: 1 }),
+    ]) {
+      const { error } = await outcomeOf<unknown>(call());
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/apply postgresSchema/),
+        cause: { code: "42P01" },
+      });
+    }
+    await elsewhere.end();
+    // One of the effect's own is its own.
+    const own = onceInPostgres(pool, { key: "a" }, (client) => client.query("SELECT * FROM nowhere"));
+    await expect(own).rejects.toMatchObject({ code: "42P01" });
+  });
+
   test("wrong calls are refused before anything is sent", async () => {
     const none = { connect: () => Promise.reject(new Error("it was asked")) };
     for (const [entry, message] of [
@@ -352,6 +461,9 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
       [{ key: "a", entity: "e" }, /entity and fence/],
       [{ key: "a", entity: "", fence: 1 }, /^RangeError: entity/],
       [{ key: "a", entity: "\uD83D", fence: 1 }, /^RangeError: entity/],
+      [{ key: "a", entity: "a\0b", fence: 1 }, /^RangeError: entity .*NUL/],
+      [undefined as never, /^TypeError: the entry/],
+      [{ key: "a", entity: "e", fense: 1 } as never, /^TypeError: .*did you mean fence/],
       [{ key: "a", entity: "e", fence: 0 }, /^RangeError: fence/],
       [{ key: "a", entity: "e", fence: 1.5 }, /^RangeError: fence/],
       [{ key: "a", entity: "e", fence: 2 ** 53 }, /^RangeError: fence/],
@@ -359,6 +471,14 @@ describe.skipIf(postgresPrograms === undefined)("the inbox in Postgres", () => {
     ] as [InboxEntry, RegExp][]) {
       const { error } = await outcomeOf(onceInPostgres(none, entry, () => 1));
       expect(String(error)).toMatch(message);
+    }
+    await expect(onceInPostgres(none, { key: "a" }, undefined as never)).rejects.toThrow(/^effect/);
+    for (const [client, options] of [
+      [undefined, { olderThan: 1 }],
+      [pool, undefined],
+      [pool, { olderthan: 1 }],
+    ] as never[][]) {
+      await expect(prunePostgres(client!, options!)).rejects.toThrow(/^(client|options|prune)/);
     }
     // An URL of a database, and a client of pg that is connected already and is no pool.
     const wrong = [server.url, { query: () => undefined }, { connect: async () => undefined }];

@@ -57,7 +57,16 @@ export async function startPostgres(): Promise<Postgres> {
   const port = await freePort();
   const url = `postgres://test@127.0.0.1:${port}/postgres`;
   const start = () => {
-    const options = ["-D", data, "-p", `${port}`, "-k", directory, "-c", "listen_addresses=127.0.0.1"];
+    const settings = ["listen_addresses=127.0.0.1", "max_prepared_transactions=2"];
+    const options = [
+      "-D",
+      data,
+      "-p",
+      `${port}`,
+      "-k",
+      directory,
+      ...settings.flatMap((each) => ["-c", each]),
+    ];
     const server = spawn(join(postgresPrograms!, "postgres"), options, {
       cwd: directory,
       stdio: "ignore",
