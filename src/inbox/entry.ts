@@ -101,6 +101,8 @@ export interface InboxRow {
   readonly fenced: { readonly entity: string; readonly fence: bigint } | undefined;
 }
 
+const names: Readonly<Record<keyof InboxEntry, 1>> = { key: 1, entity: 1, fence: 1 };
+
 /** Most characters of a stored text. In UTF-8 they are less than the 2 704 bytes of an entry of Postgres' index. */
 const most = 800;
 
