@@ -119,6 +119,20 @@ describe("recipes", () => {
   });
 });
 
+describe("Workers", () => {
+  // Without a date wrangler asks for today's, which a workerd that is older than that refuses.
+  it("are started with the compatibility date that the tests use", () => {
+    const tested = /^compatibility_date = "(.+)"$/m.exec(text("wrangler.toml"))?.[1];
+    const dates = pages().flatMap((page) => {
+      const starts = text(page).match(/\bwrangler dev\b.*/g) ?? [];
+      const inFile = /^compatibility_date = "(.+)"$/m.exec(text(page))?.[1];
+      return starts.map((line) => [page, /--compatibility-date ([-\d]+)/.exec(line)?.[1] ?? inFile]);
+    });
+    expect(dates.length).toBeGreaterThan(3);
+    expect(dates.filter(([, date]) => date !== tested)).toEqual([]);
+  });
+});
+
 describe("shell commands", () => {
   const blocks = pages().flatMap((page) =>
     fencesOf(page).filter(({ language }) => /^(sh|console)$/.test(language)),

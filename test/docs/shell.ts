@@ -5,7 +5,7 @@ import { type Fence, fencesOf } from "./fences.ts";
 /** Commands that no test runs, and why. */
 const notRun: readonly (readonly [command: RegExp, why: string])[] = [
   [
-    /^npx wrangler (dev|d1 execute \w+ --local --file schema\.sql)$/,
+    /^npx wrangler (dev( src\/index\.ts --compatibility-date [-\d]+)?|d1 execute \w+ --local --file schema\.sql)$/,
     "test/examples runs the Workers in workerd, with D1",
   ],
   [/^npx esbuild queue\.ts( --[a-z]+(=[\w.]+)?)+$/, "test/package bundles it with these options"],

@@ -33,7 +33,8 @@ beforeAll(async () => {
   for (const fence of [...start, ...readme]) {
     if (fence.file?.endsWith(".mjs")) writeFileSync(join(project.folder, fence.file), fence.text);
   }
-  background(blockWith(start, "redlock-edge dev").text);
+  // Something else may listen at the ports of the pages.
+  background(blockWith(start, "redlock-edge dev").text.replace(/--port \d+ /, ""));
   const variables = join(project.folder, ".dev.vars");
   await until(
     () => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"),
