@@ -2,11 +2,11 @@ import type { Call } from "../endpoints/call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { Settings } from "../lock/options.ts";
 import { rollback } from "../quorum/rollback.ts";
+import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import type { RegisterAnswer } from "../redis/register.ts";
 import { runInBackground } from "../runtime.ts";
 import type { ClaimOperations } from "./claim.ts";
-import type { Claim } from "./execution.ts";
 
 // A begin may be executed after the end of its run: at an endpoint that did not answer before. Then its locks are held
 // for nobody.
@@ -18,7 +18,7 @@ import type { Claim } from "./execution.ts";
  */
 export function watchEnd(
   settings: Settings,
-  { operations, round }: Claim,
+  { operations, round }: { readonly operations: ClaimOperations; readonly round: Round<RegisterAnswer> },
 ): { readonly operations: ClaimOperations; readonly freeLate: () => void } {
   const late = settings.endpoints.filter((_, index) => !round.answers[index]);
   if (!operations.fence || late.length === 0) return { operations, freeLate: () => undefined };

@@ -81,6 +81,38 @@ describe("docs/errors.md", () => {
   });
 });
 
+describe("events", () => {
+  const rowsOf = (page: string) => {
+    const section = text(page).split("\n## Events\n")[1]!.split("\n## ")[0]!;
+    return Array.from(section.matchAll(/^\| `(\w+)` \|/gm), ([, event]) => event!);
+  };
+  /** The values of `type` in the declaration of an event. */
+  const typesOf = (file: string, name: string) => {
+    const [, body] = text(file).split(new RegExp(`^export (?:type|interface) ${name}\\b`, "m"));
+    const types = body!.split(/^(?:\/\*\*|export )/m)[0]!.matchAll(/\btype:((?:\s*\|?\s*"\w+")+)/g);
+    return Array.from(types, ([, union]) => union!.match(/\w+/g)!).flat();
+  };
+
+  it("of locks and endpoints all have a row in observability.md, and there alone", () => {
+    const types = typesOf("src/events.ts", "RedlockEvent");
+    expect(types.length).toBeGreaterThan(10);
+    expect(rowsOf("docs/observability.md").sort()).toEqual(types.sort());
+    expect(text("docs/options.md")).toMatch(/^\| `onEvent` .*\(observability\.md#events\)/m);
+  });
+
+  it("of runs all have a row in idempotency.md, but the first, which every call begins with", () => {
+    const types = typesOf("src/idempotency/events.ts", "IdempotencyEvent");
+    expect(types.length).toBeGreaterThan(12);
+    expect(["called", ...rowsOf("docs/idempotency.md")].sort()).toEqual(types.sort());
+  });
+
+  it("of requests are all named in http.md", () => {
+    const [row] = /^\| `onEvent` .*$/m.exec(text("docs/http.md"))!;
+    const named = Array.from(row.matchAll(/`(\w+)` \(/g), ([, event]) => event!);
+    expect(named.sort()).toEqual(typesOf("src/http/options.ts", "HttpEvent").sort());
+  });
+});
+
 describe("recipes", () => {
   const recipes = pages().filter((page) => /^docs\/recipes\/(?!README)/.test(page));
 

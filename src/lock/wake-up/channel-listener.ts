@@ -1,9 +1,15 @@
 import type { Endpoint } from "../../endpoints/endpoint.ts";
 import { stopwatch } from "../../runtime.ts";
-import type { Settings } from "../options.ts";
 import { ChannelStream, type StreamListener } from "./channel-stream.ts";
 import { timesToAsk } from "./lottery.ts";
-import { type Listener, longestTrust, type Pause, slowestPoll, type Waiter } from "./wake-up.ts";
+import {
+  type Listener,
+  type ListenerSettings,
+  longestTrust,
+  type Pause,
+  slowestPoll,
+  type Waiter,
+} from "./wake-up.ts";
 
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
 const fallback = { min: 1_000, max: slowestPoll };
@@ -28,7 +34,7 @@ const rest = { afterCut: 1_000, afterFailure: 30_000 };
  * So all who wait are told by the same endpoint, and draw from one lottery. If its stream ends, the next one follows.
  */
 export class ChannelListener implements Listener {
-  readonly #settings: Settings;
+  readonly #settings: ListenerSettings;
   readonly #waiter: Waiter;
   readonly #channels: readonly string[];
   readonly #elapsed: () => number;
@@ -51,7 +57,7 @@ export class ChannelListener implements Listener {
   #hasMessage = false;
   #wake: (() => void) | undefined;
 
-  constructor(settings: Settings, waiter: Waiter, channels: readonly string[]) {
+  constructor(settings: ListenerSettings, waiter: Waiter, channels: readonly string[]) {
     this.#settings = settings;
     this.#waiter = waiter;
     this.#channels = channels;

@@ -1,8 +1,7 @@
 import type { Call } from "../../endpoints/call.ts";
-import type { Round } from "../../quorum/round.ts";
+import type { Round, RoundContext } from "../../quorum/round.ts";
 import type { Answer } from "../../quorum/tally.ts";
 import type { Register, RegisterAnswer } from "../../redis/register.ts";
-import type { Settings } from "../options.ts";
 
 // How waiters learn that a lock may be free. A message is a hint and never a proof: it may be lost, late, doubled or
 // forged, so every acquire is decided by its rounds, and a waiter that gets no message asks by itself.
@@ -26,7 +25,12 @@ export interface WakeUp {
     resources: readonly string[],
   ): (call: Call, register: Register, retention: number) => Promise<RegisterAnswer>;
   /** Waits for one call; the first `wait` subscribes. */
-  listen(settings: Settings, waiter: Waiter, resources: readonly string[]): Listener;
+  listen(settings: ListenerSettings, waiter: Waiter, resources: readonly string[]): Listener;
+}
+
+/** What a listener needs of the settings of its call. */
+export interface ListenerSettings extends RoundContext {
+  readonly prefix: string;
 }
 
 /** One of those that wait for what a holder releases. */
