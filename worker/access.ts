@@ -7,7 +7,7 @@ import { signInPage } from "./page/sign-in.ts";
 import { problemResponse } from "./problem.ts";
 import type { Reader, WorkerEnv } from "./webhook.ts";
 
-// Attempts are not counted: whoever guesses could lock the operator out with that. A random secret of this length
+// Attempts are not counted: with that, those who guess could lock the operator out. A random secret of this length
 // cannot be guessed, and an attempt costs two hashes of a small body: no row, no request to Redis, no line in the log.
 const minSecretLength = 32;
 const maxFormLength = 1_024;

@@ -11,7 +11,7 @@ const copies = 5;
 // ms. The page that follows shows the deliveries if their rows are written by then.
 const journalWait = 1_000;
 
-// Whoever works on this computer may see it; a name that leads here is asked for the secret.
+// Everybody on this computer may see it; another name that leads here is asked for the secret.
 const app = createApp({ tryIt: sampleButtons, openOnLoopback: true });
 
 app.post("/samples", requireOwnPage, async function sendSamples(c) {
