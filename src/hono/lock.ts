@@ -3,6 +3,7 @@ import { checkNames, checkType, wrongType } from "../check.ts";
 import { valueFor } from "../http/delivery.ts";
 import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
+import { warn } from "../http/warn.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
 import { clientStateOf, type LockOptions, lockOptionNames, resolveSettings } from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
@@ -99,6 +100,9 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
       const refusal = problemOf(error) ?? aborted;
       if (!refusal) throw error;
       const answer = refusal.code === "LOCK_HELD" ? { ...refusal, status } : refusal;
+      const { settings, options: defaults } = clientStateOf(client);
+      const event = { type: "refused", ...answer, key: undefined, error } as const;
+      if (!(given.onEvent ?? defaults.onEvent)) warn(settings.runtime, event, false);
       return withPreparedHeaders(c, problemResponse(answer));
     }
     c.set("lock", held);

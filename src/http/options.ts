@@ -89,7 +89,10 @@ export interface HttpRules extends Omit<IdempotencyOptions, "onEvent"> {
    * the key is free as soon as the response begins, and a duplicate runs the handler again. Default `"status"`.
    */
   readonly streams?: "status" | "nothing" | undefined;
-  /** Called with every event. Its errors are ignored. Default: none. */
+  /**
+   * Called with every event. Its errors are ignored. Default: a line on `console.warn`, at most one per kind and minute, for
+   * an outage, a delivery that is not genuine, and what else an operator should know.
+   */
   readonly onEvent?: EventHook<HttpEvent> | undefined;
 }
 

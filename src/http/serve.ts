@@ -12,9 +12,10 @@ import { runInBackground, type WaitUntil } from "../runtime.ts";
 import type { VerifiedWebhook, WebhookProvider } from "../webhooks/index.ts";
 import { type Delivery, deliveryOf } from "./delivery.ts";
 import { parseKey } from "./key.ts";
-import { checkProvider, type ResolvedRules } from "./options.ts";
+import { checkProvider, type HttpEvent, type ResolvedRules } from "./options.ts";
 import { missingKey, type Problem, problem, problemOf, problemResponse } from "./problem.ts";
 import { captureResponse, replayResponse, responseCodec, type StoredResponse } from "./stored.ts";
+import { warn } from "./warn.ts";
 
 /** One request, and how to handle it. */
 export interface Exchange {
@@ -77,7 +78,10 @@ interface KeyedRequest {
 }
 
 /** Answers a request: the first of its key by the handler, later ones with the stored response. */
-export async function serve(rules: ResolvedRules, exchange: Exchange): Promise<HttpAnswer> {
+export async function serve(given: ResolvedRules, exchange: Exchange): Promise<HttpAnswer> {
+  const tell: EventHook<HttpEvent> = (event) =>
+    warn(clientStateOf(exchange.redlock).settings.runtime, event, given.webhook);
+  const rules = given.onEvent ? given : { ...given, onEvent: tell };
   const admitted = await admit(rules, exchange);
   return "key" in admitted ? answerOnce(rules, exchange, admitted) : admitted;
 }

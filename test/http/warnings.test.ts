@@ -1,0 +1,157 @@
+import { createHmac } from "node:crypto";
+import { Hono } from "hono";
+import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
+import { lock } from "../../src/hono/index.ts";
+import { Redlock, type RedlockOptions } from "../../src/index.ts";
+import { systemRuntime } from "../../src/runtime.ts";
+import { memoryEndpoint } from "../../src/testing/index.ts";
+import { github, stripe } from "../../src/webhooks/index.ts";
+import { freshKey } from "../support/fresh-key.ts";
+import { post, stands } from "./stand.ts";
+
+// What an operator reads on the console who has set up nothing.
+
+let warn: MockInstance<typeof console.warn>;
+beforeEach(() => {
+  warn = vi.spyOn(console, "warn").mockReturnValue();
+});
+afterEach(() => warn.mockRestore());
+const lines = () => warn.mock.calls.map((call) => call.join(" "));
+
+const secret = "whsec_never-on-the-console";
+const body = '{"card":"4242-4242"}';
+const ok = () => new Response("ok");
+
+/** A client on three endpoints that can be stopped, with a clock of its own that is set by hand. */
+function world(options: Partial<RedlockOptions> = {}) {
+  let ahead = 0;
+  const endpoints = ["a", "b", "c"].map((name) => memoryEndpoint({ name }));
+  const runtime = { ...systemRuntime, now: () => systemRuntime.now() + ahead };
+  const setAll = (how: "stop" | "start") => {
+    for (const endpoint of endpoints) endpoint[how]();
+  };
+  return {
+    redlock: new Redlock({ endpoints, runtime, ...options }),
+    stop: () => setAll("stop"),
+    start: () => setAll("start"),
+    advance(ms: number) {
+      ahead += ms;
+    },
+  };
+}
+
+function delivery(signedWith = secret): Request {
+  const signature = createHmac("sha256", signedWith).update(body).digest("hex");
+  const headers = { "x-hub-signature-256": `sha256=${signature}` };
+  return new Request("https://a.example/hooks", { method: "POST", body, headers });
+}
+
+describe.each(stands)("%s", (_name, stand) => {
+  test("an outage is one line a minute, with its cause and the number of those without a line", async () => {
+    const { redlock, stop, start, advance } = world();
+    const answer = stand(ok, { redlock, provider: github({ secret }), wait: 0 });
+    stop();
+    for (let index = 0; index < 3; index += 1) expect((await answer(delivery())).status).toBe(503);
+    expect(lines()).toEqual([
+      expect.stringMatching(/^redlock-edge: answered 503 NO_QUORUM: no quorum to .*a: .*refused.*; c: .*$/),
+    ]);
+    advance(59_000);
+    await answer(delivery());
+    expect(lines()).toHaveLength(1);
+    advance(2_000);
+    await answer(delivery());
+    expect(lines()).toHaveLength(2);
+    expect(lines()[1]).toMatch(/ \(and 3 more since the last such line\)$/);
+    start();
+    // The clock may have been set back.
+    advance(-3_600_000);
+    stop();
+    await answer(delivery());
+    expect(lines()).toHaveLength(3);
+    for (const line of lines()) {
+      expect(line).not.toMatch(/4242|never-on-the-console|\n/);
+      expect(line.length).toBeLessThan(1_000);
+    }
+  });
+
+  test("a delivery that is not genuine has a reason, each kind a line of its own", async () => {
+    const { redlock } = world();
+    const answer = stand(ok, { redlock, provider: github({ secret }) });
+    for (let index = 0; index < 2; index += 1) {
+      expect((await answer(delivery("another"))).status).toBe(401);
+      expect((await answer(post(null, { body }))).status).toBe(400);
+    }
+    expect(lines()).toEqual([
+      expect.stringContaining("answered 401 WEBHOOK_INVALID: github: none of the keys made this signature: "),
+      "redlock-edge: answered 400 WEBHOOK_INVALID: github: no header x-hub-signature-256",
+    ]);
+    expect(lines().join()).not.toMatch(/4242|never-on-the-console/);
+  });
+
+  test("names that a sender can choose make no further lines", async () => {
+    const { redlock } = world();
+    for (let index = 0; index < 20; index += 1) {
+      const provider = stripe({ secret: `whsec_${index}`, name: `tenant-${index}` });
+      expect((await stand(ok, { redlock, provider })(post(null, { body }))).status).toBe(400);
+    }
+    expect(lines()).toHaveLength(1);
+  });
+
+  test("a body that is too large, and a handler without protection, are told", async () => {
+    const { redlock, stop } = world();
+    const large = stand(ok, { redlock, provider: github({ secret }), maxRequestBody: 5 });
+    expect((await large(delivery())).status).toBe(413);
+    stop();
+    expect((await stand(ok, { redlock, failOpen: true })(post(freshKey()))).status).toBe(200);
+    expect(lines()).toEqual([
+      "redlock-edge: answered 413 BODY_TOO_LARGE",
+      expect.stringContaining("redlock-edge: ran without protection: no quorum to "),
+    ]);
+  });
+
+  test("a response that could not be stored is told: its handler runs again after the lease", async () => {
+    const { redlock, stop } = world();
+    const handler = () => {
+      stop();
+      return ok();
+    };
+    const answer = stand(handler, { redlock, provider: github({ secret }), timeout: 20 });
+    expect((await answer(delivery())).status).toBe(200);
+    expect(lines()).toEqual(["redlock-edge: a response is not stored (no-quorum)"]);
+  });
+
+  test("what a client can cause is not told", async () => {
+    const { redlock } = world();
+    const answer = stand(ok, { redlock });
+    const key = freshKey();
+    await answer(post(key));
+    expect((await answer(post(null))).status).toBe(400);
+    expect((await answer(post("a,b"))).status).toBe(400);
+    expect((await answer(post(key, { body: "other" }))).status).toBe(422);
+    expect(lines()).toEqual([]);
+  });
+
+  test("onEvent replaces it", async () => {
+    const { redlock, stop } = world();
+    const codes: string[] = [];
+    const onEvent = (event: object) => "code" in event && codes.push(String(event.code));
+    const answer = stand(ok, { redlock, provider: github({ secret }), wait: 0, onEvent });
+    await answer(delivery("another"));
+    stop();
+    await answer(delivery());
+    expect(codes).toEqual(["WEBHOOK_INVALID", "NO_QUORUM"]);
+    expect(lines()).toEqual([]);
+  });
+});
+
+test.each([
+  ["an outage of lock() is told", {}, 1],
+  ["unless the client has a hook", { onEvent: () => undefined }, 0],
+])("%s", async (_what, options, count) => {
+  const { redlock, stop } = world(options);
+  const app = new Hono().post("*", lock({ redlock, resource: "r", wait: 0 }), (c) => c.text("done"));
+  stop();
+  for (let index = 0; index < 2; index += 1) expect((await app.fetch(post(null))).status).toBe(503);
+  expect(lines()).toHaveLength(count);
+  if (count) expect(lines()[0]).toMatch(/^redlock-edge: answered 503 NO_QUORUM: no quorum to acquire "r": /);
+});
