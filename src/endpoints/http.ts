@@ -1,5 +1,6 @@
 import { checkNames, checkType, wrongType } from "../check.ts";
 import { EndpointError, type EndpointErrorKind } from "../errors.ts";
+import { addressOf } from "./address.ts";
 import {
   type Command,
   checkDialect,
@@ -12,18 +13,41 @@ import {
 
 /** The address of an endpoint, and its token. */
 export interface HttpEndpointOptions {
-  /** Base URL of the REST server, `https://…` or `http://…`, without credentials. */
+  /**
+   * URL of the REST server, `https://…`, without credentials, path, query and fragment: Upstash runs a path as a command,
+   * whose `OK` would look like a lock. `http://` only to this machine and to private networks: see `allowInsecure`.
+   */
   readonly url: string;
   /** The REST token. Never logged, and never sent to another address. */
   readonly token: string;
-  /** Default: the URL's host. */
+  /**
+   * Path below which a gateway serves the REST API, for example `"/redis"`: letters, digits, `-`, `_` and `.` between
+   * slashes. Commands are posted to exactly this path, and it is a part of the endpoint's default name. Then only scripts
+   * are used, whose success is an unguessable echo, so that a path that the gateway does not take off can grant nothing;
+   * an acquire is one more billed command. Default: none.
+   */
+  readonly basePath?: string | undefined;
+  /**
+   * Allows `http://` to a public host, where everybody on the way can read the token, and with it all data. Not needed for
+   * `localhost`, private IP addresses, names of one label (`http://redis:8079`), and those that end in `.localhost`,
+   * `.local`, `.internal`, `.lan` or `.home.arpa`. Default false.
+   */
+  readonly allowInsecure?: boolean | undefined;
+  /** Default: the URL's host, followed by `basePath`. */
   readonly name?: string | undefined;
   /** Default: `upstash` when the host ends in `.upstash.io`, else `redis`. */
   readonly dialect?: Dialect | undefined;
 }
 
 // As a record, so that the compiler notices when one is missing.
-const optionNames: Readonly<Record<keyof HttpEndpointOptions, 1>> = { url: 1, token: 1, name: 1, dialect: 1 };
+const optionNames: Readonly<Record<keyof HttpEndpointOptions, 1>> = {
+  url: 1,
+  token: 1,
+  basePath: 1,
+  allowInsecure: 1,
+  name: 1,
+  dialect: 1,
+};
 
 // Larger than any record that the library stores, and small enough for a Worker with 128 MB.
 const maxReplyBytes = 4 * 1024 * 1024;
@@ -52,13 +76,15 @@ function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: s
     const variable = `UPSTASH_REDIS_REST_${option.toUpperCase()}${number}`;
     throw new TypeError(`${where}.${option} is missing (is the environment variable ${variable} set?)`);
   }
-  const { href, host } = checkUrl(`${where}.url`, url);
+  const { href, name: address } = addressOf(`${where}.url`, url, options);
   // A line break in a pasted token would make fetch print the whole header in its error.
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError(`${where}.token (of ${host}) must be printable ASCII without spaces and line breaks`);
+    throw new TypeError(
+      `${where}.token (of ${address}) must be printable ASCII without spaces and line breaks`,
+    );
   }
-  const name = checkType("name", options.name ?? host, "string");
-  const dialect = checkDialect(options.dialect) ?? dialectOf(host);
+  const name = checkType("name", options.name ?? address, "string");
+  const dialect = checkDialect(options.dialect) ?? dialectOf(address);
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
 
   async function send(command: Command, signal: AbortSignal): Promise<unknown> {
@@ -87,7 +113,7 @@ function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: s
   }
 
   const subscribe = subscriber(name, href, token);
-  return { name, dialect, exactReplies: true, send, subscribe };
+  return { name, dialect, exactReplies: !options.basePath, send, subscribe };
 }
 
 /** `subscribe` of an endpoint: a request whose response goes on. */
@@ -137,22 +163,6 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
     );
   }
   return makeHttpEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
-}
-
-function checkUrl(name: string, url: string): URL {
-  let parsed: URL | undefined;
-  try {
-    parsed = new URL(url);
-  } catch {
-    // Thrown below. The message does not repeat the text: it may be a token in the wrong place.
-  }
-  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
-    const hint = /^rediss?:/.test(parsed?.protocol ?? "")
-      ? "; this is the address for sockets, the REST address is beside it in the console"
-      : "";
-    throw new TypeError(`${name} must be an https:// or http:// URL without quotes and credentials${hint}`);
-  }
-  return parsed;
 }
 
 function parseReply(text: string): { error?: unknown; result?: unknown } | undefined {

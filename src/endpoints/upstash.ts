@@ -1,5 +1,6 @@
 import { checkNames, checkType, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
+import { addressOf } from "./address.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
 import { subscriber } from "./http.ts";
 
@@ -15,7 +16,14 @@ export interface UpstashClient {
 
 /** Options for an endpoint over an `@upstash/redis` client. */
 export interface UpstashEndpointOptions {
-  /** Default: the host that the client talks to. */
+  /**
+   * The path of the client's URL, where it is a gateway's, for example `"/redis"`. Upstash would run any other path as a
+   * command. Default: the client's URL has none.
+   */
+  readonly basePath?: string | undefined;
+  /** Allows that the client sends the token over `http://` to a public host. Default false. */
+  readonly allowInsecure?: boolean | undefined;
+  /** Default: the host that the client talks to, followed by `basePath`. */
   readonly name?: string | undefined;
   /** Default: `upstash` when the client's host ends in `.upstash.io`, else `redis`. */
   readonly dialect?: Dialect | undefined;
@@ -28,9 +36,10 @@ export interface UpstashEndpointOptions {
  * everything is sent as a script that recognises its own earlier execution and echoes the lock's token. The client cannot
  * cancel a single request; one that outlives its timeout is rolled back when it ends.
  *
- * Streams for `wakeUp` are opened beside the client, with its URL and token, where the client exposes them.
+ * Streams for `wakeUp` are opened beside the client, with its URL and token, where the client exposes them. Where it does
+ * not, its URL is not checked.
  *
- * @throws TypeError when `client` is not an `@upstash/redis` client
+ * @throws TypeError when `client` is not an `@upstash/redis` client, or its URL cannot be used: see `HttpEndpointOptions`
  *
  * @example
  * new Redlock({ endpoints: [upstashEndpoint(new Redis({ url, token }), { name: "eu-west-1" })] })
@@ -38,15 +47,14 @@ export interface UpstashEndpointOptions {
 export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointOptions = {}): Endpoint {
   // createScript tells it from ioredis and node-redis, whose eval takes other arguments.
   if (!client?.createScript) throw wrongType("the client", client, "a client of @upstash/redis");
-  checkNames("upstashEndpoint", options, { name: 1, dialect: 1 });
-  const host = hostOf(client);
-  const name = checkType("name", options.name ?? host, "string");
-  const dialect = checkDialect(options.dialect) ?? dialectOf(host);
+  checkNames("upstashEndpoint", options, { name: 1, dialect: 1, basePath: 1, allowInsecure: 1 });
+  const address = addressIn(client, options);
+  const name = checkType("name", options.name ?? address?.name ?? "@upstash/redis", "string");
+  const dialect = checkDialect(options.dialect) ?? dialectOf(address?.name ?? "");
 
-  const { baseUrl } = requesterOf(client);
   const [, token] = authorizationOf(client);
   // The client's own reader of streams ends without a word when a stream does.
-  const streams = typeof baseUrl === "string" && token ? { subscribe: subscriber(name, baseUrl, token) } : {};
+  const streams = address && token ? { subscribe: subscriber(name, address.href, token) } : {};
 
   return {
     name,
@@ -87,11 +95,11 @@ function authorizationOf(client: UpstashClient): string[] {
   return String(requesterOf(client).headers?.authorization ?? "").split(" ");
 }
 
-function hostOf(client: UpstashClient): string {
+/** The address that the client sends its requests to, where it exposes it. */
+function addressIn(client: UpstashClient, { basePath, allowInsecure }: UpstashEndpointOptions) {
   const { baseUrl } = requesterOf(client);
-  try {
-    return new URL(String(baseUrl)).host;
-  } catch {
-    return "@upstash/redis";
-  }
+  if (typeof baseUrl !== "string" || !baseUrl) return undefined;
+  // The client takes one slash off the end of its URL, and puts one before the path of a pipeline.
+  const path = basePath?.replace(/\/$/, "");
+  return addressOf("the client's URL", `${baseUrl}/`, { basePath: path, allowInsecure }, `${path ?? ""}/`);
 }

@@ -76,6 +76,9 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "the address of the Redis protocol": at([{ url: "rediss://default:secret@eu1.upstash.io:6379", token }]),
     "url and token exchanged": at([{ url: token, token: url }]),
     "quotes of an env file": at([{ url: `"${url}"`, token }]),
+    "a URL with a path": at([{ url: `${url}/set/SecretToken`, token }]),
+    "a base path that is a URL": at([{ url, token, basePath: `${url}/redis` }]),
+    "http:// to a public host": at([{ url: url.replace("https", "http"), token }]),
     "the same endpoint twice": at([
       { url, token },
       { url, token },

@@ -1,5 +1,4 @@
 import {
-  type Dialect,
   type Endpoint,
   endpointsFromEnv,
   type HttpEndpointOptions,
@@ -19,6 +18,8 @@ export const clientOptions = {
   "read-env": { type: "string" },
   prefix: { type: "string" },
   dialect: { type: "string" },
+  "base-path": { type: "string" },
+  "allow-insecure": { type: "boolean" },
   timeout: { type: "string" },
   json: { type: "boolean" },
 } as const;
@@ -30,6 +31,8 @@ UPSTASH_REDIS_REST_TOKEN_1, _2, … They must be the same as your program's.
   --read-env <file>    read the variables from this file instead, e.g. .dev.vars
   --prefix <prefix>    the \`prefix\` of your program's client (redlock)
   --dialect <name>     upstash, redis-8.4 or redis, for all endpoints (upstash for hosts of upstash.io, else redis)
+  --base-path <path>   the \`basePath\` of your program's endpoints, for all of them
+  --allow-insecure     \`allowInsecure\`: send tokens over http:// to public hosts, too
   --timeout <ms>       how long to wait for an endpoint (5000)
   --json               print JSON, one object per line; docs/operations.md lists the fields
   --help               this text
@@ -40,6 +43,8 @@ export interface ClientValues {
   readonly "read-env"?: string | undefined;
   readonly prefix?: string | undefined;
   readonly dialect?: string | undefined;
+  readonly "base-path"?: string | undefined;
+  readonly "allow-insecure"?: boolean | undefined;
   readonly timeout?: string | undefined;
   readonly json?: boolean | undefined;
 }
@@ -64,10 +69,11 @@ export interface Client {
 
 /** The options that say which keys of which endpoints are meant, as words of a command line. */
 export function clientWords(values: ClientValues): string {
-  const names = ["read-env", "prefix", "dialect"] as const;
-  return names
-    .map((name) => (values[name] === undefined ? "" : ` --${name} ${shellWord(values[name])}`))
-    .join("");
+  const names = ["read-env", "prefix", "dialect", "base-path"] as const;
+  const words = names.map((name) =>
+    values[name] === undefined ? "" : ` --${name} ${shellWord(values[name])}`,
+  );
+  return `${words.join("")}${values["allow-insecure"] ? " --allow-insecure" : ""}`;
 }
 
 /** @throws UsageError when an option is wrong, or the variables name no endpoints */
@@ -82,7 +88,11 @@ export async function accessOf(values: ClientValues, { env }: CommandEnvironment
   const file = values["read-env"];
   const variables = file === undefined ? env : await readVariables(file);
   return {
-    endpoints: endpointsOf(variables, file, dialect),
+    endpoints: endpointsOf(variables, file, {
+      dialect,
+      basePath: values["base-path"],
+      allowInsecure: values["allow-insecure"],
+    }),
     variables,
     prefix,
     timeout: ms,
@@ -92,10 +102,10 @@ export async function accessOf(values: ClientValues, { env }: CommandEnvironment
 function endpointsOf(
   variables: Access["variables"],
   file: string | undefined,
-  dialect: Dialect | undefined,
+  options: Partial<HttpEndpointOptions>,
 ): HttpEndpointOptions[] {
   try {
-    return endpointsFromEnv(variables).map((endpoint) => (dialect ? { ...endpoint, dialect } : endpoint));
+    return endpointsFromEnv(variables).map((endpoint) => ({ ...endpoint, ...options }));
   } catch (error) {
     const { message } = error as Error;
     if (file !== undefined) throw new UsageError(`${file}: ${message}`);

@@ -57,7 +57,10 @@ describe("a command", () => {
   test("without an answer is an error of the network, and one without a usable answer is malformed", async () => {
     expect(await failing(named("TypeError", "fetch failed"))).toMatchObject({ kind: "network" });
     const quoting = await failing(named("UpstashJSONParseError", "unexpected <html>"));
-    expect(quoting).toMatchObject({ kind: "malformed", message: "eu1.upstash.io: no usable reply" });
+    expect(quoting).toMatchObject({
+      kind: "malformed",
+      message: expect.stringMatching(/: no answer of Upstash/),
+    });
   });
 });
 
@@ -74,7 +77,7 @@ describe("upstashEndpoint", () => {
       name: "localhost:8080",
       dialect: "redis",
     });
-    for (const unknown of [{}, { baseUrl: "no url" }, { baseUrl: undefined }]) {
+    for (const unknown of [{}, { baseUrl: "" }, { baseUrl: undefined }]) {
       expect(of(unknown)).toMatchObject({ name: "@upstash/redis", dialect: "redis" });
     }
     expect(of(requester, { name: "eu", dialect: "redis" })).toMatchObject({ name: "eu", dialect: "redis" });

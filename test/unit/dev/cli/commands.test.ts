@@ -136,6 +136,19 @@ describe("redlock-edge", () => {
   });
 });
 
+test("reaches endpoints behind a gateway, or over http://, only where an option says so", async () => {
+  const env = { UPSTASH_REDIS_REST_URL: local.endpoints[0]!.url, UPSTASH_REDIS_REST_TOKEN: "t" };
+  const { code, warnings } = await run("inspect a --base-path redis", { env });
+  expect([code, warnings[0]]).toEqual([2, expect.stringContaining("basePath must be")]);
+  // The endpoint takes /set/foo as a command, so nothing that it answers is an endpoint's.
+  const strange = await run("inspect a --base-path /set/foo --json", { env: local.env() });
+  expect(json(strange.text)).toMatchObject({ state: "undecided" });
+  const open = { ...env, UPSTASH_REDIS_REST_URL: "http://redis.example.invalid" };
+  const refused = await run("doctor", { env: open });
+  expect(refused.text).toMatch(/must be https:.*\n.*to check it nevertheless: --allow-insecure/);
+  expect((await run("doctor --allow-insecure", { env: open })).text).toMatch(/no such host/);
+});
+
 test("costs what docs/operations.md says", async () => {
   const sums = () =>
     (["requests", "billed"] as const).map((what) =>

@@ -1,0 +1,55 @@
+/** Where an endpoint is. */
+export interface Address {
+  /** Where commands are sent to. */
+  readonly href: string;
+  /** Its host, and its base path if it has one: they tell endpoints apart. */
+  readonly name: string;
+}
+
+/** What the options of an endpoint say about its address. */
+interface AddressOptions {
+  readonly basePath?: string | undefined;
+  readonly allowInsecure?: boolean | undefined;
+}
+
+// `https://`, or `http://` to this machine or a private network: a name of one label, as containers have them, a name below
+// a domain that is for private use alone, or an IP address, which `URL` has brought into its normal form.
+const safeOrigin =
+  /^(https:.*|http:\/\/([^.:]+|.+\.(local(host)?|internal|lan|home\.arpa)|(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168)\.[\d.]+|\[(::1]|f[cde]\w\w:.*))(:\d+)?)$/;
+
+/**
+ * Where a URL and the options lead to.
+ *
+ * @param name names the URL in errors, which do not repeat it: it may be a token, or have one in it
+ * @param path the path that the URL must have
+ * @throws TypeError
+ */
+export function addressOf(
+  name: string,
+  url: string,
+  { basePath, allowInsecure }: AddressOptions,
+  path = "/",
+): Address {
+  let parsed: Partial<URL> = {};
+  try {
+    parsed = new URL(url);
+  } catch {
+    // Refused below.
+  }
+  const { href, origin = "" } = parsed;
+  if (!/^http/.test(origin) || href !== origin + path) {
+    throw new TypeError(
+      `${name} must be the REST API's https://host, without quotes, credentials, path and query: Upstash runs a path, and its OK looks like a lock (for a gateway's, set basePath)`,
+    );
+  }
+  if (!/^(\/[\w-][\w.-]*)+\/?$/.test(basePath ?? "/a")) {
+    throw new TypeError('basePath must be a path such as "/redis"');
+  }
+  if (allowInsecure !== true && !safeOrigin.test(origin)) {
+    throw new TypeError(
+      `${name} must be https://, or everybody can read the token (allowInsecure: true allows it)`,
+    );
+  }
+  const address = origin + (basePath ?? "/");
+  return { href: address, name: address.replace(/^\w+:\/\/|\/$/g, "") };
+}
