@@ -10,6 +10,7 @@ import {
   type Endpoint,
   withoutSecrets,
 } from "./endpoint.ts";
+import { answerReason, networkReason } from "./failure.ts";
 
 /** The address of an endpoint, and its token. */
 export interface HttpEndpointOptions {
@@ -106,10 +107,10 @@ function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: s
       return reply.result;
     }
     // Redis's own errors come with status 400; every other status is the gateway's.
-    const kind: EndpointErrorKind =
-      status !== 200 && status !== 400 ? "http" : reply?.error ? "redis" : "malformed";
-    const said = reply?.error ? withoutSecrets(String(reply.error), [token, ...command]) : "no usable reply";
-    throw new EndpointError(name, kind, `HTTP ${status}, ${said}`, { status });
+    const said = typeof reply?.error === "string" ? withoutSecrets(reply.error, [token, ...command]) : "";
+    const kind: EndpointErrorKind = status !== 200 && status !== 400 ? "http" : said ? "redis" : "malformed";
+    const reason = answerReason(said, status);
+    throw new EndpointError(name, kind, `HTTP ${status}, ${reason}`, { status });
   }
 
   const subscribe = subscriber(name, href, token);
@@ -199,10 +200,4 @@ async function readText(response: Response): Promise<string> {
 /** Whether an error contains the reply: Node's HTTP parser keeps the bytes that it could not parse, secrets included. */
 function quotesReply(error: unknown): boolean {
   return (error as { cause?: { data?: unknown } } | undefined)?.cause?.data !== undefined;
-}
-
-/** The reason why fetch failed: Node puts the code (ECONNREFUSED) into the cause. */
-function networkReason(error: unknown): string {
-  const { message, cause } = error as { message?: string; cause?: { code?: string } };
-  return `the request failed (${cause?.code ?? message})`;
 }

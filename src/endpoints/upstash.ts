@@ -2,6 +2,7 @@ import { checkNames, checkType, wrongType } from "../check.ts";
 import { EndpointError } from "../errors.ts";
 import { addressOf } from "./address.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
+import { answerReason, networkReason } from "./failure.ts";
 import { subscriber } from "./http.ts";
 
 /** The part of an `@upstash/redis` client that this package uses. */
@@ -72,10 +73,16 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
       } catch (error) {
         // Not set as the cause: the client's errors quote the whole command with its tokens.
         const { message, name: kind } = error as Error;
-        // Its message quotes the body.
-        if (kind === "UpstashJSONParseError") throw new EndpointError(name, "malformed", "no usable reply");
-        const said = withoutSecrets(String(message), [...authorizationOf(client), ...command]);
-        throw new EndpointError(name, kind === "UpstashError" ? "redis" : "network", said);
+        const clean = (text: string) => withoutSecrets(text, [...authorizationOf(client), ...command]);
+        // What it could not parse, it quotes.
+        const isAnswer = kind === "UpstashError" || kind === "UpstashJSONParseError";
+        if (!isAnswer) throw new EndpointError(name, "network", clean(networkReason(error)));
+        // The error of another API's answer: it has none, or one that is no text.
+        const said = kind === "UpstashError" ? clean(message).replace(/^undefined$/, "") : "";
+        // Those of other servers, and of Upstash in former times; the client does not show the status.
+        const isRefused = /^(Invalid token|Unauthorized)/.test(said);
+        const status = isRefused ? { status: 401 } : {};
+        throw new EndpointError(name, said ? "redis" : "malformed", answerReason(said), status);
       }
     },
   };
@@ -96,10 +103,10 @@ function authorizationOf(client: UpstashClient): string[] {
 }
 
 /** The address that the client sends its requests to, where it exposes it. */
-function addressIn(client: UpstashClient, { basePath, allowInsecure }: UpstashEndpointOptions) {
+function addressIn(client: UpstashClient, options: UpstashEndpointOptions) {
   const { baseUrl } = requesterOf(client);
   if (typeof baseUrl !== "string" || !baseUrl) return undefined;
   // The client takes one slash off the end of its URL, and puts one before the path of a pipeline.
-  const path = basePath?.replace(/\/$/, "");
-  return addressOf("the client's URL", `${baseUrl}/`, { basePath: path, allowInsecure }, `${path ?? ""}/`);
+  const path = `${options.basePath ?? ""}/`.replace("//", "/");
+  return addressOf("the client's URL", `${baseUrl}/`, options, path);
 }

@@ -136,11 +136,21 @@ export function failureAdvice(failure: Failure, examination: Examination): Advic
   };
   const url = examination.variable ?? "its URL";
   const token = examination.variable?.replace("URL", "TOKEN") ?? "its token";
-  if (kind === "config")
-    return error("CONFIG", message, `set ${url} and ${token} as the database's page has them`);
+  if (kind === "config") {
+    const option = /basePath/.test(message)
+      ? "; the base path of a gateway is --base-path here"
+      : /allowInsecure/.test(message)
+        ? "; to check it nevertheless: --allow-insecure"
+        : "";
+    return error("CONFIG", message, `set ${url} and ${token} as the database's page has them${option}`);
+  }
   if (kind === "network" || kind === "timeout")
     return error("UNREACHABLE", message, connectionFix(failure, examination));
-  if (status === 401 || status === 403 || /WRONGPASS|unauthorized/i.test(message)) {
+  const isForeign = /no answer of Upstash/.test(message);
+  if (
+    !isForeign &&
+    (status === 401 || status === 403 || /WRONGPASS|unauthorized|invalid token/i.test(message))
+  ) {
     return error(
       "TOKEN",
       `it refuses the token: ${message}`,
@@ -160,7 +170,7 @@ export function failureAdvice(failure: Failure, examination: Examination): Advic
   if (kind === "malformed" || (kind === "http" && (status ?? 0) < 500)) {
     return error(
       "NOT_REST",
-      `it does not answer like Upstash's REST API: ${message}`,
+      message,
       `set ${url} to the REST URL of the database, https://….upstash.io, not to a dashboard's or a proxy's address`,
     );
   }
@@ -171,15 +181,13 @@ function connectionFix({ kind, message }: Failure, { isLoopback, variable }: Exa
   const url = variable ?? "its URL";
   if (kind === "timeout")
     return "is a firewall in between, or the database stopped? To wait longer: --timeout 15000";
-  if (/ECONNREFUSED/.test(message)) {
-    return isLoopback
-      ? `nothing listens there: start npx redlock-edge dev, and use the variables that it prints; ${url} may be of an earlier run`
-      : `nothing listens there: check the host and port of ${url}`;
+  if (isLoopback && /ECONNREFUSED/.test(message)) {
+    return `start npx redlock-edge dev, and use the variables that it prints; ${url} may be of an earlier run`;
   }
-  if (/ENOTFOUND|EAI_AGAIN/.test(message)) {
-    return `there is no such host: is ${url} complete, does the database still exist, is there a network?`;
+  if (/WRONG_VERSION/.test(message)) return `is ${url} to begin with http://, or its port another one?`;
+  if (/CERT|SSL|TLS|SIGNATURE/.test(message)) {
+    return `TLS failed: is ${url} right, does a proxy replace certificates?`;
   }
-  if (/CERT|SSL|TLS/.test(message)) return `TLS failed: is ${url} right, does a proxy replace certificates?`;
   return `check the network, and the host and port of ${url}`;
 }
 

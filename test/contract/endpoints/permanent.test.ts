@@ -19,11 +19,14 @@ import { type RawServer, startRawServer } from "../../support/raw-server.ts";
 let local: DevEndpoints;
 /** A web server that is no endpoint. */
 let website: RawServer;
+/** Refuses every token as serverless-redis-http does. */
+let srh: RawServer;
 beforeAll(async () => {
   local = await startEndpoints({ count: 3, engine: "embedded" });
   website = await startRawServer(() => ({ status: 404, body: "<h1>Not found</h1>" }));
+  srh = await startRawServer(() => ({ status: 401, body: '{"error":"Invalid token"}' }));
 });
-afterAll(() => Promise.all([local.close(), website.close()]));
+afterAll(() => Promise.all([local.close(), website.close(), srh.close()]));
 beforeEach(() => {
   for (const { log } of local.endpoints) log.reset();
 });
@@ -34,8 +37,10 @@ const requests = () => local.endpoints.map(({ log }) => log.requests);
 const mistakes = {
   "a wrong token": ({ url }) => ({ url, token: "wrong" }),
   "a read-only token": ({ url, readOnlyToken }) => ({ url, token: readOnlyToken }),
-  "an address of something else": ({ token, name }) => ({ url: `${website.url}/${name}`, token, name }),
+  "an address of something else": ({ token, name }) => ({ url: website.url, token, name }),
   "a wrong token of an SDK": ({ url, name }) => upstashEndpoint(sdkClient({ url, token: "wrong" }), { name }),
+  "a wrong token of an SDK at another server": ({ name }) =>
+    upstashEndpoint(sdkClient({ url: srh.url, token: "wrong" }), { name }),
 } satisfies Record<string, (endpoint: DevEndpoints["endpoints"][number]) => HttpEndpointOptions | Endpoint>;
 
 describe.each(Object.entries(mistakes))("%s", (_, mistaken) => {

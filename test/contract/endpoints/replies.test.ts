@@ -38,7 +38,7 @@ const garbage: [string, RawReply, EndpointErrorKind][] = [
   ["an error with 400", json({ error: "ERR syntax error" }, 400), "redis"],
   ["an error with 200", json({ error: "ERR something" }), "redis"],
   ["an error beside a result", json({ result: "OK", error: "ERR something" }), "redis"],
-  ["an error that is an object", json({ error: { message: "ERR" } }), "redis"],
+  ["an error that is an object", json({ error: { message: "ERR" } }), "malformed"],
   ["{}", json({}), "malformed"],
   ["[]", json([]), "malformed"],
   ["null", json(null), "malformed"],

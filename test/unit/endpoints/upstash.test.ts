@@ -90,7 +90,7 @@ describe("upstashEndpoint", () => {
   test("works with a client whose requester is not known", async () => {
     const { client: _, ...client } = clientWith(() => Promise.reject(new Error("down")));
     const sending = upstashEndpoint(client).send(["EVAL", "s", 0], signal);
-    expect(await rejection(sending)).toMatchObject({ message: "@upstash/redis: down" });
+    expect(await rejection(sending)).toMatchObject({ message: "@upstash/redis: the request failed (down)" });
   });
 
   test("refuses what is no client of @upstash/redis", () => {

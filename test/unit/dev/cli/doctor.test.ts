@@ -6,6 +6,7 @@ import {
   examineAll,
   type Failure,
 } from "../../../../src/dev/cli/doctor-probe.ts";
+import { answerReason } from "../../../../src/endpoints/failure.ts";
 import { type Endpoint, EndpointError } from "../../../../src/index.ts";
 import { memoryEndpoint } from "../../../../src/testing/index.ts";
 
@@ -136,15 +137,22 @@ test.each<[Advice["code"], Partial<Failure>, Partial<Examination>, RegExp]>([
   ["UNREACHABLE", { kind: "timeout" }, {}, /--timeout/],
   ["UNREACHABLE", { message: "(ECONNREFUSED)" }, { isLoopback: true }, /npx redlock-edge dev/],
   ["UNREACHABLE", { message: "(ECONNREFUSED)" }, {}, /host and port/],
-  ["UNREACHABLE", { message: "(ENOTFOUND)" }, {}, /no such host/],
+  ["CONFIG", { kind: "config", message: "set basePath" }, {}, /--base-path/],
+  ["CONFIG", { kind: "config", message: "(allowInsecure: true …" }, {}, /--allow-insecure/],
+  ["UNREACHABLE", { message: "(ENOTFOUND)" }, {}, /host and port of .*URL_1/],
+  ["UNREACHABLE", { message: "(ERR_SSL_WRONG_VERSION_NUMBER)" }, {}, /URL_1 to begin with http:/],
+  ["UNREACHABLE", { message: "(UNABLE_TO_VERIFY_LEAF_SIGNATURE)" }, {}, /certificates/],
   ["UNREACHABLE", { message: "(CERT_HAS_EXPIRED)" }, {}, /TLS/],
   ["UNREACHABLE", { message: "(ECONNRESET)" }, {}, /network/],
   ["TOKEN", { kind: "http", status: 401 }, {}, /TOKEN_1 to the REST token/],
   ["TOKEN", { kind: "redis", status: 400, message: "WRONGPASS" }, {}, /TOKEN_1 to the REST token/],
+  ["TOKEN", { kind: "http", status: 403, message: "HTTP 403, ERR forbidden" }, {}, /TOKEN_1 to the REST/],
+  ["TOKEN", { kind: "redis", message: "Invalid token" }, {}, /TOKEN_1 to the REST token/],
   ["LIMIT", { kind: "http", status: 429 }, {}, /plan/],
   ["LIMIT", { kind: "redis", status: 400, message: "ERR max daily request limit exceeded" }, {}, /plan/],
   ["NOT_REST", { kind: "http", status: 404 }, {}, /REST URL/],
   ["NOT_REST", { kind: "malformed", status: 200 }, {}, /REST URL/],
+  ["NOT_REST", { kind: "http", status: 403, message: answerReason("", 403) }, {}, /REST URL/],
   ["SERVER", { kind: "http", status: 503 }, {}, /status page/],
   ["SERVER", { kind: "redis", status: 400, message: "MISCONF" }, {}, /log/],
 ])("%s: %j", (code, failure, examination, fix) => {

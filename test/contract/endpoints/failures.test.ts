@@ -1,0 +1,148 @@
+import { createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type Endpoint,
+  type EndpointError,
+  httpEndpoint,
+  type QuorumError,
+  Redlock,
+  upstashEndpoint,
+} from "../../../src/index.ts";
+import { freePort } from "../../support/free-port.ts";
+import { sdkClient } from "../../support/local-endpoints.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { type RawReply, type RawServer, startRawServer } from "../../support/raw-server.ts";
+
+// What is reached is no REST API. The error says what to look at, as far as it can be known.
+
+const token = "a-secret-token";
+const ways: Record<string, (url: string) => Endpoint> = {
+  "an address": (url) => httpEndpoint({ url, token, name: "odd" }),
+  "a client of @upstash/redis": (url) =>
+    upstashEndpoint(sdkClient({ url, token }, { retry: false, enableAutoPipelining: false }), {
+      name: "odd",
+    }),
+};
+
+/** Acquires at this endpoint alone, and resolves with its error. */
+async function errorOf(endpoint: Endpoint): Promise<EndpointError> {
+  const redlock = new Redlock({ endpoints: [endpoint], wait: 0, timeout: 8_000, ttl: 30_000 });
+  const { votes } = (await rejection(redlock.acquire("a"))) as QuorumError;
+  const error = votes[0]!.cause!;
+  expect(error.message).not.toContain(token);
+  return error;
+}
+
+/** A server on TCP: what it does with the first bytes of each connection. */
+async function listening(onData: (socket: Socket) => void) {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => onData(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return { host: `127.0.0.1:${port}`, close: () => new Promise((resolve) => server.close(resolve)) };
+}
+
+describe.each(Object.entries(ways))("%s", (_, reach) => {
+  test.each<[what: string, scheme: "http" | "https", does: (socket: Socket) => void, said: string]>([
+    [
+      "has no TLS",
+      "https",
+      (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"),
+      "(ERR_SSL_WRONG_VERSION_NUMBER): no TLS there",
+    ],
+    ["closes", "http", (socket) => socket.end(), "(UND_ERR_SOCKET): broken off, or no HTTP there"],
+    [
+      "breaks off",
+      "https",
+      (socket) => socket.resetAndDestroy(),
+      "(ECONNRESET): broken off, or no HTTP there",
+    ],
+    [
+      "speaks another protocol",
+      "http",
+      (socket) => socket.end("-ERR unknown command 'POST'\r\n"),
+      "(HPE_INVALID_CONSTANT): broken off, or no HTTP there",
+    ],
+  ])("a port that %s, under %s://", async (_, scheme, does, said) => {
+    const server = await listening(does);
+    const error = await errorOf(reach(`${scheme}://${server.host}`));
+    expect(error).toMatchObject({ kind: "network", permanent: false });
+    expect(error.message).toBe(`odd: the request failed ${said}`);
+    await server.close();
+  });
+
+  test("a port on which nothing listens, and a host that does not exist", async () => {
+    const refused = await errorOf(reach(`http://127.0.0.1:${await freePort()}`));
+    expect(refused.message).toBe("odd: the request failed (ECONNREFUSED): nothing listens there");
+    const unknown = await errorOf(reach("https://no-such-host.invalid"));
+    expect(unknown.message).toMatch(/failed \((ENOTFOUND|EAI_AGAIN)\): no such host$/);
+  });
+});
+
+describe("an answer of something else", () => {
+  let server: RawServer;
+  beforeAll(async () => {
+    server = await startRawServer(() => "reset");
+  });
+  afterAll(() => server.close());
+
+  const page = "<!DOCTYPE html><h1>Sign in</h1>";
+  const foreign = "no answer of Upstash's REST API: is the URL right?";
+  const location = { location: "https://elsewhere.example/" };
+  test.each<[what: string, reply: Exclude<RawReply, string>, kind: string, permanent: boolean, said: string]>(
+    [
+      ["a page", { body: page }, "malformed", false, `HTTP 200, ${foreign}`],
+      ["a redirect", { status: 301, headers: location }, "http", false, `HTTP 301, ${foreign}`],
+      ["another redirect", { status: 302, headers: location }, "http", false, `HTTP 302, ${foreign}`],
+      ["a page with 403", { status: 403, body: page }, "http", true, `HTTP 403, ${foreign}`],
+      ["a page with 404", { status: 404, body: page }, "http", true, `HTTP 404, ${foreign}`],
+      ["404", { status: 404, body: '{"error":"No such route"}' }, "http", true, `HTTP 404, ${foreign}`],
+      ["JSON", { body: '{"ok":true}' }, "malformed", false, `HTTP 200, ${foreign}`],
+      [
+        "an error that is no text",
+        { status: 400, body: '{"error":{"code":7}}' },
+        "malformed",
+        false,
+        `HTTP 400, ${foreign}`,
+      ],
+      // Of a gateway that is in front of a REST API.
+      ["a page with 502", { status: 502, body: page }, "http", false, "HTTP 502, no usable reply"],
+      ["a page with 413", { status: 413, body: page }, "http", false, "HTTP 413, no usable reply"],
+      [
+        "a wrong token",
+        { status: 401, body: '{"error":"Invalid token"}' },
+        "http",
+        true,
+        "HTTP 401, Invalid token",
+      ],
+    ],
+  )("%s", async (_, reply, kind, permanent, said) => {
+    server.answer = () => reply;
+    const error = await errorOf(ways["an address"]!(server.url));
+    expect(error).toMatchObject({ kind, permanent, message: `odd: ${said}` });
+  });
+
+  // The client follows redirects, and does not show the status.
+  test.each<[what: string, reply: Exclude<RawReply, string>, kind: string, permanent: boolean, said: string]>(
+    [
+      ["a page", { body: page }, "malformed", false, foreign],
+      ["a page with 403", { status: 403, body: page }, "malformed", false, foreign],
+      ["JSON with 404", { status: 404, body: '{"ok":false}' }, "malformed", false, foreign],
+      [
+        "an error that is no text",
+        { status: 400, body: '{"error":{"code":7}}' },
+        "malformed",
+        false,
+        foreign,
+      ],
+      ["a wrong token", { status: 401, body: '{"error":"Invalid token"}' }, "redis", true, "Invalid token"],
+      ["another", { status: 401, body: '{"error":"Unauthorized"}' }, "redis", true, "Unauthorized"],
+    ],
+  )("to a client of @upstash/redis: %s", async (_, reply, kind, permanent, said) => {
+    server.answer = () => reply;
+    const error = await errorOf(ways["a client of @upstash/redis"]!(server.url));
+    expect(error).toMatchObject({ kind, permanent, message: `odd: ${said}` });
+  });
+});
