@@ -45,9 +45,10 @@ for (const name of readdirSync("dist", { recursive: true })) {
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
   stdio: "inherit",
 });
-// The sources import .ts files; published types must import .js files.
+// The sources import .ts files; published types must import .js files. And they name a library that no year's has.
 for (const name of readdirSync("dist", { recursive: true })) {
   if (!name.endsWith(".d.ts")) continue;
   const types = readFileSync(`dist/${name}`, "utf8");
-  writeFileSync(`dist/${name}`, types.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
+  const library = /asyncDispos/i.test(types) ? '/// <reference lib="esnext.disposable" />\n' : "";
+  writeFileSync(`dist/${name}`, library + types.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
 }

@@ -3,7 +3,7 @@ import { Buffer, isUtf8 } from "node:buffer";
 /** An argument of a command: a string, or bytes that are not valid UTF-8. */
 export type Argument = string | Uint8Array;
 
-/** Bytes as an argument: a string if they are valid UTF-8. */
+/** @internal Bytes as an argument: a string if they are valid UTF-8. */
 export function argumentOf(bytes: Buffer): Argument {
   return isUtf8(bytes) ? bytes.toString() : bytes;
 }

@@ -17,7 +17,7 @@ export class StatusReply {
  */
 export type WireReply = StatusReply | ReplyError | Uint8Array | number | null | readonly WireReply[];
 
-/** Encodes commands as RESP2 arrays of bulk strings, one after another: a pipeline. */
+/** @internal Encodes commands as RESP2 arrays of bulk strings, one after another: a pipeline. */
 export function encodeCommands(commands: readonly (readonly Argument[])[]): Buffer {
   const parts: Uint8Array[] = [];
   for (const command of commands) {
@@ -30,7 +30,7 @@ export function encodeCommands(commands: readonly (readonly Argument[])[]): Buff
   return Buffer.concat(parts);
 }
 
-/** Encodes one reply as RESP2. */
+/** @internal Encodes one reply as RESP2. */
 export function encodeReply(reply: WireReply): Buffer {
   if (reply === null) return Buffer.from("$-1\r\n");
   if (typeof reply === "number") return Buffer.from(`:${reply}\r\n`);
@@ -42,7 +42,7 @@ export function encodeReply(reply: WireReply): Buffer {
   return Buffer.concat([Buffer.from(`*${reply.length}\r\n`), ...reply.map(encodeReply)]);
 }
 
-/** Parses a stream of RESP2 bytes into replies. Bytes may arrive in pieces of any size. */
+/** @internal Parses a stream of RESP2 bytes into replies. Bytes may arrive in pieces of any size. */
 export class RespParser {
   #pieces: Buffer[] = [];
   #size = 0;
