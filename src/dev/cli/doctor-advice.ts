@@ -1,4 +1,4 @@
-import type { Examination, Failure } from "./doctor-probe.ts";
+import { bestDialect, type Examination, type Failure, works } from "./doctor-probe.ts";
 import { duration, table } from "./text.ts";
 
 // What the answers to doctor's questions mean, and what to do. No I/O.
@@ -71,7 +71,7 @@ export function diagnose(examinations: readonly Examination[]): Report {
 
 /** What keeps an endpoint from being used: the first failure, because the others follow from it. */
 function failures(examination: Examination): Advice[] {
-  const { unreachable, write, scripts, native, dialect, isLoopback, variable } = examination;
+  const { unreachable, write, native, flag, scripts, variable } = examination;
   if (unreachable) return [failureAdvice(unreachable, examination)];
   if (typeof write === "number") {
     return [
@@ -84,42 +84,52 @@ function failures(examination: Examination): Advice[] {
     ];
   }
   if (write && write !== "yes") return [failureAdvice(write, examination)];
-  const lacksNative = native !== undefined && native !== "yes";
-  if (dialect === "upstash" && lacksNative) {
+  for (const tried of [native, flag, scripts]) {
+    // Only a refusal says anything about the commands.
+    if (typeof tried === "object" && !isRefusal(tried)) return [failureAdvice(tried, examination)];
+  }
+  // A token that may run no script is refused the flag as well: this says nothing about the dialect.
+  if (scripts && scripts !== "yes") return [scriptAdvice(scripts)];
+  return scripts ? dialectAdvice(examination) : [];
+}
+
+function isRefusal({ kind, status = 0 }: Failure): boolean {
+  return kind === "redis" || (kind === "http" && status < 429);
+}
+
+/** What follows from the commands that the server has is always the same dialect, whatever it is examined with. */
+function dialectAdvice(examination: Examination): Advice[] {
+  const { dialect, native, flag, isLoopback } = examination;
+  const best = bestDialect(examination);
+  if (dialect === best) return [];
+  const setting = `\`dialect: "${best}"\` for this endpoint in your program`;
+  if (!works(examination)) {
+    const refused = native === "yes" ? "Upstash's flag of scripts" : "SET … IFEQ or DELEX";
+    const reason = [native, flag].find((each): each is Failure => typeof each === "object");
     return [
       {
         level: "error",
         code: "DIALECT",
-        message: `its dialect is upstash, but it does not have SET … IFEQ and DELEX: ${native.message}`,
-        fix: `give the endpoint \`dialect: "redis"\` in your program; to check that here: --dialect redis`,
+        message: `its dialect is ${dialect}, but it refuses ${refused}: ${reason?.message}`,
+        fix: `set ${setting}; to check that here: --dialect ${best}`,
       },
     ];
   }
-  if (scripts && scripts !== "yes") return [scriptAdvice(scripts, examination)];
   // Local endpoints emulate these commands, so there it says nothing.
-  if (dialect === "redis" && native === "yes" && !isLoopback) {
-    return [
-      {
-        level: "note",
-        code: "DIALECT",
-        message: "its dialect is redis, and it has the commands of upstash, too",
-        fix: `it works as it is; \`dialect: "upstash"\` for this endpoint in your program saves scripts`,
-      },
-    ];
-  }
-  return [];
+  if (isLoopback) return [];
+  const gain =
+    dialect === "redis" ? "saves scripts" : "lets scripts run without a lock on the whole database";
+  return [
+    {
+      level: "note",
+      code: "DIALECT",
+      message: `its dialect is ${dialect}, and it has what ${best} needs, too`,
+      fix: `it works as it is; ${setting} ${gain}`,
+    },
+  ];
 }
 
-function scriptAdvice(failure: Failure, { dialect }: Examination): Advice {
-  const isFlag = /flag|shebang/i.test(failure.message);
-  if (dialect === "upstash" && isFlag) {
-    return {
-      level: "error",
-      code: "DIALECT",
-      message: `its dialect is upstash, but it refuses Upstash's flag of scripts: ${failure.message}`,
-      fix: `give the endpoint \`dialect: "redis"\` in your program; to check that here: --dialect redis`,
-    };
-  }
+function scriptAdvice(failure: Failure): Advice {
   return {
     level: "error",
     code: "SCRIPTS",

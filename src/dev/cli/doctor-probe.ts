@@ -35,7 +35,9 @@ export interface Examination {
   readonly write?: "yes" | number | Failure | undefined;
   /** Whether the server has compare-and-set as commands (`SET … IFEQ`, `DELEX`). */
   readonly native?: "yes" | Failure | undefined;
-  /** Whether a lock with a fence, which needs scripts, could be acquired and released. */
+  /** Whether it accepts a script with Upstash's flag. Asked where `native` is `yes`. */
+  readonly flag?: "yes" | Failure | undefined;
+  /** Whether a lock with a fence, which needs scripts, could be acquired and released, in the dialect that works. */
   readonly scripts?: "yes" | Failure | undefined;
   /** Median of a few, ms. */
   readonly roundTrip?: number | undefined;
@@ -129,14 +131,25 @@ async function finish(
   const { endpoint } = candidate;
   const timed = { ...begun, ...(await readClock(endpoint, settings)) };
   if (begun.write !== "yes") return timed;
-  return {
-    ...timed,
-    native: await tryNative(endpoint, begun.number, settings),
-    scripts: await tryScripts(endpoint, begun.number, settings),
-  };
+  const native = await tryNative(endpoint, begun.number, settings);
+  const flag = native === "yes" ? await tryFlag(endpoint, settings) : undefined;
+  const known = { ...timed, native, ...(flag && { flag }) };
+  const dialect = works(known) ? endpoint.dialect : bestDialect(known);
+  return { ...known, scripts: await tryScripts({ ...endpoint, dialect }, begun.number, settings) };
 }
 
-/** Tries the commands of the dialect `upstash`, and deletes the key of the examination in any case. */
+/** The dialect with which the server does most at the least cost. */
+export function bestDialect({ native, flag }: Pick<Examination, "native" | "flag">): Dialect {
+  if (native !== "yes") return "redis";
+  return flag === "yes" ? "upstash" : "redis-8.4";
+}
+
+/** Whether the endpoint's dialect has no command that the server refuses. */
+export function works({ dialect, native, flag }: Pick<Examination, "dialect" | "native" | "flag">): boolean {
+  return dialect === "redis" || (native === "yes" && (dialect === "redis-8.4" || flag === "yes"));
+}
+
+/** Tries the commands of the dialects `redis-8.4` and `upstash`, and deletes the key of the examination in any case. */
 async function tryNative(
   endpoint: Endpoint,
   number: number,
@@ -150,6 +163,13 @@ async function tryNative(
   });
   // It expires in any case.
   if (failure) await failureOf(() => ask(endpoint, ["DEL", key], settings));
+  return failure ?? "yes";
+}
+
+/** Runs an empty script with the flag, as Upstash's own packages send it. */
+async function tryFlag(endpoint: Endpoint, settings: ExaminationSettings): Promise<Examination["flag"]> {
+  const script = "#!lua flags=allow-key-locking\nreturn 1";
+  const failure = await failureOf(() => ask(endpoint, ["EVAL", script, 1, probeKey(settings)], settings));
   return failure ?? "yes";
 }
 

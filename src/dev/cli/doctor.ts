@@ -14,7 +14,7 @@ export const doctorCommand: Command = defineCommand({
 
 Checks each endpoint: whether it is reachable, the token right and not read-only, two of them the same database, the
 dialect right, scripts allowed; how far its clock is from this machine's, and how long a request takes. It writes a few
-keys below the prefix, which it deletes or which expire soon. 11 requests per endpoint.
+keys below the prefix, which it deletes or which expire soon. 12 requests per endpoint.
 
   npx redlock-edge doctor --read-env .dev.vars
 

@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diagnose } from "../../../src/dev/cli/doctor-advice.ts";
+import { examineAll } from "../../../src/dev/cli/doctor-probe.ts";
 import { type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
-import type { Dialect } from "../../../src/index.ts";
+import { Idempotency } from "../../../src/idempotency/index.ts";
+import { type Dialect, httpEndpoint, inspect, Redlock } from "../../../src/index.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
+import { Semaphore } from "../../../src/sync/index.ts";
+import { ampleTimeout, newResource } from "../../support/local-endpoints.ts";
 import { engines } from "../../support/redis-servers.ts";
 
-// An endpoint of each dialect has the commands of that dialect, and refuses those of the others.
+// An endpoint of each dialect has the commands of that dialect, and refuses those of the others; and doctor finds the
+// dialect that works.
 
 const ifEqual = 'return redis.call("SET", KEYS[1], "w", "IFEQ", "v")';
 
@@ -31,9 +37,8 @@ const known: Readonly<Record<Dialect, readonly What[]>> = {
   "redis-8.4": native,
   redis: [],
 };
-const kinds = engines.flatMap((engine) =>
-  (["upstash", "redis-8.4", "redis"] as const).map((dialect) => ({ engine, dialect })),
-);
+const dialects = Object.keys(known) as Dialect[];
+const kinds = engines.flatMap((engine) => dialects.map((dialect) => ({ engine, dialect })));
 
 describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engine, dialect }) => {
   let local: DevEndpoints;
@@ -48,5 +53,51 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
       if (known[dialect].includes(what as What)) await reply;
       else await expect(reply, what).rejects.toThrow(error);
     }
+  });
+
+  const endpoint = (named: Dialect) => {
+    const { url, token } = local.endpoints[0]!;
+    return httpEndpoint({ url, token, name: "e", dialect: named });
+  };
+
+  /** What doctor says of the dialect. Its URL is not local: there, doctor would keep its notes to itself. */
+  async function adviceFor(named: Dialect) {
+    const candidate = { endpoint: endpoint(named), url: new URL("https://db.example") };
+    const settings = { prefix: "p", timeout: ampleTimeout, id: newResource() };
+    const { endpoints } = diagnose(await examineAll([candidate], settings));
+    // A busy machine may be slow.
+    return endpoints[0]!.advice.filter(({ code }) => code !== "SLOW");
+  }
+
+  test("is named by doctor, whichever dialect it is examined with", async () => {
+    const found = dialects.map(async (named) => {
+      const [advice, ...more] = await adviceFor(named);
+      expect(more).toEqual([]);
+      return advice && /`dialect: "(.+)"`/.exec(advice.fix)?.[1];
+    });
+    expect(await Promise.all(found)).toEqual(
+      dialects.map((named) => (named === dialect ? undefined : dialect)),
+    );
+  });
+
+  test("does everything in its dialect", async () => {
+    const redlock = new Redlock({ endpoints: [endpoint(dialect)], timeout: ampleTimeout });
+    const plain = await redlock.acquire(newResource());
+    expect(await plain.extend()).toBeGreaterThan(0);
+    expect(await plain.release()).toBe(true);
+    const resources = [newResource(), newResource()];
+    const several = await redlock.acquire(resources, { fencing: true, token: "the-owner" });
+    expect(await inspect(redlock, resources[0]!)).toMatchObject({ votes: [{ fence: several.fence }] });
+    expect(await several.release()).toBe(true);
+    const idempotency = new Idempotency(redlock, { timeout: ampleTimeout });
+    const lock = resources[1]!;
+    const outcome = await idempotency.run(
+      newResource(),
+      { lock },
+      async ({ fence }) => fence! > several.fence!,
+    );
+    expect(outcome).toMatchObject({ status: "executed", value: true });
+    const permit = await new Semaphore(redlock, newResource(), { limit: 1 }).acquire();
+    expect(await permit.release()).toBe(true);
   });
 });

@@ -172,8 +172,8 @@ test("costs what docs/operations.md says", async () => {
   await idempotency.run("cost", () => 1);
   await run("doctor --dialect upstash");
   expect(await costOf("forget cost --yes --dialect upstash")).toEqual([3, 7]);
-  expect(await costOf("doctor --dialect upstash")).toEqual([11, 15]);
-  expect(await costOf("doctor")).toEqual([11, 17]);
+  expect(await costOf("doctor --dialect upstash")).toEqual([12, 16]);
+  expect(await costOf("doctor")).toEqual([12, 18]);
 });
 
 describe("inspect", () => {

@@ -19,6 +19,7 @@ const well: Examination = {
   isEncrypted: true,
   write: "yes",
   native: "yes",
+  flag: "yes",
   scripts: "yes",
   roundTrip: 12.5,
   clock: { ahead: 3, within: 7 },
@@ -48,6 +49,9 @@ describe("diagnose", () => {
     status: 400,
     message: `HTTP 400, ${message}`,
   });
+  const noNative = redis("ERR syntax error");
+  const noFlag = redis("ERR Unexpected flag in script shebang: allow-key-locking");
+  const noScripts = redis("NOPERM this user has no permissions to run the 'evalsha' command");
   test.each<[string, Advice["level"], Advice["code"], Partial<Examination>, RegExp]>([
     ["a second variable for one database", "error", "SAME_DATABASE", { write: 2 }, /URL_1 to another one/],
     [
@@ -58,27 +62,19 @@ describe("diagnose", () => {
       /TOKEN_1 .* not to its read-only token/,
     ],
     [
-      "a Redis with the dialect of Upstash",
-      "error",
-      "DIALECT",
-      { native: redis("ERR unknown command 'DELEX'") },
-      /dialect: "redis"/,
-    ],
-    [
-      "a Redis that refuses the flag of scripts",
-      "error",
-      "DIALECT",
-      { scripts: redis("ERR Unexpected flag in script shebang: allow-key-locking") },
-      /dialect: "redis"/,
-    ],
-    [
       "a token that may not run scripts",
       "error",
       "SCRIPTS",
-      { scripts: redis("NOPERM this user has no permissions to run the 'evalsha' command") },
+      { flag: noScripts, scripts: noScripts },
       /EVAL and EVALSHA/,
     ],
-    ["native commands that are not used", "note", "DIALECT", { dialect: "redis" }, /dialect: "upstash"/],
+    [
+      "an outage while it tries commands",
+      "error",
+      "UNREACHABLE",
+      { native: { kind: "timeout", message: "no answer in time" } },
+      /--timeout/,
+    ],
     ["a slow endpoint", "warning", "SLOW", { roundTrip: 420 }, /timeout above 1300 ms/],
     ["a token over http", "warning", "NOT_ENCRYPTED", { isEncrypted: false }, /https:\/\//],
     [
@@ -98,9 +94,40 @@ describe("diagnose", () => {
     ["a clock within what can be measured", { clock: { ahead: 1_500, within: 800 } }],
     ["http on loopback", { isEncrypted: false, isLoopback: true }],
     ["emulated commands on loopback", { dialect: "redis", isLoopback: true }],
-    ["a Redis without native commands", { dialect: "redis", native: redis("ERR syntax error") }],
   ] as const)("does not mind %s", (_, change) => {
     expect(adviceFor(change)).toEqual([]);
+  });
+
+  // By server: the dialect to use, and the level of the advice in each dialect.
+  const nothing = undefined;
+  test.each([
+    ["with both", {}, "upstash", { upstash: nothing, "redis-8.4": "note", redis: "note" }],
+    [
+      "without the flag",
+      { flag: noFlag },
+      "redis-8.4",
+      { upstash: "error", "redis-8.4": nothing, redis: "note" },
+    ],
+    [
+      "without native commands",
+      { native: noNative },
+      "redis",
+      { upstash: "error", "redis-8.4": "error", redis: nothing },
+    ],
+    [
+      "with neither",
+      { native: noNative, flag: noFlag },
+      "redis",
+      { upstash: "error", "redis-8.4": "error", redis: nothing },
+    ],
+  ] as const)("names the same dialect in each dialect, for a server %s", (_, change, best, levels) => {
+    for (const dialect of ["upstash", "redis-8.4", "redis"] as const) {
+      const level = levels[dialect];
+      const fix = expect.stringContaining(`\`dialect: "${best}"\``);
+      expect(adviceFor({ ...change, dialect })).toMatchObject(level ? [{ level, code: "DIALECT", fix }] : []);
+      const isLocal = adviceFor({ ...change, dialect, isLoopback: true }).map((each) => each.level);
+      expect(isLocal).toEqual(level === "error" ? ["error"] : []);
+    }
   });
 
   test("blames this machine's clock where most endpoints agree", () => {
@@ -198,6 +225,7 @@ describe("examineAll", () => {
         isEncrypted: true,
         write: "yes",
         native: "yes",
+        flag: "yes",
         scripts: "yes",
         roundTrip: expect.any(Number),
         clock: { ahead: expect.any(Number), within: expect.any(Number) },
@@ -234,10 +262,11 @@ describe("examineAll", () => {
       line.startsWith("EVAL") ? "NOPERM" : undefined,
     );
     expect(noScripts.examinations[0]).toMatchObject({ native: "yes", scripts: failure("NOPERM") });
-    const noNative = await examine([endpoint()], (line) =>
-      /IFEQ/.test(line) ? "ERR syntax error" : undefined,
-    );
-    expect(noNative.examinations[0]).toMatchObject({ native: failure("ERR syntax error"), scripts: "yes" });
+    const noNative = await examine([endpoint()]);
+    expect(noNative.examinations[0]).toMatchObject({
+      native: failure("Redis refused: ERR syntax error"),
+      scripts: "yes",
+    });
     expect(noNative.sent).toContain("DEL p:doctor:{unguessable}");
     const noClock = await examine([endpoint()], (line) => (line === "TIME" ? "ERR" : undefined));
     expect(noClock.examinations[0]).not.toHaveProperty("clock");
