@@ -1,8 +1,17 @@
-// Mutants by StrykerJS: `npm run mutation`, for one file `npm run mutation -- --mutate src/lock/lock.ts`.
+// Mutants by StrykerJS: `npm run mutation`, for one file `npm run mutation -- --mutate src/lock/lock.ts`; with `--dev`
+// those of the command and the local endpoints, with tests of their own.
+
+import process from "node:process";
+
+const isDev = process.env.MUTATION === "dev";
+const reports = `reports/mutation${isDev ? "-dev" : ""}`;
 
 /** @type {import("@stryker-mutator/api/core").PartialStrykerOptions} */
 export default {
-  mutate: ["src/**/*.ts", "!src/{testing,dev,picture}/**", "!src/**/*.d.ts"],
+  mutate: isDev
+    ? // Redis behind an endpoint needs real servers, and the page a browser.
+      ["src/dev/**/*.ts", "!src/dev/{redis,page/browser}/**"]
+    : ["src/**/*.ts", "!src/{testing,dev,picture}/**", "!src/**/*.d.ts"],
   testRunner: "vitest",
   vitest: { configFile: "vitest.mutation.config.ts", related: false },
   plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutation/messages.mjs"],
@@ -11,11 +20,11 @@ export default {
   ignoreStatic: true,
   concurrency: 1,
   incremental: true,
-  incrementalFile: "reports/mutation/incremental.json",
+  incrementalFile: `${reports}/incremental.json`,
   reporters: ["progress-append-only", "clear-text", "html", "json"],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false, reportScoreTable: false },
-  htmlReporter: { fileName: "reports/mutation/mutation.html" },
-  jsonReporter: { fileName: "reports/mutation/mutation.json" },
+  htmlReporter: { fileName: `${reports}/mutation.html` },
+  jsonReporter: { fileName: `${reports}/mutation.json` },
   tempDirName: ".stryker-tmp",
   // Stryker would rewrite it with the API of TypeScript 6. Nothing in the sandbox needs it.
   tsconfigFile: "none",

@@ -1,25 +1,37 @@
+import process from "node:process";
 import { defineConfig } from "vitest/config";
 
+/** Those of `npm run mutation -- --dev`. What they start as a process of its own has no mutants. */
+const dev = {
+  include: ["test/unit/dev/**/*.test.ts"],
+  exclude: ["**/*.long.test.ts", "test/unit/dev/redis/**", "test/unit/dev/{cli,start}.test.ts"],
+};
+
 /** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic (docs/mutation.md). */
+const library = {
+  include: ["test/{unit,contract,http,otel}/**/*.test.ts"],
+  exclude: [
+    "**/*.long.test.ts",
+    // About the local endpoints and the embedded engine, which are not mutated, and about this project's files.
+    "test/unit/{dev,testing}/**",
+    "test/unit/layout.test.ts",
+    "test/contract/endpoints/{rest-protocol*,cluster}.test.ts",
+    // Over HTTP, or with real waiting. What they show of one client, tests in virtual time show as well.
+    "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
+    "test/contract/locks/{abort,budget,extend,fencing,handoff,late,late-acquires,lifetime}.test.ts",
+    "test/contract/locks/{quorum,resources,restore,using}.test.ts",
+    "test/contract/idempotency/{attempts,calls,deadline,faults,lease,results}.test.ts",
+    "test/contract/sync/{semaphore,reentrant-lock,read-write-lock,fair-lock,once,debounce}.test.ts",
+    "test/contract/sync/{count-down-latch,cyclic-barrier,force-release}.test.ts",
+    "test/http/{api,workerd}.test.ts",
+    // Thousands of random schedules each.
+    "test/contract/sync/*-{model,schedules}.test.ts",
+  ],
+};
+
 export default defineConfig({
   test: {
-    include: ["test/{unit,contract,http,otel}/**/*.test.ts"],
-    exclude: [
-      // About the local endpoints and the embedded engine, which are not mutated, and about this project's files.
-      "test/unit/{dev,testing}/**",
-      "test/unit/layout.test.ts",
-      "test/contract/endpoints/{rest-protocol*,cluster}.test.ts",
-      // Over HTTP, or with real waiting. What they show of one client, tests in virtual time show as well.
-      "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
-      "test/contract/locks/{abort,budget,extend,fencing,handoff,late,late-acquires,lifetime}.test.ts",
-      "test/contract/locks/{quorum,resources,restore,using}.test.ts",
-      "test/contract/idempotency/{attempts,calls,deadline,faults,lease,results}.test.ts",
-      "test/contract/sync/{semaphore,reentrant-lock,read-write-lock,fair-lock,once,debounce}.test.ts",
-      "test/contract/sync/{count-down-latch,cyclic-barrier,force-release}.test.ts",
-      "test/http/{api,workerd}.test.ts",
-      // Thousands of random schedules each.
-      "test/contract/sync/*-{model,schedules}.test.ts",
-    ],
+    ...(process.env.MUTATION === "dev" ? dev : library),
     env: { SETS: "few" },
     isolate: false,
     // A mutant that makes a test hang is killed by this.

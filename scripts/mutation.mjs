@@ -1,7 +1,9 @@
 // `npm run mutation`: mutants of src by StrykerJS, then what became of them, by folder.
 //
 // npm run mutation -- --mutate src/lock/lock.ts     one file; the others keep what earlier runs have found
-// npm run mutation -- --scores                      only prints the table
+// npm run mutation -- --dev                         of the command and the local endpoints, with their tests
+// npm run mutation -- --lua                         of the Lua scripts, by mutation/lua.mjs
+// npm run mutation -- --scores                      only prints the table; with --dev that one
 
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
@@ -9,7 +11,6 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { project } from "./load.mjs";
 
-const report = new URL("../reports/mutation/mutation.json", import.meta.url);
 const states = ["Killed", "Timeout", "Survived", "NoCoverage"];
 
 /** Runs Stryker with these arguments. Resolves with its exit code. */
@@ -24,10 +25,11 @@ function stryker(args) {
 
 /** How many mutants of each state a folder has, by folder. */
 async function countsByFolder() {
+  const report = new URL(`../reports/mutation${isDev ? "-dev" : ""}/mutation.json`, import.meta.url);
   const { files } = JSON.parse(await readFile(report, "utf8"));
   const folders = new Map();
   for (const [path, { mutants }] of Object.entries(files)) {
-    const [, folder, file] = path.split("/");
+    const [, folder, file] = path.split("/").slice(isDev ? 1 : 0);
     const name = file ? folder : "shared files";
     const counts = folders.get(name) ?? new Map();
     folders.set(name, counts);
@@ -53,5 +55,13 @@ async function printScores() {
 }
 
 const args = process.argv.slice(2);
-if (!args.includes("--scores")) process.exitCode = await stryker(args);
-await printScores();
+const own = ["--dev", "--lua", "--scores"];
+const isDev = args.includes("--dev");
+if (isDev) process.env.MUTATION = "dev";
+const rest = args.filter((word) => !own.includes(word));
+if (args.includes("--lua")) {
+  process.exitCode = await (await import("./mutation/lua.mjs")).mutateScripts(rest);
+} else {
+  if (!args.includes("--scores")) process.exitCode = await stryker(rest);
+  await printScores();
+}

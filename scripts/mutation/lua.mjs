@@ -1,0 +1,139 @@
+// `npm run mutation -- --lua [part of a file's path]`: mutants of the Lua scripts, which are strings to StrykerJS. Runs
+// the tests that `npm run mutation` runs, on embedded engines, and for each script only the files that send it.
+
+import { createHash } from "node:crypto";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import process from "node:process";
+import { createVitest } from "vitest/node";
+import { project } from "../load.mjs";
+import { sameAs } from "./lua-same.mjs";
+import { mutantsOf } from "./lua-mutants.mjs";
+
+const files = [
+  "redis/register-script",
+  "redis/claim-script",
+  "lock/wake-up/publish-script",
+  "sync/debounce",
+  "sync/internal/arrivals",
+  "sync/internal/members",
+  "sync/internal/queue-requests",
+  "sync/internal/force-release",
+  "sync/internal/slots",
+  "sync/internal/interval",
+].map((name) => join(project, `src/${name}.ts`));
+const [register] = files;
+const pattern = /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/;
+const flag = "#!lua flags=allow-key-locking\n";
+const sha = (text) => createHash("sha1").update(text).digest("hex");
+
+/** Puts one mutant at a time into the sources that the tests load, and notes in `log` which files send a script. */
+class Mutations {
+  #sources;
+  #log;
+  #active;
+
+  constructor(sources, log) {
+    this.#sources = sources;
+    this.#log = log;
+  }
+
+  /** @param {{ file: string, source: string } | undefined} mutant */
+  activate(mutant) {
+    this.#active = mutant;
+  }
+
+  /** For Vite. */
+  get plugin() {
+    return {
+      name: "lua-mutants",
+      enforce: "pre",
+      transform: (code, id) => (this.#sources.has(id) ? code.replace(pattern, () => this.#scriptOf(id)) : null),
+    };
+  }
+
+  #textOf(file) {
+    const text = this.#active?.file === file ? this.#active.source : this.#sources.get(file);
+    return text.replace("${registerScript.source}", () => this.#textOf(register));
+  }
+
+  #scriptOf(file) {
+    const text = this.#textOf(file);
+    const hashes = JSON.stringify({ redis: sha(text), upstash: sha(flag + text) });
+    if (this.#active) return `source: ${JSON.stringify(text)}, sha: ${hashes}`;
+    const note = `process.getBuiltinModule("fs").appendFileSync(${JSON.stringify(this.#log)}, ${JSON.stringify(file)} + "\\t" + globalThis.__vitest_worker__.filepath + "\\n")`;
+    return `source: ${JSON.stringify(text)}, get sha() { ${note}; return ${hashes}; }`;
+  }
+}
+
+/** Runs test files one after another until one fails. Resolves with whether all passed. */
+async function passes(vitest, specifications) {
+  for (const file of files) vitest.invalidateFile(file);
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
+  return unhandledErrors.length === 0 && testModules.every((module) => module.ok());
+}
+
+/** The test files that send each script, the fastest first. */
+async function findSenders(vitest, log) {
+  const all = await vitest.globTestSpecifications();
+  if (!(await passes(vitest, all))) {
+    const failed = vitest.state.getTestModules().filter((module) => !module.ok());
+    throw new Error(`without a mutant tests fail: ${failed.map(({ moduleId }) => moduleId).join(" ")}`);
+  }
+  const lines = new Set((await readFile(log, "utf8")).trim().split("\n"));
+  const took = (specification) => vitest.cache.getFileTestResults?.(specification)?.duration ?? 0;
+  return (file) =>
+    all
+      .filter(({ moduleId }) => lines.has(`${file}\t${moduleId}`))
+      .sort((one, other) => took(one) - took(other));
+}
+
+/**
+ * Tries all mutants of the scripts whose path contains one of `parts`, or of all. Prints those that survive. Resolves
+ * with the exit code: 1 if any survives.
+ *
+ * @param {string[]} parts
+ */
+export async function mutateScripts(parts) {
+  const directory = await mkdtemp(join(tmpdir(), "lua-mutants-"));
+  const log = join(directory, "senders");
+  const sources = new Map();
+  for (const file of files) sources.set(file, pattern.exec(await readFile(file, "utf8"))[1]);
+  const mutations = new Mutations(sources, log);
+  const options = { config: "vitest.mutation.config.ts", root: project, watch: false, bail: 1, maxWorkers: 1 };
+  const reporters = [{}];
+  const vitest = await createVitest("test", { ...options, reporters }, { plugins: [mutations.plugin] });
+  let exitCode = 0;
+  try {
+    const sendersOf = await findSenders(vitest, log);
+    const chosen = files.filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)));
+    for (const file of chosen) {
+      const name = relative(project, file);
+      const senders = sendersOf(file);
+      const counts = { killed: 0, survived: 0, same: 0 };
+      console.log(`${name}: ${senders.length} test files`);
+      for (const mutant of mutantsOf(sources.get(file))) {
+        const isSame = sameAs(name, mutant);
+        if (isSame) counts.same += 1;
+        if (isSame) continue;
+        mutations.activate({ file, source: mutant.source });
+        const survived = await passes(vitest, senders);
+        counts[survived ? "survived" : "killed"] += 1;
+        if (survived) console.log(describe(name, sources.get(file), mutant));
+      }
+      mutations.activate(undefined);
+      const tried = counts.killed + counts.survived;
+      console.log(`${name}: ${counts.killed} of ${tried} killed; ${counts.same} are known to change nothing`);
+      if (counts.survived > 0) exitCode = 1;
+    }
+  } finally {
+    await vitest.close();
+    await rm(directory, { recursive: true, force: true });
+  }
+  return exitCode;
+}
+
+function describe(name, source, { line, from, to }) {
+  return `SURVIVED ${name}, line ${line} of the script: ${from.trim()} → ${to.trim()}\n    ${source.split("\n")[line - 1].trim()}`;
+}
