@@ -1,6 +1,7 @@
 import process from "node:process";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { MissingPrograms } from "./test/support/missing-programs.ts";
 
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
@@ -36,9 +37,9 @@ export const settings = {
   hookTimeout: 60_000,
 };
 
-/** The counts for the last line of .ci/run. */
+/** In CI the counts for the last line of .ci/run, elsewhere what to install for skipped tests. */
 export function reporters(file: string): object {
-  if (!process.env.CI) return {};
+  if (!process.env.CI) return { reporters: ["default", new MissingPrograms()] };
   return { reporters: ["default", ["json", { outputFile: `node_modules/.cache/${file}` }]] };
 }
 

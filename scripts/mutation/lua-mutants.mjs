@@ -49,7 +49,8 @@ export function mutantsOf(source) {
     if (Object.hasOwn(operators, text) && isBinary) replace(each, at, end, operators[text]);
     if (text === "not") replace(each, at, end, "");
     // Another index of KEYS, ARGV or a reply: every test would notice.
-    if (/^\d/.test(text) && previous?.text !== "[") for (const to of [Number(text) + 1, Number(text) - 1]) replace(each, at, end, `${to}`);
+    if (/^\d/.test(text) && previous?.text !== "[")
+      for (const to of [Number(text) + 1, Number(text) - 1]) replace(each, at, end, `${to}`);
     if (Object.hasOwn(conditions, text)) {
       const close = tokens.slice(index).find((other) => other.text === conditions[text]);
       const condition = source.slice(end, close.at).trim();
@@ -59,7 +60,8 @@ export function mutantsOf(source) {
     }
     const isFirst = !previous || previous.line < line || beforeStatement.has(previous.text);
     const open = tokens.findIndex((other, place) => place >= index && other.text === "(");
-    const isCall = source.slice(at).match(/^(redis\.p?call|[a-z]\w*)\(/) && !["if", "function"].includes(text);
+    const isCall =
+      source.slice(at).match(/^(redis\.p?call|[a-z]\w*)\(/) && !["if", "function"].includes(text);
     if (isFirst && isCall) replace(each, at, behindCall(tokens, open), "do end");
   }
   return mutants;

@@ -5,11 +5,10 @@ import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import process from "node:process";
 import { createVitest } from "vitest/node";
 import { project } from "../load.mjs";
-import { sameAs } from "./lua-same.mjs";
 import { mutantsOf } from "./lua-mutants.mjs";
+import { sameAs } from "./lua-same.mjs";
 
 const files = [
   "redis/register-script",
@@ -49,13 +48,14 @@ class Mutations {
     return {
       name: "lua-mutants",
       enforce: "pre",
-      transform: (code, id) => (this.#sources.has(id) ? code.replace(pattern, () => this.#scriptOf(id)) : null),
+      transform: (code, id) =>
+        this.#sources.has(id) ? code.replace(pattern, () => this.#scriptOf(id)) : null,
     };
   }
 
   #textOf(file) {
     const text = this.#active?.file === file ? this.#active.source : this.#sources.get(file);
-    return text.replace("${registerScript.source}", () => this.#textOf(register));
+    return text.replace(/\$\{registerScript\.source\}/, () => this.#textOf(register));
   }
 
   #scriptOf(file) {
@@ -101,7 +101,13 @@ export async function mutateScripts(parts) {
   const sources = new Map();
   for (const file of files) sources.set(file, pattern.exec(await readFile(file, "utf8"))[1]);
   const mutations = new Mutations(sources, log);
-  const options = { config: "vitest.mutation.config.ts", root: project, watch: false, bail: 1, maxWorkers: 1 };
+  const options = {
+    config: "vitest.mutation.config.ts",
+    root: project,
+    watch: false,
+    bail: 1,
+    maxWorkers: 1,
+  };
   const reporters = [{}];
   const vitest = await createVitest("test", { ...options, reporters }, { plugins: [mutations.plugin] });
   let exitCode = 0;

@@ -7,7 +7,7 @@ import type { RunContext } from "../../src/idempotency/index.ts";
 import { github } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { type Gate, gate } from "../support/link.ts";
-import { engines } from "../support/redis-servers.ts";
+import { bestEngine } from "../support/redis-servers.ts";
 import { type Store, storeOf } from "../support/stores.ts";
 
 /** What handles a request that got through. */
@@ -46,7 +46,7 @@ export const stands: readonly (readonly [name: string, stand: Stand])[] = [
 
 /** One endpoint and three, on real servers where there are some. */
 export const stores: readonly Store[] = [1, 3].map((count) =>
-  storeOf({ engine: engines[0]!, count, dialect: "upstash" }),
+  storeOf({ engine: bestEngine, count, dialect: "upstash" }),
 );
 
 /** Each stand and each store occurs; with `SETS=all` (`npm run test:long`) every stand on every store. */

@@ -1,27 +1,9 @@
-import { constants } from "node:fs";
-import { access } from "node:fs/promises";
-import { delimiter, join } from "node:path";
-import process from "node:process";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { chromiumPath, requireInCi } from "./programs.ts";
 
-/** The path of Chromium; undefined, with a warning, if it is missing. In CI that is an error: .ci/run installs it. */
-export const chromiumPath: string | undefined = await findChromium();
+export { chromiumPath };
 
-if (chromiumPath === undefined) {
-  if (process.env.CI === "true") throw new Error("chromium is not on PATH, and CI requires it");
-  console.warn("!!! chromium is not on PATH: no page is tested in a browser !!!");
-}
-
-async function findChromium(): Promise<string | undefined> {
-  for (const folder of [...(process.env.PATH ?? "").split(delimiter), "/usr/bin"]) {
-    for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
-      const path = join(folder, name);
-      const [found] = await Promise.allSettled([access(path, constants.X_OK)]);
-      if (found.status === "fulfilled") return path;
-    }
-  }
-  return undefined;
-}
+requireInCi(chromiumPath, "Chromium");
 
 /** Starts Chromium; its profile is temporary. Close it when the tests of a file have ended. */
 export function openBrowser(): Promise<Browser> {

@@ -1,36 +1,20 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { constants } from "node:fs";
-import { access, chown, mkdtemp, readdir, rm } from "node:fs/promises";
+import { chown, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { freePort } from "./free-port.ts";
+import { postgresPrograms, requireInCi } from "./programs.ts";
 
 const run = promisify(execFile);
 
-/** The folder of Postgres' programs; undefined, with a warning, if there is none. In CI that is an error. */
-export const postgresPrograms: string | undefined = await findPrograms();
+export { postgresPrograms };
 
-if (postgresPrograms === undefined) {
-  if (process.env.CI === "true") throw new Error("PostgreSQL is not installed, and CI requires it");
-  console.warn("!!! PostgreSQL is not installed: the inbox is only tested on D1 !!!");
-}
-
-/** On PATH, or where Debian installs it. */
-async function findPrograms(): Promise<string | undefined> {
-  const debian = "/usr/lib/postgresql";
-  const versions = await readdir(debian).catch(() => []);
-  const folders = versions.sort((a, b) => Number(b) - Number(a)).map((name) => join(debian, name, "bin"));
-  for (const folder of [...(process.env.PATH ?? "").split(delimiter), ...folders]) {
-    const [found] = await Promise.allSettled([access(join(folder, "initdb"), constants.X_OK)]);
-    if (found.status === "fulfilled") return folder;
-  }
-  return undefined;
-}
+requireInCi(postgresPrograms, "PostgreSQL");
 
 /** A server of this test, with an empty database. */
 export interface Postgres {

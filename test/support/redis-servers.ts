@@ -3,22 +3,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
-import { findRedisServer, startRedis } from "../../src/dev/redis/process.ts";
+import { startRedis } from "../../src/dev/redis/process.ts";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
+import { redisServer, requireInCi } from "./programs.ts";
 
-// With mutants the same tests run thousands of times, on embedded engines alone.
-const isMutationRun = process.env.SETS === "few";
+export { redisServer };
 
-/** The path of `redis-server`; undefined, with a warning, if it is missing. In CI that is an error. */
-export const redisServer: string | undefined = isMutationRun ? undefined : await findRedisServer();
+requireInCi(redisServer, "redis-server");
 
-if (redisServer === undefined && !isMutationRun) {
-  if (process.env.CI === "true") throw new Error("redis-server is not on PATH, and CI requires it");
-  console.warn("!!! redis-server is not on PATH: only the embedded engine is tested !!!");
-}
+/** The engines that tests run on. `eachEngine` skips `redis` where there is no redis-server. */
+export const engines: readonly ("redis" | "embedded")[] =
+  process.env.SETS === "few" ? ["embedded"] : ["redis", "embedded"];
 
-/** The engines that can be tested on this machine. */
-export const engines: readonly ("redis" | "embedded")[] = redisServer ? ["redis", "embedded"] : ["embedded"];
+/** For what is about the client rather than an engine: the real one if it is there. */
+export const bestEngine: "redis" | "embedded" = redisServer ? "redis" : "embedded";
 
 /** URLs of servers that this worker has started and that no test uses. They end with the worker. */
 const idle: string[] = [];

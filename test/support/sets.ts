@@ -1,6 +1,5 @@
 import process from "node:process";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
-import { redisServer } from "./redis-servers.ts";
 
 /** What a contract test runs on. */
 export interface Setting {
@@ -22,11 +21,10 @@ export function atLength<Value>(short: readonly Value[], long: readonly Value[])
  * share nothing. With `SETS=few` only one endpoint, three, or the last
  * count, embedded.
  *
- * @param real counts for real servers; without a redis-server on this machine they are left out
+ * @param real counts for real servers; without a redis-server on this machine `eachEngine` skips them
  */
 export function setsOf(counts: readonly number[], real: readonly number[]): Setting[] {
   const dialects = ["upstash", "redis", "redis-8.4"] as const;
-  const onServers = redisServer ? real : [];
   if (process.env.SETS === "few") {
     const few = counts.filter((count) => count === 1 || count === 3);
     return (few.length > 0 ? few : counts.slice(-1)).map((count) => {
@@ -36,16 +34,14 @@ export function setsOf(counts: readonly number[], real: readonly number[]): Sett
   if (process.env.SETS === "all") {
     return dialects.flatMap((dialect) => [
       ...counts.map((count) => ({ engine: "embedded", count, dialect }) as const),
-      ...onServers.map((count) => ({ engine: "redis", count, dialect }) as const),
+      ...real.map((count) => ({ engine: "redis", count, dialect }) as const),
     ]);
   }
-  const embedded = counts.filter((count, index) => index === 0 || !onServers.includes(count));
+  const embedded = counts.filter((count, index) => index === 0 || !real.includes(count));
   return [
     ...embedded.map(
       (count, index) => ({ engine: "embedded", count, dialect: dialects[index % 3]! }) as const,
     ),
-    ...onServers.map(
-      (count, index) => ({ engine: "redis", count, dialect: dialects[(index + 1) % 3]! }) as const,
-    ),
+    ...real.map((count, index) => ({ engine: "redis", count, dialect: dialects[(index + 1) % 3]! }) as const),
   ];
 }

@@ -4,13 +4,13 @@ import { crashAfterEffects } from "../../scripts/demo/crash.mjs";
 import { PhaseCounts } from "../../scripts/demo/senders.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
 import { startEndpoints } from "../../src/dev/index.ts";
-import { redisServer } from "../support/redis-servers.ts";
+import { bestEngine } from "../support/redis-servers.ts";
 
 // Each kill costs the rest of the run's lease.
 vi.setConfig({ testTimeout: 120_000 });
 
 it("killed between an effect and its result in Redis, the Worker has one effect in the end", async () => {
-  const local = await startEndpoints({ count: 3, engine: redisServer === undefined ? "embedded" : "redis" });
+  const local = await startEndpoints({ count: 3, engine: bestEngine });
   const secrets = randomSecrets();
   const bindings = { ...secrets, ...local.env() };
   const worker = await startWorker({ bindings });

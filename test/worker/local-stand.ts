@@ -10,7 +10,7 @@ import {
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
 import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
 import { claimScript } from "../../src/redis/claim-script.ts";
-import { redisServer } from "../support/redis-servers.ts";
+import { bestEngine } from "../support/redis-servers.ts";
 import { until } from "../support/until.ts";
 
 /** A row of one of the Worker's tables. */
@@ -50,7 +50,7 @@ export interface LocalStand {
  * @param furtherSecrets secrets of senders for which deliveries.mjs makes no deliveries
  */
 export async function openStand(furtherSecrets: Record<string, string> = {}): Promise<LocalStand> {
-  const local = await startEndpoints({ count: 3, engine: redisServer === undefined ? "embedded" : "redis" });
+  const local = await startEndpoints({ count: 3, engine: bestEngine });
   // Otherwise the first delivery would have to send the script, and cost more than the others.
   const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", claimScript.source]));
   await Promise.all(loaded);

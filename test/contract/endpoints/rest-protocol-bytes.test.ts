@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte);
@@ -17,7 +18,7 @@ const bytes: [string, Uint8Array][] = [
 
 const percents = (text: string) => Buffer.from(text, "latin1").toString("hex").replace(/../g, "%$&");
 
-describe.each(engines)("bytes over REST on %s", (engine) => {
+eachEngine(engines)("bytes over REST on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 

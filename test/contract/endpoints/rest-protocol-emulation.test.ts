@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
-describe.each(engines)("Upstash's additions to Redis 7 on %s", (engine) => {
+eachEngine(engines)("Upstash's additions to Redis 7 on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 

@@ -2,13 +2,14 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
 const mebibyte = 1024 * 1024;
 
 // Requests that no HTTP client sends, written byte by byte.
-describe.each(engines)("raw HTTP on %s", (engine) => {
+eachEngine(engines)("raw HTTP on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 const flag = "#!lua flags=allow-key-locking\n";
 
-describe.each(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
+eachEngine(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 

@@ -1,6 +1,7 @@
 import { Redis } from "@upstash/redis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 const oddStrings = [
@@ -17,7 +18,7 @@ const oddStrings = [
   "x".repeat(100_000),
 ];
 
-describe.each(engines)("REST protocol on %s", (engine) => {
+eachEngine(engines)("REST protocol on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 

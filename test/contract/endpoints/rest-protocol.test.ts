@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { engines } from "../../support/redis-servers.ts";
 
-describe.each(engines)("REST protocol on %s", (engine) => {
+eachEngine(engines)("REST protocol on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
 

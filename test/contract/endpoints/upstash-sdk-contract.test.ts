@@ -1,8 +1,7 @@
-import { describe } from "vitest";
+import { eachEngine } from "../../support/each-engine.ts";
 import { describeSet, type EndpointSet, inTurns, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
 import { lockLifetimeContract } from "../../support/lock-lifetime-contract.ts";
-import { redisServer } from "../../support/redis-servers.ts";
 import { atLength } from "../../support/sets.ts";
 
 const sets: EndpointSet[] = [
@@ -14,10 +13,10 @@ const sets: EndpointSet[] = [
     ],
   ),
   { engine: "embedded", count: 3, dialect: "upstash", via: "sdk" },
-  ...(redisServer ? [{ engine: "redis", count: 3, dialect: "redis", via: "sdk" } as const] : []),
+  { engine: "redis", count: 3, dialect: "redis", via: "sdk" },
 ];
 
-describe.each(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
+eachEngine(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
   lockContract(() => openLocal(set));
 });
 

@@ -7,6 +7,7 @@ import {
   Redlock,
   upstashEndpoint,
 } from "../../../src/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal, sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -24,7 +25,7 @@ const kinds = [
   ["with an owner token", { token: "the-owner" }],
 ] as const;
 
-describe.each(engines)("the @upstash/redis client in front of %s", (engine) => {
+eachEngine(engines)("the @upstash/redis client in front of %s", (engine) => {
   forbidUnhandledRejections();
   let local: Local;
   let gateway: Gateway;

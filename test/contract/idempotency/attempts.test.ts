@@ -3,6 +3,7 @@ import { QuorumError } from "../../../src/errors.ts";
 import { hashKey } from "../../../src/idempotency/digest.ts";
 import { DeadKeyError, inspectKey, LeaseLostError } from "../../../src/idempotency/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { type Gate, gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
@@ -24,7 +25,7 @@ const never = () => expect.unreachable("nothing may run");
 const counterName = async (key: string) => keyOf("redlock", "tries", await hashKey([], key));
 const counts = (command: readonly unknown[]) => command.some((word) => String(word).startsWith("A1 "));
 
-describe.each(storesOf([1, 3]))("runs that do not end on $title", ({ open, count, dialect }) => {
+eachEngine(storesOf([1, 3]))("runs that do not end on $title", ({ open, count, dialect }) => {
   const nothing = new Array(count).fill(null);
   let store: OpenStore;
   let healthy: Client;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type IdempotencyEvent, InProgressError, LeaseLostError } from "../../../src/idempotency/index.ts";
 import type { RedlockEvent } from "../../../src/index.ts";
 import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { gate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
@@ -11,7 +12,7 @@ import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 
-describe.each(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, count, dialect }) => {
+eachEngine(storesOf([1, 2, 3], [1, 3]))("a run's call on $title", ({ open, count, dialect }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { InProgressError } from "../../../src/idempotency/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { gate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
@@ -8,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 
-describe.each(storesOf([1, 2, 3]))("many runs of one key on $title", ({ open }) => {
+eachEngine(storesOf([1, 2, 3]))("many runs of one key on $title", ({ open }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();
@@ -104,7 +105,7 @@ describe.each(storesOf([1, 2, 3]))("many runs of one key on $title", ({ open }) 
   });
 });
 
-describe.each(storesOf([2, 3]))("two runs of one key on $title", ({ open }) => {
+eachEngine(storesOf([2, 3]))("two runs of one key on $title", ({ open }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { InProgressError } from "../../../src/idempotency/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { gate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
@@ -8,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const backoff = { min: 5, max: 60 };
 
-describe.each(storesOf([1, 3], [3]))("a run whose platform stops it, on $title", ({ open }) => {
+eachEngine(storesOf([1, 3], [3]))("a run whose platform stops it, on $title", ({ open }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();

@@ -5,11 +5,12 @@ import { EndpointError, QuorumError } from "../../../src/errors.ts";
 import { Idempotency, InProgressError } from "../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../src/idempotency/record.ts";
 import { Redlock } from "../../../src/redlock.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
-import { redisServer } from "../../support/redis-servers.ts";
+import { bestEngine } from "../../support/redis-servers.ts";
 import {
   allArrived,
   type Client,
@@ -34,7 +35,7 @@ function once(links: readonly Link[], fate: ReturnType<Link["fate"]>): void {
   }
 }
 
-describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
+eachEngine(storesOf([1, 2, 3], [1, 3]), describe.concurrent)(
   "idempotency under faults on $title",
   ({ open, count }) => {
     const quorum = Math.floor(count / 2) + 1;
@@ -246,7 +247,7 @@ describe.concurrent.each(storesOf([1, 2, 3], [1, 3]))(
   },
 );
 
-describe.concurrent.each(storesOf([2, 3]))(
+eachEngine(storesOf([2, 3]), describe.concurrent)(
   "a result that only some endpoints have on $title",
   ({ open, count }) => {
     let store: OpenStore;
@@ -303,7 +304,7 @@ describe.concurrent.each(storesOf([2, 3]))(
 );
 
 describe.concurrent("a server that is killed while the handler runs", () => {
-  const engine = redisServer ? "redis" : "embedded";
+  const engine = bestEngine;
 
   async function servers(count: number) {
     const local = await startEndpoints({ count, engine });

@@ -6,6 +6,7 @@ import {
   RecordCorruptError,
 } from "../../../src/idempotency/index.ts";
 import { parseRecord } from "../../../src/idempotency/record.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { gate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
@@ -20,7 +21,7 @@ import {
   ttlsOf,
 } from "../../support/stores.ts";
 
-describe.each(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, count, dialect }) => {
+eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, count, dialect }) => {
   let store: OpenStore;
   let first: Client;
   let second: Client;

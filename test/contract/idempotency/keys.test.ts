@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { withIdempotency } from "../../../src/http/index.ts";
 import { forgetKey, inspectKey, RecordCorruptError } from "../../../src/idempotency/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { type Client, clientOf, type OpenStore, recordName, storesOf } from "../../support/stores.ts";
 
 const never = () => expect.unreachable("nothing may run");
 
-describe.each(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
+eachEngine(storesOf([1, 3]))("keys on $title", ({ open, count }) => {
   let store: OpenStore;
   let client: Client;
   beforeAll(async () => {

@@ -3,6 +3,7 @@ import { QuorumError } from "../../../src/errors.ts";
 import { fingerprintOf } from "../../../src/idempotency/digest.ts";
 import { forgetKey, InProgressError, inspectKey } from "../../../src/idempotency/index.ts";
 import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { type Gate, gate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
@@ -18,7 +19,7 @@ import {
 
 const never = () => expect.unreachable("nothing may run");
 
-describe.each(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, count }) => {
+eachEngine(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, count }) => {
   const nothing = new Array(count).fill(null);
   const quorum = Math.floor(count / 2) + 1;
   let store: OpenStore;

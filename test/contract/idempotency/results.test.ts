@@ -13,6 +13,7 @@ import {
   ResultUnavailableError,
 } from "../../../src/idempotency/index.ts";
 import { Redlock } from "../../../src/redlock.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { freshKey } from "../../support/fresh-key.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
@@ -40,7 +41,7 @@ const codecOf = (encode: () => unknown): Codec<unknown> => ({
   decode: JSON.parse,
 });
 
-describe.each(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine, count, dialect }) => {
+eachEngine(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine, count, dialect }) => {
   let store: OpenStore;
   let other: Client;
   beforeAll(async () => {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { RedlockEvent } from "../../../src/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import {
   describeSet,
   type EndpointSet,
@@ -20,7 +21,7 @@ const sets: EndpointSet[] = [
 ];
 
 // The cost of an operation is part of the contract. It is counted where requests arrive, not where they are sent.
-describe.each(sets.map((set) => [describeSet(set), set] as const))("the command budget: %s", (_, set) => {
+eachEngine(sets.map((set) => [describeSet(set), set] as const))("the command budget: %s", (_, set) => {
   const { count, dialect } = set;
   const scripted = dialect === "redis" ? 3 : 1;
   let local: Local;

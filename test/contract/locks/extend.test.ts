@@ -5,10 +5,10 @@ import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
-import { engines } from "../../support/redis-servers.ts";
+import { bestEngine } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
-const cases = [[engines[0]!, "redis"] as const, ["embedded", "redis-8.4"] as const];
+const cases = [[bestEngine, "redis"] as const, ["embedded", "redis-8.4"] as const];
 
 describe.each(cases)("failing and late extensions, on %s in the %s dialect", (engine, dialect) => {
   const at = gated(engine, 3, dialect);

@@ -13,6 +13,7 @@ import {
 import { keyOf } from "../../../src/redis/keys.ts";
 import { once } from "../../../src/sync/index.ts";
 import { memoryEndpoint } from "../../../src/testing/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { gated } from "../../support/gated.ts";
 import { type Local, newResource, openLocal } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
@@ -34,7 +35,7 @@ const cases = [
   ["embedded", "upstash"],
 ] as const;
 
-describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
+eachEngine(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
   const at = gated(engine, 3, dialect);
   const counterOf = (resource: string) => keyOf("redlock", "fence", resource);
   const counters = (resource: string) =>
@@ -181,7 +182,7 @@ describe.each(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
   });
 });
 
-describe.each(engines)("fences with wrong clocks and failing endpoints, on %s", (engine) => {
+eachEngine(engines)("fences with wrong clocks and failing endpoints, on %s", (engine) => {
   let local: Local;
   beforeAll(async () => {
     local = await openLocal({ engine, count: 3 });

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import type { Redlock } from "../../../src/index.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { gated } from "../../support/gated.ts";
 import { type Gateway, latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
@@ -40,7 +41,7 @@ function delay(gateway: Gateway, ms: (command: readonly string[]) => number): vo
 // A key that is not rolled back would live for a minute, far longer than any client here waits.
 const options = { ttl: 60_000, wait: 4_000, timeout: 1_000 };
 
-describe.each(engines)("acquire requests that are executed late, on %s", (engine) => {
+eachEngine(engines)("acquire requests that are executed late, on %s", (engine) => {
   for (const count of [1, 3]) {
     const at = gated(engine, count, "redis");
 

@@ -6,11 +6,11 @@ import { eachInTurns } from "../../support/in-turns.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
-import { engines } from "../../support/redis-servers.ts";
+import { bestEngine } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
 const cases = [
-  { engine: engines[0]!, dialect: "redis" },
+  { engine: bestEngine, dialect: "redis" },
   { engine: "embedded", dialect: "upstash" },
 ] as const;
 

@@ -1,4 +1,4 @@
-import { describe } from "vitest";
+import { eachEngine } from "../../support/each-engine.ts";
 import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
 import { lockContract } from "../../support/lock-contract.ts";
 import { setsOf } from "../../support/sets.ts";
@@ -6,6 +6,6 @@ import { setsOf } from "../../support/sets.ts";
 // More real servers would take long and show nothing new: only the client depends on n.
 const sets = setsOf([1, 2, 3, 4, 5], [1, 3]).map((set): EndpointSet => ({ ...set, via: "fetch" }));
 
-describe.each(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
+eachEngine(sets.map((set) => [describeSet(set), set] as const))("%s", (_, set) => {
   lockContract(() => openLocal(set));
 });

@@ -5,13 +5,13 @@ import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { paced } from "../../support/pace.ts";
-import { engines } from "../../support/redis-servers.ts";
+import { bestEngine } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
 // Locks with a token of the owner's own: a release ends the holds that the owner had when it was called, and none that
 // is acquired later, however late its requests are executed.
 
-const cases = [[engines[0]!, "redis-8.4"] as const, ["embedded", "upstash"] as const];
+const cases = [[bestEngine, "redis-8.4"] as const, ["embedded", "upstash"] as const];
 const own = { token: "the-owner", ttl: 30_000 };
 
 describe.each(cases)("an owner's locks, on %s in the %s dialect", (engine, dialect) => {

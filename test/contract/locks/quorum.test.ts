@@ -7,6 +7,7 @@ import {
   Redlock,
   systemRuntime,
 } from "../../../src/index.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { gated } from "../../support/gated.ts";
 import { type Gateway, latch, startGateway } from "../../support/gateway.ts";
 import { type Local, newResource, openLocal } from "../../support/local-endpoints.ts";
@@ -15,7 +16,7 @@ import { paced } from "../../support/pace.ts";
 import { engines } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
-describe.each(engines)("contenders that split the endpoints, on %s", (engine) => {
+eachEngine(engines)("contenders that split the endpoints, on %s", (engine) => {
   const gateways: Gateway[] = [];
   let local: Local | undefined;
   afterEach(async () => {

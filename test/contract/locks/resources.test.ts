@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { handoff, resume } from "../../../src/lock/handoff.ts";
 import { forceRelease, inspect } from "../../../src/lock/inspect.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { describeSet, type EndpointSet, type Local, openLocal } from "../../support/local-endpoints.ts";
 import { seededRandom } from "../../support/random.ts";
 import { engines } from "../../support/redis-servers.ts";
@@ -35,7 +36,7 @@ function oddString(random: () => number, length: number): string {
   return text;
 }
 
-describe.each(sets.map((set) => [describeSet(set), set] as const))("odd names: %s", (_, set) => {
+eachEngine(sets.map((set) => [describeSet(set), set] as const))("odd names: %s", (_, set) => {
   let local: Local;
   beforeAll(async () => {
     local = await openLocal(set);

@@ -4,12 +4,12 @@ import { gated } from "../../support/gated.ts";
 import { latch } from "../../support/gateway.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { engines } from "../../support/redis-servers.ts";
+import { bestEngine } from "../../support/redis-servers.ts";
 import { until } from "../../support/until.ts";
 
 // An extension restores the lock where an endpoint has lost it, so that a long hold survives successive restarts.
 
-const cases = [[engines[0]!, "redis"] as const, ["embedded", "upstash"] as const];
+const cases = [[bestEngine, "redis"] as const, ["embedded", "upstash"] as const];
 const kinds = [
   ["plain", {}],
   ["fenced", { fencing: true }],

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { textOf, upstashFlag } from "../../../src/redis/script.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../../support/stores.ts";
 
@@ -11,7 +12,7 @@ test("arrivalScript has the hash of the text that each dialect sends", () => {
   expect(arrivalScript.sha).toEqual({ redis: sha1(source), upstash: sha1(upstashFlag + source) });
 });
 
-describe.each(storesOf([1]))("arrivalScript on $title", ({ open, dialect }) => {
+eachEngine(storesOf([1]))("arrivalScript on $title", ({ open, dialect }) => {
   let store: OpenStore;
   beforeAll(async () => {
     store = await open();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { redisServer } from "../../support/redis-servers.ts";
 import { expectSameAnswers } from "./compare.ts";
-import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
+import { type RedisServer, startRedisServer } from "./redis-server.ts";
 
 const library = (name: string, ...lines: string[]) => [`#!lua name=${name}`, ...lines].join("\n");
 const set =
@@ -35,48 +36,45 @@ const wrong = [
   library("x", "redis.register_function("),
 ];
 
-describe.runIf(redisServerIsThere("functions of the embedded engine"))(
-  "functions, engine and redis-server",
-  () => {
-    let redis: RedisServer;
-    beforeAll(async () => {
-      redis = await startRedisServer();
-    });
-    afterAll(() => redis?.stop());
+describe.runIf(redisServer !== undefined)("functions, engine and redis-server", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedisServer();
+  });
+  afterAll(() => redis?.stop());
 
-    it("give the same answers", async () => {
-      await expectSameAnswers(redis, [
-        ["FUNCTION", "FLUSH"],
-        load(library("one", set, get)),
-        load(library("one", set)),
-        load("REPLACE", library("one", set, get)),
-        load("foo", library("one", set)),
-        ["FCALL", "set", 1, "a", "hello"],
-        ["FCALL", "get", 1, "a"],
-        ["FCALL_RO", "get", 1, "a"],
-        ["FCALL_RO", "set", 1, "a", "no"],
-        ["FCALL", "none", 0],
-        ["FCALL", "get", 2, "a"],
-        ["FCALL", "get", -1],
-        ["FCALL", "get", "x"],
-        ["FCALL", "get"],
-        ["FUNCTION", "LIST", "LIBRARYNAME", "t*"],
-        ["FUNCTION", "LIST", "foo"],
-        ["FUNCTION", "STATS"],
-        ["FUNCTION", "NOSUCH"],
-        ["FUNCTION"],
-        load(library("two", "redis.register_function('three', function() return {KEYS} end)")),
-        ["FCALL", "three", 0],
-        ["EVAL", "return redis.register_function", 0],
-        ...wrong.map((code) => load(code)),
-        ["FUNCTION", "LIST", "WITHCODE", "LIBRARYNAME", "two"],
-        ["FUNCTION", "DELETE", "two"],
-        ["FUNCTION", "DELETE", "two"],
-        ["FCALL", "get", 1, "a"],
-        ["FUNCTION", "FLUSH", "foo"],
-        ["FUNCTION", "FLUSH", "SYNC"],
-        ["FCALL", "get", 1, "a"],
-      ]);
-    });
-  },
-);
+  it("give the same answers", async () => {
+    await expectSameAnswers(redis, [
+      ["FUNCTION", "FLUSH"],
+      load(library("one", set, get)),
+      load(library("one", set)),
+      load("REPLACE", library("one", set, get)),
+      load("foo", library("one", set)),
+      ["FCALL", "set", 1, "a", "hello"],
+      ["FCALL", "get", 1, "a"],
+      ["FCALL_RO", "get", 1, "a"],
+      ["FCALL_RO", "set", 1, "a", "no"],
+      ["FCALL", "none", 0],
+      ["FCALL", "get", 2, "a"],
+      ["FCALL", "get", -1],
+      ["FCALL", "get", "x"],
+      ["FCALL", "get"],
+      ["FUNCTION", "LIST", "LIBRARYNAME", "t*"],
+      ["FUNCTION", "LIST", "foo"],
+      ["FUNCTION", "STATS"],
+      ["FUNCTION", "NOSUCH"],
+      ["FUNCTION"],
+      load(library("two", "redis.register_function('three', function() return {KEYS} end)")),
+      ["FCALL", "three", 0],
+      ["EVAL", "return redis.register_function", 0],
+      ...wrong.map((code) => load(code)),
+      ["FUNCTION", "LIST", "WITHCODE", "LIBRARYNAME", "two"],
+      ["FUNCTION", "DELETE", "two"],
+      ["FUNCTION", "DELETE", "two"],
+      ["FCALL", "get", 1, "a"],
+      ["FUNCTION", "FLUSH", "foo"],
+      ["FUNCTION", "FLUSH", "SYNC"],
+      ["FCALL", "get", 1, "a"],
+    ]);
+  });
+});

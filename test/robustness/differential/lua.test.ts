@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { Engine } from "../../../src/testing/engine.ts";
+import { redisServer } from "../../support/redis-servers.ts";
 import { seeded } from "../../support/seeded.ts";
 import { expectSameAnswers } from "./compare.ts";
 import { program } from "./lua-arbitrary.ts";
-import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
+import { type RedisServer, startRedisServer } from "./redis-server.ts";
 
-describe.runIf(redisServerIsThere("Lua of the embedded engine"))("Lua, engine and redis-server", () => {
+describe.runIf(redisServer !== undefined)("Lua, engine and redis-server", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedisServer();

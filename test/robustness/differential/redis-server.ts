@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,18 +17,6 @@ export interface RedisServer {
   execute(command: readonly (string | number)[]): Promise<Answer>;
   /** Kills the server and deletes its files. */
   stop(): Promise<void>;
-}
-
-/**
- * Whether redis-server is on PATH. Without it the differential tests cannot compare anything: this prints a warning with
- * `untested`, or throws in CI.
- */
-export function redisServerIsThere(untested: string): boolean {
-  if (spawnSync("redis-server", ["--version"]).status === 0) return true;
-  const message = `redis-server is not on PATH: NOT TESTED: ${untested}`;
-  if (process.env.CI === "true") throw new Error(message);
-  console.warn(message);
-  return false;
 }
 
 /** Starts redis-server on a free port of loopback, without persistence. */

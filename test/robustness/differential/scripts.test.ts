@@ -2,9 +2,10 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { registerScript } from "../../../src/redis/register-script.ts";
 import { Engine } from "../../../src/testing/engine.ts";
+import { redisServer } from "../../support/redis-servers.ts";
 import { seeded } from "../../support/seeded.ts";
 import { expectSameAnswers } from "./compare.ts";
-import { type RedisServer, redisServerIsThere, startRedisServer } from "./redis-server.ts";
+import { type RedisServer, startRedisServer } from "./redis-server.ts";
 
 // A nonce (33 characters in the library, 3 here) and an owner, which begins at character 4.
 const value = fc.constantFrom("n1-ann", "n2-ann", "n1-bob", "n3-bob");
@@ -59,7 +60,7 @@ const finalState = [...names, ...names.map((key) => `${key}:fence`), "void"].fla
   ["PTTL", key],
 ]);
 
-describe.runIf(redisServerIsThere("the library's scripts"))("registerScript, engine and redis-server", () => {
+describe.runIf(redisServer !== undefined)("registerScript, engine and redis-server", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedisServer();

@@ -6,6 +6,7 @@ import {
   startEndpoints,
 } from "../../../src/dev/index.ts";
 import { RedisConnection } from "../../../src/dev/redis/connection.ts";
+import { eachEngine } from "../../support/each-engine.ts";
 import { engines, redisServer } from "../../support/redis-servers.ts";
 
 let started: DevEndpoints[] = [];
@@ -40,7 +41,7 @@ function alive(pid: number): boolean {
   }
 }
 
-describe.each(engines)("endpoints on %s", (engine) => {
+eachEngine(engines)("endpoints on %s", (engine) => {
   test("are independent of each other, with names, URLs and one token", async () => {
     const local = await start({ count: 2, engine });
     expect(local.engine).toBe(engine);

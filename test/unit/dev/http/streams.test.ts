@@ -1,12 +1,13 @@
 import { Redis } from "@upstash/redis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../../src/dev/index.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
 import { type EventReader, readEvents } from "../../../support/event-reader.ts";
 import { paced } from "../../../support/pace.ts";
 import { engines } from "../../../support/redis-servers.ts";
 import { until } from "../../../support/until.ts";
 
-describe.each(engines)("streams of events on %s", (engine) => {
+eachEngine(engines)("streams of events on %s", (engine) => {
   let local: DevEndpoints;
   let endpoint: DevEndpoint;
   const opened: AbortController[] = [];

@@ -6,6 +6,7 @@ import { openPage as openDevPage } from "../../../../src/dev/page/server.ts";
 import { Idempotency } from "../../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../../src/index.ts";
 import { chromiumPath, openBrowser, openPage, overflows } from "../../../support/browser.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
 // The page of `redlock-edge dev` in a real browser, with the real library at the endpoints that it shows.
@@ -39,7 +40,7 @@ const rowOf = (page: Page, name: string) =>
 const card = (page: Page, name: string) => page.getByRole("article", { name });
 const text = (page: Page) => page.locator("body").innerText();
 
-describe.skipIf(chromiumPath === undefined).each(engines)("the page of endpoints on %s", (engine) => {
+eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of endpoints on %s", (engine) => {
   test("shows a lock, a run and a fault as they are, at every width and in both schemes", async () => {
     const { local, dev, redlock, close } = await start(engine);
     const { page, problems, close: leave } = await openPage(browser, dev.url);

@@ -6,6 +6,7 @@ import { type DevPage, openPage } from "../../../../src/dev/page/server.ts";
 import type { PageMessage, PageState } from "../../../../src/dev/page/state.ts";
 import { Idempotency } from "../../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../../src/index.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
 import { readEvents } from "../../../support/event-reader.ts";
 import { engines } from "../../../support/redis-servers.ts";
 import { until } from "../../../support/until.ts";
@@ -65,7 +66,7 @@ async function live({ ask, first }: Stand) {
   return { response, next, find, leave: () => leave.abort() };
 }
 
-describe.each(engines)("the page of endpoints on %s", (engine) => {
+eachEngine(engines)("the page of endpoints on %s", (engine) => {
   test("shows what is held as inspect does, without a request, and how it ends", async () => {
     const stand = await open(engine);
     const { local, redlock } = stand;

@@ -1,0 +1,76 @@
+import { constants } from "node:fs";
+import { access, readdir } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import process from "node:process";
+import { findRedisServer } from "../../src/dev/redis/process.ts";
+
+// Programs that some tests need beside Node. Without one its tests are skipped, and `missing-programs.ts` says so at the
+// end of a run; in CI they fail.
+
+/** How to install a program that is missing. */
+interface Install {
+  readonly name: string;
+  readonly apt: string;
+  readonly brew: string;
+}
+
+/** The programs that are missing on this machine. */
+export const missingPrograms: Install[] = [];
+
+// With mutants the same tests run thousands of times, on embedded engines alone.
+const isMutationRun = process.env.SETS === "few";
+
+/** The path of `redis-server`, if there is one. */
+export const redisServer: string | undefined = isMutationRun
+  ? undefined
+  : note(await findRedisServer(), { name: "redis-server", apt: "redis-server", brew: "redis" });
+
+/** The path of Chromium, if there is one. */
+export const chromiumPath: string | undefined = note(
+  await find(["chromium", "chromium-browser", "google-chrome"], ["/usr/bin"]),
+  { name: "Chromium", apt: "chromium", brew: "chromium" },
+);
+
+/** The folder of PostgreSQL's programs, if it is installed. */
+export const postgresPrograms: string | undefined = note(await findPostgres(), {
+  name: "PostgreSQL",
+  apt: "postgresql",
+  brew: "postgresql",
+});
+
+/**
+ * What a test file that needs a program calls.
+ *
+ * @throws Error in CI where it is missing: a run that skips tests there would look as if they had passed
+ */
+export function requireInCi(program: string | undefined, name: string): void {
+  if (program === undefined && process.env.CI === "true" && !isMutationRun) {
+    throw new Error(`${name} is not installed, and CI requires it`);
+  }
+}
+
+function note(path: string | undefined, install: Install): string | undefined {
+  if (path === undefined) missingPrograms.push(install);
+  return path;
+}
+
+/** On PATH, or where Debian installs it. */
+async function findPostgres(): Promise<string | undefined> {
+  const debian = "/usr/lib/postgresql";
+  const versions = await readdir(debian).catch(() => []);
+  const folders = versions.sort((a, b) => Number(b) - Number(a)).map((name) => join(debian, name, "bin"));
+  const initdb = await find(["initdb"], folders);
+  return initdb && dirname(initdb);
+}
+
+/** The path of the first of these programs that is on PATH or in `folders`. */
+async function find(names: readonly string[], folders: readonly string[]): Promise<string | undefined> {
+  for (const folder of [...(process.env.PATH ?? "").split(delimiter), ...folders]) {
+    for (const name of names) {
+      const path = join(folder, name);
+      const [found] = await Promise.allSettled([access(path, constants.X_OK)]);
+      if (found.status === "fulfilled") return path;
+    }
+  }
+  return undefined;
+}
