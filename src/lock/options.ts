@@ -110,7 +110,8 @@ export function checkLockNames<Options extends LockOptions>(
   options: Options,
   known: Readonly<Record<string, 1>> = lockOptionNames,
 ): Options {
-  checkNames("a lock", checkOptions(options, "ttl"), known, places);
+  // Without those that are undefined, which change nothing anywhere.
+  checkNames("a lock", mergeOptions<object>(checkOptions(options, "ttl")), known, places);
   return options;
 }
 

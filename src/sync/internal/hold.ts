@@ -9,6 +9,7 @@ import {
   type LockClient,
   type LockOptions,
   lockOptionNames,
+  mergeOptions,
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
@@ -57,7 +58,8 @@ export function checkSyncNames<Options extends object>(
   known: Readonly<Record<keyof Options, 1>>,
   usual = "ttl",
 ): Options {
-  checkNames(what, checkOptions(options, usual), known, places);
+  // Without those that are undefined, which change nothing anywhere.
+  checkNames(what, mergeOptions<object>(checkOptions(options, usual)), known, places);
   return options;
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Redlock } from "../../../src/redlock.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -10,6 +11,7 @@ import {
   ReentrantLock,
   Semaphore,
 } from "../../../src/sync/index.ts";
+import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 
@@ -174,6 +176,13 @@ const cases: Record<string, Case[]> = {
     ["timeout 0", () => forceRelease(redlock, "once", "n", { timeout: 0 }), RangeError, /timeout/],
   ],
 };
+
+test("an option that is undefined changes nothing, also where it does not belong", async () => {
+  const none = { fencing: undefined, token: undefined, autoExtend: undefined, runtime: undefined };
+  expect(new Semaphore(redlock, "u", { limit: 1, ...none })).toBeInstanceOf(Semaphore);
+  expect(new CountDownLatch(redlock, "u", { count: 1, ...none })).toBeInstanceOf(CountDownLatch);
+  expect(new Redlock({ endpoints: [memoryEndpoint()], ...none })).toBeInstanceOf(Redlock);
+});
 
 describe.each(Object.entries(cases))("%s", (_, wrongs) => {
   test.each(wrongs)("%s is refused before anything is sent", async (_what, call, type, message) => {
