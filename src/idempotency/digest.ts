@@ -1,12 +1,12 @@
 import { sha256Hex } from "../bytes.ts";
 import { noFingerprint } from "./record.ts";
 
-/** What a key belongs to: a call of `run()`, or an HTTP request. The same key of two kinds is two keys. */
-export type KeyKind = "run" | "http";
+/** What a key belongs to: `run()`, an HTTP request, or `singleFlight()`. The same key of two kinds is two keys. */
+export type KeyKind = "run" | "http" | "flight";
 
 /**
  * The hash of a key, its scope and its kind. They are hashed as JSON, so that no delimiter in them can make two keys the
- * same; the lists of the two kinds differ in length.
+ * same; the lists of `run` and the other kinds differ in length.
  */
 export function hashKey(
   scope: string | readonly string[],

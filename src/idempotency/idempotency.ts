@@ -89,7 +89,7 @@ export interface RunOptions<Value> extends IdempotencyOptions {
 /** {@link RunOptions} of a run with a lock, whose handler gets a fence. */
 export type LockedRunOptions<Value> = RunOptions<Value> & { readonly lock: string | readonly string[] };
 
-/** `kind` is for the HTTP handlers of this package. */
+/** `kind` is for the HTTP handlers and the single flights of this package. */
 type AnyRunOptions<Value> = RunOptions<Value> & { readonly kind?: KeyKind };
 
 /** The names of {@link IdempotencyOptions}; as a record, so that the compiler notices when one is missing. */
@@ -251,6 +251,9 @@ export function resolveIdempotency(
   };
 }
 
+/** The kind of the record's key in Redis. */
+const recordKinds: Readonly<Record<KeyKind, string>> = { run: "idem", http: "idem", flight: "flight" };
+
 /**
  * The names of a key in Redis.
  *
@@ -265,7 +268,7 @@ export async function recordKeysOf(
   }: { readonly scope?: RunOptions<unknown>["scope"]; readonly kind?: KeyKind | undefined },
 ): Promise<RecordKeys> {
   if (!checkType("key", key, "string")) throw new RangeError("key must not be empty");
-  if (kind !== "run" && kind !== "http") throw new RangeError('kind must be "run" or "http"');
+  if (!Object.hasOwn(recordKinds, kind)) throw new RangeError('kind must be "run", "http" or "flight"');
   const hash = await hashKey(scope === undefined ? [] : checkScope(scope), key, kind);
-  return { key, name: keyOf(prefix, "idem", hash), counter: keyOf(prefix, "tries", hash) };
+  return { key, name: keyOf(prefix, recordKinds[kind], hash), counter: keyOf(prefix, "tries", hash) };
 }

@@ -50,7 +50,10 @@ export interface KeyVote extends Partial<Omit<KeyInspection, "state" | "votes">>
 export interface KeyOptions {
   /** The scope of the runs. Default: none. */
   readonly scope?: string | readonly string[] | undefined;
-  /** `run`: a key of `run()`; `http`: a key of `withIdempotency()` or `idempotent()`. Default `run`. */
+  /**
+   * `run`: a key of `run()`; `http`: a key of `withIdempotency()` or `idempotent()`; `flight`: a key of `singleFlight()`.
+   * Default `run`.
+   */
   readonly kind?: KeyKind | undefined;
   /** Longest time for one HTTP request, in ms. Default: as for runs. */
   readonly timeout?: number | undefined;

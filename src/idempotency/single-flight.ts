@@ -160,7 +160,7 @@ class Call<Value> {
     const { scope, signal, wait = 10_000 } = this.#options;
     if (this.#isStale) await this.#forget();
     const codec: Codec<Flight<Value>> = json;
-    const options = { scope, signal, codec, wait: Math.max(0, wait - this.#elapsed()) };
+    const options = { scope, kind: "flight", signal, codec, wait: Math.max(0, wait - this.#elapsed()) };
     const { status, value } = await this.#idempotency.run(this.#key, options, (run) => this.#fly(run));
     if (status === "executed") return value;
     this.#isStale = !this.#isCurrent(value);
@@ -196,13 +196,15 @@ class Call<Value> {
   async #forget(): Promise<void> {
     const { scope } = this.#options;
     const stays = (text: string) => this.#stays(text);
-    await forgetRecords(this.#idempotency, this.#key, { scope }, stays).catch((error: unknown) => {
-      const code = isRedlockError(error) ? error.code : undefined;
-      if (code === "IN_PROGRESS") return;
-      // To compute, a quorum that has forgotten is enough. If what is stored comes back, this ends in the same error.
-      if (code !== "NO_QUORUM" || this.#isPartlyForgotten) throw error;
-      this.#isPartlyForgotten = true;
-    });
+    await forgetRecords(this.#idempotency, this.#key, { scope, kind: "flight" }, stays).catch(
+      (error: unknown) => {
+        const code = isRedlockError(error) ? error.code : undefined;
+        if (code === "IN_PROGRESS") return;
+        // To compute, a quorum that has forgotten is enough. If what is stored comes back, this ends in the same error.
+        if (code !== "NO_QUORUM" || this.#isPartlyForgotten) throw error;
+        this.#isPartlyForgotten = true;
+      },
+    );
   }
 
   #valueOf({ value, failure }: Flight<Value>): Value {

@@ -36,7 +36,7 @@ export function runner(
   return { idempotency, links, events, sent, started };
 }
 
-type Kind = "idem" | "tries";
+type Kind = "idem" | "tries" | "flight";
 
 function nameIn({ endpoints }: VirtualWorld, index: number, kind: Kind): string | undefined {
   const [name] = endpoints[index]!.engine.execute(["KEYS", `redlock:${kind}:*`]) as string[];
@@ -78,14 +78,16 @@ export async function put(
   world: VirtualWorld,
   texts: readonly (string | undefined)[],
   ttl = 30_000,
+  kind: "run" | "flight" = "run",
 ): Promise<void> {
   const { idempotency, links, started } = runner(world);
   silence(links);
   // Only to learn the record's name.
-  void idempotency.run("key", () => undefined).catch(() => undefined);
+  const options: object = { kind };
+  void idempotency.run("key", options, () => undefined).catch(() => undefined);
   await started();
   await world.runtime.advance(1_000);
-  const name = String(links[0]!.sent[0]!.find((word) => String(word).startsWith("redlock:idem:")));
+  const name = String(links[0]!.sent[0]!.find((word) => /^redlock:(idem|flight):/.test(String(word))));
   texts.forEach((text, index) => {
     if (text !== undefined) world.endpoints[index]!.engine.execute(["SET", name, text, "PX", ttl]);
   });

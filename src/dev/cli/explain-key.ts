@@ -1,4 +1,4 @@
-import type { KeyInspection, KeyVote } from "../../idempotency/index.ts";
+import type { KeyInspection, KeyOptions, KeyVote } from "../../idempotency/index.ts";
 import type { QuorumError } from "../../index.ts";
 import { type Cost, costText } from "./cost.ts";
 import { errorOf, silenceOf } from "./explain-lock.ts";
@@ -29,7 +29,11 @@ export interface KeyReport {
 }
 
 /** Explains an inspection, or its failure. */
-export function keyReport(key: string, found: KeyInspection | QuorumError): KeyReport {
+export function keyReport(
+  key: string,
+  found: KeyInspection | QuorumError,
+  kind: KeyOptions["kind"] = "run",
+): KeyReport {
   const decided = "state" in found ? found : undefined;
   const votes = decided
     ? decided.votes.map(({ cause, ...vote }) => ({ ...vote, error: cause && errorOf(cause) }))
@@ -43,7 +47,7 @@ export function keyReport(key: string, found: KeyInspection | QuorumError): KeyR
   return {
     key,
     state,
-    why: [reasonOf(state, votes, { quorum, unstored: decided?.unstored }), silenceOf(votes)]
+    why: [reasonOf(state, votes, { quorum, unstored: decided?.unstored, kind }), silenceOf(votes)]
       .filter(Boolean)
       .join("; "),
     age: decided?.age,
@@ -56,11 +60,30 @@ export function keyReport(key: string, found: KeyInspection | QuorumError): KeyR
   };
 }
 
+/** What a record means to the next call of `run()`. */
+const runWords = {
+  unstored: "duplicates get ResultUnavailableError",
+  stored: "duplicates get its result",
+  none: "the next call runs the handler",
+};
+
+/** The same for `singleFlight()`. */
+const flightWords = {
+  unstored: "callers of other processes compute",
+  stored: "callers share its value until its ttl has ended",
+  none: "the next call computes",
+};
+
 function reasonOf(
   state: KeyReport["state"],
   votes: readonly KeyReportVote[],
-  { quorum, unstored }: { readonly quorum: number; readonly unstored: string | undefined },
+  {
+    quorum,
+    unstored,
+    kind,
+  }: { readonly quorum: number; readonly unstored: string | undefined; readonly kind: KeyOptions["kind"] },
 ): string {
+  const words = kind === "flight" ? flightWords : runWords;
   const having = (wanted: KeyReportVote["state"]) => votes.filter((vote) => vote.state === wanted).length;
   const share = (wanted: KeyReportVote["state"]) => endpointsHave(having(wanted), votes.length);
   const needed = `a quorum is ${quorum}`;
@@ -69,14 +92,12 @@ function reasonOf(
       return `${share("pending")} the record of a run that began and did not end, ${needed}: it is under way, or its process has died`;
     case "complete":
       return `${share("complete")} the record of a complete run, ${needed}: ${
-        unstored
-          ? `its result is not stored (${unstored}), so duplicates get ResultUnavailableError`
-          : "duplicates get its result"
+        unstored ? `its result is not stored (${unstored}), so ${words.unstored}` : words.stored
       }`;
     case "corrupt":
       return `${share("corrupt")} a value that is no record: calls get RecordCorruptError until it is forgotten`;
     case "none":
-      return `no endpoint that answered has a record: the next call runs the handler${
+      return `no endpoint that answered has a record: ${words.none}${
         votes.some(({ attempts }) => attempts) ? ", unless the key is dead" : ""
       }`;
     case "undecided":

@@ -42,7 +42,9 @@ ${exitCodes}`,
       // Without a question, and without a request: a run may have completed since.
       if (finding && isNowhere(finding)) return report(false, finding.cost);
       const lines = finding ? findingLines(finding) : [];
-      const warning = "The next call with this key runs the handler, and its effect happens again.";
+      const warning = values.flight
+        ? "The next call with this key computes its value anew."
+        : "The next call with this key runs the handler, and its effect happens again.";
       if (!(await confirm(environment, [...lines, warning], `Forget ${key}?`))) {
         warn(nothingDone);
         return exitCode.refused;

@@ -16,6 +16,7 @@ export const scopeOptions = {
   scope: { type: "string", multiple: true },
   "scope-list": { type: "boolean" },
   http: { type: "boolean" },
+  flight: { type: "boolean" },
   webhook: { type: "string" },
   "secret-env": { type: "string" },
 } as const;
@@ -24,6 +25,7 @@ export const scopeOptions = {
 export const scopeHelp = `  --scope <name>       the scope of the key; several times for a scope that is a list
   --scope-list         the scope is a list, also where it has one name only
   --http               a key of withIdempotency() or idempotent(), not of run()
+  --flight             a key of singleFlight()
   --webhook <name>     the same for webhooks of this provider, e.g. stripe; --scope for what follows in their scope
   --secret-env <name>  the variable with the webhook's secret: a tag of the secret is part of the scope, unless the
                        provider has a name of its own
@@ -34,6 +36,7 @@ export interface ScopeValues {
   readonly scope?: readonly string[] | undefined;
   readonly "scope-list"?: boolean | undefined;
   readonly http?: boolean | undefined;
+  readonly flight?: boolean | undefined;
   readonly webhook?: string | undefined;
   readonly "secret-env"?: string | undefined;
 }
@@ -53,9 +56,12 @@ export async function keyTarget(
   values: ScopeValues,
   variables: Client["variables"],
 ): Promise<KeyTarget> {
-  const { scope: names = [], webhook, http } = values;
+  const { scope: names = [], webhook, http, flight } = values;
   const tags = await tagsOf(values, variables);
-  const kind = http || webhook !== undefined ? ("http" as const) : ("run" as const);
+  const isHttp = http || webhook !== undefined;
+  if (flight && isHttp)
+    throw new UsageError("--flight is not for keys of requests: leave out the other option");
+  const kind = flight ? "flight" : isHttp ? "http" : "run";
   const parts = webhook === undefined ? names : [webhook, ...tags, ...names];
   if (parts.includes("")) throw new UsageError("a scope must not be empty");
   const isList = values["scope-list"] || webhook !== undefined || parts.length > 1;
@@ -98,11 +104,12 @@ export async function targetOf(
 }
 
 /** The options that name a key, as words of a command line. */
-export function scopeWords({ scope: names = [], webhook, http, ...values }: ScopeValues): string {
+export function scopeWords({ scope: names = [], webhook, http, flight, ...values }: ScopeValues): string {
   return [
     ...names.map((name) => ` --scope ${shellWord(name)}`),
     values["scope-list"] ? " --scope-list" : "",
     http ? " --http" : "",
+    flight ? " --flight" : "",
     webhook === undefined ? "" : ` --webhook ${shellWord(webhook)}`,
     values["secret-env"] === undefined ? "" : ` --secret-env ${shellWord(values["secret-env"])}`,
   ].join("");
@@ -121,7 +128,7 @@ export async function look(client: Client, target: Target): Promise<Finding> {
     return { kind: "lock", report: lockReport(resource, value, Date.now()), cost };
   }
   const { value, cost } = await client.run(() => inspectTarget(client, target));
-  return { kind: "key", report: keyReport(target.key, value), cost };
+  return { kind: "key", report: keyReport(target.key, value, target.options.kind), cost };
 }
 
 /** Inspects a key. */

@@ -4,7 +4,7 @@
 export interface KeyParts {
   readonly key: string;
   readonly prefix: string;
-  /** `lock`, `fence`, `idem`, `slot:0`, … */
+  /** `lock`, `fence`, `idem`, `flight`, `slot:0`, … */
   readonly kind: string;
   readonly resource: string;
 }
@@ -33,14 +33,22 @@ export function heldKind({ kind }: KeyParts): string | undefined {
   return names[kind];
 }
 
+const recordNames: Readonly<Record<string, string>> = { idem: "key", flight: "flight" };
+
+/** What a record at such a key is called; undefined: there is none. */
+export function recordKind({ kind }: KeyParts): string | undefined {
+  return recordNames[kind];
+}
+
 /** Whether the page shows such a key. */
 export function isShown(parts: KeyParts): boolean {
-  return parts.kind === "idem" || heldKind(parts) !== undefined;
+  return (recordKind(parts) ?? heldKind(parts)) !== undefined;
 }
 
 /** What the picture calls it: a resource; for a record, the beginning of its hash. */
 export function labelOf(parts: KeyParts): string {
   const { kind, resource } = parts;
-  if (kind === "idem") return `key ${resource.slice(0, 8)}…`;
+  const record = recordKind(parts);
+  if (record) return `${record} ${resource.slice(0, 8)}…`;
   return kind.startsWith("slot:") ? `${resource} slot ${kind.slice(5)}` : resource;
 }

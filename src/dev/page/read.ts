@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Reply, ReplyError } from "../../testing/engine.ts";
 import type { DevEndpoint } from "../endpoint.ts";
-import { type KeyParts, partsOf } from "./key.ts";
+import { type KeyParts, partsOf, recordKind } from "./key.ts";
 import type { StoredValue } from "./stored.ts";
 
 // Reads what is stored, past HTTP: such reads are not logged, not billed, and hit by no fault.
@@ -39,7 +39,7 @@ export function storedValue(
   }
   const text = String(value);
   const token = /t[0-9a-f]{32}/.exec(text)?.[0];
-  if (parts.kind === "idem") {
+  if (recordKind(parts)) {
     return { parts, holder: digestOf(text), token, until, record: recordOf(text) };
   }
   const fence = counter instanceof ReplyError ? 0 : Number(counter ?? 0);

@@ -2,7 +2,7 @@ import type { Buffer } from "node:buffer";
 import { ReplyError } from "../../testing/engine.ts";
 import { type Argument, nameOf, textOf } from "../argument.ts";
 import type { WireReply } from "../redis/resp.ts";
-import { isShown, type KeyParts, partsOf } from "./key.ts";
+import { isShown, type KeyParts, partsOf, recordKind } from "./key.ts";
 
 // What a request does, by its words. No I/O.
 
@@ -77,9 +77,9 @@ function operationOf(command: readonly Argument[], key: KeyParts | undefined): s
     return operations.has(word) ? word : name;
   }
   const options = words.slice(3).map((word) => word.toUpperCase());
-  if (name === "SET" && options.includes("NX")) return key.kind === "idem" ? "begin" : "acquire";
+  if (name === "SET" && options.includes("NX")) return recordKind(key) ? "begin" : "acquire";
   if (name === "SET" && options.includes("IFEQ")) {
-    if (key.kind !== "idem") return "extend";
+    if (!recordKind(key)) return "extend";
     return /^[CN]1 /.test(words[2] ?? "") ? "complete" : "extend";
   }
   return name === "DELEX" ? "release" : name;

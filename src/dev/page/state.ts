@@ -60,7 +60,7 @@ export interface LockRow {
 
 /** An idempotency record. */
 export interface RecordRow {
-  /** The beginning of the key's hash. */
+  /** The beginning of the key's hash, after `flight` where it is one of `singleFlight()`. */
   readonly key: string;
   readonly state: "pending" | "complete" | "corrupt";
   /** ms since 1970: when the run began or completed. */

@@ -108,8 +108,9 @@ export function recordRow(across: Across): RecordRow | undefined {
   if (!majority?.value.record) return undefined;
   const { value, shares, expiries } = majority;
   const { state, since } = majority.value.record;
+  const hash = value.parts.resource.slice(0, 12);
   return {
-    key: value.parts.resource.slice(0, 12),
+    key: value.parts.kind === "flight" ? `flight ${hash}` : hash,
     state,
     until: expiries[0] ?? 0,
     shares,

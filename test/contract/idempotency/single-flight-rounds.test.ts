@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import {
   type FlightContext,
+  forgetKey,
+  Idempotency,
+  inspectKey,
   LeaseLostError,
   SharedFailureError,
   type SingleFlightOptions,
@@ -304,10 +307,10 @@ describe("a single flight", () => {
     await call();
     gates[0]!.open("one");
     await world.runtime.advance(1_500);
-    await put(world, [undefined, undefined, beside]);
+    await put(world, [undefined, undefined, beside], 30_000, "flight");
     await call();
     await computed(2);
-    expect(textsOf(world)[2]).toMatch(expected);
+    expect(textsOf(world, "flight")[2]).toMatch(expected);
   });
 
   test("that comes back after it was forgotten is not returned", async () => {
@@ -323,6 +326,23 @@ describe("a single flight", () => {
     await returned(second);
     expect(second.error).toMatchObject({ code: "NO_QUORUM", message: expect.stringContaining("forget") });
     expect(gates).toHaveLength(1);
+  });
+
+  test("has nothing in common with a run of the same key", async () => {
+    const world = virtualWorld();
+    const { redlock } = world.client();
+    const idempotency = new Idempotency(redlock);
+    const paid = await idempotency.run("order:8", () => null);
+    const fly = (compute: () => string) => singleFlight(redlock, "order:8", { ttl: 60_000 }, compute);
+    await expect(fly(() => expect.unreachable("it fails"))).rejects.toThrow("it fails");
+    expect(await fly(() => "value")).toBe("value");
+    expect(await fly(() => "another")).toBe("value");
+    const again = await idempotency.run("order:8", () => expect.unreachable("it is paid"));
+    expect([paid.status, again]).toEqual(["executed", { status: "replayed", value: null }]);
+    expect(await forgetKey(idempotency, "order:8")).toBe(true);
+    expect((await inspectKey(idempotency, "order:8", { kind: "flight" })).state).toBe("complete");
+    expect(await forgetKey(idempotency, "order:8", { kind: "flight" })).toBe(true);
+    expect(await fly(() => "another")).toBe("another");
   });
 
   test("whose value cannot be stored is returned, and computed again by the next caller", async () => {

@@ -163,7 +163,7 @@ describe("an Idempotency", () => {
     ["a codec of null", /^TypeError: codec\.encode is missing/, "k", { codec: null }, never],
     ["an empty key", /^RangeError: key must not be empty/, "", never],
     ["a number as key", /^TypeError: key must be a string, got number/, 7, never],
-    ["another kind", /^RangeError: kind must be "run" or "http"/, "k", { kind: "idem" }, never],
+    ["another kind", /^RangeError: kind must be "run", "http" or "flight"/, "k", { kind: "idem" }, never],
     ["a deadline that has passed", /^RangeError: .*deadline/, "k", { deadline: 1 }, never],
     ["a signal that is none", /^TypeError: signal/, "k", { signal: {} }, never],
     ["an empty scope", /^RangeError: scope must have no empty part/, "k", { scope: "" }, never],

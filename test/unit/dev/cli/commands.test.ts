@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { runCommand } from "../../../../src/dev/cli/run-command.ts";
 import { type DevEndpoints, startEndpoints } from "../../../../src/dev/index.ts";
-import { Idempotency, inspectKey } from "../../../../src/idempotency/index.ts";
+import { Idempotency, inspectKey, singleFlight } from "../../../../src/idempotency/index.ts";
 import { endpointsFromEnv, httpEndpoint, Redlock } from "../../../../src/index.ts";
 import { CountDownLatch, Semaphore } from "../../../../src/sync/index.ts";
 
@@ -233,6 +233,18 @@ describe("inspect", () => {
     ]) {
       expect((await run(line)).code).toBe(3);
     }
+  });
+
+  test("shows and forgets what a single flight shares, apart from a run of the same key", async () => {
+    await singleFlight(redlock, "k2", { ttl: 60_000 }, () => "the-value");
+    expect((await run("inspect --key k2")).code).toBe(3);
+    const { code, text } = await run("inspect --key k2 --flight");
+    expect(code).toBe(0);
+    expect(text).toMatch(/callers share its value until its\s+ttl has ended/);
+    expect((await run("forget k2 --yes")).code).toBe(3);
+    expect((await run("forget k2 --flight --yes")).code).toBe(0);
+    expect((await run("inspect --key k2 --flight")).text).toContain("the next call computes");
+    expect((await run("inspect --key k2 --flight --http")).code).toBe(2);
   });
 
   test("shows a latch", async () => {

@@ -21,6 +21,7 @@ describe("targetOf", () => {
     ["--key k --scope a --scope b", { key: "k", options: { kind: "run", scope: ["a", "b"] } }],
     ["--key k --scope a --scope-list", { key: "k", options: { kind: "run", scope: ["a"] } }],
     ["--key k --http --scope a", { key: "k", options: { kind: "http", scope: "a" } }],
+    ["--key k --flight --scope a", { key: "k", options: { kind: "flight", scope: "a" } }],
     ["--key k --webhook github", { key: "k", options: { kind: "http", scope: ["github"] } }],
     ["--key k --webhook github --scope a", { key: "k", options: { kind: "http", scope: ["github", "a"] } }],
   ])("finds the key of '%s'", async (line, target) => {

@@ -27,7 +27,7 @@ describe("keys", () => {
   test("of others, and those that hold nothing, are not shown", () => {
     expect(["session:{42}", "cache", "a:b:{}"].map(partsOf)).toEqual([undefined, undefined, undefined]);
     const shown = (kind: string) => isShown(partsOf(keyOf("p", kind, "r"))!);
-    expect(["lock", "fair", "slot:0", "idem", "read-write", "once"].filter(shown)).toHaveLength(6);
+    expect(["lock", "fair", "slot:0", "idem", "flight", "read-write", "once"].filter(shown)).toHaveLength(7);
     expect(["fence", "void", "limit", "session"].filter(shown)).toEqual([]);
     expect(labelOf(partsOf(keyOf("p", "slot:3", "pool"))!)).toBe("pool slot 3");
   });
@@ -49,6 +49,7 @@ describe("requests", () => {
     expect(words(...script("restore", token("1"))).operation).toBe("restore");
     expect(words(...script("no word of ours")).operation).toBe("EVALSHA");
     expect(words("SET", keyOf("p", "idem", "h"), "P1 t 1 -", "NX", "GET").operation).toBe("begin");
+    expect(words("SET", keyOf("p", "flight", "h"), "C1 t 1 -", "IFEQ", "P1").operation).toBe("complete");
     expect(words("SET", "lock", "v", "NX").operation).toBe("SET");
     expect(wordsOf([["GET", "a"], script("acquire")])).toMatchObject({
       operation: "2 commands",
@@ -142,7 +143,8 @@ describe("what is stored", () => {
     expect(owned("1")).toBe(owned("2"));
     expect(storedValue(parts, [new ReplyError("WRONGTYPE"), 5, null], 0)).toBeUndefined();
     expect(storedValue(parts, ["", -2, null], 0)).toBeUndefined();
-    const record = partsOf(keyOf("p", "idem", "h"))!;
+    const record = partsOf(keyOf("p", "flight", "h"))!;
+    expect(labelOf(record)).toBe("flight h…");
     expect(storedValue(record, ["C1 t 12 - {}", 5, null], 0)?.record).toEqual({
       state: "complete",
       since: 12,
