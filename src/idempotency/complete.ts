@@ -8,8 +8,8 @@ import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquireOrRead, extend, type RegisterAnswer } from "../redis/register.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import type { ClaimOperations } from "./claim.ts";
-import type { UnstoredReason } from "./record.ts";
-import { recordOfResult, type StoredResult } from "./result.ts";
+import type { CompleteRecord, UnstoredReason } from "./record.ts";
+import { recordOfResult } from "./result.ts";
 
 /** What storing the result of a run needs. */
 export interface CompletionRequest {
@@ -22,6 +22,9 @@ export interface CompletionRequest {
   readonly maxResult: number;
   readonly cost: RequestCost;
 }
+
+/** What is stored: the encoded result, or why there is none. */
+type Result = Pick<CompleteRecord, "result" | "unstored">;
 
 /** Whether a result is stored. */
 export interface CompletionResult {
@@ -67,7 +70,7 @@ export async function completeOne(
  */
 export function complete(
   request: CompletionRequest,
-  result: StoredResult,
+  result: Result,
   lease: number,
 ): Promise<CompletionResult> {
   return new Completion(request, result).run(lease);
@@ -84,7 +87,7 @@ class Completion {
   /** Endpoints that refused the result for its size: they would do so again. */
   readonly #sizeRefusals = new Map<Endpoint, EndpointError>();
 
-  constructor(request: CompletionRequest, result: StoredResult) {
+  constructor(request: CompletionRequest, result: Result) {
     const { settings, token, fingerprint, startedAt, maxResult } = request;
     this.#request = request;
     this.#elapsed = stopwatch(settings.runtime);

@@ -149,7 +149,10 @@ export class Execution<Value> {
     return attempt ? attempt.clear().then(free) : free();
   }
 
-  /** Stores the handler's result. The effect has happened, so the caller gets its value even where storing fails. */
+  /**
+   * Stores the handler's result. The effect has happened, so the caller gets its value even where storing fails: as later
+   * callers get it, or, where they do not, as the handler returned it.
+   */
   async #store(value: Value): Promise<Outcome<Value>> {
     const { key, codec } = this.#request;
     // From here on the local clock does not matter: each endpoint compares the record.
@@ -169,9 +172,9 @@ export class Execution<Value> {
     const reason = roundResult === "granted" ? unstored : "no-quorum";
     if (!reason) {
       this.#report("executed");
-      return { status: "executed", value };
+      return { status: "executed", value: result.value };
     }
     this.#report("unstored", { reason, ...("error" in result && { error: result.error }) });
-    return { status: "executed", value, unstored: reason };
+    return { status: "executed", value: reason === "too-large" ? value : result.value, unstored: reason };
   }
 }

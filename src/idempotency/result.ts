@@ -1,11 +1,15 @@
 import { checkType, checkWellFormed } from "../check.ts";
+import { jsonOf } from "./json.ts";
 import { type CompleteRecord, completeText, type UnstoredReason } from "./record.ts";
 
 /** Converts results to text and back. */
 export interface Codec<Value> {
   /** Returns well-formed text: without unpaired surrogates. */
   encode(value: Value): string;
-  /** Returns what `encode` was given. If it throws, the call rejects with `RecordCorruptError`. */
+  /**
+   * Returns what `encode` was given: every caller gets what this returns, the first one too. If it throws for the first
+   * one, the result counts as one that cannot be stored; later, the call rejects with `RecordCorruptError`.
+   */
   decode(text: string): Value;
 }
 
@@ -17,12 +21,7 @@ interface JsonCodec {
 
 /** The default codec. `undefined` has no JSON; it is stored as an empty text. */
 export const json: JsonCodec = {
-  encode(value) {
-    if (value === undefined) return "";
-    const text = JSON.stringify(value) as string | undefined;
-    if (text === undefined) throw new TypeError(`the result has no JSON: it is a ${typeof value}`);
-    return text;
-  },
+  encode: (value) => (value === undefined ? "" : jsonOf(value)),
   decode: (text) => (text === "" ? undefined : JSON.parse(text)),
 };
 
@@ -66,7 +65,8 @@ type FromJson<Value, Deeper extends readonly unknown[]> = Value extends
 /**
  * `unknown` if JSON returns results of this type as they were, else a type that no handler has. Checks the value and two
  * levels of properties. Interfaces and classes are accepted, but their methods are not stored, nor is `undefined` in
- * them, and `NaN` and `Infinity` become `null`. A generic function that takes a handler needs the same type, or a codec.
+ * them, and a result with `NaN` or `Infinity` is not stored. A generic function that takes a handler needs the same type,
+ * or a codec.
  *
  * @example
  * function once<Value>(key: string, work: (() => Promise<Value>) & JsonResult<Value>) {
@@ -78,7 +78,9 @@ export type JsonResult<Value> = [Value] extends [FromJson<Value, [1, 1]>]
   : { readonly "this result needs a codec, because JSON does not return it as it was": never };
 
 /** A result as it is stored: its text, or the reason why there is none. */
-export interface StoredResult extends Pick<CompleteRecord, "result" | "unstored"> {
+export interface StoredResult<Value> extends Pick<CompleteRecord, "result" | "unstored"> {
+  /** What every caller gets: the result as it is decoded; the handler's own where it cannot be stored. */
+  readonly value: Value;
   /** The error that the codec threw, or that describes what it returned. */
   readonly error?: unknown;
 }
@@ -87,20 +89,20 @@ export interface StoredResult extends Pick<CompleteRecord, "result" | "unstored"
  * Encodes a result. The effect has happened: a result that cannot be encoded is stored as a reason, so that the handler
  * does not run again.
  */
-export function encodeResult<Value>(codec: Pick<Codec<Value>, "encode">, value: Value): StoredResult {
+export function encodeResult<Value>(codec: Codec<Value>, value: Value): StoredResult<Value> {
   try {
     // Any other type would be stored as a text that the codec did not return.
     const text = checkType("codec.encode()", codec.encode(value), "string");
-    return { result: checkWellFormed("codec.encode()", text) };
+    return { result: checkWellFormed("codec.encode()", text), value: codec.decode(text) };
   } catch (error) {
-    return { unstored: "unserializable", error };
+    return { unstored: "unserializable", value, error };
   }
 }
 
 /** A complete record as text: with the result if the record takes at most `most` bytes, else with the reason. */
 export function recordOfResult(
   head: Pick<CompleteRecord, "token" | "completedAt" | "fingerprint">,
-  { result, unstored }: StoredResult,
+  { result, unstored }: Pick<CompleteRecord, "result" | "unstored">,
   most: number,
 ): { readonly text: string; readonly unstored: UnstoredReason | undefined } {
   const text = completeText({ ...head, result, unstored });

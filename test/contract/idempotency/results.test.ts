@@ -60,6 +60,8 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine, co
     const events: IdempotencyEvent[] = [];
     const { idempotency, links } = clientOf(store, {
       ...options,
+      // The run has ended: its key is complete, and not dead.
+      maxAttempts: 1,
       onEvent: (event) => event.type !== "called" && events.push(event),
     });
     const outcome = await idempotency.run(key, { codec, fingerprint: "f" }, () => value);
@@ -99,9 +101,30 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine, co
     ["a bigint within", { ids: [1n] }, /BigInt/],
     ["a circle", circular, /circular/],
     ["a throwing toJSON", throwing, /no JSON/],
+    ["a Map within", { lines: [new Map()] }, /the result\.lines\[0\] is of class Map/],
   ])("%s is not run again", async (_what, value, message) => {
     const { error } = await expectUnstored(value, "unserializable");
     expect(String(error)).toMatch(message);
+  });
+
+  test("every caller gets what is stored, the first one too", async () => {
+    class Payment {
+      readonly at = new Date(0);
+      readonly note = undefined;
+      readonly parts = [-0, undefined];
+      amount = () => 1;
+    }
+    const stored = { at: "1970-01-01T00:00:00.000Z", parts: [0, null] };
+    const key = freshKey();
+    const pay = () => other.idempotency.run<unknown>(key, () => new Payment());
+    expect(await pay()).toStrictEqual({ status: "executed", value: stored });
+    expect(await pay()).toStrictEqual({ status: "replayed", value: stored });
+    const cents: Codec<number> = { encode: (value) => value.toFixed(2), decode: Number };
+    const rounded = freshKey();
+    for (const status of ["executed", "replayed"]) {
+      const outcome = await other.idempotency.run(rounded, { codec: cents }, () => 1 / 3);
+      expect(outcome).toEqual({ status, value: 0.33 });
+    }
   });
 
   test.each<[what: string, encode: () => unknown, message: RegExp]>([

@@ -2,16 +2,17 @@ import { describe, expect, test } from "vitest";
 import { completeText, parseRecord } from "../../../src/idempotency/record.ts";
 import { encodeResult, json, recordOfResult } from "../../../src/idempotency/result.ts";
 
+const never = () => expect.unreachable("nothing is decoded");
 const head = { token: "t1", completedAt: 2, fingerprint: "-" };
 
 describe("a result as it is stored", () => {
   test("is the text that the codec returns", () => {
-    expect(encodeResult(json, { a: [1] })).toEqual({ result: '{"a":[1]}' });
-    expect(encodeResult(json, undefined)).toEqual({ result: "" });
-    expect(encodeResult({ encode: () => "💶" }, 1)).toEqual({ result: "💶" });
+    expect(encodeResult(json, { a: [1] })).toEqual({ result: '{"a":[1]}', value: { a: [1] } });
+    expect(encodeResult(json, undefined)).toEqual({ result: "", value: undefined });
+    expect(encodeResult({ encode: () => "💶", decode: () => 2 }, 1)).toEqual({ result: "💶", value: 2 });
   });
 
-  test.each<[what: string, encode: () => unknown]>([
+  test.each<[what: string, encode: () => unknown, decode?: () => number]>([
     [
       "throws",
       () => {
@@ -21,9 +22,10 @@ describe("a result as it is stored", () => {
     ["returns no text", () => 7],
     ["returns nothing", () => undefined],
     ["returns half of a surrogate pair", () => "\udfff"],
-  ])("is a reason, and the error, where the codec %s", (_what, encode) => {
-    const stored = encodeResult({ encode: encode as () => string }, 1);
-    expect(stored).toEqual({ unstored: "unserializable", error: expect.any(Error) });
+    ["cannot decode it", () => "text", () => JSON.parse("no JSON")],
+  ])("is a reason, and the error, where the codec %s", (_what, encode, decode = never) => {
+    const stored = encodeResult({ encode: encode as () => string, decode }, 1);
+    expect(stored).toEqual({ unstored: "unserializable", value: 1, error: expect.any(Error) });
   });
 
   test("is decoded to what was encoded", () => {
@@ -34,15 +36,15 @@ describe("a result as it is stored", () => {
     expect(() => json.decode("no JSON")).toThrow(SyntaxError);
   });
 
-  test.each([[() => 1], [Symbol("s")]])("is a reason where it has no JSON: %s", (value) => {
-    const { unstored, error } = encodeResult(json, value);
+  test("is a reason where its own toJSON says that it has none", () => {
+    const { unstored, error } = encodeResult(json, { toJSON: () => undefined });
     expect(unstored).toBe("unserializable");
-    expect(error).toEqual(new TypeError(`the result has no JSON: it is a ${typeof value}`));
+    expect(error).toEqual(new TypeError("the result has no JSON: it is a object"));
   });
 
   test("names what the codec returned in the error", () => {
     const messageOf = (text: unknown) =>
-      String(encodeResult({ encode: () => text as string }, 1).error).replace(/, got.*/, "");
+      String(encodeResult({ encode: () => text as string, decode: never }, 1).error).replace(/, got.*/, "");
     expect(messageOf(7)).toBe("TypeError: codec.encode() must be a string");
     expect(messageOf("\ud83d")).toBe("RangeError: codec.encode() has half of a surrogate pair in it");
   });
@@ -68,7 +70,7 @@ describe("the record of a result", () => {
   });
 
   test("has the reason, whatever is allowed, where there is no result", () => {
-    const record = recordOfResult(head, { unstored: "unserializable", error: new Error("no") }, 1);
+    const record = recordOfResult(head, { unstored: "unserializable" }, 1);
     expect(record).toEqual({ text: "N1 t1 2 - unserializable", unstored: "unserializable" });
     expect(parseRecord(record.text)).toMatchObject({ state: "complete", unstored: "unserializable" });
   });
