@@ -1,19 +1,24 @@
-import { checkNames, checkNumber, checkType } from "../check.ts";
+import { checkNames, checkNumber, checkScope, checkType } from "../check.ts";
 import { isRedlockError } from "../errors.ts";
+import { type EventHook, emit } from "../events.ts";
 import { clientStateOf, type LockClient } from "../lock/options.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { SharedFailureError } from "./errors.ts";
+import type { IdempotencyEvent } from "./events.ts";
 import { forgetRecords } from "./forget.ts";
 import { Idempotency } from "./idempotency.ts";
+import { jsonOf } from "./json.ts";
+import { joinLocalFlight, type LocalFlight } from "./local-flights.ts";
 import { parseRecord } from "./record.ts";
-import { type Codec, type JsonResult, json } from "./result.ts";
+import type { Codec, JsonResult } from "./result.ts";
 
 /** Options of {@link singleFlight}. */
 export interface SingleFlightOptions<Value> {
   /**
-   * For how many ms a value is shared with callers that come later, or a function of the value, for example of a token's
-   * `expires_in`: from 0 to 2 592 000 000 (30 days), and longer than that counts as 30 days. Callers that wait already
-   * share it in any case.
+   * For how many ms a value is shared with callers that come later: from 0 to 2 592 000 000 (30 days). Or a function of
+   * the value, for example of a token's `expires_in`: less than 0 counts as 0, and more than 30 days as 30 days. If it
+   * throws, or returns no number, it counts as 0, and the error is in the event of the run. Callers that wait already
+   * share the value in any case.
    */
   readonly ttl: number | ((value: Value) => number);
   /** How long to wait for another caller's value, in ms. Default 10 000 (10 seconds). */
@@ -34,6 +39,11 @@ export interface SingleFlightOptions<Value> {
   readonly onOutage?: "throw" | "run" | undefined;
   /** Ends the waiting at once; the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Called with the events of the call's runs, as `onEvent` of `Idempotency`; a call may need several. `unstored` says
+   * that a value could not be shared with other processes, and why. Its errors are ignored. Default: none.
+   */
+  readonly onEvent?: EventHook<IdempotencyEvent> | undefined;
 }
 
 const names: Readonly<Record<keyof SingleFlightOptions<unknown>, 1>> = {
@@ -44,6 +54,7 @@ const names: Readonly<Record<keyof SingleFlightOptions<unknown>, 1>> = {
   onFailure: 1,
   onOutage: 1,
   signal: 1,
+  onEvent: 1,
 };
 
 /** The longest ttl, in ms: 30 days. */
@@ -60,6 +71,20 @@ interface Flight<Value> {
   readonly failure?: string;
 }
 
+/** As JSON. The value alone can have a part that JSON would lose. */
+const codec: Codec<Flight<unknown>> = {
+  encode({ value, ...head }) {
+    const text = JSON.stringify(head);
+    return value === undefined ? text : `${text.slice(0, -1)},"value":${jsonOf(value)}}`;
+  },
+  decode(text) {
+    const flight = JSON.parse(text);
+    checkType("at", flight?.at, "number");
+    checkType("until", flight.until, "number");
+    return flight;
+  },
+};
+
 /** What `compute` gets. */
 export interface FlightContext {
   /** Aborts when another caller may have taken over. */
@@ -72,6 +97,9 @@ type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
  * Computes a value once on all replicas: one caller computes, the others wait for its value and share it until its ttl
  * ends. For what is expensive or must not be done twice at the same time, such as the refresh of a token. It is no lock:
  * after a crash, or with `onOutage: "run"`, a second caller may compute while the first one still does.
+ *
+ * Every caller gets the value as JSON returns it. A value that cannot be stored (it takes more than about 1 MB, or JSON
+ * would lose a part of it) is shared only with those that wait for it in this process: others compute, one after another.
  *
  * @throws what `compute` throws, to the caller that computed
  * @throws SharedFailureError with `onFailure: "share"`, where the computation of another caller has failed
@@ -89,6 +117,7 @@ export async function singleFlight<Value>(
   options: SingleFlightOptions<Value>,
   compute: Compute<Value> & JsonResult<Value>,
 ): Promise<Value> {
+  checkType("key", key, "string");
   checkOptions(options);
   checkType("compute", compute, "function");
   return new Call(redlock, key, options, compute).run();
@@ -96,9 +125,11 @@ export async function singleFlight<Value>(
 
 function checkOptions<Value>(options: SingleFlightOptions<Value>): void {
   checkNames("singleFlight", options, names);
-  const { ttl, wait = 0, onFailure = "retry", onOutage = "throw" } = options;
+  const { ttl, scope, wait = 0, onFailure = "retry", onOutage = "throw", onEvent } = options;
   if (typeof ttl !== "function") checkNumber("ttl (ms)", ttl, 0, longestTtl);
   checkNumber("wait (ms)", wait, 0, Infinity);
+  if (scope !== undefined) checkScope(scope);
+  if (onEvent) checkType("onEvent", onEvent, "function");
   if (onFailure !== "retry" && onFailure !== "share")
     throw new RangeError('onFailure must be "retry" or "share"');
   if (onOutage !== "throw" && onOutage !== "run") throw new RangeError('onOutage must be "throw" or "run"');
@@ -107,6 +138,7 @@ function checkOptions<Value>(options: SingleFlightOptions<Value>): void {
 /** One call of {@link singleFlight}. */
 class Call<Value> {
   readonly #idempotency: Idempotency;
+  readonly #local: LocalFlight<Flight<Value>>;
   readonly #runtime: Runtime;
   readonly #key: string;
   readonly #options: SingleFlightOptions<Value>;
@@ -115,6 +147,8 @@ class Call<Value> {
   readonly #elapsed: () => number;
   /** What this caller's computation has thrown. */
   #thrown: { readonly error: unknown } | undefined;
+  /** Why the function `ttl` has returned no ttl. */
+  #ttlError: unknown;
   /** Whether what is stored is to be forgotten, because it is too old or cannot be read. */
   #isStale = false;
   /** Whether too few endpoints have answered to forget it everywhere. */
@@ -126,9 +160,12 @@ class Call<Value> {
     options: SingleFlightOptions<Value>,
     compute: Compute<Value>,
   ) {
-    const { lease = 10_000 } = options;
-    const { runtime } = clientStateOf(redlock).settings;
-    this.#idempotency = new Idempotency(redlock, { lease, retention: longestTtl });
+    const { lease = 10_000, scope } = options;
+    const { settings } = clientStateOf(redlock);
+    const { runtime } = settings;
+    const onEvent = options.onEvent && ((event: IdempotencyEvent) => this.#emit(event));
+    this.#idempotency = new Idempotency(redlock, { lease, retention: longestTtl, onEvent });
+    this.#local = joinLocalFlight(settings, [scope, key]);
     this.#runtime = runtime;
     this.#key = key;
     this.#options = options;
@@ -138,6 +175,14 @@ class Call<Value> {
   }
 
   async run(): Promise<Value> {
+    try {
+      return await this.#run();
+    } finally {
+      this.#local.leave();
+    }
+  }
+
+  async #run(): Promise<Value> {
     const { signal = new AbortController().signal, onOutage } = this.#options;
     for (;;) {
       try {
@@ -148,9 +193,12 @@ class Call<Value> {
         if (this.#thrown) throw this.#thrown.error;
         const code = isRedlockError(error) ? error.code : undefined;
         if (code === "NO_QUORUM" && onOutage === "run") return this.#compute({ signal });
+        const isUnstored = code === "RESULT_UNAVAILABLE";
+        const { computed } = this.#local;
+        if (isUnstored && computed && this.#isCurrent(computed)) return this.#valueOf(computed);
         // Another caller took over while this one computed: its value is the newer one.
-        if (code !== "LEASE_LOST" && code !== "RESULT_UNAVAILABLE") throw error;
-        this.#isStale = code === "RESULT_UNAVAILABLE";
+        if (code !== "LEASE_LOST" && !isUnstored) throw error;
+        this.#isStale = isUnstored;
       }
     }
   }
@@ -159,29 +207,61 @@ class Call<Value> {
   async #join(): Promise<Flight<Value> | undefined> {
     const { scope, signal, wait = 10_000 } = this.#options;
     if (this.#isStale) await this.#forget();
-    const codec: Codec<Flight<Value>> = json;
-    const options = { scope, kind: "flight", signal, codec, wait: Math.max(0, wait - this.#elapsed()) };
-    const { status, value } = await this.#idempotency.run(this.#key, options, (run) => this.#fly(run));
-    if (status === "executed") return value;
+    const flights = codec as Codec<Flight<Value>>;
+    const remaining = Math.max(0, wait - this.#elapsed());
+    const options = { scope, kind: "flight", signal, codec: flights, wait: remaining };
+    const { status, value, unstored } = await this.#idempotency.run(this.#key, options, (run) =>
+      this.#fly(run),
+    );
+    if (status === "executed") {
+      if (!unstored) this.#local.computed = undefined;
+      return value;
+    }
     this.#isStale = !this.#isCurrent(value);
     return this.#isStale ? undefined : value;
   }
 
   async #fly({ signal }: FlightContext): Promise<Flight<Value>> {
-    const { ttl, onFailure } = this.#options;
+    let value: Value;
     try {
-      const value = await this.#compute({ signal });
-      const at = this.#runtime.now();
-      return { at, until: at + (typeof ttl === "function" ? ttl(value) : ttl), value };
+      value = await this.#compute({ signal });
     } catch (error) {
       this.#thrown = { error };
-      if (onFailure !== "share") throw error;
+      if (this.#options.onFailure !== "share") throw error;
       const at = this.#runtime.now();
       return { at, until: at, failure: error instanceof Error ? error.message : String(error) };
     }
+    const at = this.#runtime.now();
+    const flight = { at, until: at + (await this.#ttlOf(value)), value };
+    // Before it is stored: those that wait may learn sooner than this call that it could not be.
+    this.#local.computed = flight;
+    return flight;
   }
 
-  #isCurrent({ at, until }: Flight<Value>): boolean {
+  /** The ttl of a value in ms. A mistake in the function `ttl` must not cost the value, which is computed. */
+  async #ttlOf(value: Value): Promise<number> {
+    const { ttl } = this.#options;
+    if (typeof ttl === "number") return ttl;
+    try {
+      // One that is async by mistake must not end the process by an unhandled rejection.
+      const ms: unknown = await ttl(value);
+      // The message does not show it: it may be a part of the value.
+      if (typeof ms !== "number" || Number.isNaN(ms)) throw new TypeError("ttl must return a number of ms");
+      return Math.min(Math.max(ms, 0), longestTtl);
+    } catch (error) {
+      this.#ttlError = error;
+      return 0;
+    }
+  }
+
+  /** Adds the error of `ttl` to the event of the value's run. */
+  #emit(event: IdempotencyEvent): void {
+    const isOfValue = event.type === "executed" || event.type === "unstored";
+    const error = event.error ?? this.#ttlError;
+    emit(this.#options.onEvent, isOfValue && error !== undefined ? { ...event, error } : event);
+  }
+
+  #isCurrent({ at, until }: Pick<Flight<Value>, "at" | "until">): boolean {
     return until > this.#runtime.now() || at >= this.#began;
   }
 
@@ -189,7 +269,13 @@ class Call<Value> {
   #stays(text: string): boolean {
     const record = parseRecord(text);
     if (record?.state === "pending") return true;
-    return record?.result !== undefined && this.#isCurrent(JSON.parse(record.result));
+    if (record?.result === undefined) return false;
+    try {
+      return this.#isCurrent(codec.decode(record.result));
+    } catch {
+      // Damaged: nobody can have its value.
+      return false;
+    }
   }
 
   /** Forgets what is too old. Where another caller computes already, it is waited for. */

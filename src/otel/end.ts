@@ -82,7 +82,9 @@ function endOfHold(
 function endOfRun(event: Exclude<Extract<ObservedEvent, { id: number }>, RedlockEvent>): OperationEnd {
   const { type: outcome, reason, requests, commands, elapsed: ms } = event;
   const isThrown = outcome === "failed" || outcome === "aborted";
-  const error = isThrown ? typeOf(event.error) : outcome === "unstored" ? reason : runErrors[outcome];
+  // Of a run that is `executed`, its own value cannot be wrong, but what it is told to do with it.
+  const hasError = isThrown || (outcome === "executed" && event.error !== undefined);
+  const error = hasError ? typeOf(event.error) : outcome === "unstored" ? reason : runErrors[outcome];
   const attributes = {
     "redlock.requests": requests,
     "redlock.commands": commands,

@@ -3,13 +3,14 @@ import {
   type FlightContext,
   forgetKey,
   Idempotency,
+  type IdempotencyEvent,
   inspectKey,
   LeaseLostError,
   SharedFailureError,
   type SingleFlightOptions,
   singleFlight,
 } from "../../../src/idempotency/index.ts";
-import { QuorumError } from "../../../src/index.ts";
+import { QuorumError, Redlock } from "../../../src/index.ts";
 import { type Gate, gate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
 import { until } from "../../support/until.ts";
@@ -345,6 +346,87 @@ describe("a single flight", () => {
     expect(await fly(() => "another")).toBe("another");
   });
 
+  test.each<[what: string, value: unknown, reason: string]>([
+    ["above 1 MB", "x".repeat(1_000_000), "too-large"],
+    ["that JSON would lose", new Map([["token", "t"]]), "unserializable"],
+    ["that has no JSON", () => "t", "unserializable"],
+  ])("shares a value %s with those that wait in this process, and says so", async (_, value, reason) => {
+    const world = virtualWorld();
+    const reasons: unknown[] = [];
+    let count = 0;
+    const ended = gate<unknown>();
+    const call = (redlock: Redlock) => {
+      const onEvent = (event: IdempotencyEvent) => {
+        if (event.type === "unstored") reasons.push(event.reason);
+      };
+      const compute = () => {
+        count += 1;
+        return ended.passed as Promise<never>;
+      };
+      return watch<unknown>(singleFlight(redlock, "key", { ttl: 0, onEvent }, compute));
+    };
+    // A runtime of its own stands for a process of its own.
+    const runtime = { ...world.runtime };
+    const elsewhere = new Redlock({ endpoints: world.client().links, runtime });
+    const here = Array.from({ length: 12 }, () => call(world.client().redlock));
+    await until(async () => {
+      await world.runtime.advance(10);
+      return count === 1;
+    }, "the computation");
+    const there = call(elsewhere);
+    await world.runtime.advance(100);
+    ended.open(value);
+    await until(async () => {
+      await world.runtime.advance(10);
+      return there.settled && here.every(({ settled }) => settled);
+    }, "the values");
+    for (const each of [...here, there]) expect(each.value).toBe(value);
+    expect(count).toBe(2);
+    expect(reasons).toEqual([reason, reason]);
+    // It is kept for no longer than those that wait.
+    const late = call(world.client().redlock);
+    await until(async () => {
+      await world.runtime.advance(10);
+      return late.settled;
+    }, "the next value");
+    expect(count).toBe(3);
+  });
+
+  test.each<[what: string, ttl: () => unknown, ms: number, error?: RegExp]>([
+    ["Infinity is shared for 30 days", () => Infinity, 30 * 86_400_000],
+    ["a negative number is not shared later", () => -1, 0],
+    ["an error is not shared later", () => Object(undefined).of.token, 0, /^TypeError: .*undefined/],
+    ["NaN is not shared later", () => Number.NaN, 0, /^TypeError: ttl must return a number of ms/],
+    ["text is not shared later", () => "5000", 0, /^TypeError: ttl must return a number of ms/],
+    ["a rejection is not shared later", () => Promise.reject(new Error("no")), 0, /^Error: no/],
+  ])("whose ttl is %s", async (_, ttl, ms, error) => {
+    const world = virtualWorld();
+    const ends: unknown[] = [];
+    const onEvent = (event: IdempotencyEvent) => event.type === "executed" && ends.push(event.error);
+    const { call, gates, computed } = callers(world, { ttl: ttl as () => number, onEvent });
+    const first = await call();
+    const waiting = await call();
+    gates[0]!.open("one");
+    await world.runtime.advance(200);
+    expect([first.value, waiting.value]).toEqual(["one", "one"]);
+    expect(String(ends[0])).toMatch(error ?? /undefined/);
+    if (ms > 0) {
+      await world.runtime.advance(ms - 1_000);
+      expect((await call()).value).toBe("one");
+      await world.runtime.advance(1_000);
+    }
+    await call();
+    await computed(2);
+  });
+
+  test("gives every caller what is stored", async () => {
+    const { redlock } = virtualWorld().client();
+    const at = new Date(0);
+    const read = () => singleFlight(redlock, "key", { ttl: 1_000 }, () => ({ at, of: undefined }) as object);
+    expect(await read()).toStrictEqual({ at: at.toISOString() });
+    expect(await read()).toStrictEqual({ at: at.toISOString() });
+  });
+
   test("whose value cannot be stored is returned, and computed again by the next caller", async () => {
     const world = virtualWorld();
     const { redlock, links } = world.client();
@@ -373,6 +455,8 @@ describe("a single flight", () => {
     [{ ttl: 1, wait: Number.NaN }, RangeError, /^wait /],
     [{ ttl: 1, onOutage: "maybe" }, RangeError, /^onOutage /],
     [{ ttl: 1, onFailure: true }, RangeError, /^onFailure /],
+    [{ ttl: Infinity }, RangeError, /^ttl /],
+    [{ ttl: 1, onEvent: "log" }, TypeError, /^onEvent /],
     [{ ttl: 1, retention: 5 }, TypeError, /^singleFlight .* "retention"/],
   ])("refuses %j", async (options, error, message) => {
     const { redlock } = virtualWorld().client();
