@@ -126,7 +126,8 @@ export class EndpointError extends RedlockError {
   readonly status: number | undefined;
   /**
    * Whether the same request would fail again until somebody changes the settings: the token is wrong (401) or may not do
-   * this (403, a read-only token), or there is no such endpoint (404). Calls do not wait for such an endpoint.
+   * this (403, a read-only token), there is no such endpoint (404), or its dialect is not `upstash`. Calls do not wait for
+   * such an endpoint.
    */
   readonly permanent: boolean;
 
@@ -142,7 +143,7 @@ export class EndpointError extends RedlockError {
     this.kind = kind;
     this.status = options?.status;
     this.permanent =
-      [401, 403, 404].includes(this.status ?? 0) || /\b(WRONGPASS|NOAUTH|NOPERM)\b/.test(message);
+      [401, 403, 404].includes(this.status ?? 0) || /\b(WRONGPASS|NOAUTH|NOPERM|shebang)\b/.test(message);
   }
 }
 

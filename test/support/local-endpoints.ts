@@ -98,7 +98,10 @@ export function sdkClient(
   return new Redis({ url, token, enableTelemetry: false, retry: { retries: 0 }, ...options });
 }
 
-/** Starts the endpoints of a set, with empty databases; they refuse what only other dialects have. Default: three embedded engines over HTTP, dialect `redis`. */
+/**
+ * Starts the endpoints of a set, with empty databases; they refuse what only other dialects have. Default: three embedded
+ * engines over HTTP, dialect `redis`.
+ */
 export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local> {
   const set: EndpointSet = { engine: "embedded", count: 3, dialect: "redis", via: "fetch", ...given };
   const { engine, count, dialect } = set;

@@ -18,8 +18,7 @@ export function atLength<Value>(short: readonly Value[], long: readonly Value[])
  * The settings of a contract test with so many endpoints. All combinations with `SETS=all`. Otherwise each engine and
  * count occurs, but not each combination of them: counts that real servers have run on the embedded engine only if they
  * are the smallest one. The dialects take turns; where there are two settings, these are `upstash` and `redis`, which
- * share nothing. With `SETS=few` only one endpoint, three, or the last
- * count, embedded.
+ * share nothing. With `SETS=few` only one endpoint, three, or the last count, embedded.
  *
  * @param real counts for real servers; without a redis-server on this machine `eachEngine` skips them
  */

@@ -3,10 +3,10 @@ import { diagnose } from "../../../src/dev/cli/doctor-advice.ts";
 import { examineAll } from "../../../src/dev/cli/doctor-probe.ts";
 import { type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
-import { type Dialect, httpEndpoint, inspect, Redlock } from "../../../src/index.ts";
+import { type Dialect, httpEndpoint, inspect, Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
-import { ampleTimeout, newResource } from "../../support/local-endpoints.ts";
+import { ampleTimeout, newResource, sdkClient } from "../../support/local-endpoints.ts";
 import { engines } from "../../support/redis-servers.ts";
 
 // An endpoint of each dialect has the commands of that dialect, and refuses those of the others; and doctor finds the
@@ -80,8 +80,17 @@ describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engin
     );
   });
 
-  test("does everything in its dialect", async () => {
-    const redlock = new Redlock({ endpoints: [endpoint(dialect)], timeout: ampleTimeout });
+  const others = ["upstash" as const].filter((named) => named !== dialect);
+  test.each(others)("fails at once where it is used as %s", async (named) => {
+    const redlock = new Redlock({ endpoints: [endpoint(named)], timeout: ampleTimeout, wait: 60_000 });
+    const acquired = redlock.acquire(newResource(), { fencing: true });
+    await expect(acquired).rejects.toMatchObject({ votes: [{ cause: { permanent: true } }] });
+  });
+
+  test.each(["fetch", "@upstash/redis"])("does everything in its dialect, by %s", async (via) => {
+    const byClient = upstashEndpoint(sdkClient(local.endpoints[0]!), { dialect });
+    const used = via === "fetch" ? endpoint(dialect) : byClient;
+    const redlock = new Redlock({ endpoints: [used], timeout: ampleTimeout });
     const plain = await redlock.acquire(newResource());
     expect(await plain.extend()).toBeGreaterThan(0);
     expect(await plain.release()).toBe(true);
