@@ -139,6 +139,7 @@ function checkOptions<Value>(options: SingleFlightOptions<Value>): void {
 class Call<Value> {
   readonly #idempotency: Idempotency;
   readonly #local: LocalFlight<Flight<Value>>;
+  readonly #leave: () => void;
   readonly #runtime: Runtime;
   readonly #key: string;
   readonly #options: SingleFlightOptions<Value>;
@@ -165,7 +166,9 @@ class Call<Value> {
     const { runtime } = settings;
     const onEvent = options.onEvent && ((event: IdempotencyEvent) => this.#emit(event));
     this.#idempotency = new Idempotency(redlock, { lease, retention: longestTtl, onEvent });
-    this.#local = joinLocalFlight(settings, [scope, key]);
+    const { local, leave } = joinLocalFlight<Flight<Value>>(settings, [scope, key]);
+    this.#local = local;
+    this.#leave = leave;
     this.#runtime = runtime;
     this.#key = key;
     this.#options = options;
@@ -178,7 +181,7 @@ class Call<Value> {
     try {
       return await this.#run();
     } finally {
-      this.#local.leave();
+      this.#leave();
     }
   }
 
@@ -194,8 +197,10 @@ class Call<Value> {
         const code = isRedlockError(error) ? error.code : undefined;
         if (code === "NO_QUORUM" && onOutage === "run") return this.#compute({ signal });
         const isUnstored = code === "RESULT_UNAVAILABLE";
-        const { computed } = this.#local;
-        if (isUnstored && computed && this.#isCurrent(computed)) return this.#valueOf(computed);
+        const { computed, unstored } = this.#local;
+        // Another process may compute already what could not be stored here.
+        const shared = isUnstored ? computed : code === "IN_PROGRESS" ? unstored : undefined;
+        if (shared && this.#isCurrent(shared)) return this.#valueOf(shared);
         // Another caller took over while this one computed: its value is the newer one.
         if (code !== "LEASE_LOST" && !isUnstored) throw error;
         this.#isStale = isUnstored;
@@ -215,6 +220,7 @@ class Call<Value> {
     );
     if (status === "executed") {
       if (!unstored) this.#local.computed = undefined;
+      this.#local.unstored = unstored === "no-quorum" ? undefined : this.#local.computed;
       return value;
     }
     this.#isStale = !this.#isCurrent(value);

@@ -392,6 +392,33 @@ describe("a single flight", () => {
     expect(count).toBe(3);
   });
 
+  test("shares such a value also while another process computes already", async () => {
+    const world = virtualWorld();
+    const { call, gates, computed } = callers(world, { ttl: 0 });
+    await call();
+    const slow = world.client();
+    const waiting = await call({ wait: 300 }, slow);
+    const other = new Redlock({ endpoints: world.client().links, runtime: { ...world.runtime } });
+    const held = gate();
+    for (const each of slow.links) each.fate = () => ({ before: () => held.passed });
+    const elsewhere = watch(
+      singleFlight(other, "key", { ttl: 0 }, () => new Promise<string>(() => undefined)),
+    );
+    await until(async () => {
+      await world.runtime.advance(1);
+      gates[0]?.open("x".repeat(1_000_000));
+      return textsOf(world, "flight").some((text) => text?.startsWith("N1"));
+    }, "the record without a value");
+    await until(async () => {
+      await world.runtime.advance(1);
+      return textsOf(world, "flight").every((text) => text?.startsWith("P1"));
+    }, "the other process");
+    held.open();
+    await world.runtime.advance(1_000);
+    await computed(1);
+    expect([waiting.value?.length, elsewhere.settled]).toEqual([1_000_000, false]);
+  });
+
   test.each<[what: string, ttl: () => unknown, ms: number, error?: RegExp]>([
     ["Infinity is shared for 30 days", () => Infinity, 30 * 86_400_000],
     ["a negative number is not shared later", () => -1, 0],
