@@ -34,7 +34,7 @@ export interface LockedRunContext extends RunContext {
   readonly fence: number;
 }
 
-/** The result of a call: the handler's value, or that of the run that came first. */
+/** The result of a call: the handler's value as it is stored, or that of the run that came first. */
 export interface Outcome<Value> {
   readonly status: "executed" | "replayed";
   readonly value: Value;
