@@ -14,6 +14,10 @@ export interface Extension {
   readonly cost: RequestCost;
   /** Extends on one endpoint. */
   readonly perform: (call: Call) => Promise<Answer>;
+  /** Gets the round as soon as its requests are sent. */
+  readonly onSent?: ((round: Round<Answer>) => void) | undefined;
+  /** What a refusal means. Default: that the lock is gone. */
+  readonly refusal?: string | undefined;
 }
 
 /**
@@ -26,7 +30,7 @@ export interface Extension {
 export async function extendOnQuorum(
   settings: Settings,
   validity: Validity,
-  { ttl, names, cost, perform }: Extension,
+  { ttl, names, cost, perform, onSent, refusal = "its token is gone from a quorum" }: Extension,
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
@@ -35,9 +39,10 @@ export async function extendOnQuorum(
   // No request may outlast the validity: a hanging request must not hide its end.
   const timeout = Math.min(settings.timeout, validity.remaining());
   const round = runRound({ ...settings, timeout }, perform, { cost });
+  onSent?.(round);
   const result = await round.result;
   if (validity.loss) throw validity.loss;
-  if (result === "refused") throw validity.lose("its token is gone from a quorum");
+  if (result === "refused") throw validity.lose(refusal);
   // Not too late: the validity was no longer than this ttl's when the requests were sent, and has not ended.
   if (result !== "granted") throw new QuorumError("extend", names, round.votes());
   validity.extend(ttl, round.elapsed);

@@ -1,6 +1,6 @@
 import { checkInteger, checkNumber, checkType, wrongType } from "../check.ts";
 import { newId } from "../events.ts";
-import { maxTimerDelay, stopwatch, tokenLength } from "../runtime.ts";
+import { maxTimerDelay, randomToken, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
 import {
   checkAcquire,
@@ -16,6 +16,8 @@ export interface LockJSON {
   readonly resources: readonly string[];
   readonly prefix: string;
   readonly nonce: string;
+  /** The nonce of the round that acquired the lock. */
+  readonly origin: string;
   readonly owner: string;
   readonly ttl: number;
   /** Wall-clock time in ms since 1970 at which the validity ends. */
@@ -53,11 +55,12 @@ export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.detach) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
   const { settings, request, ttl, fence, validUntil, unsettled, unanswered } = await lock.detach();
-  const { prefix, nonce, owner, resources } = request;
+  const { prefix, nonce, origin = nonce, owner, resources } = request;
   return {
     resources,
     prefix,
     nonce,
+    origin,
     owner,
     ttl,
     validUntil,
@@ -68,42 +71,85 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
   };
 }
 
+/** Options of {@link resume}. */
+export interface ResumeOptions extends LockOptions {
+  /**
+   * Resumes without a request, where nothing may be waited for. Then the lock is taken over by the first extension: until
+   * then, two processes that resume it both believe that they hold it. Default false.
+   */
+  readonly immediate?: boolean | undefined;
+}
+
 /**
- * Goes on with a lock that another process handed over by {@link handoff}. Its validity is computed from the wall
- * clock; where the two processes' clocks may differ, call `extend()` first.
+ * Goes on with a lock that another process handed over by {@link handoff}, for a whole ttl. Of several processes that
+ * resume it, because a queue has delivered the message twice, one gets it: a compare-and-set on a quorum, one round, puts
+ * a nonce of its own in the place of the one in the message. When too few endpoints answer, it puts the old one back, so
+ * that the message can be tried again.
  *
+ * A lock with an owner's `token` is resumed without a request: all handles of an owner share the hold.
+ *
+ * @returns the lock, valid for a whole ttl; with `immediate` or an owner until `validUntil`, by this process's clock
+ * @throws LockLostError when another process has resumed it, it was released, or it has expired
+ * @throws QuorumError when too few endpoints answered; it may be tried again
  * @throws TypeError | RangeError when `json` is not what `handoff` returned, or its lock has other endpoints
  *
  * @example
- * await using lock = resume(redlock, message.lock, { autoExtend: true });
+ * await using lock = await resume(redlock, message.lock, { autoExtend: true });
  */
-export function resume(redlock: LockClient, json: FencedLockJSON, options?: LockOptions): FencedLock;
-export function resume(redlock: LockClient, json: LockJSON, options?: LockOptions): Lock;
-export function resume(redlock: LockClient, json: LockJSON, options: LockOptions = {}): Lock {
+export function resume(
+  redlock: LockClient,
+  json: FencedLockJSON,
+  options?: ResumeOptions,
+): Promise<FencedLock>;
+export function resume(redlock: LockClient, json: LockJSON, options?: ResumeOptions): Promise<Lock>;
+export async function resume(
+  redlock: LockClient,
+  json: LockJSON,
+  options: ResumeOptions = {},
+): Promise<Lock> {
+  const { immediate = false, ...others } = checkType("options", options, "object");
+  checkType("immediate", immediate, "boolean");
+  const id = newId();
+  const lock = lockOf(redlock, json, others, id);
+  lock.begin({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
+  if (!immediate && !json.owner) await lock.takeOver();
+  return lock;
+}
+
+/** The handle of a lock that was handed over. */
+function lockOf(redlock: LockClient, json: LockJSON, options: LockOptions, id: number): Lock {
   // Not shown: it contains the lock's token.
   if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
-  const { resources, prefix, nonce, owner, ttl, validUntil, fence } = json;
+  const { resources, prefix, nonce, origin, owner, ttl, validUntil, fence } = json;
   const settings = settingsOf(redlock, options, { prefix });
   const names = checkResources(resources);
   // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
-  if (typeof nonce !== "string" || nonce.length !== tokenLength || typeof owner !== "string") {
-    throw new TypeError(notHandedOver);
-  }
+  const isNonce = (text: unknown) => typeof text === "string" && text.length === tokenLength;
+  if (!isNonce(nonce) || !isNonce(origin) || typeof owner !== "string") throw new TypeError(notHandedOver);
   checkAcquire({ token: owner || undefined });
   checkType("prefix", prefix, "string");
   checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
   checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
-  const openRequests = checkOpenRequests(json, settings);
+  const { unsettled, unanswered } = checkOpenRequests(json, settings);
+  const { runtime } = settings;
+  // An owner's handles share the nonce, and the unanswered extensions of others compare the owner alone.
+  const own = owner
+    ? { nonce, unanswered }
+    : { nonce: randomToken(runtime), earlier: [...new Set([origin, nonce])] };
   const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
-  const request = { resources: names, prefix, nonce, owner, fenceRetention };
-  const remaining = validUntil - settings.runtime.now();
-  const elapsed = stopwatch(settings.runtime);
-  const id = newId();
-  const state = { id, ttl, elapsed, fence, limit: Infinity, remaining, ...openRequests };
-  const lock = new Lock(settings, request, state);
-  lock.begin({ type: "resumed", id, resources: names, fence });
-  return lock;
+  const request = { resources: names, prefix, nonce: own.nonce, origin, owner, fenceRetention };
+  const remaining = validUntil - runtime.now();
+  const state = {
+    id,
+    ttl,
+    elapsed: stopwatch(runtime),
+    fence,
+    limit: Infinity,
+    remaining,
+    unsettled,
+  };
+  return new Lock(settings, request, { ...state, ...own });
 }
 
 /** The requests of the other process that may still be executed, checked: at endpoints that this client has, too. */

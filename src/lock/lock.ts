@@ -15,8 +15,8 @@ import {
 } from "../redis/register.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
-import { extendOnQuorum } from "./extend.ts";
-import { type HoldOperations, type Release, releaseOf } from "./hold-operations.ts";
+import { type Extension, extendOnQuorum } from "./extend.ts";
+import { type HoldOperations, type Release, releaseJoined, releaseOf } from "./hold-operations.ts";
 import {
   acquiredRegister,
   counterTtl,
@@ -25,41 +25,11 @@ import {
   type LockRequest,
   tombstoneRetention,
 } from "./lock-request.ts";
+import type { DetachedLock, LockState } from "./lock-state.ts";
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
+import { TakeOver } from "./take-over.ts";
 import { Validity } from "./validity.ts";
-
-/** What a handle is made of, beside its request. */
-export interface LockState {
-  /** The number of its events. */
-  readonly id: number;
-  readonly ttl: number;
-  /** ms since before the request that granted it. */
-  readonly elapsed: () => number;
-  readonly fence: number | undefined;
-  /** Longest time to hold, in ms. */
-  readonly limit: number;
-  /** At most so many ms of validity remain. Default: all of the ttl's. */
-  readonly remaining?: number;
-  /** The round that acquired it; undefined where another process did. */
-  readonly round?: Round<Answer>;
-  readonly operations?: HoldOperations | undefined;
-  /** Endpoints at which a request that acquires it may still be executed, beside those that the round shows. */
-  readonly unsettled?: readonly string[];
-  /** By endpoint: the lowest ttl of an extension that may still be executed there. Default: none. */
-  readonly unanswered?: Readonly<Record<string, number>>;
-}
-
-/** What another handle needs to go on with a lock. */
-export type DetachedLock = Required<Pick<LockState, "ttl" | "fence" | "unsettled" | "unanswered">> & {
-  readonly settings: Settings;
-  readonly request: LockRequest;
-  /** Wall-clock time in ms since 1970 at which the validity ends. */
-  readonly validUntil: number;
-};
-
-/** How often a release asks an endpoint again where other handles of the owner have acquired the lock meanwhile. */
-const maxReleaseTries = 4;
 
 /** A {@link Lock} that was acquired with `fencing: true`. */
 export interface FencedLock extends Lock {
@@ -86,11 +56,12 @@ export class Lock {
   /** Not a synchronizer's: what an endpoint has lost can be restored there. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
-  /** The round that acquired it; its late requests are rolled back at the release. */
-  readonly #round: Round<Answer> | undefined;
+  /** The round that acquired it or took it over; its late requests are rolled back at the release. */
+  #round: Round<Answer> | undefined;
   /** Names of the endpoints of all requests that acquire it and may still be executed. */
   readonly #unsettled: string[];
   readonly #openExtensions: OpenExtensions;
+  readonly #takeOver: TakeOver;
   /** By endpoint: the marks that an extension of an owner's lock has found or left there. */
   readonly #marks = new Map<string, string>();
   /** ms since the fence's counters were renewed. */
@@ -127,6 +98,7 @@ export class Lock {
       if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
     });
     this.#openExtensions = new OpenExtensions(state.unanswered);
+    this.#takeOver = new TakeOver(state.earlier ?? []);
     // Where another process acquired it, the time is not known: the first extension renews them.
     this.#sinceCounters = round ? elapsed : () => Infinity;
     this.#validity = new Validity({
@@ -210,7 +182,9 @@ export class Lock {
    */
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
-    const round = runRound(this.#settings, (call) => this.#operations.extend(call, this.#register, 0));
+    const round = runRound(this.#settings, (call) =>
+      this.#takeOver.perform(call, this.#register, (register) => this.#operations.extend(call, register, 0)),
+    );
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
     if (result === "refused") this.#validity.lose("its token is gone from a quorum");
@@ -235,6 +209,33 @@ export class Lock {
     if (!settings.autoExtend) return;
     const operations = { ttl: () => this.#ttl, extend: (ms: number) => this.extend(ms) };
     void autoExtend(this.#validity, { ...settings, ...operations });
+  }
+
+  /**
+   * @internal Puts the nonce of this handle in the place of the one that was handed over, on a quorum. If that fails, it
+   * is put back, so that the lock can be resumed again; what another has resumed meanwhile stays.
+   */
+  async takeOver(): Promise<void> {
+    const onSent = (round: Round<Answer>) => {
+      this.#round = round;
+    };
+    const refusal = "it was resumed before, or released, or has expired";
+    const extension = this.#extend(this.#ttl, { onSent, refusal });
+    this.#extension = extension.catch(() => undefined);
+    try {
+      await extension;
+    } catch (error) {
+      this.abandon();
+      this.#isGone = true;
+      const settings = this.#settings;
+      const undo = (call: Call) =>
+        error instanceof QuorumError
+          ? extend(call, this.#register, this.#ttl, this.#takeOver.latest)
+          : this.#operations.release(call, this.#register, 0);
+      const done = this.#round && rollback(settings, this.#round, undo).done;
+      if (done && !runInBackground(settings, done)) await done;
+      throw error;
+    }
   }
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. */
@@ -268,7 +269,7 @@ export class Lock {
     };
   }
 
-  async #extend(ttl: number): Promise<number> {
+  async #extend(ttl: number, more?: Pick<Extension, "onSent" | "refusal">): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
     const cost = { requests: 0, commands: 0 };
@@ -281,7 +282,9 @@ export class Lock {
       names: resources,
       cost,
       perform: (call) => this.#extendOne(call, ttl, renewsCounters),
+      ...more,
     });
+    if (this.#takeOver.latest) this.#round ??= round;
     if (renewsCounters) this.#sinceCounters = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
     const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
@@ -297,11 +300,16 @@ export class Lock {
     if (this.#openExtensions.lowest(name) < ttl) {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    const answer: RegisterAnswer = await this.#openExtensions.send(name, ttl, () =>
+    const { value } = this.#register;
+    const extendStored = (register: Register) =>
       renewsCounters
-        ? raiseFence(call, guardedRegister(this.#request), this.#fencing(ttl), ttl)
-        : this.#operations.extend(call, this.#register, ttl),
+        ? raiseFence(call, register, { ...this.#fencing(ttl), ttl, value })
+        : this.#operations.extend(call, register, ttl, value);
+    const register = renewsCounters ? guardedRegister(this.#request) : this.#register;
+    const answer = await this.#openExtensions.send(name, ttl, () =>
+      this.#takeOver.perform(call, register, extendStored),
     );
+    if (answer.outcome === "granted") this.#takeOver.finish(name);
     if (answer.marks) this.#marks.set(name, answer.marks);
     return answer;
   }
@@ -362,32 +370,27 @@ export class Lock {
   }
 
   /**
-   * Releases it on one endpoint. For an owner's lock the request names the mark that this handle has left there, and
-   * where another handle has acquired the lock since, the mark that the endpoint returned. So no request can end what
-   * is acquired after it was sent.
+   * Releases it on one endpoint.
    *
    * @param isWaitedFor whether the release has not returned yet: what is acquired afterwards must not be released
    */
-  async #releaseOne(call: Call, isWaitedFor: () => boolean): Promise<Answer> {
+  #releaseOne(call: Call, isWaitedFor: () => boolean): Promise<Answer> {
     const request = this.#request;
     const settings = this.#settings;
     const { tombstone } = this.#mayRestore ? guardedRegister(request) : acquiredRegister(request);
     // A request that acquires it may still be executed there, or an owner's release a second time: both check it.
     const isGuarded = this.#unsettled.includes(call.endpoint.name) || (this.#isPlain && request.owner !== "");
-    const register = isGuarded ? { ...this.#register, tombstone } : this.#register;
     const retention = isGuarded ? tombstoneRetention : 0;
     const { endpoint, signal } = call;
     const granted: RegisterAnswer | Failure | undefined =
       this.#round?.answers[settings.endpoints.indexOf(endpoint)];
-    let marks = this.#marks.get(endpoint.name) ?? (granted && "marks" in granted ? granted.marks : undefined);
-    for (let tries = 0; tries < maxReleaseTries; tries += 1) {
-      const answer: RegisterAnswer = await this.#operations.release(call, { ...register, marks }, retention);
-      if (answer.marks === undefined) return answer;
-      marks = answer.marks;
-      if (!isWaitedFor() || signal.aborted) break;
-    }
-    // It stays: the owner has acquired it again.
-    return { outcome: "held" };
+    const marks =
+      this.#marks.get(endpoint.name) ?? (granted && "marks" in granted ? granted.marks : undefined);
+    const register = { ...this.#register, marks, ...(isGuarded && { tombstone }) };
+    const releaseStored = (stored: Register) => this.#operations.release(call, stored, retention);
+    return this.#takeOver.performOnAll(call, register, (stored) =>
+      releaseJoined(stored, releaseStored, () => isWaitedFor() && !signal.aborted),
+    );
   }
 }
 

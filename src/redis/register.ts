@@ -91,14 +91,13 @@ export async function extend(
   return operate(call, "extend", register, { ttl, value });
 }
 
-/** Raises the counters to the lowest fence while the register has the value, and with a ttl extends it. */
+/** Raises the counters to the lowest fence while the register has the value, and with a ttl extends it: see {@link extend}. */
 export function raiseFence(
   call: Call,
   register: Register,
-  fencing: Fencing,
-  ttl = 0,
+  { ttl = 0, value, ...fencing }: Fencing & { readonly ttl?: number; readonly value?: string },
 ): Promise<RegisterAnswer> {
-  return operate(call, "extend", register, { ttl, fencing });
+  return operate(call, "extend", register, { ttl, value, fencing });
 }
 
 /** Acquires again what its holder has lost at this endpoint; by script, so that the tombstone is respected. */

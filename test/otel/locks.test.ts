@@ -106,7 +106,7 @@ describe("a lock", () => {
     // Its end has been told; only the requests count.
     await silent.release();
     const json = await handoff(await redlock.acquire("given"));
-    await resume(redlock, json).release();
+    await (await resume(redlock, json)).release();
     const holds = stand.spans().filter(({ name }) => name === "redlock.hold");
     expect(holds.map(({ attributes, error }) => [attributes["redlock.outcome"], error])).toEqual([
       ["lost", "LOCK_LOST"],

@@ -245,7 +245,7 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
       const resource = newResource();
       const lock = await local.redlock({ ttl: paced(1_500) }).acquire(resource);
       const { redlock, events } = local.observed({ autoExtend: true });
-      const resumed = resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
+      const resumed = await resume(redlock, JSON.parse(JSON.stringify(await handoff(lock))));
       await until(() => typesOf(events).filter((type) => type === "extended").length >= 2, "extensions");
       expect(await resumed.release()).toBe(true);
     });

@@ -31,7 +31,7 @@ describe("with fencing: true the fence is a number", () => {
   test("and stays one through a handoff", async () => {
     const json = await handoff(await redlock.acquire("d", { fencing: true }));
     expectTypeOf(json).toEqualTypeOf<FencedLockJSON>();
-    const resumed = resume(redlock, json);
+    const resumed = await resume(redlock, json);
     expectTypeOf(resumed).toEqualTypeOf<FencedLock>();
     expect(resumed.fence).toBe(json.fence);
   });
@@ -46,5 +46,5 @@ test("without it the fence may be missing", async () => {
   expectTypeOf(await redlock.using("g", (held) => held.fence)).toEqualTypeOf<number | undefined>();
   const json = await handoff(lock);
   expectTypeOf(json).toEqualTypeOf<LockJSON>();
-  expectTypeOf(resume(redlock, json)).toEqualTypeOf<Lock>();
+  expectTypeOf(await resume(redlock, json)).toEqualTypeOf<Lock>();
 });

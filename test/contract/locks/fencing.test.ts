@@ -77,7 +77,8 @@ eachEngine(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
     await lock.verify();
     expect(lock.fence).toBe(fence);
     await until(async () => (await counters(resource)).every((counter) => counter === fence), "all counters");
-    expect(resume(redlock, JSON.parse(JSON.stringify(await handoff(lock)))).fence).toBe(fence);
+    const json = JSON.parse(JSON.stringify(await handoff(lock)));
+    expect((await resume(redlock, json)).fence).toBe(fence);
     const refreshed = await redlock.acquire(newResource(), { token: "me" });
     const again = await redlock.acquire(refreshed.resources, { token: "me" });
     expect(again.fence).toBeGreaterThan(refreshed.fence!);
@@ -340,7 +341,7 @@ describe("fence counters", () => {
     const { client, pass, settle } = world({ fenceRetention: 60_000 });
     const given = await settle(client(0).acquire("r"));
     await pass(8_000);
-    const lock = resume(client(0), await settle(handoff(given)), { ttl: 10_000 });
+    const lock = await settle(resume(client(0), await settle(handoff(given)), { ttl: 10_000 }));
     await settle(lock.extend(60_000));
     await pass(50_000);
     await settle(lock.extend(60_000));

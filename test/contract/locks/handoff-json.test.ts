@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { handoff, type LockJSON, LockLostError, QuorumError, Redlock, resume } from "../../../src/index.ts";
+import {
+  handoff,
+  type Lock,
+  type LockJSON,
+  LockLostError,
+  QuorumError,
+  Redlock,
+  resume,
+} from "../../../src/index.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // What `handoff` writes and `resume` accepts, in virtual time.
@@ -29,6 +37,7 @@ describe("handoff", () => {
       resources: ["a", "b"],
       prefix: "redlock",
       nonce: lock.token,
+      origin: lock.token,
       owner: "",
       ttl: 10_000,
       validUntil: runtime.now() + 10_000 - 100 - 2,
@@ -110,6 +119,9 @@ describe("resume", () => {
     ["a nonce of another length", { nonce: "t123" }, TypeError],
     ["a nonce that is no text", { nonce: new Array(33).fill("t") }, TypeError],
     ["no nonce", { nonce: undefined }, TypeError],
+    ["a nonce that is too long", { nonce: `t${"0".repeat(33)}` }, TypeError],
+    ["no origin", { origin: undefined }, TypeError],
+    ["an origin of another length", { origin: "t123" }, TypeError],
     ["an owner that is no text", { owner: 7 }, TypeError],
     ["no owner", { owner: undefined }, TypeError],
     ["an owner that is too long", { owner: "o".repeat(256) }, RangeError],
@@ -136,15 +148,16 @@ describe("resume", () => {
   ])("refuses %s", async (_what, change, error) => {
     const { client, json } = await handedOff();
     const resuming = () => resume(client().redlock, { ...json, ...change } as LockJSON);
-    expect(resuming).toThrow(error);
+    await expect(resuming()).rejects.toThrow(error);
     const [name = ""] = Object.keys(change);
-    if (!/^(nonce|owner|endpoints|resources)$/.test(name)) expect(resuming).toThrow(new RegExp(`^${name} `));
+    if (/^(nonce|origin|owner|endpoints|resources)$/.test(name)) return;
+    await expect(resuming()).rejects.toThrow(new RegExp(`^${name} `));
   });
 
   test("accepts a client that has the same endpoints in another order", async () => {
     const { runtime, client, json } = await handedOff();
     const redlock = new Redlock({ endpoints: [...client().links].reverse(), runtime });
-    expect(await resume(redlock, json).verify()).toBe(true);
+    expect(await (await resume(redlock, json)).verify()).toBe(true);
   });
 
   test("accepts the bounds of every number, and the endpoints in any order", async () => {
@@ -159,22 +172,36 @@ describe("resume", () => {
       { endpoints: ["e3", "e1", "e2"] },
       { unsettled: ["e2"], unanswered: { e1: 10, e2: 2_147_483_647 } },
     ]) {
-      expect(resume(client().redlock, { ...json, ...change }).resources).toEqual(["a", "b"]);
+      const lock = await resume(client().redlock, { ...json, ...change }, { immediate: true });
+      expect(lock.resources).toEqual(["a", "b"]);
     }
   });
 
-  test("goes on with the validity that remains by the wall clock, and no longer than the ttl's", async () => {
+  test("goes on for a whole ttl, counted from before its requests", async () => {
+    const { runtime, client, json } = await handedOff();
+    await runtime.advance(4_000);
+    const { redlock, links } = client();
+    const { slow } = delays(runtime);
+    for (const each of links) each.fate = () => slow(30);
+    const call = watch(resume(redlock, json));
+    await runtime.advance(30);
+    expect((call.value as Lock).remaining()).toBe(10_000 - 100 - 2 - 30);
+  });
+
+  test("at once, goes on with the validity that remains by the wall clock, and no longer than the ttl's", async () => {
     const { runtime, client, json } = await handedOff();
     await runtime.advance(4_000);
     const { redlock } = client();
-    expect(resume(redlock, json).remaining()).toBe(10_000 - 100 - 2 - 4_000);
-    expect(resume(redlock, { ...json, validUntil: runtime.now() + 60_000 }).remaining()).toBe(9_898);
+    const remaining = async (given: LockJSON) =>
+      (await resume(redlock, given, { immediate: true })).remaining();
+    expect(await remaining(json)).toBe(10_000 - 100 - 2 - 4_000);
+    expect(await remaining({ ...json, validUntil: runtime.now() + 60_000 })).toBe(9_898);
   });
 
   test("uses the options of the client and of the call, and the prefix of the lock", async () => {
     const { client, json } = await handedOff({ prefix: "other" });
     const { redlock, events } = client({ prefix: "mine" });
-    const lock = resume(redlock, json, { driftFactor: 0.5 });
+    const lock = await resume(redlock, json, { driftFactor: 0.5 });
     expect(await lock.verify()).toBe(true);
     expect(await lock.extend(1_000)).toBe(498);
     expect(events.map(({ type }) => type)).toContain("extended");
@@ -182,29 +209,28 @@ describe("resume", () => {
 
   test("extends only where it is asked to", async () => {
     for (const [autoExtend, extended] of [
-      [true, 2],
-      [false, 0],
+      [true, 3],
+      [false, 1],
     ] as const) {
       const { runtime, client, json } = await handedOff();
       const { redlock, events } = client();
-      resume(redlock, json, { autoExtend });
+      await resume(redlock, json, { autoExtend });
       await runtime.advance(10_500);
       expect(events.filter(({ type }) => type === "extended")).toHaveLength(extended);
     }
   });
 
-  test("renews the counters of a fence at its first extension: when they were renewed is not known", async () => {
+  test("renews the counters of a fence: when they were renewed is not known", async () => {
     const { client, json, endpoints } = await handedOff({ fencing: true, fenceRetention: 20_000 });
     const ttls = () => endpoints.map(({ engine }) => engine.execute(["PTTL", "redlock:fence:{a}"]));
-    const lock = resume(client().redlock, json, { fenceRetention: 80_000 });
-    await lock.extend(10_000);
+    await resume(client().redlock, json, { fenceRetention: 80_000 });
     for (const ttl of ttls()) expect(ttl).toBeGreaterThanOrEqual(80_000 + 80_000);
   });
 
-  test("does not rely on an endpoint where a shorter extension of the other process may be executed", async () => {
-    const { client, json } = await handedOff();
+  test("does not rely on an endpoint where a shorter extension of the owner may be executed", async () => {
+    const { client, json } = await handedOff({ token: "owner" });
     const { redlock, links } = client();
-    const lock = resume(redlock, { ...json, unanswered: { e1: 1_000, e2: 3_000 } });
+    const lock = await resume(redlock, { ...json, unanswered: { e1: 1_000, e2: 3_000 } });
     expect(await lock.extend(1_000)).toBe(1_000 - 10 - 2);
     expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
     expect(await lock.extend(3_000)).toBe(3_000 - 30 - 2);
@@ -215,7 +241,7 @@ describe("resume", () => {
 
   test("releases with a tombstone where an acquire may still be executed, and without elsewhere", async () => {
     const { client, json, endpoints } = await handedOff();
-    const lock = resume(client().redlock, { ...json, unsettled: ["e2"] });
+    const lock = await resume(client().redlock, { ...json, unsettled: ["e2"] });
     expect(await lock.release()).toBe(true);
     const tombstone = `redlock:void:{a}:${json.nonce}`;
     expect(endpoints.map(({ engine }) => engine.execute(["GET", tombstone]))).toEqual([null, "f", null]);

@@ -41,7 +41,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
     expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
     expect(one.requests()).toBe(before);
-    const received = resume(one.client().redlock, json);
+    const received = await resume(one.client().redlock, json);
     expect(received.remaining()).toBeGreaterThan(20_000);
     expect(await received.release()).toBe(true);
   });
@@ -49,7 +49,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
   test("ends the giver's automatic extension: it cannot shorten the receiver's", async () => {
     const resource = newResource();
     const lock = await one.client().redlock.acquire(resource, { ttl: paced(400), autoExtend: true });
-    const received = resume(one.client().redlock, viaText(await handoff(lock)));
+    const received = await resume(one.client().redlock, viaText(await handoff(lock)));
     expect(await received.extend(60_000)).toBeGreaterThan(50_000);
     const sent = one.requests();
     // Longer than the giver's interval between extensions.
@@ -57,6 +57,67 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     expect(one.requests()).toBe(sent);
     expect(await ttlOf(resource)).toBeGreaterThan(50_000);
     expect(await received.release()).toBe(true);
+  });
+
+  test("is resumed by one of two processes that have the same message", async () => {
+    const resource = newResource();
+    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
+    const resuming = [1, 2, 3, 4].map(() => resume(three.client().redlock, json));
+    const outcomes = await Promise.allSettled(resuming);
+    const held = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
+    expect(held.length).toBeLessThanOrEqual(1);
+    for (const error of refused) expect(error).toBeInstanceOf(LockLostError);
+    // Where each got an endpoint, nobody has it any more.
+    for (const lock of held) {
+      expect(await lock.verify()).toBe(true);
+      expect(await lock.release()).toBe(true);
+      const late = await rejection(resume(three.client().redlock, json));
+      expect(String(late)).toMatch(/resumed before, or released, or has expired/);
+      expect(await three.local.holders(resource)).toBe(0);
+    }
+  });
+
+  test("is taken over by the first extension where nothing may be waited for", async () => {
+    const resource = newResource();
+    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
+    const before = three.requests();
+    const [first, second] = await Promise.all(
+      [1, 2].map(() => resume(three.client().redlock, json, { immediate: true })),
+    );
+    expect(three.requests()).toBe(before);
+    expect(await first!.extend()).toBeGreaterThan(20_000);
+    expect(second!.remaining()).toBeGreaterThan(20_000);
+    expect(await second!.verify()).toBe(false);
+    expect(second!.remaining()).toBe(0);
+    expect(await first!.verify()).toBe(true);
+    expect(await first!.release()).toBe(true);
+  });
+
+  test("can be resumed again after an outage, whatever has been executed of the first attempt", async () => {
+    const resource = newResource();
+    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
+    const unheard = new Set(three.gateways.slice(0, 2));
+    for (const gateway of unheard) gateway.after = () => (unheard.delete(gateway) ? "lost" : undefined);
+    const failed = await rejection(resume(three.client().redlock, json));
+    expect((failed as { code: string }).code).toBe("NO_QUORUM");
+    const lock = await resume(three.client().redlock, json);
+    expect(await lock.verify()).toBe(true);
+    expect(await lock.release()).toBe(true);
+    await until(async () => (await three.local.holders(resource)) === 0, "the end of all values");
+  });
+
+  test("takes over, at its next extension, an endpoint that was down meanwhile", async () => {
+    const resource = newResource();
+    const down = three.gateways[2]!;
+    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
+    down.before = () => new Promise(() => undefined);
+    const lock = await resume(three.client().redlock, json);
+    down.before = () => undefined;
+    await lock.extend();
+    await until(async () => (await three.local.holders(resource)) === 3, "all three");
+    expect(await lock.release()).toBe(true);
+    expect(await three.local.holders(resource)).toBe(0);
   });
 
   test("waits for an extension under way", async () => {
@@ -77,16 +138,33 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     expect(json!.validUntil - Date.now()).toBeGreaterThan(30_000);
   });
 
-  test("carries a shorter extension that is unanswered: the receiver does not rely on that endpoint", async () => {
+  test("leaves a shorter extension that is unanswered without effect", async () => {
     const resource = newResource();
     const lock = await one.client({ timeout: paced(300) }).redlock.acquire(resource, { ttl: 10_000 });
     const late = latch();
     one.gateways[0]!.before = () => late.opened;
     await rejection(lock.extend(2_000));
     one.gateways[0]!.before = () => undefined;
+    const received = await resume(one.client().redlock, viaText(await handoff(lock)));
+    expect(await received.extend(10_000)).toBeGreaterThan(9_000);
+    late.open();
+    const { executed } = one.gateways[0]!;
+    await until(() => executed.some((command) => command.includes("2000")), "the late extension");
+    expect(await ttlOf(resource)).toBeGreaterThan(5_000);
+    expect(await received.release()).toBe(true);
+  });
+
+  test("carries an owner's shorter extension that is unanswered: nobody relies on that endpoint", async () => {
+    const resource = newResource();
+    const options = { ttl: 10_000, token: "the-owner" };
+    const lock = await one.client({ timeout: paced(300) }).redlock.acquire(resource, options);
+    const late = latch();
+    one.gateways[0]!.before = () => late.opened;
+    await rejection(lock.extend(2_000));
+    one.gateways[0]!.before = () => undefined;
     const json = viaText(await handoff(lock));
     expect(Object.values(json.unanswered)).toEqual([2_000]);
-    const received = resume(one.client().redlock, json);
+    const received = await resume(one.client().redlock, json);
     // Executed after this extension, the earlier one would shorten it.
     const { code } = (await rejection(received.extend(10_000))) as { code: string };
     expect(code).toBe("NO_QUORUM");
@@ -108,7 +186,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     const json = viaText(await handoff(lock));
     expect(json.unsettled).toHaveLength(1);
     slow.before = (command) => (command.includes("acquire") ? late.opened : undefined);
-    const received = resume(three.client().redlock, json);
+    const received = await resume(three.client().redlock, json);
     expect(await received.release()).toBe(true);
     late.open();
     await until(() => slow.executed.some((command) => command.includes("acquire")), "the late acquire");
@@ -120,9 +198,10 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     const resource = newResource();
     const lock = await redlock.acquire(resource);
     const json = await handoff(lock);
-    expect(() => resume(one.client().redlock, json)).toThrow(RangeError);
-    expect(() => resume(one.client().redlock, json)).toThrow(/the endpoints that acquired the lock/);
-    const released: Lock = resume(redlock, json);
+    const elsewhere = await rejection(resume(one.client().redlock, json));
+    expect(elsewhere).toBeInstanceOf(RangeError);
+    expect(String(elsewhere)).toMatch(/the endpoints that acquired the lock/);
+    const released: Lock = await resume(redlock, json);
     await released.release();
     expect(await rejection(handoff(released))).toBeInstanceOf(LockLostError);
     const lost = await redlock.acquire(resource);

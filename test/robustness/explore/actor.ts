@@ -178,7 +178,7 @@ export class Actor {
     handle: Any,
     resources: readonly string[],
     grant: Pick<Hold, "holder" | "group" | "nonce" | "permits" | "limit"> &
-      Partial<Pick<Hold, "invariant">> & { readonly isResumed?: boolean },
+      Partial<Pick<Hold, "invariant" | "earlier">> & { readonly isResumed?: boolean },
   ): Held<Any> {
     const { client } = this;
     const { holds, world, trails, report } = this.stage;
@@ -256,7 +256,7 @@ export class Actor {
     });
     if (isAgain || said === undefined) return;
     const quorum = quorumOf(world.servers.length);
-    const { freed, gone, removed } = trails.releaseVotes(hold.nonce);
+    const { freed, gone, removed } = trails.releaseVotes([hold.nonce, ...(hold.earlier ?? [])]);
     if (said && removed < quorum) {
       report("a quorum decides", `${client.name}: release said true, and ${removed} endpoints removed it`);
     }

@@ -9,6 +9,10 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
     mutants: ["contenders wait for a silent endpoint"],
   },
   {
+    why: "what the giver still sends names a nonce that has been taken over, where one endpoint or a quorum answers in time",
+    mutants: ["handoff leaves the giver's handle alive"],
+  },
+  {
     why: "streams of messages: the worlds have none",
     mutants: wakeUpMutants.map(({ name }) => name),
   },

@@ -13,6 +13,8 @@ export interface Hold {
   /** Holders of one group do not exclude each other. Default: each is alone. */
   readonly group?: string | undefined;
   readonly nonce: string;
+  /** The nonces of the handles from which the lock was handed over. */
+  readonly earlier?: readonly string[];
   readonly client: Client;
   /** When it was granted, in ms. */
   readonly acquired: number;

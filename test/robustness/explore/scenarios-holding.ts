@@ -19,6 +19,16 @@ function tries(times: readonly number[], length = 0): Program {
   });
 }
 
+/** Receives a lock, and releases it at a time. */
+function receives(until: number): Program {
+  return async (actor) => {
+    const held = await receiveLock(actor);
+    if (!held) return;
+    await actor.until(until);
+    await actor.release(held);
+  };
+}
+
 /** Extends its lock twice; the second time it is restored where it is missing. */
 const restoring: Program = async (actor) => {
   const held = await actor.acquire("a", options);
@@ -255,7 +265,7 @@ export const holdingScenarios: readonly Scenario[] = [
         await sendLock(actor, held, 1);
       },
       async (actor) => {
-        const held = await receiveLock(actor);
+        const held = await receiveLock(actor, { immediate: true });
         if (!held) return;
         await actor.extend(held, 2_000);
         await actor.until(1_000);
@@ -264,5 +274,17 @@ export const holdingScenarios: readonly Scenario[] = [
       tries([420, 700]),
     ],
     bounds: usual,
+  },
+  {
+    name: "two letters",
+    about: "a lock is handed over by a letter that is delivered to two clients; a third client tries",
+    endpoints: 3,
+    clients: [
+      async (actor) => sendLock(actor, await actor.acquire("a", options), 1, 2),
+      receives(250),
+      receives(400),
+      tries([300, 700], 50),
+    ],
+    bounds: large,
   },
 ];

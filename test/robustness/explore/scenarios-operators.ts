@@ -103,7 +103,9 @@ export const operatorScenarios: readonly Scenario[] = [
         await sendLock(actor, held, 1);
       },
       async (actor) => {
-        if (await receiveLock(actor)) await actor.until(600);
+        const held = await receiveLock(actor, { immediate: true });
+        if (held) actor.leave(held);
+        await actor.until(600);
       },
       inOrder(pass(200), hold(398, 40)),
     ],

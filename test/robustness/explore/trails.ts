@@ -100,6 +100,11 @@ export class Trails implements Watcher {
     const { client, request, command } = message;
     const trail = this.#of(message);
     if (!request || !trail) return;
+    // What a successor replaces counts as released by it.
+    if (request.successor) {
+      trail.releases += 1;
+      trail.releaseDue = false;
+    }
     const completes = isCompletion(command);
     if (request.operation === "announce") {
       trail.announced = { key: request.keys[0]!, text: request.value };
@@ -161,6 +166,10 @@ export class Trails implements Watcher {
     checkTurn(this.#report, request, { where, granted, before, after, now });
     if (operation === "extend" && granted && request.from === 1 && trail.releaseExecuted && !trail.standing) {
       this.#report("rolled back stays rolled back", `${where} after its release`);
+    }
+    if (request.successor && granted) {
+      trail.standing = false;
+      Object.assign(this.#of(aboutSuccessor(message))!, { acquired: true, standing: true });
     }
     if (operation === "extend" && this.#stands(request, before)) trail.stoodAt = this.#world.time;
     if (operation === "extend" && granted && !trail.extended.has(commandId)) {
@@ -229,6 +238,10 @@ export class Trails implements Watcher {
     const granted = isYes(message, answer);
     if (request.operation === "release") trail[granted ? "freed" : "gone"] = true;
     if (request.operation === "announce") this.announcements.answered(message.server!, request, granted);
+    if (request.successor && granted) {
+      const successor = this.#of(aboutSuccessor(message))!;
+      successor.releaseDue = successor.standing;
+    }
     if (request.operation !== "acquire" && request.operation !== "announce") return;
     trail.grantedAcquire = granted;
     trail.refusedByLock = Array.isArray(answer.reply) && answer.reply[2] === "l";
@@ -267,11 +280,12 @@ export class Trails implements Watcher {
   }
 
   /** How many endpoints answered a release with "freed", and with "gone", and from how many one has removed it. */
-  releaseVotes(nonce: string): { freed: number; gone: number; removed: number } {
+  releaseVotes(nonces: readonly string[]): { freed: number; gone: number; removed: number } {
     return {
-      freed: this.#trails.count(nonce, ({ freed }) => freed),
-      gone: this.#trails.count(nonce, ({ gone }) => gone),
-      removed: this.#trails.count(nonce, ({ removed }) => removed),
+      freed: this.#trails.count(nonces, ({ freed }) => freed),
+      // Of a lock that was handed over, the nonce of the handle comes first: where it is gone, all are.
+      gone: this.#trails.count(nonces[0]!, ({ gone }) => gone),
+      removed: this.#trails.count(nonces, ({ removed }) => removed),
     };
   }
 
@@ -376,6 +390,11 @@ function newTrail(client: string, key: string): Trail {
 /** The same message as one about the locks of a run: its answer, and whether it completes, is about the record. */
 function aboutLocks(message: Message): Message {
   return { ...message, request: message.request!.locks, command: [] };
+}
+
+/** The same message as one about what it puts in the place of a nonce. */
+function aboutSuccessor(message: Message): Message {
+  return { ...message, request: message.request!.successor };
 }
 
 /** Whether a key has a value, from a character on. That of a run has the number of its confirmation before it. */

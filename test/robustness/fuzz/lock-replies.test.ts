@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { forceRelease, handoff, inspect, type Lock, Redlock, resume } from "../../../src/index.ts";
+import { forceRelease, handoff, inspect, type Lock, Redlock } from "../../../src/index.ts";
 import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { answers, type Distortion } from "./garbage.ts";
@@ -115,6 +115,7 @@ class Play {
 
   async #use(lock: Lock): Promise<void> {
     let held = lock;
+    const earlier: string[] = [];
     for (const step of this.#given.steps) {
       if (step === "resume") {
         const handed = await this.#network.runtime.settle(() => handoff(held));
@@ -123,9 +124,13 @@ class Play {
           expectTyped(handed.error, "LOCK_LOST");
           break;
         }
-        held = resume(this.#redlock, JSON.parse(JSON.stringify(handed.value)));
+        const json = JSON.parse(JSON.stringify(handed.value));
+        const resumed = await this.#checked(this.#operations.resume(json));
+        if ("error" in resumed) break;
+        earlier.push(held.value);
+        held = resumed.value as Lock;
       }
-      await this.#checked(this.#operations[step === "resume" ? "extend" : step](held));
+      await this.#checked(this.#operations[step === "resume" ? "extend" : step](held, earlier));
       seen.steps += 1;
       if (step === "release") break;
     }

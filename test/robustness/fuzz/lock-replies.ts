@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Lock, Redlock } from "../../../src/index.ts";
+import { type Lock, type LockJSON, type Redlock, resume } from "../../../src/index.ts";
 import { forceRelease, inspect } from "../../../src/lock/inspect.ts";
 import { quorumOf } from "../../../src/quorum/tally.ts";
 import { expectTyped } from "./messages.ts";
@@ -117,13 +117,32 @@ export class LockOperations {
     };
   }
 
-  release(lock: Lock): CheckedCall {
+  /** Resumes what was handed over. A lock of an owner sends nothing. */
+  resume(json: LockJSON): CheckedCall {
+    return {
+      call: () => resume(this.#redlock, json),
+      check: (outcome, said) => {
+        if ("value" in outcome) {
+          if (json.owner) expect(said).toEqual([]);
+          else expect(count(said, "yes", { op: "extend" })).toBeGreaterThanOrEqual(this.#quorum);
+          return;
+        }
+        expectTyped(outcome.error, "LOCK_LOST", "NO_QUORUM");
+        if ((outcome.error as { code: string }).code === "NO_QUORUM") return;
+        expect(count(said, "no", { op: "extend" })).toBeGreaterThanOrEqual(this.#veto);
+      },
+    };
+  }
+
+  /** @param earlier the nonces of the handles from which it was handed over */
+  release(lock: Lock, earlier: readonly string[]): CheckedCall {
     return {
       call: () => lock.release(),
       check: (outcome, said) => {
         if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
         const about = { op: "release", value: lock.value } as const;
-        if (outcome.value) expect(count(said, "yes", about)).toBeGreaterThanOrEqual(this.#quorum);
+        const own = said.filter(({ value = "" }) => [lock.value, ...earlier].includes(value));
+        if (outcome.value) expect(count(own, "yes", { op: "release" })).toBeGreaterThanOrEqual(this.#quorum);
         else expect(count(said, "no", about)).toBeGreaterThanOrEqual(this.#veto);
       },
     };

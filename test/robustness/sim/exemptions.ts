@@ -120,7 +120,7 @@ export const exemptions: readonly Exemption[] = [
     without: [
       inCheck(
         "handles.ts",
-        'const remembers = wire.isMember(nonce) ? [] : (["single execution"] as const);',
+        'const remembers = wire.isMember(nonces[0]!) ? [] : (["single execution"] as const);',
         "const remembers: never[] = [];",
       ),
     ],
@@ -208,7 +208,7 @@ export const exemptions: readonly Exemption[] = [
   {
     name: "what an operator has freed is held by two",
     because: "the holder is not asked: it relies on its validity, and only fences protect what it writes",
-    without: [inCheck("holds.ts", " || freed.has(other.nonce) || freed.has(nonce)) return;", ") return;")],
+    without: [inCheck("holds.ts", "    if (this.#isFreed(other) || this.#isFreed(hold)) return;\n", "")],
     seed: 5,
     work: "operators",
     invariant: "mutual exclusion",
@@ -216,7 +216,7 @@ export const exemptions: readonly Exemption[] = [
   {
     name: "what an operator has freed does not stand",
     because: "that is what freeing means",
-    without: [inCheck("holds.ts", "    if (world.freed.has(hold.nonce)) return;\n", "")],
+    without: [inCheck("holds.ts", "    if (this.#isFreed(hold)) return;\n", "")],
     seed: 9,
     work: "operators",
     invariant: "what is held stands",
@@ -224,7 +224,7 @@ export const exemptions: readonly Exemption[] = [
   {
     name: "what an operator has freed is lost to its holder",
     because: "that is what freeing means",
-    without: [inCheck("handles.ts", " && !world.freed.has(hold.nonce)", "")],
+    without: [inCheck("handles.ts", " && !noncesOf(hold).some((nonce) => world.freed.has(nonce))", "")],
     seed: 17,
     work: "operators",
     invariant: "holds survive",
@@ -277,7 +277,7 @@ export const exemptions: readonly Exemption[] = [
   {
     name: "the receiver of a lock dies and does not release it",
     because: "its ttl ends it, and the giver cannot know",
-    without: [inCheck("work-lock.ts", "  kept.add(hold.nonce);\n  if (actor", "  if (actor")],
+    without: [inCheck("work-handoff.ts", "  kept.add(hold.nonce);\n  if (actor", "  if (actor")],
     seed: 60,
     work: "locks",
     invariant: "nothing is abandoned",
@@ -287,7 +287,7 @@ export const exemptions: readonly Exemption[] = [
     because:
       "the giver cannot know of that release; SET NX sees no tombstone, and a release that is lost leaves none: docs/algorithm.md",
     without: [
-      inCheck("work-lock.ts", "  if (isGuarded || unsettled.length === 0) kept.delete", "  kept.delete"),
+      inCheck("work-handoff.ts", "  if (isGuarded || unsettled.length === 0) kept.delete", "  kept.delete"),
     ],
     seed: 4_059,
     work: "locks",
@@ -297,7 +297,11 @@ export const exemptions: readonly Exemption[] = [
     name: "the history of what an operator has freed is not linearizable",
     because: "it ends without its holder",
     without: [
-      inCheck("histories.ts", "  if (holds.some(({ nonce }) => world.freed.has(nonce))) return false;\n", ""),
+      inCheck(
+        "histories.ts",
+        "  if (holds.flatMap(noncesOf).some((nonce) => world.freed.has(nonce))) return false;\n",
+        "",
+      ),
     ],
     seed: 10,
     work: "operators",

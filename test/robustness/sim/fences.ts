@@ -1,5 +1,5 @@
 import { type Assumption, invariants } from "./assumptions.ts";
-import type { Hold } from "./holds.ts";
+import { type Hold, originOf } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -13,7 +13,7 @@ export function checkFences(world: World, holds: readonly Hold[], retention?: Sc
     for (const earlier of fenced.slice(0, index)) {
       if (!earlier.resources.some((resource) => later.resources.includes(resource))) continue;
       // One grant that was handed off to another process.
-      if (earlier.nonce === later.nonce) continue;
+      if (originOf(earlier) === originOf(later)) continue;
       // Where clients' clocks are behind, only the retention keeps fences rising. It begins when the lock is over.
       const gap = later.invoked - (earlier.ended ?? world.now);
       if (retention?.clocks === "behind" && gap > 0.99 * retention.ms) continue;

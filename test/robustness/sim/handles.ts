@@ -3,7 +3,7 @@ import { quorumOf } from "../../../src/quorum/tally.ts";
 import type { Hold as Handle } from "../../../src/sync/index.ts";
 import type { Actor } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
-import { type Hold, type Holds, newHold } from "./holds.ts";
+import { type Hold, type Holds, newHold, noncesOf } from "./holds.ts";
 
 // Operations on the handle of a hold, with the checks of what each returns.
 
@@ -21,7 +21,7 @@ export interface HeldHandle {
 /** A handle that the library has just returned, and what it is for. */
 interface AcquiredHandle
   extends Pick<Hold, "resources" | "nonce" | "invoked">,
-    Partial<Pick<Hold, "holder" | "fence" | "group" | "limit" | "extensions">> {
+    Partial<Pick<Hold, "earlier" | "holder" | "fence" | "group" | "limit" | "extensions">> {
   readonly handle: CommonHandle;
   /** The keys at which it stands. Default: those of its first request. */
   readonly keys?: readonly string[];
@@ -30,6 +30,10 @@ interface AcquiredHandle
   readonly listens: boolean;
 }
 
+/** By server: the longest of several times. A value that was never sent has none. */
+const longestOf = ({ world }: Actor, times: readonly number[][]): number[] =>
+  world.servers.map((_, index) => Math.max(0, ...times.map((each) => each[index] ?? 0)));
+
 /** What the library takes off the validity, by default. */
 const driftOf = (ttl: number): number => ttl * 0.01 + 2;
 
@@ -37,12 +41,12 @@ const driftOf = (ttl: number): number => ttl * 0.01 + 2;
 export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { world, process, wire, scenario } = actor;
   const { handle, holds, listens, keys, ...grant } = acquired;
-  const { resources, nonce } = grant;
+  const { resources, nonce, earlier = [] } = grant;
   if (process.running) {
     const what = () => `${process.name} got ${resources} with nothing left`;
     world.check("validity is honest", handle.remaining() > 0, what);
   }
-  const { granted } = wire.acquireVotes(nonce);
+  const { granted } = wire.acquireVotes([nonce, ...earlier]);
   world.check(
     "a quorum decides",
     granted >= quorumOf(scenario.endpoints),
@@ -51,7 +55,11 @@ export function recordHold(actor: Actor, acquired: AcquiredHandle): HeldHandle {
   const { signal } = listens ? handle : { signal: undefined };
   const remaining = () => handle.remaining();
   const lossReported = signal && (() => signal.aborted);
-  const standing = () => wire.standing(nonce, keys);
+  const standing = () =>
+    longestOf(
+      actor,
+      [nonce, ...earlier].map((each) => wire.standing(each, keys)),
+    );
   const times = { acquired: world.now, drift: () => driftOf(handle.ttl) };
   const hold = newHold({ ...grant, ...times, process, remaining, lossReported, standing });
   holds.add(hold);
@@ -190,7 +198,7 @@ function checkFailedExtension(
   world.count(lost ? "extend: lost" : "extend: unavailable");
   const gone = lost && String(error).includes("gone from a quorum");
   // Another handle of the same owner may have released the hold.
-  const isAlone = !holds.isReleasedBeside(hold) && !world.freed.has(hold.nonce);
+  const isAlone = !holds.isReleasedBeside(hold) && !noncesOf(hold).some((nonce) => world.freed.has(nonce));
   if (remainingBefore > 0 && isAlone) {
     world.check(
       "holds survive",
@@ -226,7 +234,7 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
   const said = "value" in outcome ? outcome.value : undefined;
   world.count(said === undefined ? "release: unavailable" : said ? "released" : "release: gone");
   if (said === undefined) return;
-  checkRelease(actor, hold.nonce, said, again);
+  checkRelease(actor, noncesOf(hold), said, again);
   if (again) return;
   hold.releaseReturned = world.now;
   hold.released = said;
@@ -239,14 +247,14 @@ export async function release(actor: Actor, held: HeldHandle, timeout: number): 
  */
 function checkRelease(
   { world, process, wire, scenario }: Actor,
-  nonce: string,
+  nonces: readonly string[],
   said: boolean,
   again: boolean,
 ): void {
   const quorum = quorumOf(scenario.endpoints);
   const veto = scenario.endpoints - quorum + 1;
-  const done = wire.releasesExecuted(nonce);
-  const replied = wire.releaseVotes(nonce);
+  const done = wire.releasesExecuted(nonces);
+  const replied = wire.releaseVotes(nonces);
   const what = () =>
     `${process.name}: release said ${said}; ${done.freed} freed it and ${done.gone} did not find it; ` +
     `${replied.freed} replied that they freed it, ${replied.gone} that it was gone`;
@@ -256,7 +264,7 @@ function checkRelease(
     world.check("a quorum decides", done.gone >= veto && replied.gone >= veto, what);
     // Endpoints remember what they freed, of members and of owners' locks. Of a plain value they do not, and a second
     // execution finds it gone.
-    const remembers = wire.isMember(nonce) ? [] : (["single execution"] as const);
+    const remembers = wire.isMember(nonces[0]!) ? [] : (["single execution"] as const);
     world.check("a quorum decides", done.freed < quorum, what, [
       "kept memory",
       "bounded drift",

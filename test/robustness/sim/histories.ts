@@ -12,7 +12,7 @@ import {
   type Hold as Permit,
 } from "../linearizability/models.ts";
 import { invariants } from "./assumptions.ts";
-import type { Hold } from "./holds.ts";
+import { type Hold, noncesOf, originOf } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
@@ -58,7 +58,7 @@ export function checkPermits(
 /** Without its assumptions a history need not be linearizable, and the search may take long. */
 function mustBeExplained(world: World, holds: readonly Hold[]): boolean {
   // What an operator frees ends without its holder.
-  if (holds.some(({ nonce }) => world.freed.has(nonce))) return false;
+  if (holds.flatMap(noncesOf).some((nonce) => world.freed.has(nonce))) return false;
   if (!invariants.linearizable.every((assumption) => world.keeps(assumption))) return false;
   return world.keeps("single execution") || !holds.some(({ extensions }) => extensions.regrown);
 }
@@ -73,11 +73,11 @@ function report(world: World, results: ReadonlyMap<string, Result<unknown, unkno
 function wholeHolds(holds: readonly Hold[]): Hold[] {
   const whole = new Map<string, Hold>();
   for (const hold of holds) {
-    const first = whole.get(hold.nonce);
+    const first = whole.get(originOf(hold));
     const { ended, releaseInvoked, releaseReturned, released } = hold;
     const endUnknown = hold.endUnknown || first?.endUnknown === true;
     whole.set(
-      hold.nonce,
+      originOf(hold),
       first ? { ...first, endUnknown, ended, releaseInvoked, releaseReturned, released } : hold,
     );
   }

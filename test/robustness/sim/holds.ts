@@ -9,6 +9,8 @@ export interface Hold {
   /** Who holds it; two handles of one owner are one holder. */
   readonly holder: string;
   readonly nonce: string;
+  /** Of a lock that was handed over: the nonces of earlier handles, which may stand for this one's, the oldest first. */
+  readonly earlier: readonly string[];
   readonly process: Process;
   /** ms, by the process's clocks, for which it may be relied on. */
   readonly remaining: () => number;
@@ -50,10 +52,13 @@ export function newHold(
     Hold,
     "resources" | "nonce" | "process" | "remaining" | "lossReported" | "invoked" | "acquired"
   > &
-    Partial<Pick<Hold, "holder" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">>,
+    Partial<
+      Pick<Hold, "earlier" | "holder" | "fence" | "group" | "standing" | "limit" | "drift" | "extensions">
+    >,
 ): Hold {
   return {
     holder: grant.nonce,
+    earlier: [],
     fence: undefined,
     group: undefined,
     standing: undefined,
@@ -68,6 +73,12 @@ export function newHold(
     released: undefined,
   };
 }
+
+/** All nonces that may stand for a hold; its own is the first. */
+export const noncesOf = ({ nonce, earlier }: Hold): string[] => [nonce, ...earlier];
+
+/** The nonce of the round that acquired it: all handles of a lock that was handed over have it in common. */
+export const originOf = ({ nonce, earlier }: Hold): string => earlier[0] ?? nonce;
 
 /** The release of one handle of an owner. */
 interface Release {
@@ -114,9 +125,10 @@ export class Holds {
   }
 
   /** Nobody relies on a hold any more when another one begins that it excludes. */
-  #checkOver(other: Hold, { process, nonce }: Hold, resource: string): void {
-    const { freed } = this.#world;
-    if (other.ended !== undefined || other.endUnknown || freed.has(other.nonce) || freed.has(nonce)) return;
+  #checkOver(other: Hold, hold: Hold, resource: string): void {
+    const { process } = hold;
+    if (other.ended !== undefined || other.endUnknown) return;
+    if (this.#isFreed(other) || this.#isFreed(hold)) return;
     const remaining = other.remaining();
     if (remaining <= 0) return;
     this.#world.violate(
@@ -124,6 +136,10 @@ export class Holds {
       `${resource} granted to ${process.name} while ${other.process.name} has ${remaining.toFixed(1)} ms`,
       this.#needs(other, invariants[this.#invariant]),
     );
+  }
+
+  #isFreed(hold: Hold): boolean {
+    return noncesOf(hold).some((nonce) => this.#world.freed.has(nonce));
   }
 
   /** A repeated execution of a shorter extension cuts a longer one. */
@@ -203,7 +219,7 @@ export class Holds {
       world.check("validity is honest", end <= limit + 1.1, what, ["a clock that goes on"]);
     }
     // What is being released falls, and a process that has died relies on nothing.
-    if (world.freed.has(hold.nonce)) return;
+    if (this.#isFreed(hold)) return;
     if (!standing || !process.alive || this.isReleasedBeside(hold)) return;
     const stands = standing().filter((ms) => world.now + ms > end);
     world.check(

@@ -178,7 +178,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     patches: [
       {
         file: "idempotency/result.ts",
-        find: 'return { unstored: "unserializable", error };',
+        find: 'return { unstored: "unserializable", value, error };',
         replace: "throw error;",
       },
     ],

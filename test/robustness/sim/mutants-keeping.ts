@@ -40,6 +40,19 @@ export const keepingMutants: readonly Mutant[] = [
     noticedBy: twoHolders,
   },
   {
+    name: "resume takes nothing over",
+    breaks: "of two processes that have the same message, both resume the lock",
+    patches: [
+      {
+        file: "lock/handoff.ts",
+        find: "if (!immediate && !json.owner) await lock.takeOver();",
+        replace: "void immediate;",
+      },
+      { file: "lock/handoff.ts", find: "nonce: randomToken(runtime), earlier", replace: "nonce, earlier" },
+    ],
+    noticedBy: twoHolders,
+  },
+  {
     name: "restore requests are not remembered",
     breaks: "the release leaves no tombstone, and a late restore request is executed after it",
     patches: [

@@ -56,7 +56,7 @@ export const operatorMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/handoff.ts",
-        find: "const remaining = validUntil - settings.runtime.now();",
+        find: "const remaining = validUntil - runtime.now();",
         replace: "const remaining = Infinity;",
       },
     ],

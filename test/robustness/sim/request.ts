@@ -40,6 +40,8 @@ export interface Request {
   readonly id?: string;
   /** What the same command does with the locks of a run; the rest is about its record. */
   readonly locks?: Request;
+  /** What stands in the place of the value when a lock that was handed over is taken over, or that is undone. */
+  readonly successor?: Request;
   /** The record that the end of a run with locks writes; "": it deletes the pending one. */
   readonly next?: string;
 }
@@ -62,7 +64,7 @@ export function readRequest(command: Command): Request {
       raises: false,
       ttl,
     };
-    return countOf(request as Request, words[2]!);
+    return countOf(withSuccessor(request as Request, words[2]!), words[2]!);
   }
   if (name === "DELEX") {
     const value = words[words.indexOf("IFEQ") + 1]!;
@@ -91,7 +93,16 @@ export function readRequest(command: Command): Request {
     ttl: Number(ttl),
     ...(operation === "look" && { counter: names[2] }),
   };
-  return countOf(request, next);
+  return countOf(withSuccessor(request, next), next);
+}
+
+/** The same request, with what it puts in the place of a lock's nonce, if it does. */
+function withSuccessor(request: Request, next = ""): Request {
+  const { operation, value, from } = request;
+  const isNonce = (text: string) => /^t[0-9a-f]{32}$/.test(text);
+  if (operation !== "extend" || from !== 1 || next === value || !isNonce(next) || !isNonce(value))
+    return request;
+  return { ...request, successor: { ...request, operation: "acquire", value: next } };
 }
 
 /** The same request, marked where it is about a count of runs. */

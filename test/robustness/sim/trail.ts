@@ -57,6 +57,8 @@ export interface RequestTrail {
   firstExtended: number | undefined;
   /** The holder put the value back where it was lost. */
   restored: boolean;
+  /** It was put in the place of another nonce: the lock was handed over. */
+  succeeds: boolean;
   /** A completed record replaced the pending one, or was sent to do so. */
   completed: boolean;
 }
@@ -84,6 +86,7 @@ export function newTrail(process: Process, server: Server): RequestTrail {
     stoodAt: undefined,
     firstExtended: undefined,
     restored: false,
+    succeeds: false,
     completed: false,
   };
 }

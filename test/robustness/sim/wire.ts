@@ -70,6 +70,17 @@ export class Wire {
     }
     if (request.operation === "extend" && completes) trail.completed = true;
     if (request.locks) this.sent(process, server, request.locks, []);
+    if (request.successor) this.#successorSent(process, server, trail, request.successor);
+  }
+
+  /** What it replaces counts as released by it. */
+  #successorSent(process: Process, server: Server, replaced: RequestTrail, successor: Request): void {
+    replaced.releases += 1;
+    replaced.releaseDue = false;
+    const nonce = idOf(successor);
+    if (this.#stored.has(nonce)) return;
+    this.#stored.set(nonce, successor);
+    this.#trail(process, server, successor).succeeds = true;
   }
 
   #noteClaim({ operation, value, ttl = 0 }: Request): void {
@@ -135,6 +146,12 @@ export class Wire {
     if (operation === "extend" && execution.stood) trail.stoodAt = this.#world.now;
     if (!granted) return;
     if (operation === "extend") this.#extensionGranted(trail, request);
+    if (request.successor) {
+      trail.standing = false;
+      const successor = this.#trail(process, server, request.successor);
+      successor.acquireExecuted = true;
+      successor.standing = true;
+    }
     // A restore acquires what was lost.
     if (operation === "acquire" || operation === "restore") {
       this.#acquireGranted(trail, request, execution.copy);
@@ -215,6 +232,7 @@ export class Wire {
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
     if (request.operation === "look") this.#wakeUps.refused(process, request.value);
+    if (request.operation === "extend" && granted) this.#taken(process, server, request.successor ?? request);
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
     trail.acquireGranted = granted;
@@ -224,13 +242,24 @@ export class Wire {
     if (request.locks) this.answered(process, server, request.locks, { granted });
   }
 
+  /** A client knows that the nonce that succeeds another one stands. */
+  #taken(process: Process, server: Server, request: Request): void {
+    const trail = this.#trail(process, server, request);
+    if (!trail.succeeds) return;
+    trail.acquireGranted = true;
+    trail.releaseDue ||= trail.standing;
+  }
+
   /** A client got no usable answer. */
   failed(process: Process, { operation }: Request): void {
     if (operation === "acquire" || operation === "look") this.#wakeUps.failed(process);
   }
 
-  /** How many endpoints the process knows to have granted, and refused, the round of a nonce; `byLock`: for a lock. */
-  acquireVotes(nonce: string): { granted: number; refused: number; byLock: number } {
+  /**
+   * How many endpoints the process knows to have granted, and refused, the round of a nonce, or of several of one lock that
+   * was handed over; `byLock`: for a lock.
+   */
+  acquireVotes(nonce: string | readonly string[]): { granted: number; refused: number; byLock: number } {
     return {
       byLock: this.#trails.count(nonce, ({ refusedByLock }) => refusedByLock),
       granted: this.#trails.count(nonce, ({ acquireGranted }) => acquireGranted === true),
@@ -238,11 +267,14 @@ export class Wire {
     };
   }
 
-  /** How many endpoints answered a release with "freed", and with "gone". One may have answered both. */
-  releaseVotes(nonce: string): { freed: number; gone: number } {
+  /**
+   * How many endpoints answered a release with "freed", and with "gone". One may have answered both. Of a lock that was
+   * handed over, the nonce of the handle comes first; where it is gone, those of the earlier handles are, too.
+   */
+  releaseVotes(nonces: readonly string[]): { freed: number; gone: number } {
     return {
-      freed: this.#trails.count(nonce, ({ answeredFreed }) => answeredFreed),
-      gone: this.#trails.count(nonce, ({ answeredGone }) => answeredGone),
+      freed: this.#trails.count(nonces, ({ answeredFreed }) => answeredFreed),
+      gone: this.#trails.count(nonces[0]!, ({ answeredGone }) => answeredGone),
     };
   }
 
@@ -258,11 +290,11 @@ export class Wire {
       .some(({ server, releaseExecuted }) => server.name === name && releaseExecuted);
   }
 
-  /** On how many endpoints a release has removed the value, and on how many one did not find it. */
-  releasesExecuted(nonce: string): { freed: number; gone: number } {
+  /** On how many endpoints a release has removed the value, and on how many one did not find it: see {@link releaseVotes}. */
+  releasesExecuted(nonces: readonly string[]): { freed: number; gone: number } {
     return {
-      freed: this.#trails.count(nonce, ({ freed }) => freed),
-      gone: this.#trails.count(nonce, ({ foundGone }) => foundGone),
+      freed: this.#trails.count(nonces, ({ freed }) => freed),
+      gone: this.#trails.count(nonces[0]!, ({ foundGone }) => foundGone),
     };
   }
 

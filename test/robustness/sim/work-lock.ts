@@ -1,27 +1,12 @@
-import { handoff, LockHeldError, LockLostError, QuorumError, resume } from "../../../src/index.ts";
+import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { type Actor, drawOptions, timeOf } from "./actor.ts";
 import type { Outcome } from "./calls.ts";
-import {
-  checkExtensionRate,
-  checkRefusal,
-  extend,
-  type HeldHandle,
-  recordHold,
-  release,
-  shortenThenExtend,
-  verify,
-} from "./handles.ts";
+import { checkExtensionRate, checkRefusal, extend, release, shortenThenExtend, verify } from "./handles.ts";
+import { type HeldLock, recordLock, type Times } from "./held-lock.ts";
 import type { Hold } from "./holds.ts";
-import { nonceOf } from "./request.ts";
-
-/** A lock that an actor holds. */
-interface HeldLock extends HeldHandle {
-  readonly lock: Lock;
-  /** The timeout of the holder's requests, in ms. */
-  readonly timeout: number;
-}
+import { handOff } from "./work-handoff.ts";
 
 /** Acquires a lock, uses it, and releases it, hands it off, or forgets it. */
 export async function performLock(actor: Actor): Promise<void> {
@@ -45,9 +30,6 @@ export async function performLock(actor: Actor): Promise<void> {
   if (fate > 0.95) await release(actor, held, timeout);
   checkExtensionRate(actor, hold, extensions, options);
 }
-
-/** When an acquire was called, and until when its lock may be held at most. */
-type Times = Pick<Hold, "invoked"> & Partial<Pick<Hold, "limit" | "extensions">>;
 
 /** What came of an acquire. */
 interface Acquisition extends Times {
@@ -92,82 +74,6 @@ async function acquireLock(actor: Actor): Promise<Acquisition> {
   const lock = ("value" in outcome ? outcome.value : undefined) ?? undefined;
   if (!lock) checkFailure(actor, resources, "value" in outcome ? null : outcome.error);
   return { lock, invoked, limit, autoExtend, options };
-}
-
-/** Hands a lock off to another process, which extends, uses and releases it. */
-async function handOff(actor: Actor, held: HeldLock): Promise<void> {
-  const { world, draw, process, calls, locks, kept, wire } = actor;
-  const { lock, hold, timeout } = held;
-  if (actor.scenario.lingering && draw.chance(0.6)) {
-    // It may be executed after the receiver's extension.
-    await extend(actor, held, Math.max(10, Math.floor(draw.between(0.3, 0.6) * lock.ttl)), timeout);
-  }
-  const handed = await calls.make(process, {
-    what: "handoff",
-    // It waits for extensions under way.
-    bound: 4 * timeout,
-    codes: ["LOCK_LOST"],
-    run: async () => {
-      const json = await handoff(lock);
-      locks.end(hold);
-      hold.releaseInvoked ??= world.now;
-      return { json, remaining: json.validUntil - process.now(), at: world.now };
-    },
-  });
-  // A lock that is lost, or that another handle has released, is released like every other.
-  if ("error" in handed) return release(actor, held, timeout);
-  kept.add(hold.nonce);
-  if (actor.scenario.handingOn) await checkHandedOver(actor, held);
-  const receiver = draw.pick(actor.actors);
-  const { json, remaining, at } = handed.value;
-  // As if the two wall clocks agreed.
-  const validUntil = receiver.process.now() + remaining - (world.now - at);
-  if (!receiver.process.running) return;
-  const autoExtend = actor.scenario.handingOn && draw.chance(0.5);
-  const maxHold = 3 * actor.scenario.ttl;
-  const resumed = resume(receiver.redlock, { ...json, validUntil }, { timeout, autoExtend, maxHold });
-  world.count("handed off");
-  if (resumed.remaining() <= 0) return;
-  // Invoked when the giver's acquire was: a release since then may have ended it. And the giver's extensions may be
-  // executed again, after its own and after the receiver's.
-  const { invoked, extensions } = hold;
-  const received = recordLock(receiver, resumed, { invoked, extensions: { ...extensions } }, true);
-  if (draw.chance(0.7)) await extend(receiver, received, 2 * actor.scenario.ttl, timeout);
-  await receiver.sleep(draw.between(0, 1.5) * actor.scenario.ttl);
-  if (actor.scenario.handingOn && draw.chance(0.4)) {
-    world.count("handed on");
-    await handOff(receiver, { ...received, lock: resumed, timeout });
-    return;
-  }
-  await release(receiver, received, timeout);
-  const { fence, owner, resources, unsettled } = json;
-  const isPlain = fence === undefined && owner === "" && resources.length === 1;
-  // A receiver that dies keeps the lock until its ttl; and an acquire that is executed late sees no tombstone where it is
-  // plain, or where the release got lost: only the giver would get the answer.
-  const isGuarded = !isPlain && unsettled.every((name) => wire.isReleased(hold.nonce, name));
-  if (isGuarded || unsettled.length === 0) kept.delete(hold.nonce);
-}
-
-/** The giver's handle has ended: it relies on nothing, and sends nothing. */
-async function checkHandedOver(actor: Actor, { lock, hold, timeout }: HeldLock): Promise<void> {
-  const { world, process, calls, wire } = actor;
-  const sent = wire.releasesSent(hold.nonce);
-  const released = await calls.make(process, {
-    what: "release what was handed over",
-    bound: timeout,
-    codes: [],
-    run: () => lock.release(),
-  });
-  const extended = await calls.make(process, {
-    what: "extend what was handed over",
-    bound: timeout,
-    codes: ["LOCK_LOST"],
-    run: () => lock.extend(),
-  });
-  const isOver = "value" in released && !released.value && "error" in extended && lock.remaining() <= 0;
-  const isSilent = wire.releasesSent(hold.nonce) === sent;
-  const what = () => `${process.name} still uses ${lock.resources}, which it has handed over`;
-  world.check("validity is honest", isOver && isSilent, what);
 }
 
 /** The random parameters of a `using`, and what its routine saw. */
@@ -265,14 +171,6 @@ export function drawResources({ draw, scenario }: Actor): string[] {
   const { resources } = scenario;
   if (resources.length === 1 || draw.chance(0.3)) return [...resources];
   return [draw.pick(resources)];
-}
-
-function recordLock(actor: Actor, lock: Lock, times: Times, listens: boolean): HeldHandle {
-  const { resources, token: holder, fence } = lock;
-  const nonce = nonceOf(lock.value);
-  actor.world.count("granted");
-  const holds = actor.locks;
-  return recordHold(actor, { handle: lock, holds, resources, holder, nonce, fence, listens, ...times });
 }
 
 /** An acquire failed: checks the reason. */

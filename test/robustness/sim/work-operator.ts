@@ -113,7 +113,7 @@ async function free(actor: Actor, { resource, key, timeout }: Target): Promise<b
   const said = "value" in outcome ? outcome.value : undefined;
   world.count(said === undefined ? "free: unavailable" : said ? "freed" : "free: nothing there");
   if (said === undefined) return undefined;
-  const { freed, gone } = wire.releasesExecuted(wire.lastRound(process, `free ${key}`)!);
+  const { freed, gone } = wire.releasesExecuted([wire.lastRound(process, `free ${key}`)!]);
   const quorum = quorumOf(world.servers.length);
   const invariant: Invariant = "an operator frees it";
   const what = () => `${process.name}: ${resource}: ${said}, ${freed} freed it, ${gone} had nothing`;

@@ -1,0 +1,36 @@
+import type { Round } from "../quorum/round.ts";
+import type { Answer } from "../quorum/tally.ts";
+import type { HoldOperations } from "./hold-operations.ts";
+import type { LockRequest } from "./lock-request.ts";
+import type { Settings } from "./options.ts";
+
+/** What a handle is made of, beside its request. */
+export interface LockState {
+  /** The number of its events. */
+  readonly id: number;
+  readonly ttl: number;
+  /** ms since before the request that granted it. */
+  readonly elapsed: () => number;
+  readonly fence: number | undefined;
+  /** Longest time to hold, in ms. */
+  readonly limit: number;
+  /** At most so many ms of validity remain. Default: all of the ttl's. */
+  readonly remaining?: number;
+  /** The round that acquired it; undefined where another process did. */
+  readonly round?: Round<Answer>;
+  readonly operations?: HoldOperations | undefined;
+  /** Endpoints at which a request that acquires it may still be executed, beside those that the round shows. */
+  readonly unsettled?: readonly string[];
+  /** By endpoint: the lowest ttl of an extension that may still be executed there. Default: none. */
+  readonly unanswered?: Readonly<Record<string, number>>;
+  /** The nonces of earlier handles, in whose place this one's comes, the oldest first. Default: none. */
+  readonly earlier?: readonly string[];
+}
+
+/** What another handle needs to go on with a lock. */
+export type DetachedLock = Required<Pick<LockState, "ttl" | "fence" | "unsettled" | "unanswered">> & {
+  readonly settings: Settings;
+  readonly request: LockRequest;
+  /** Wall-clock time in ms since 1970 at which the validity ends. */
+  readonly validUntil: number;
+};
