@@ -11,7 +11,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { type DevRequest, devHelp, devOptions, devRequest } from "./dev-options.ts";
-import { isUnignored, writeVariables } from "./env-file.ts";
+import { isUnignored, tokenBefore, writeVariables } from "./env-file.ts";
 import { startError } from "./start-error.ts";
 import { counted, printable } from "./text.ts";
 
@@ -30,7 +30,9 @@ export const devCommand: Command = defineCommand({
 async function runEndpoints(request: DevRequest, environment: CommandEnvironment): Promise<void> {
   const { out, warn, stop } = environment;
   const onLog = (entry: LoggedCommand & { endpoint: string }) => out(logLine(entry));
-  const local = await startEndpoints({ ...request.start, ...(request.log && { onLog }) }).catch((error) => {
+  const token = request.start.token ?? (request.writeEnv && (await tokenBefore(request.writeEnv)));
+  const start = { ...request.start, ...(token && { token }), ...(request.log && { onLog }) };
+  const local = await startEndpoints(start).catch((error) => {
     throw startError(error, "--port");
   });
   let page: DevPage | undefined;

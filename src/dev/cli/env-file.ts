@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { isLoopback } from "../http/faults-api.ts";
 import { UsageError } from "./command.ts";
 
 // Files of variables, such as `.env` and wrangler's `.dev.vars`: one KEY="value" per line.
@@ -76,6 +77,24 @@ export async function writeVariables(
   } catch (error) {
     throw fileError("--write-env", path, error);
   }
+}
+
+/**
+ * The token of the local endpoints that an earlier run has written into a file. With it, and the same ports, what has read
+ * the file still reaches the endpoints after a restart.
+ *
+ * @throws UsageError when the file has anything but variables, or cannot be read
+ */
+export async function tokenBefore(path: string): Promise<string | undefined> {
+  const text = await textBefore(path).catch((error) => {
+    throw fileError("--write-env", path, error);
+  });
+  const { UPSTASH_REDIS_REST_URL_1: url = "", UPSTASH_REDIS_REST_TOKEN_1: token } = parseVariables(
+    text ?? "",
+  );
+  const [, host] = /^http:\/\/(\[.*?\]|[^:/]*)/.exec(url) ?? [];
+  // That of a database elsewhere is not for endpoints on this machine.
+  return host !== undefined && isLoopback(host) ? token || undefined : undefined;
 }
 
 /** The text of the file, undefined where there is none. */

@@ -188,6 +188,27 @@ describe("redlock-edge dev", () => {
     });
   });
 
+  test("a program that has read the file reaches the endpoints after a restart at the same port", async () => {
+    const file = join(directory, ".dev.vars");
+    const line = `--count 1 --port ${await freePort()} --write-env ${file}`;
+    let before: Record<string, string> = {};
+    await runWhile(line, async (env) => {
+      before = env;
+    });
+    lines = [];
+    await runWhile(line, async (env) => {
+      expect(env).toEqual(before);
+      expect((await get(before, 1, "/ping")).status).toBe(200);
+    });
+    // The token of a database elsewhere is not taken for local endpoints.
+    lines = [];
+    await writeFile(
+      file,
+      'UPSTASH_REDIS_REST_URL_1="https://127.upstash.example"\nUPSTASH_REDIS_REST_TOKEN_1="of-the-database"\n',
+    );
+    await runWhile(line, async (env) => expect(env.UPSTASH_REDIS_REST_TOKEN_1).not.toBe("of-the-database"));
+  });
+
   test.each(["new", "existing"])("leaves a %s file that its owner only can read", async (which) => {
     const file = join(directory, "some.vars");
     if (which === "existing") {
