@@ -16,14 +16,14 @@ test("at most eight files are at the root of src/", () => {
   expect(files.filter((name) => !/[\\/]/.test(name)).length).toBeLessThanOrEqual(8);
 });
 
-// 60, three of otel, one for hashes of holders (lock → bytes.ts), and four for the command line (dev → index.ts,
-// idempotency, sync, webhooks): it uses the package's public entries, as its users do; two of inbox, to shared files;
-// and the page of the local endpoints shows the picture.
-test("parts of src/ import each other by at most 71 arrows, and in no circle", () => {
+// 60, three of otel, one for hashes of holders (lock → bytes.ts), and five for the command line (dev → index.ts,
+// idempotency, sync, webhooks, check.ts): it uses the package's public entries, as its users do, and checks names as the
+// library does; two of inbox, to shared files; and the page of the local endpoints shows the picture.
+test("parts of src/ import each other by at most 72 arrows, and in no circle", () => {
   const byPart = arrows(imports());
   expect(byPart.size).toBeGreaterThan(10);
   const count = [...byPart.values()].reduce((sum, { size }) => sum + size, 0);
-  expect(count).toBeLessThanOrEqual(71);
+  expect(count).toBeLessThanOrEqual(72);
   expect(layers(byPart)).toBeDefined();
 });
 

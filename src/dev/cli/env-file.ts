@@ -102,7 +102,7 @@ async function textBefore(path: string): Promise<string | undefined> {
   const refuse = (why: string) =>
     new UsageError(`--write-env ${path}: ${why}. It was left as it is; name another file, e.g. .dev.vars`);
   try {
-    // Reading a pipe would wait for whoever writes to it.
+    // Reading a pipe would wait for its writer.
     const found = await stat(path);
     if (!found.isFile() && !found.isDirectory()) throw refuse("it is no regular file");
     const bytes = await readFile(path);
