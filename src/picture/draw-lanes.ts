@@ -1,5 +1,5 @@
 import { faultBox, faultRowHeight, flagRowHeight, type PlacedLane, textWidth, visible } from "./frame.ts";
-import { type Pen, px, shortened, text, tooltip } from "./pen.ts";
+import { escapeMarkup, type Pen, px, shortened, text, tooltip } from "./pen.ts";
 import type { Fault, Violation } from "./shapes.ts";
 import { clientColours } from "./theme.ts";
 import { rounded } from "./words.ts";
@@ -15,7 +15,7 @@ export function drawLanes(pen: Pen): string {
   const { right } = frame;
   const strips = frame.lanes.map(
     ({ top, bottom }) =>
-      `<rect class="lane" x="${frame.narrow ? 0 : 6}" y="${px(top)}" width="${px(right - (frame.narrow ? 0 : 6))}" height="${px(bottom - top)}" rx="4"/>`,
+      `<rect class="lane" x="6" y="${px(top)}" width="${px(right - 6)}" height="${px(bottom - top)}" rx="4"/>`,
   );
   const grid = ticksOf(frame.from, frame.to, pen).times.map((time) => {
     const x = px(frame.x(time));
@@ -35,33 +35,27 @@ export function drawAxes({ frame }: Pen): string {
     .join("");
 }
 
-/** The names of lanes. They stand before everything: in narrow pictures lines cross them. */
+/** The names of lanes. They stand beside everything else. */
 export function drawNames(pen: Pen): string {
-  const { captions, lanes, narrow } = pen.frame;
-  const groups = captions.map((caption) => text(narrow ? 6 : 12, caption.y, caption.text, "group halo"));
+  const { captions, lanes } = pen.frame;
+  const groups = captions.map((caption) => text(nameStart, caption.y, caption.text, "group halo"));
   return [...groups, ...lanes.map((lane) => nameOf(lane, pen))].join("");
 }
 
+const nameStart = 12;
+
 function nameOf(lane: PlacedLane, { frame }: Pen): string {
   const y = lane.nameAt;
-  const start = frame.narrow ? 6 : 12;
-  const room = (frame.narrow ? frame.right : frame.left) - start - 8;
-  const more = lane.hidden > 0 ? `+ ${lane.hidden} values` : "";
-  const hidden =
-    more === ""
-      ? ""
-      : frame.narrow
-        ? text(frame.right - textWidth(more) - 4, y + 4, more, "soft")
-        : text(start, y + 18, more, "soft");
-  if (lane.kind === "endpoint")
-    return text(start, y + 4, shortened(lane.name, room, 12), "name halo") + hidden;
-  const size = Math.max(18, textWidth(lane.letter, 11) + 10);
-  const badge = `<g class="${colourClass(lane.colour)}"><rect class="badge" x="${start}" y="${px(y - 9)}" width="${px(size)}" height="18" rx="9"/>${text(start + size / 2, y + 4, lane.letter, "badge-text")}</g>`;
-  const name =
-    lane.name === lane.letter
-      ? ""
-      : text(start + size + 6, y + 4, shortened(lane.name, room - size - 6, 12), "name halo");
-  return badge + name + hidden;
+  const size = lane.kind === "endpoint" ? 0 : Math.max(18, textWidth(lane.letter, 11) + 10) + 6;
+  const named = (start: number) => {
+    const shown = shortened(lane.name, frame.left - start - 8, 12);
+    const name = text(start, y + 4, shown, "name halo");
+    return shown === lane.name ? name : `<g><title>${escapeMarkup(lane.name)}</title>${name}</g>`;
+  };
+  const hidden = lane.hidden > 0 ? text(nameStart, y + 18, `+ ${lane.hidden} values`, "soft") : "";
+  if (size === 0) return named(nameStart) + hidden;
+  const badge = `<g class="${colourClass(lane.colour)}"><rect class="badge" x="${nameStart}" y="${px(y - 9)}" width="${px(size - 6)}" height="18" rx="9"/>${text(nameStart + size / 2 - 3, y + 4, lane.letter, "badge-text")}</g>`;
+  return badge + (lane.name === lane.letter ? "" : named(nameStart + size)) + hidden;
 }
 
 /** Times for the axis, at a round distance, and in which unit they are written. */

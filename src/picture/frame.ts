@@ -30,8 +30,6 @@ export interface Frame {
   readonly bottom: number;
   readonly from: number;
   readonly to: number;
-  /** Names stand above lanes instead of beside them. */
-  readonly narrow: boolean;
   readonly lanes: readonly PlacedLane[];
   /** Where the captions of the two groups of lanes stand. */
   readonly captions: readonly { readonly text: string; readonly y: number }[];
@@ -52,7 +50,6 @@ export const faultRowHeight = 15;
 export const flagRowHeight = 19;
 const barPitch = barHeight + 3;
 const captionHeight = 18;
-const nameHeight = 18;
 const callLabelHeight = 19;
 const groupGap = 40;
 const laneGap = 6;
@@ -62,10 +59,10 @@ export const textWidth = (text: string, size = 11): number => text.length * size
 
 /** Places all lanes. */
 export function frameOf(shapes: Shapes, view: View): Frame {
-  const narrow = view.width < 620;
   const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 36);
-  const left = narrow ? 4 : Math.min(190, Math.max(92, ...names));
-  const right = view.width - (narrow ? 4 : 12);
+  // Beside the lanes, where no line crosses them; a narrow picture has a quarter of its width for them.
+  const left = Math.min(190, view.width / 4, Math.max(92, ...names));
+  const right = view.width - 12;
   const rows = rowsAbove(shapes);
   const flagTop = view.above ?? 0;
   const faultTop = flagTop + rows.flags * flagRowHeight;
@@ -78,7 +75,7 @@ export function frameOf(shapes: Shapes, view: View): Frame {
       captions.push({ text: lane.kind === "client" ? "CLIENTS" : "ENDPOINTS", y: y + 12 });
       y += captionHeight;
     }
-    const placed = placeLane(lane, y, narrow);
+    const placed = placeLane(lane, y);
     y = placed.bottom + laneGap;
     return placed;
   });
@@ -95,7 +92,6 @@ export function frameOf(shapes: Shapes, view: View): Frame {
     bottom: y,
     from: view.from,
     to: view.to,
-    narrow,
     lanes,
     captions,
     x: (time) => left + ((time - view.from) / span) * (right - left),
@@ -108,22 +104,21 @@ function rowsAbove({ violations, faults }: Shapes): { flags: number; faults: num
   return { flags: Math.min(3, violations.length), faults: Math.max(0, ...rows) };
 }
 
-function placeLane(lane: Lane, top: number, narrow: boolean): PlacedLane {
-  const name = narrow ? nameHeight : 0;
+function placeLane(lane: Lane, top: number): PlacedLane {
   const bars = Math.max(1, lane.rows) * barPitch;
   const faults = lane.faultRows * faultRowHeight;
   if (lane.kind === "client") {
-    const faultTop = top + 4 + name;
+    const faultTop = top + 4;
     const barTop = faultTop + faults + 2;
     const axis = barTop + bars + callLabelHeight;
     const bottom = axis + 10;
-    return { ...lane, top, bottom, axis, barTop, faultTop, nameAt: narrow ? top + 12 : (top + bottom) / 2 };
+    return { ...lane, top, bottom, axis, barTop, faultTop, nameAt: (top + bottom) / 2 };
   }
-  const axis = top + 8 + name;
+  const axis = top + 8;
   const barTop = axis + 7;
   const faultTop = barTop + bars;
   const bottom = faultTop + faults + 4;
-  return { ...lane, top, bottom, axis, barTop, faultTop, nameAt: narrow ? top + 12 : (top + bottom) / 2 };
+  return { ...lane, top, bottom, axis, barTop, faultTop, nameAt: (top + bottom) / 2 };
 }
 
 export interface Box {

@@ -107,7 +107,7 @@ const entries: readonly Entry[] = [
 export function legendOf({ shapes, frame, id }: Pen): { readonly markup: string; readonly height: number } {
   const used = entries.filter((entry) => entry.used(shapes));
   if (used.length === 0) return { markup: "", height: 8 };
-  const start = frame.narrow ? 8 : 12;
+  const start = 12;
   let [x, y] = [start, frame.height + 6];
   const parts = used.map(({ label, sign, width: wide = 30 }) => {
     const width = wide + 6 + textWidth(label) + 16;

@@ -3,6 +3,8 @@ import type { TimelineEvent } from "./timeline.ts";
 
 /** How much longer than the median a flight takes that is called late. */
 const lateFactor = 4;
+/** ms that it takes at least. By a clock of whole ms most flights take 0 or 1, and the others many times the median. */
+const leastLate = 20;
 
 /** Joins the events of each request. */
 export function requestsOf(events: readonly TimelineEvent[]): RequestHistory[] {
@@ -48,8 +50,9 @@ export function flightsOf(requests: readonly RequestHistory[], index: LaneIndex)
     return [...requestFlights(history, history.sent, ends), ...replyFlights(history, history.sent, ends)];
   });
   const median = medianOf(flights.filter(({ fate }) => fate === "arrived").map(duration));
+  const late = Math.max(leastLate, lateFactor * median);
   return flights.map((flight) => {
-    if (flight.fate === "arrived") return { ...flight, late: duration(flight) > lateFactor * median };
+    if (flight.fate === "arrived") return { ...flight, late: duration(flight) > late };
     return { ...flight, to: { ...flight.to, time: Math.max(flight.to.time, flight.from.time + median) } };
   });
 }

@@ -7,7 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { presets } from "../../playground/presets.ts";
 import { playgroundHtml } from "../../scripts/playground.mjs";
-import { chromiumPath, openBrowser, openPage, overflows } from "../support/browser.ts";
+import { chromiumPath, crossedNames, openBrowser, openPage, overflows } from "../support/browser.ts";
 
 // The playground in a real browser: what its page says is what its endpoints hold.
 
@@ -71,6 +71,11 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
         }),
       );
       expect(await overflows(page)).toBe(false);
+      const lanes = await page.evaluate(() => {
+        const { world } = Reflect.get(globalThis, "playground").stage;
+        return [...world.clients, ...world.endpoints].map(({ name }: { name: string }) => name);
+      });
+      expect(await crossedNames(page, lanes)).toEqual([]);
     }
     expect(problems).toEqual([]);
     await close();

@@ -87,3 +87,27 @@ export function overlappingTexts(page: Page): Promise<string[]> {
     );
   });
 }
+
+/** Names of a picture's lanes that a line or an arrow of the picture is drawn over or under. */
+export async function crossedNames(page: Page, names: readonly string[]): Promise<string[]> {
+  await page.locator("svg.picture").scrollIntoViewIfNeeded();
+  return page.evaluate((wanted) => {
+    const svg = document.querySelector("svg.picture")!;
+    // What cannot be seen is not under a point: lines are cut off at the edge of the plot.
+    const isCrossed = (x: number, y: number) =>
+      document.elementsFromPoint(x, y).some((found) => found.tagName === "path" && svg.contains(found));
+    return wanted.filter((name) => {
+      // Bars may have the name of their holder; those of lanes are the leftmost.
+      const boxes = [...svg.querySelectorAll("text")]
+        .filter(({ textContent }) => textContent === name)
+        .map((label) => label.getBoundingClientRect());
+      const [box] = boxes.sort((one, other) => one.left - other.left);
+      if (!box) return true;
+      const { left, right, top, bottom } = box;
+      for (let x = left; x < right; x += 1) {
+        for (let y = top; y < bottom; y += 1) if (isCrossed(x, y)) return true;
+      }
+      return false;
+    });
+  }, names);
+}

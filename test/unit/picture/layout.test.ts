@@ -75,6 +75,16 @@ describe("requests and replies", () => {
     ]);
   });
 
+  it("are not late where all of them are fast, by a clock that has whole ms", () => {
+    const others = ["2", "3", "4"].flatMap((request) => [
+      { ...sent(1), request },
+      { ...executed(1), request },
+      { ...answered(1), request },
+    ]);
+    const { flights } = shapes([...others, sent(2), executed(19), answered(20)]);
+    expect(flights.filter(({ late }) => late)).toEqual([]);
+  });
+
   it("answered without an execution turn half-way; executed without a sending are marks", () => {
     expect(ends([sent(2), answered(8)])).toEqual([
       ["request", "arrived", 0, 2, 2, 5],
