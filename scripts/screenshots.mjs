@@ -68,7 +68,7 @@ const pages = {
     const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
     const local = await startEndpoints();
     const opened = await openPage(local, { script: devPageScript });
-    await page.setViewportSize({ width: 1_200, height: 1_420 });
+    await page.setViewportSize({ width: 1_200, height: 1_580 });
     await page.goto(opened.url);
     const happened = (text) => page.getByText(text).first().waitFor();
     // Two processes: two clients.

@@ -60,8 +60,8 @@ export const textWidth = (text: string, size = 11): number => text.length * size
 /** Places all lanes. */
 export function frameOf(shapes: Shapes, view: View): Frame {
   const names = shapes.lanes.map(({ name }) => textWidth(name, 12) + 36);
-  // Beside the lanes, where no line crosses them; a narrow picture has a quarter of its width for them.
-  const left = Math.min(190, view.width / 4, Math.max(92, ...names));
+  // Beside the lanes, where no line crosses them.
+  const left = Math.min(190, 0.3 * view.width, Math.max(92, ...names));
   const right = view.width - 12;
   const rows = rowsAbove(shapes);
   const flagTop = view.above ?? 0;

@@ -100,10 +100,13 @@ function offer(select: HTMLSelectElement, keys: readonly string[], chosen: strin
   const now = ["", ...keys];
   const before = [...select.options].map(({ value }) => value);
   if (now.length !== before.length || now.some((value, at) => value !== before[at])) {
-    select.replaceChildren(...now.map((value) => new Option(value === "" ? "all" : value, value)));
+    select.replaceChildren(...now.map((value) => new Option(value === "" ? "all" : short(value), value)));
   }
   select.value = chosen ?? "";
 }
+
+/** The list is as wide as its longest name. */
+const short = (name: string): string => (name.length > 60 ? `${name.slice(0, 59)}…` : name);
 
 function showCard(
   card: HTMLElement,

@@ -12,21 +12,28 @@ export interface Sender {
 }
 
 interface Client {
+  readonly kind: string;
   readonly name: string;
   readonly letter: string;
   seen: number;
+  /** Whether many that seemed new were taken for it. */
+  isCrowd: boolean;
 }
 
 const letters = "ABCDEFGH";
 /** ms after which a client without requests has no connection: the default of Node's servers. */
 const idle = 5_000;
 const mostRemembered = 2_000;
+/** So many clients of a kind may appear within `moment` ms; more are one, with a connection for each of its requests. */
+const mostNewcomers = 5;
+const moment = 3_000;
 
-/** Names of clients: `node A`, `curl B`. With more than eight in a minute, the others are one. */
+/** Names of clients: `node A`, `curl B`. With more than eight in a minute, each further one is `another client`. */
 export class Clients {
   readonly #byConnection = new Map<string, Client>();
   readonly #byToken = new Map<string, Client>();
   #clients: Client[] = [];
+  #newcomers: { client: Client; readonly since: number }[] = [];
 
   /**
    * The names of the senders of requests that arrived at about the same time.
@@ -40,25 +47,50 @@ export class Clients {
       const known = this.#byConnection.get(connection);
       if (known) this.#remember(known, connection, tokens);
     }
-    return senders.map((sender) => {
-      const { connection, tokens } = sender;
-      const byToken = tokens.map((token) => this.#byToken.get(token)).find((client) => client !== undefined);
-      const client =
-        byToken ??
-        this.#byConnection.get(connection) ??
-        this.#idleOne(sender, now, holding) ??
-        this.#create(sender, now);
+    for (const sender of senders) {
+      const client = this.#known(sender) ?? this.#idleOne(sender, now, holding) ?? this.#create(sender, now);
       client.seen = now;
-      this.#remember(client, connection, tokens);
-      return client.name;
-    });
+      this.#remember(client, sender.connection, sender.tokens);
+    }
+    this.#joinNewcomers(now);
+    return senders.map((sender) => this.nameOf(sender) ?? "");
+  }
+
+  /** The name of a sender that has been given one. */
+  nameOf(sender: Sender): string | undefined {
+    return this.#known(sender)?.name;
+  }
+
+  #known({ connection, tokens }: Sender): Client | undefined {
+    const byToken = tokens.map((token) => this.#byToken.get(token)).find((client) => client !== undefined);
+    return byToken ?? this.#byConnection.get(connection);
   }
 
   #idleOne({ agent }: Sender, now: number, holding: ReadonlySet<string>): Client | undefined {
-    const kind = kindOf(agent);
     return this.#clients.find(
-      ({ name, letter, seen }) => name === `${kind} ${letter}` && now - seen > idle && !holding.has(name),
+      ({ kind, name, seen }) => kind === kindOf(agent) && now - seen > idle && !holding.has(name),
     );
+  }
+
+  /** Takes many new clients of a kind for one: the one that was there before and is busy, if there is such a one. */
+  #joinNewcomers(now: number): void {
+    this.#newcomers = this.#newcomers.filter(({ since }) => now - since < moment);
+    for (const kind of new Set(this.#newcomers.map(({ client }) => client.kind))) {
+      const entries = this.#newcomers.filter(({ client }) => client.kind === kind);
+      if (entries.length <= mostNewcomers) continue;
+      const crowd = new Set(entries.map(({ client }) => client));
+      const busy = this.#clients.find(
+        (each) => each.kind === kind && now - each.seen < moment && !crowd.has(each),
+      );
+      const one = [...crowd].find(({ isCrowd }) => isCrowd) ?? busy ?? entries[0]!.client;
+      one.isCrowd = true;
+      one.seen = now;
+      this.#clients = this.#clients.filter((each) => each === one || !crowd.has(each));
+      for (const map of [this.#byConnection, this.#byToken]) {
+        for (const [id, client] of map) if (crowd.has(client)) map.set(id, one);
+      }
+      for (const entry of entries) entry.client = one;
+    }
   }
 
   /** The name of the client that made a random name. */
@@ -70,8 +102,10 @@ export class Clients {
     const kind = kindOf(agent);
     const used = new Set(this.#clients.filter(({ seen }) => now - seen < 60_000).map(({ letter }) => letter));
     const letter = [...letters].find((each) => !used.has(each));
-    if (letter === undefined) return { name: "others", letter: "", seen: now };
-    const created = { name: `${kind} ${letter}`, letter, seen: now };
+    const name = letter === undefined ? "another client" : `${kind} ${letter}`;
+    const created: Client = { kind, name, letter: letter ?? "", seen: now, isCrowd: false };
+    this.#newcomers = [...this.#newcomers, { client: created, since: now }].slice(-mostRemembered);
+    if (letter === undefined) return created;
     const replaced = this.#clients.find((client) => client.letter === letter);
     this.#clients = [...this.#clients.filter((client) => client !== replaced), created];
     for (const map of [this.#byConnection, this.#byToken]) {

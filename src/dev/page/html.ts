@@ -51,8 +51,6 @@ pre { margin: 6px 0 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 main { display: grid; gap: 14px; padding-bottom: 40px; grid-template-columns: minmax(0, 1fr); }
 section, .card, .gate { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; min-width: 0; }
 .cards { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr)); }
-.pair { display: grid; gap: 14px; grid-template-columns: 3fr 2fr; }
-.pair > * { min-width: 0; }
 .soft, .none { color: var(--soft); }
 .card-head { display: flex; align-items: baseline; gap: 8px; flex-wrap: wrap; }
 .badge { border-radius: 99px; padding: 0 8px; border: 1px solid currentColor; font-size: 12px; font-weight: 600; }
@@ -74,37 +72,44 @@ button:hover { border-color: var(--accent); }
 button:focus-visible, input:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .actions { display: flex; flex-wrap: wrap; gap: 6px; margin-left: auto; }
 .rules { margin: 6px 0 0; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: 3px 10px 3px 0; vertical-align: baseline; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; table-layout: fixed; }
+th, td { text-align: left; padding: 3px 10px 3px 0; vertical-align: baseline; border-bottom: 1px solid var(--line); }
+th, td, .cut { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 th { font-size: 12px; font-weight: 500; color: var(--soft); }
 tr:last-child td { border-bottom: 0; }
-td.number, th.number { text-align: right; white-space: nowrap; }
+td.number, th.number { text-align: right; }
 td.name { font-weight: 600; }
 .share { display: inline-block; width: 11px; height: 11px; border-radius: 3px; border: 1.5px solid var(--soft); margin-right: 3px; vertical-align: -1px; }
 .share.same { background: var(--good); border-color: var(--good); }
 .share.other { background: var(--warn); border-color: var(--warn); transform: rotate(45deg) scale(.85); }
 .share.unknown { border-style: dotted; }
 .scroll { max-height: 420px; overflow-y: auto; }
-ol.happened { list-style: none; margin: 0; padding: 0; }
-ol.happened li { display: flex; gap: 10px; padding: 1px 0; }
-ol.happened time { color: var(--soft); flex: none; }
-ol.happened li span { overflow-wrap: anywhere; min-width: 0; }
-ol.happened li:first-child span { font-weight: 600; }
+#wrong { border-color: var(--bad); border-left-width: 4px; }
+#wrong h2 { color: var(--bad); }
+#wrong[hidden] { display: none; }
+.happened { list-style: none; margin: 0; padding: 0; }
+.happened li { display: flex; gap: 0 5px; padding: 1px 0; }
+.happened time { color: var(--soft); flex: none; margin-right: 5px; }
+.happened .cut { min-width: 0; font-weight: 600; }
+.happened .said { flex: none; max-width: 65%; overflow-wrap: anywhere; }
+input.search { font: inherit; width: 100%; padding: 6px 10px; border: 1px solid var(--line); border-radius: 8px; background: var(--paper); color: inherit; }
 .gate { max-width: 620px; }
 .gate input { font: inherit; width: 100%; padding: 6px 8px; border: 1px solid var(--line); border-radius: 6px; background: var(--ground); color: inherit; margin: 4px 0 8px; }
 #failure:empty { display: none; }
-@media (max-width: 900px) { .pair { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 620px) {
   h1 small { display: block; margin: 2px 0 4px; line-height: 1.35; }
   /* What is held comes before the switches, which are long here. */
-  main > :nth-child(-n + 2), .pair { order: -1; }
+  .cards { order: 1; }
+  .cards ~ section:nth-last-child(-n + 2) { order: 2; }
   header, main { padding-left: 8px; padding-right: 8px; }
   section, .card, .gate { padding: 10px; }
+}
+@media (max-width: 900px) {
   table.stack thead { display: none; }
   table.stack, table.stack tbody { display: block; }
   table.stack tr { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 10px; padding: 5px 0; border-bottom: 1px solid var(--line); }
-  table.stack td { display: block; border: 0; padding: 0; text-align: left; white-space: normal; }
+  table.stack td { display: block; border: 0; padding: 0; text-align: left; }
   table.stack td::before { content: attr(data-label) " "; color: var(--soft); font-weight: 400; font-size: 12px; }
-  table.stack td.name { grid-column: 1 / -1; }
+  table.stack td.name, table.stack td:last-child { grid-column: 1 / -1; }
 }
 `;

@@ -40,15 +40,18 @@ export function recordKind({ kind }: KeyParts): string | undefined {
   return recordNames[kind];
 }
 
+/** Whether it has a record, or the count of the runs of a key. */
+export const isOfRuns = (parts: KeyParts): boolean =>
+  recordKind(parts) !== undefined || parts.kind === "tries";
+
 /** Whether the page shows such a key. */
 export function isShown(parts: KeyParts): boolean {
-  return (recordKind(parts) ?? heldKind(parts)) !== undefined;
+  return isOfRuns(parts) || heldKind(parts) !== undefined;
 }
 
 /** What the picture calls it: a resource; for a record, the beginning of its hash. */
 export function labelOf(parts: KeyParts): string {
   const { kind, resource } = parts;
-  const record = recordKind(parts);
-  if (record) return `${record} ${resource.slice(0, 8)}…`;
+  if (isOfRuns(parts)) return `${recordKind(parts) ?? "key"} ${resource.slice(0, 8)}…`;
   return kind.startsWith("slot:") ? `${resource} slot ${kind.slice(5)}` : resource;
 }

@@ -42,6 +42,9 @@ export function storedValue(
   if (recordKind(parts)) {
     return { parts, holder: digestOf(text), token, until, record: recordOf(text) };
   }
+  if (parts.kind === "tries") {
+    return { parts, holder: digestOf(text), token, until, attempts: Number(/ (\d+)$/.exec(text)?.[1] ?? 0) };
+  }
   const fence = counter instanceof ReplyError ? 0 : Number(counter ?? 0);
   // As inspect() does: the owner's token, or the nonce of a handle without one.
   const owner = parts.kind === "once" ? (token ?? text) : text.slice(33) || text;

@@ -1,7 +1,7 @@
 import type { Outcome, TimelineEvent } from "../../picture/timeline.ts";
 import { ReplyError } from "../../testing/engine.ts";
 import type { Observation } from "../observe.ts";
-import type { Clients } from "./clients.ts";
+import type { Clients, Sender } from "./clients.ts";
 import { labelOf } from "./key.ts";
 import { commandsOf, outcomeOf, type RequestWords, wordsOf } from "./request.ts";
 import type { RequestRow } from "./state.ts";
@@ -30,7 +30,8 @@ interface Exchange {
 /** An event whose client is not known yet. */
 type Draft = TimelineEvent & { readonly exchange?: Exchange; readonly token?: string | undefined };
 
-const mostRows = 40;
+/** Requests that are kept: more than the page lists, for its search. */
+const mostRows = 200;
 /** Requests in the picture between two flushes: it stays readable, and the page fast. */
 const mostDrawn = 25;
 /** Requests under way that are followed. */
@@ -129,8 +130,7 @@ export class Recording {
   /** The events since the last flush, in the order of their times. `holding`: the clients that hold something. */
   flush(now: number, holding: ReadonlySet<string> = new Set()): TimelineEvent[] {
     const fresh = this.#fresh;
-    const senders = fresh.map(({ connection, agent, words: { tokens } }) => ({ connection, agent, tokens }));
-    const names = this.#clients.namesOf(senders, now, holding);
+    const names = this.#clients.namesOf(fresh.map(senderOf), now, holding);
     for (const [index, exchange] of fresh.entries()) exchange.client = names[index];
     const drafts = this.#drafts;
     this.#fresh = [];
@@ -147,7 +147,10 @@ export class Recording {
 
   /** The latest requests, the newest first. */
   rows(): RequestRow[] {
-    return this.#latest.map(rowOf);
+    // A client may have become known as another one since.
+    return this.#latest.map((exchange) =>
+      rowOf({ ...exchange, client: this.#clients.nameOf(senderOf(exchange)) ?? exchange.client }),
+    );
   }
 
   /** How many requests the picture has left out since the last call. */
@@ -157,6 +160,12 @@ export class Recording {
     return undrawn;
   }
 }
+
+const senderOf = ({ connection, agent, words: { tokens } }: Exchange): Sender => ({
+  connection,
+  agent,
+  tokens,
+});
 
 /** Whether Redis does not know a script yet: no failure, the client sends its text next. */
 const isUncached = (error: string | undefined): boolean => error?.startsWith("NOSCRIPT") === true;

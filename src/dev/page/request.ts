@@ -71,6 +71,7 @@ const operations = new Set("acquire restore extend release free look begin end".
 function operationOf(command: readonly Argument[], key: KeyParts | undefined): string {
   const name = nameOf(command);
   if (!key) return name;
+  if (key.kind === "tries") return "count";
   const words = command.map(beginningOf);
   if (isScript(command)) {
     const word = words[3 + Number(words[2])] ?? "";
@@ -93,7 +94,7 @@ export function outcomeOf(
 ): "granted" | "held" | "gone" | "error" | undefined {
   if (reply instanceof ReplyError) return "error";
   if (!key || operation === nameOf(command)) return undefined;
-  if (operation === "look") return undefined;
+  if (operation === "look" || operation === "count") return undefined;
   const missing = operation === "acquire" || operation === "begin" ? "held" : "gone";
   if (nameOf(command) === "SET" && operation === "begin") {
     const own = textOf(command[2] ?? "");

@@ -10,10 +10,11 @@ export interface PageState {
   readonly engine: "redis" | "embedded";
   readonly quorum: number;
   readonly endpoints: readonly EndpointState[];
-  /** What is held, the newest first. */
+  /** What is held, the newest first, 1000 at most. */
   readonly locks: readonly LockRow[];
   /** How many more are held than `locks` has. */
   readonly moreLocks: number;
+  /** What is wrong first. */
   readonly records: readonly RecordRow[];
   readonly moreRecords: number;
   /** The newest first. */
@@ -62,7 +63,10 @@ export interface LockRow {
 export interface RecordRow {
   /** The beginning of the key's hash, after `flight` where it is one of `singleFlight()`. */
   readonly key: string;
-  readonly state: "pending" | "complete" | "corrupt";
+  /** `unfinished`: runs began and neither completed nor failed, and none is under way. */
+  readonly state: "pending" | "complete" | "corrupt" | "unfinished";
+  /** How many runs began and neither completed nor failed; undefined: none is counted. */
+  readonly attempts?: number;
   /** ms since 1970: when the run began or completed. */
   readonly since?: number;
   readonly until: number;
@@ -85,9 +89,10 @@ export interface RequestRow {
   readonly billed: number;
 }
 
-/** Something that happened, as a sentence. */
+/** Something that happened, as a sentence: what it happened to, and what it was. */
 export interface Happening {
   readonly at: number;
+  readonly name: string;
   readonly text: string;
 }
 

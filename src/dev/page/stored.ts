@@ -14,9 +14,12 @@ export interface StoredValue {
   readonly until: number;
   readonly fence?: number;
   readonly record?: Pick<RecordRow, "state" | "since">;
+  /** How many runs began and neither completed nor failed. */
+  readonly attempts?: number;
 }
 
 const mostKeys = 1_000;
+
 /** What one endpoint has, as far as it was read. */
 export class Stored {
   readonly #values = new Map<string, StoredValue>();
@@ -39,7 +42,8 @@ export class Stored {
   set(key: string, found: StoredValue | undefined, now: number, slack = 20): boolean {
     const before = this.#values.get(key);
     const was = before && before.until > now ? before : undefined;
-    this.#values.delete(key);
+    // One that is only read again keeps its place: the newest are the last.
+    if (was?.holder !== found?.holder) this.#values.delete(key);
     if (!found) return was !== undefined;
     const sameExpiry = was !== undefined && Math.abs(was.until - found.until) <= slack;
     this.#values.set(key, sameExpiry ? { ...found, until: was.until } : found);
@@ -102,18 +106,29 @@ export function lockRow(
   };
 }
 
-/** The row of a record. */
-export function recordRow(across: Across): RecordRow | undefined {
-  const majority = majorityOf(across);
-  if (!majority?.value.record) return undefined;
-  const { value, shares, expiries } = majority;
-  const { state, since } = majority.value.record;
-  const hash = value.parts.resource.slice(0, 12);
+/**
+ * The row of a key of idempotent runs; undefined: nothing is there.
+ *
+ * @param records - What the endpoints have as its record.
+ * @param counts - What they have as the count of its runs.
+ */
+export function recordRow(records: Across, counts: Across): RecordRow | undefined {
+  const record = majorityOf(records);
+  const count = majorityOf(counts);
+  const found = record ?? count;
+  if (!found) return undefined;
+  const attempts = Math.max(
+    0,
+    ...counts.map((each) => (typeof each === "object" ? (each.attempts ?? 0) : 0)),
+  );
+  const { kind, resource } = found.value.parts;
+  const hash = resource.slice(0, 12);
   return {
-    key: value.parts.kind === "flight" ? `flight ${hash}` : hash,
-    state,
-    until: expiries[0] ?? 0,
-    shares,
-    ...(since !== undefined && { since }),
+    // Without a record no run is under way, and none has completed.
+    ...(record?.value.record ?? { state: "unfinished" }),
+    key: kind === "flight" ? `flight ${hash}` : hash,
+    until: found.expiries[0] ?? 0,
+    shares: found.shares,
+    ...(attempts > 0 && { attempts }),
   };
 }

@@ -5,7 +5,7 @@ import type { Observation } from "../observe.ts";
 import type { DevEndpoints } from "../start.ts";
 import { Clients } from "./clients.ts";
 import { EndpointWatch } from "./endpoint-watch.ts";
-import { heldKind, type KeyParts, labelOf } from "./key.ts";
+import { heldKind, isOfRuns, type KeyParts, labelOf } from "./key.ts";
 import { Recording } from "./recording.ts";
 import { outcomeOf, wordsOf } from "./request.ts";
 import type { Happening, LockRow, PageMessage, PageState, RecordRow } from "./state.ts";
@@ -13,8 +13,9 @@ import { type Across, lockRow, recordRow } from "./stored.ts";
 
 /** ms that the picture shows. */
 const latest = 60_000;
-const mostRows = 50;
+const mostRows = 1_000;
 const mostEvents = 20_000;
+const badFirst: readonly RecordRow["state"][] = ["corrupt", "unfinished", "pending", "complete"];
 const mostHappenings = 12;
 
 /** Watches local endpoints for the page: their requests, their faults, and what they have stored. */
@@ -29,7 +30,7 @@ export class Watch {
   /** What is held, and by whom. */
   readonly #holders = new Map<string, { readonly parts: KeyParts; readonly holder: string }>();
   /** Their texts are made when they are asked for: whose a token is may become known later. */
-  #happenings: { readonly at: number; readonly say: () => string }[] = [];
+  #happenings: { readonly at: number; readonly name: string; readonly say: () => string }[] = [];
   #timeline: Timeline;
   /** The events of the last looks, with the number of the look. */
   #added: { readonly look: number; readonly events: readonly TimelineEvent[] }[] = [];
@@ -52,12 +53,13 @@ export class Watch {
       (endpoint) =>
         new EndpointWatch(endpoint, {
           stored: (parts, value, at) => {
-            this.#recording.stored(endpoint.name, labelOf(parts), value, at);
+            // The record of a key is in the picture; the count of its runs would be another bar of the same name.
+            if (parts.kind !== "tries") this.#recording.stored(endpoint.name, labelOf(parts), value, at);
             this.#noteChange(parts, at);
           },
           fault: (name, phase, at) => {
             this.#recording.fault(endpoint.name, name, phase, at);
-            this.#happened(at, () => `${endpoint.name} ${faultText(name, phase)}`);
+            this.#happened(at, endpoint.name, () => faultText(name, phase));
           },
         }),
     );
@@ -122,29 +124,25 @@ export class Watch {
     if (holder !== undefined) this.#holders.set(parts.key, { parts, holder });
     const [oldest] = this.#holders.keys();
     if (this.#holders.size > 1_000 && oldest !== undefined) this.#holders.delete(oldest);
-    this.#happened(at, () => `${labelOf(parts)} ${holderText(rowNow())}`);
+    this.#happened(at, labelOf(parts), () => holderText(rowNow()));
   }
 
   #lockRow(key: string): LockRow | undefined {
     return lockRow(this.#across(key), this.#quorum, (token) => this.#clients.nameOfToken(token));
   }
 
-  #happened(at: number, say: () => string): void {
-    this.#happenings = [{ at, say }, ...this.#happenings].slice(0, mostHappenings);
+  #happened(at: number, name: string, say: () => string): void {
+    this.#happenings = [{ at, name, say }, ...this.#happenings].slice(0, mostHappenings);
   }
 
   /** What is now. */
   state(): PageState {
     const now = Date.now();
     const parts = new Map(this.#endpoints.flatMap((each) => each.shown(now)).map((each) => [each.key, each]));
-    const locks: LockRow[] = [];
-    const records: RecordRow[] = [];
     // The newest first.
-    for (const each of [...parts.values()].reverse()) {
-      const [lock, record] = [this.#lockRow(each.key), recordRow(this.#across(each.key))];
-      if (lock) locks.push(lock);
-      if (record) records.push(record);
-    }
+    const newest = [...parts.values()].reverse();
+    const locks = newest.flatMap(({ key }) => this.#lockRow(key) ?? []);
+    const records = this.#records(newest);
     return {
       now,
       engine: this.#local.engine,
@@ -155,9 +153,18 @@ export class Watch {
       records: records.slice(0, mostRows),
       moreRecords: Math.max(0, records.length - mostRows),
       requests: this.#recording.rows(),
-      happenings: this.#happenings.map(({ at, say }): Happening => ({ at, text: say() })),
+      happenings: this.#happenings.map(({ at, name, say }): Happening => ({ at, name, text: say() })),
       undrawn: this.#undrawn,
     };
+  }
+
+  #records(keys: readonly KeyParts[]): RecordRow[] {
+    const ofKind = (key: string, kind: string) => key.replace(/:(?:idem|tries):\{/, `:${kind}:{`);
+    const names = new Set(keys.filter(isOfRuns).map(({ key }) => ofKind(key, "idem")));
+    const rows = [...names].flatMap(
+      (key) => recordRow(this.#across(key), this.#across(ofKind(key, "tries"))) ?? [],
+    );
+    return rows.sort((one, other) => badFirst.indexOf(one.state) - badFirst.indexOf(other.state));
   }
 
   /**

@@ -2,7 +2,7 @@ import type { FaultRule } from "../../../testing/faults.ts";
 import type { EndpointState } from "../state.ts";
 import { button, element } from "./dom.ts";
 import { isOn, others, switches, without } from "./switches.ts";
-import { rate } from "./words.ts";
+import { rate, ruleText } from "./words.ts";
 
 /** What a card asks for. */
 export interface CardActions {
@@ -84,11 +84,6 @@ function statusText({ status, faults }: EndpointState): string {
   if (status === "silent") return "its Redis does not answer";
   return faults.length > 0 ? `up, ${faults.length} fault${faults.length === 1 ? "" : "s"}` : "up";
 }
-
-const ruleText = (rule: FaultRule): string =>
-  Object.entries(rule)
-    .map(([name, value]) => (name === "fault" ? `${value}` : `${name} ${value}`))
-    .join(" ");
 
 function countParts({ requests, billed, requestsPerSecond, billedPerSecond }: EndpointState): Node[] {
   const part = (value: string, unit: string, total: string) =>

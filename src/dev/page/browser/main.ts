@@ -2,8 +2,8 @@ import { type MountedPicture, mountPicture } from "../../../picture/mount.ts";
 import type { PageMessage, PageState } from "../state.ts";
 import { ask, forgetToken, keepToken, messages, TokenRefused, takeToken } from "./access.ts";
 import { endpointCard } from "./card.ts";
-import { element } from "./dom.ts";
-import { happenedPanel, locksPanel, recordsPanel, requestsPanel } from "./panels.ts";
+import { element, show } from "./dom.ts";
+import { happenedPanel, locksPanel, type Panel, recordsPanel, requestsPanel, wrongPanel } from "./panels.ts";
 import { summary } from "./words.ts";
 
 // The page of `redlock-edge dev`.
@@ -22,26 +22,44 @@ function section(title: string, about: string) {
   return { root: element("section", "", element("h2", "", title, note), body), body, note };
 }
 
+/** A section with a table that can be searched. */
+function listing(title: string) {
+  const { root, body, note } = section(title, "");
+  body.className = "scroll";
+  body.tabIndex = 0;
+  return {
+    root,
+    show(panel: Panel) {
+      note.textContent = panel.note;
+      show(body, panel.nodes);
+    },
+  };
+}
+
 /** The page of endpoints, from the first message on. */
 class View {
   readonly #cards: readonly ReturnType<typeof endpointCard>[];
   readonly #failure = element("p", "bad");
+  readonly #wrong = section("What is wrong", "");
   readonly #happened = section("Just now", "");
-  readonly #locks = section("Held now", "by what the endpoints store");
-  readonly #records = section("Idempotency records", "one for each key");
+  readonly #locks = listing("Held now");
+  readonly #records = listing("Idempotency records");
   readonly #picture = section("The last minute", "");
-  readonly #requests = section("Latest requests", "the newest first");
+  readonly #requests = listing("Latest requests");
+  readonly #search = element("input", "search");
+  #state: PageState;
   #mounted: MountedPicture | undefined;
   #drawn = 0;
 
-  constructor(token: string, { endpoints }: PageState) {
+  constructor(token: string, state: PageState) {
+    this.#state = state;
     const send = (path: string, method: string, body?: unknown) => {
       this.#failure.textContent = "";
       ask(token, path, { method, body }).catch((error: Error) => {
         this.#failure.textContent = `That failed: ${error.message}`;
       });
     };
-    this.#cards = endpoints.map(({ name }, index) => {
+    this.#cards = state.endpoints.map(({ name }, index) => {
       const path = `/api/endpoints/${index + 1}`;
       return endpointCard(name, {
         act: (action) => send(`${path}/${action}`, "POST"),
@@ -49,13 +67,19 @@ class View {
       });
     });
     this.#failure.id = "failure";
-    this.#requests.body.className = "scroll";
-    this.#requests.body.tabIndex = 0;
+    this.#wrong.root.id = "wrong";
+    this.#search.type = "search";
+    this.#search.placeholder = "Search: a resource, holder, client, operation or result";
+    this.#search.ariaLabel = "Search";
+    this.#search.addEventListener("input", () => this.#list());
     page.replaceChildren(
       this.#failure,
+      this.#wrong.root,
       this.#happened.root,
       element("div", "cards", ...this.#cards.map(({ root }) => root)),
-      element("div", "pair", this.#locks.root, this.#records.root),
+      this.#search,
+      this.#locks.root,
+      this.#records.root,
       this.#picture.root,
       this.#requests.root,
     );
@@ -65,10 +89,12 @@ class View {
     const { text, bad } = summary(state);
     say(text, bad);
     for (const [index, endpoint] of state.endpoints.entries()) this.#cards[index]?.update(endpoint);
-    this.#happened.body.replaceChildren(...happenedPanel(state.happenings));
-    this.#locks.body.replaceChildren(...locksPanel(state));
-    this.#records.body.replaceChildren(...recordsPanel(state));
-    this.#requests.body.replaceChildren(...requestsPanel(state));
+    this.#state = state;
+    const wrong = wrongPanel(state);
+    this.#wrong.root.hidden = wrong.length === 0;
+    show(this.#wrong.body, wrong);
+    show(this.#happened.body, happenedPanel(state.happenings));
+    this.#list();
     this.#picture.note.textContent =
       state.undrawn > 0
         ? `too many requests to draw: ${state.undrawn} of the last second are left out`
@@ -80,6 +106,13 @@ class View {
       this.#mounted?.add(events, state.now);
     } else return;
     this.#drawn = state.now;
+  }
+
+  #list(): void {
+    const search = this.#search.value.trim();
+    this.#locks.show(locksPanel(this.#state, search));
+    this.#records.show(recordsPanel(this.#state, search));
+    this.#requests.show(requestsPanel(this.#state, search));
   }
 }
 

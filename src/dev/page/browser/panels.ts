@@ -1,6 +1,6 @@
 import type { Happening, LockRow, PageState, RecordRow, RequestRow, Share } from "../state.ts";
-import { type Column, element, table } from "./dom.ts";
-import { clock, duration, sharesText, shareText } from "./words.ts";
+import { type Column, cut, element, table } from "./dom.ts";
+import { clock, duration, matching, recordWords, sharesText, shareText, wrongs } from "./words.ts";
 
 // The parts of the page that are drawn anew at each message.
 
@@ -24,79 +24,132 @@ function shares(list: readonly Share[], names: readonly string[]): HTMLElement {
 }
 
 const none = (...children: (Node | string)[]) => element("div", "none", ...children);
-const more = (count: number) => (count > 0 ? [element("p", "soft", `… and ${count} more`)] : []);
+
+/** A panel's contents, and what stands beside its heading. */
+export interface Panel {
+  readonly note: string;
+  readonly nodes: readonly Node[];
+}
+
+/** Rows of a table that are drawn: a long page is slow. */
+const mostDrawn = 50;
+
+/** The rows that have the words of a search, as far as they are drawn, and how many there are of how many. */
+function found<Row>(
+  { rows, more = 0, words }: { rows: readonly Row[]; more?: number; words: (row: Row) => string },
+  search: string,
+): { readonly shown: readonly Row[]; readonly note: string } {
+  const fitting = rows.filter((row) => matching(words(row), search));
+  const shown = fitting.slice(0, mostDrawn);
+  const total = `${rows.length + more}${more > 0 ? " or more" : ""}`;
+  const matches = search === "" ? total : `${fitting.length} of ${total} match`;
+  const drawn = shown.length < fitting.length ? `, the first ${shown.length} are shown` : "";
+  return { shown, note: matches + drawn };
+}
 
 /** What is held now. */
-export function locksPanel({ now, locks, moreLocks, endpoints }: PageState): Node[] {
+export function locksPanel({ now, locks, moreLocks, endpoints }: PageState, search: string): Panel {
   if (locks.length === 0) {
-    return [
+    const nodes = [
       none(
         "Nothing is held. Give your program the variables that the command has printed, and run it:",
         element("pre", "", element("code", "", example)),
       ),
     ];
+    return { note: "", nodes };
   }
+  const { shown, note } = found(
+    {
+      rows: locks,
+      more: moreLocks,
+      words: ({ resource, kind, holder, client, fence }) => [resource, kind, holder, client, fence].join(" "),
+    },
+    search,
+  );
   const names = endpoints.map(({ name }) => name);
   const columns: Column<LockRow>[] = [
     { label: "resource", kind: "name", cell: ({ resource }) => resource },
-    { label: "kind", cell: ({ kind }) => kind },
+    { label: "kind", width: 120, cell: ({ kind }) => kind },
     {
       label: "holder",
+      width: 185,
       cell: ({ holder, client = "" }) => element("span", "", `${client} `, element("code", "soft", holder)),
     },
-    { label: "fence", kind: "number", cell: ({ fence }) => (fence === undefined ? "–" : `${fence}`) },
-    { label: "remaining", kind: "number", cell: ({ until }) => duration(until - now) },
+    {
+      label: "fence",
+      kind: "number",
+      width: 135,
+      cell: ({ fence }) => (fence === undefined ? "–" : `${fence}`),
+    },
+    { label: "remaining", kind: "number", width: 105, cell: ({ until }) => duration(until - now) },
     {
       label: "endpoints",
+      width: 190,
       cell: (row) =>
         element("span", row.held ? "" : "warn", shares(row.shares, names), ` ${sharesText(row)}`),
     },
   ];
-  return [table(columns, locks), ...more(moreLocks)];
+  return { note, nodes: [table(columns, shown)] };
 }
 
-/** The idempotency records. */
-export function recordsPanel({ now, records, moreRecords, endpoints }: PageState): Node[] {
-  if (records.length === 0) {
-    return [none("No idempotent run has left a record yet.")];
-  }
+/** The keys of idempotent runs. */
+export function recordsPanel({ now, records, moreRecords, endpoints }: PageState, search: string): Panel {
+  if (records.length === 0) return { note: "", nodes: [none("No idempotent run has left a record yet.")] };
+  const words = ({ key, state }: RecordRow) => `${key} ${recordWords[state]}`;
+  const { shown, note } = found({ rows: records, more: moreRecords, words }, search);
   const names = endpoints.map(({ name }) => name);
   const columns: Column<RecordRow>[] = [
     { label: "key (hash)", kind: "name", cell: ({ key }) => element("code", "", key) },
     {
       label: "state",
+      width: 120,
       cell: ({ state }) =>
-        element("span", state === "complete" ? "good" : state === "pending" ? "warn" : "bad", state),
+        element(
+          "span",
+          state === "complete" ? "good" : state === "pending" ? "warn" : "bad",
+          recordWords[state],
+        ),
+    },
+    {
+      label: "attempts",
+      kind: "number",
+      width: 80,
+      cell: ({ attempts }) => (attempts === undefined ? "–" : `${attempts}`),
     },
     {
       label: "age",
       kind: "number",
+      width: 105,
       cell: ({ since }) => (since === undefined ? "–" : duration(now - since)),
     },
-    { label: "remaining", kind: "number", cell: ({ until }) => duration(until - now) },
-    { label: "endpoints", cell: (row) => shares(row.shares, names) },
+    { label: "remaining", kind: "number", width: 105, cell: ({ until }) => duration(until - now) },
+    { label: "endpoints", width: 190, cell: (row) => shares(row.shares, names) },
   ];
-  return [table(columns, records), ...more(moreRecords)];
+  return { note, nodes: [table(columns, shown)] };
 }
 
 /** The latest requests. */
-export function requestsPanel({ requests }: PageState): Node[] {
-  if (requests.length === 0) return [none("No request has arrived yet.")];
+export function requestsPanel({ requests }: PageState, search: string): Panel {
+  if (requests.length === 0) return { note: "", nodes: [none("No request has arrived yet.")] };
+  const words = ({ client, endpoint, operation, resource, result }: RequestRow) =>
+    [client, endpoint, operation, resource, result].join(" ");
+  const { shown, note } = found({ rows: requests, words }, search);
   const columns: Column<RequestRow>[] = [
-    { label: "time", cell: ({ at }) => clock(at) },
-    { label: "client", cell: ({ client }) => client },
-    { label: "endpoint", cell: ({ endpoint }) => endpoint },
-    { label: "operation", kind: "name", cell: ({ operation }) => operation },
+    { label: "time", width: 90, cell: ({ at }) => clock(at) },
+    { label: "client", width: 100, cell: ({ client }) => client },
+    { label: "endpoint", width: 100, cell: ({ endpoint }) => endpoint },
+    { label: "operation", kind: "name", width: 110, cell: ({ operation }) => operation },
     { label: "resource", cell: ({ resource }) => resource },
     {
       label: "result",
+      width: 150,
       cell: ({ result, failed }) =>
         element("span", failed ? "bad" : /^(held|gone)/.test(result) ? "warn" : "", result),
     },
-    { label: "took", kind: "number", cell: ({ ms }) => (ms === undefined ? "…" : `${ms} ms`) },
-    { label: "billed", kind: "number", cell: ({ billed }) => `${billed}` },
+    { label: "took", kind: "number", width: 75, cell: ({ ms }) => (ms === undefined ? "…" : `${ms} ms`) },
+    { label: "billed", kind: "number", width: 55, cell: ({ billed }) => `${billed}` },
   ];
-  return [table(columns, requests)];
+  return { note: search === "" ? "the newest first" : note, nodes: [table(columns, shown)] };
 }
 
 /** What happened last, in sentences. */
@@ -104,6 +157,23 @@ export function happenedPanel(happenings: readonly Happening[]): Node[] {
   if (happenings.length === 0) return [none("Nothing yet.")];
   const lines = happenings
     .slice(0, 6)
-    .map(({ at, text }) => element("li", "", element("time", "", clock(at)), element("span", "", text)));
+    .map(({ at, name, text }) =>
+      element("li", "", element("time", "", clock(at)), cut(name), " ", said(text)),
+    );
   return [element("ol", "happened", ...lines)];
+}
+
+const said = (text: string) => element("span", "said", text);
+
+const mostWrongs = 8;
+
+/** What is wrong now, in sentences; empty: nothing is. */
+export function wrongPanel(state: PageState): Node[] {
+  const all = wrongs(state);
+  if (all.length === 0) return [];
+  const lines = all
+    .slice(0, mostWrongs)
+    .map(({ name, text }) => element("li", "", cut(name), " ", said(text)));
+  const more = all.length - lines.length;
+  return [element("ul", "happened", ...lines, ...(more > 0 ? [element("li", "", `and ${more} more`)] : []))];
 }

@@ -1,4 +1,5 @@
-import type { LockRow, PageState, Share } from "../state.ts";
+import type { FaultRule } from "../../../testing/faults.ts";
+import type { LockRow, PageState, RecordRow, Share } from "../state.ts";
 
 // What the page says. No I/O.
 
@@ -45,6 +46,50 @@ export function summary({ endpoints, quorum, locks, moreLocks, engine }: PageSta
     moreLocks > 0 ? `more than ${held} held` : held === 0 ? "nothing held" : `${held} held`,
   ];
   return { text: parts.join(" · "), bad: up < quorum };
+}
+
+/** What the state of a key of runs is called. */
+export const recordWords: Readonly<Record<RecordRow["state"], string>> = {
+  complete: "complete",
+  pending: "pending",
+  corrupt: "corrupt",
+  unfinished: "may be dead",
+};
+
+/** A rule in words: `delay ms 300`. */
+export const ruleText = (rule: FaultRule): string =>
+  Object.entries(rule)
+    .map(([name, value]) => (name === "fault" ? `${value}` : `${name} ${value}`))
+    .join(" ");
+
+/** What is wrong now: endpoints that fail, faults that are on, keys that do not run again. */
+export function wrongs({ endpoints, records }: Pick<PageState, "endpoints" | "records">): {
+  readonly name: string;
+  readonly text: string;
+}[] {
+  const failing = endpoints.flatMap(({ name, status, faults }) => {
+    if (status === "stopped") return [{ name, text: "is stopped" }];
+    if (status === "silent") return [{ name, text: "is up, but its Redis does not answer" }];
+    const rules = faults.map(ruleText).join(", ");
+    return rules === "" ? [] : [{ name, text: `has faults switched on: ${rules}` }];
+  });
+  const keys = records.flatMap(({ key, state, attempts = 0 }) => {
+    const name = key.startsWith("flight") ? key : `key ${key}`;
+    if (state === "corrupt") return [{ name, text: "has a value that is no record: its runs fail" }];
+    if (state !== "unfinished") return [];
+    const began = `${counted(attempts, "run")} began and neither completed nor failed`;
+    return [{ name, text: `may be dead: ${began}, and none is under way` }];
+  });
+  return [...failing, ...keys];
+}
+
+/** Whether a text has all words of a search. */
+export function matching(text: string, search: string): boolean {
+  const lower = text.toLowerCase();
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
 }
 
 const meanings: Readonly<Record<Share, string>> = {

@@ -5,7 +5,7 @@ import { startEndpoints } from "../../../../src/dev/index.ts";
 import { openPage as openDevPage } from "../../../../src/dev/page/server.ts";
 import { Idempotency } from "../../../../src/idempotency/index.ts";
 import { endpointsFromEnv, inspect, Redlock } from "../../../../src/index.ts";
-import { chromiumPath, openBrowser, openPage, overflows } from "../../../support/browser.ts";
+import { chromiumPath, crossedNames, openBrowser, openPage, overflows } from "../../../support/browser.ts";
 import { eachEngine } from "../../../support/each-engine.ts";
 import { engines } from "../../../support/redis-servers.ts";
 
@@ -88,7 +88,7 @@ eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of en
     await expect.poll(async () => (await rowOf(page, "report"))?.endpoints).toBe(" 3 of 3");
     await lose.click();
     await expect.poll(() => local.endpoints[2]!.faults.list()).toEqual([]);
-    await expect.poll(() => text(page)).toContain("endpoint-3 no longer has the fault drop-reply");
+    await expect.poll(() => text(page)).toMatch(/endpoint-3\s+no longer has the fault drop-reply/);
     await second.release();
     await expect.poll(() => rowOf(page, "report")).toBeUndefined();
 
@@ -106,6 +106,73 @@ eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of en
     await expect.poll(() => rowOf(page, "invoice:42")).toBeUndefined();
     expect(problems).toEqual([]);
 
+    await leave();
+    await close();
+  });
+});
+
+describe.skipIf(chromiumPath === undefined)("the page with long names and many locks", () => {
+  test("cuts names, keeps its columns, says what is wrong first, and finds what is not drawn", async () => {
+    const { local, dev, redlock, close } = await start("embedded");
+    const { page, problems, close: leave } = await openPage(browser, dev.url);
+    const long = `orders/${"a-long-name-".repeat(20)}`;
+    await redlock.acquire(long, { ttl: 60_000 });
+    for (let index = 0; index < 60; index++) await redlock.acquire(`job:${index}`, { ttl: 60_000 });
+    await redlock.acquire(long.replace("orders", "refunds"), { ttl: 60_000 });
+
+    const held = page.locator("section", { hasText: "Held now" });
+    await expect.poll(() => held.locator("h2").innerText()).toMatch(/62, the first 50 are shown/);
+    // Nothing is drawn over something else, and every column has room.
+    const cells = () =>
+      held.evaluate((section) =>
+        [...section.querySelectorAll("tbody tr:first-child td")].map(
+          (cell) => cell.getBoundingClientRect().toJSON() as DOMRect,
+        ),
+      );
+    for (const width of [1_280, 1_000]) {
+      await page.setViewportSize({ width, height: 800 });
+      const boxes = await cells();
+      for (const [index, { left, width: own, height }] of boxes.entries()) {
+        expect(own).toBeGreaterThan(60);
+        expect(height).toBeLessThan(40);
+        if (index > 0) expect(left).toBeGreaterThanOrEqual(boxes[index - 1]!.right - 1);
+      }
+    }
+    // What the pointer is on stays, so that its whole text can appear: only what has changed is drawn anew.
+    const [name, remaining] = [held.locator("td").first(), held.locator("td").nth(4)];
+    expect(await name.getAttribute("title")).toBe(long.replace("orders", "refunds"));
+    expect(await name.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)).toBe(true);
+    const node = await name.elementHandle();
+    const before = await remaining.textContent();
+    await expect.poll(() => remaining.textContent()).not.toBe(before);
+    expect(await node!.evaluate(({ isConnected }) => isConnected)).toBe(true);
+    // A panel with nothing in it does not take the place of one that has.
+    expect((await held.boundingBox())!.width).toBeGreaterThan(900);
+
+    await page.getByLabel("Search").fill("job:3 node");
+    await expect.poll(() => held.locator("h2").innerText()).toContain("11 of 62 match");
+    expect(await held.locator("td:first-child").allTextContents()).toEqual(
+      expect.arrayContaining(["job:3", "job:30", "job:39"]),
+    );
+    await page.getByLabel("Search").fill("");
+
+    const wrong = page.locator("section", { hasText: "What is wrong" });
+    expect(await wrong.isVisible()).toBe(false);
+    for (const endpoint of local.endpoints.slice(0, 2)) {
+      await endpoint.execute(["SET", "redlock:tries:{0123456789abcdef}", "A1 t 3", "PX", 60_000]);
+    }
+    local.endpoints[2]!.faults.add({ fault: "delay", ms: 5 });
+    await expect.poll(() => wrong.textContent()).toContain("endpoint-3 has faults switched on: delay ms 5");
+    await expect.poll(() => wrong.textContent()).toContain("key 0123456789ab may be dead: 3 runs began");
+    for (const width of [1_280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await overflows(page)).toBe(false);
+      const tops = await Promise.all([wrong, held].map(async (each) => (await each.boundingBox())!.y));
+      expect(tops).toEqual([...tops].sort((one, other) => one - other));
+    }
+    // Names stand beside lanes.
+    expect(await crossedNames(page, ["node A", "endpoint-1", "endpoint-3"])).toEqual([]);
+    expect(problems).toEqual([]);
     await leave();
     await close();
   });

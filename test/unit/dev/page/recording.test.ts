@@ -142,7 +142,7 @@ describe("a recording", () => {
     expect(recording.flush(1_000)).toHaveLength(50);
     expect(recording.takeUndrawn()).toBe(975);
     expect(recording.takeUndrawn()).toBe(0);
-    expect(recording.rows()).toHaveLength(40);
+    expect(recording.rows()).toHaveLength(200);
     arrived(1_000, 2_000);
     expect(recording.flush(2_000)).toHaveLength(1);
   });

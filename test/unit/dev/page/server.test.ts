@@ -91,12 +91,13 @@ eachEngine(engines)("the page of endpoints on %s", (engine) => {
     });
     expect(row!.until - held.state.now).toBeGreaterThan(20_000);
     expect(row!.until - held.state.now).toBeLessThanOrEqual(30_000);
-    expect(held.state.happenings[0]?.text).toBe(
-      `invoice:{42} is held by node A, ${holder}, fence ${lock.fence} (lock)`,
-    );
+    expect(held.state.happenings[0]).toMatchObject({
+      name: "invoice:{42}",
+      text: `is held by node A, ${holder}, fence ${lock.fence} (lock)`,
+    });
     await lock.release();
     const { state } = await find((message) => message.state.locks.length === 0);
-    expect(state.happenings[0]?.text).toBe("invoice:{42} is no longer held");
+    expect(state.happenings[0]).toMatchObject({ name: "invoice:{42}", text: "is no longer held" });
     expect(state.requests.map(({ operation }) => operation)).toContain("release");
     expect(JSON.stringify(state)).not.toContain(lock.token);
   });
@@ -128,6 +129,22 @@ eachEngine(engines)("the page of endpoints on %s", (engine) => {
       body: JSON.stringify(["FLUSHALL"]),
     });
     await find((message) => message.state.records.length === 0);
+  });
+
+  test("shows who holds many locks that one client acquires at once, and a key that may be dead", async () => {
+    const stand = await open(engine);
+    const { find } = await live(stand);
+    const names = Array.from({ length: 12 }, (_, index) => `job:${index}`);
+    await Promise.all(names.map((name) => stand.redlock.acquire(name, { ttl: 60_000 })));
+    const { state } = await find(({ state: { locks } }) => locks.filter(({ held }) => held).length === 12);
+    expect(new Set(state.locks.map(({ client }) => client))).toEqual(new Set(["node A"]));
+    const idempotency = new Idempotency(stand.redlock, { maxAttempts: 2, lease: 1_000, maxHold: 0 });
+    void idempotency.run("evt", () => new Promise<never>(() => undefined)).catch(() => undefined);
+    const begun = await find((message) => message.state.records[0]?.attempts === 1);
+    expect(begun.state.records).toMatchObject([{ state: "pending" }]);
+    const ended = await find((message) => message.state.records[0]?.state === "unfinished");
+    expect(ended.state.records).toMatchObject([{ attempts: 1, key: begun.state.records[0]!.key }]);
+    expect(ended.state.requests.map(({ operation }) => operation)).toContain("count");
   });
 
   test("stops and starts an endpoint, with its data and without", async () => {

@@ -1,13 +1,13 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
 import { isOn, others, switches, without } from "../../../../src/dev/page/browser/switches.ts";
-import { duration, summary } from "../../../../src/dev/page/browser/words.ts";
+import { duration, matching, summary, wrongs } from "../../../../src/dev/page/browser/words.ts";
 import { Clients } from "../../../../src/dev/page/clients.ts";
 import { isShown, labelOf, partsOf } from "../../../../src/dev/page/key.ts";
 import { storedValue } from "../../../../src/dev/page/read.ts";
 import { commandsOf, outcomeOf, wordsOf } from "../../../../src/dev/page/request.ts";
 import type { PageState } from "../../../../src/dev/page/state.ts";
-import { lockRow, Stored, type StoredValue } from "../../../../src/dev/page/stored.ts";
+import { lockRow, recordRow, Stored, type StoredValue } from "../../../../src/dev/page/stored.ts";
 import { keyOf } from "../../../../src/redis/keys.ts";
 import { ReplyError } from "../../../../src/testing/engine.ts";
 
@@ -27,7 +27,8 @@ describe("keys", () => {
   test("of others, and those that hold nothing, are not shown", () => {
     expect(["session:{42}", "cache", "a:b:{}"].map(partsOf)).toEqual([undefined, undefined, undefined]);
     const shown = (kind: string) => isShown(partsOf(keyOf("p", kind, "r"))!);
-    expect(["lock", "fair", "slot:0", "idem", "flight", "read-write", "once"].filter(shown)).toHaveLength(7);
+    const kinds = ["lock", "fair", "slot:0", "idem", "tries", "flight", "read-write", "once"];
+    expect(kinds.filter(shown)).toEqual(kinds);
     expect(["fence", "void", "limit", "session"].filter(shown)).toEqual([]);
     expect(labelOf(partsOf(keyOf("p", "slot:3", "pool"))!)).toBe("pool slot 3");
   });
@@ -51,6 +52,9 @@ describe("requests", () => {
     expect(words("SET", keyOf("p", "idem", "h"), "P1 t 1 -", "NX", "GET").operation).toBe("begin");
     expect(words("SET", keyOf("p", "flight", "h"), "C1 t 1 -", "IFEQ", "P1").operation).toBe("complete");
     expect(words("SET", "lock", "v", "NX").operation).toBe("SET");
+    const tries = ["SET", keyOf("p", "tries", "h"), "A1 t 1", "NX", "GET"];
+    expect(words(...tries).operation).toBe("count");
+    expect(outcomeOf(words(...tries), tries, Buffer.from("A1 t 1"))).toBeUndefined();
     expect(wordsOf([["GET", "a"], script("acquire")])).toMatchObject({
       operation: "2 commands",
       commands: 2,
@@ -113,14 +117,27 @@ describe("clients", () => {
 
   test("are at most eight; names are used again after a minute", () => {
     const clients = new Clients();
-    const all = clients.namesOf(
-      Array.from({ length: 9 }, (_, index) => from(`${index}`)),
-      0,
-      nobody,
-    );
-    expect(all.slice(-2)).toEqual(["node H", "others"]);
+    // No more than a few appear within three seconds; those that are idle hold something.
+    const all: string[] = [];
+    for (let index = 0; index < 9; index++) {
+      all.push(...clients.namesOf([from(`${index}`)], 1_000 * index, new Set(all)));
+    }
+    expect(all.slice(-2)).toEqual(["node H", "another client"]);
     const curl = { connection: "x", agent: "curl/8.1", tokens: [] };
-    expect(clients.namesOf([curl], 60_000, nobody)).toEqual(["curl A"]);
+    expect(clients.namesOf([curl], 68_000, nobody)).toEqual(["curl A"]);
+  });
+
+  test("that appear in a crowd are one: it has a connection for each request under way", () => {
+    const clients = new Clients();
+    const burst = (first: number, count: number) =>
+      Array.from({ length: count }, (_, index) => from(`${first + index}`, token(`${index % 10}${first}`)));
+    expect(clients.namesOf([from("a"), from("b")], 0, nobody)).toEqual(["node A", "node B"]);
+    clients.namesOf([from("b")], 4_000, nobody);
+    // Some arrive before the next look, the others after it.
+    expect(clients.namesOf(burst(100, 5), 4_250, nobody)).toContain("node C");
+    expect(new Set(clients.namesOf(burst(200, 25), 4_500, nobody))).toEqual(new Set(["node B"]));
+    expect(clients.nameOf(from("100"))).toBe("node B");
+    expect(clients.namesOf([from("a"), from("c")], 8_000, new Set(["node B"]))).toEqual(["node A", "node C"]);
   });
 });
 
@@ -160,6 +177,33 @@ describe("what is stored", () => {
     expect(stored.set("k", value("x", { until: 1_500 }), 0)).toBe(true);
     expect(stored.set("k", undefined, 0)).toBe(true);
     expect(stored.set("k", undefined, 0)).toBe(false);
+  });
+
+  test("keeps its place when it is read again: the newest are the last", () => {
+    const stored = new Stored();
+    for (const key of ["a", "b"]) stored.set(key, { ...value(key), parts: { ...parts, key } }, 0);
+    stored.set("a", { ...value("a", { until: 2_000 }), parts: { ...parts, key: "a" } }, 1);
+    expect(stored.values(2).map((each) => each.parts.key)).toEqual(["a", "b"]);
+    stored.set("a", { ...value("other"), parts: { ...parts, key: "a" } }, 3);
+    expect(stored.values(4).map((each) => each.parts.key)).toEqual(["b", "a"]);
+  });
+
+  test("is a key that may be dead where only a count of its runs is left", () => {
+    const tries = partsOf(keyOf("p", "tries", "h"))!;
+    const count = storedValue(tries, ["A1 t 3", 500, null], 0)!;
+    const nothing = ["free", "free", "free"] as const;
+    expect(recordRow(nothing, [count, count, "free"])).toMatchObject({
+      state: "unfinished",
+      attempts: 3,
+      shares: ["same", "same", "free"],
+    });
+    const record = storedValue(partsOf(keyOf("p", "idem", "h"))!, ["P1 t 12 -", 500, null], 0)!;
+    expect(recordRow([record, record, record], [count, "free", "free"])).toMatchObject({
+      state: "pending",
+      attempts: 3,
+      since: 12,
+    });
+    expect(recordRow(nothing, nothing)).toBeUndefined();
   });
 
   test("is bounded, and forgotten when it has expired", () => {
@@ -215,6 +259,43 @@ describe("the page", () => {
       "3 min 5 s",
       "no expiry",
     ]);
+  });
+
+  test("says what is wrong: endpoints, faults, and keys that do not run", () => {
+    const endpoint = { url: "", requests: 0, billed: 0, requestsPerSecond: 0, billedPerSecond: 0 };
+    const up = { ...endpoint, status: "up", canForget: true } as const;
+    const row = { until: 0, shares: [] };
+    const found = wrongs({
+      endpoints: [
+        { ...up, name: "e1", faults: [] },
+        { ...up, name: "e2", faults: [{ fault: "delay", ms: 400 }] },
+        { ...up, name: "e3", faults: [{ fault: "down" }], status: "stopped" },
+        { ...up, name: "e4", faults: [], status: "silent" },
+      ],
+      records: [
+        { ...row, key: "1", state: "corrupt" },
+        { ...row, key: "2", state: "unfinished", attempts: 1 },
+        { ...row, key: "3", state: "pending" },
+        { ...row, key: "4", state: "complete" },
+      ],
+    });
+    expect(found.map(({ name, text }) => `${name} ${text}`)).toEqual([
+      "e2 has faults switched on: delay ms 400",
+      "e3 is stopped",
+      "e4 is up, but its Redis does not answer",
+      "key 1 has a value that is no record: its runs fail",
+      "key 2 may be dead: 1 run began and neither completed nor failed, and none is under way",
+    ]);
+  });
+
+  test("finds what has all words of a search", () => {
+    expect(["", "ORDER", "node order", "r:7 a"].map((search) => matching("order:7 node A", search))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(matching("order:7 node A", "order B")).toBe(false);
   });
 
   test("knows which rules its switches have set", () => {
