@@ -159,10 +159,11 @@ export class Watch {
   }
 
   #records(keys: readonly KeyParts[]): RecordRow[] {
-    const ofKind = (key: string, kind: string) => key.replace(/:(?:idem|tries):\{/, `:${kind}:{`);
-    const names = new Set(keys.filter(isOfRuns).map(({ key }) => ofKind(key, "idem")));
+    // A key of which only the count is left has a row as well.
+    const names = new Set(keys.filter(isOfRuns).map(({ key }) => key.replace(":tries:{", ":idem:{")));
+    const counter = (name: string) => name.replace(/:(?:idem|flight):\{/, ":tries:{");
     const rows = [...names].flatMap(
-      (key) => recordRow(this.#across(key), this.#across(ofKind(key, "tries"))) ?? [],
+      (name) => recordRow(this.#across(name), this.#across(counter(name))) ?? [],
     );
     return rows.sort((one, other) => badFirst.indexOf(one.state) - badFirst.indexOf(other.state));
   }
