@@ -10,8 +10,9 @@ import type { Timeline, TimelineEvent } from "./timeline.ts";
  * Computes what a picture of the timeline consists of.
  *
  * @param key - Only what concerns this resource, faults, and violations that name no other.
+ * @param late - ms that a request or a reply takes at least that is called late. Default 20.
  */
-export function shapesOf(timeline: Timeline, key?: string): Shapes {
+export function shapesOf(timeline: Timeline, key?: string, late?: number): Shapes {
   const { events, keys } = selectEvents(timeline.events, key);
   const clients = named(timeline.clients, timeline.events, "client");
   const endpoints = named(timeline.endpoints, timeline.events, "endpoint");
@@ -38,7 +39,7 @@ export function shapesOf(timeline: Timeline, key?: string): Shapes {
     title: timeline.title,
     lanes,
     bars: bars.filter(({ row }) => row < mostRows),
-    flights: flightsOf(requests, index),
+    flights: flightsOf(requests, index, late),
     unsent: unsentOf(requests, index),
     calls: callsOf(events, index, span.to),
     faults,

@@ -32,6 +32,8 @@ export interface MountOptions {
    * keeps everything.
    */
   readonly latest?: number;
+  /** ms that a request or a reply takes at least that is called late. Default 20. */
+  readonly late?: number;
 }
 
 /**
@@ -61,6 +63,7 @@ class Picture {
   readonly #id = `mounted-picture-${mounted++}`;
   readonly #parts: Parts;
   readonly #latest: number | undefined;
+  readonly #late: number | undefined;
   readonly #stop: () => void;
   readonly #resized: ResizeObserver;
   #timeline: Timeline;
@@ -74,11 +77,12 @@ class Picture {
   #request: number | undefined;
   #stale = true;
 
-  constructor(element: Element, timeline: Timeline, { latest }: MountOptions) {
+  constructor(element: Element, timeline: Timeline, { latest, late }: MountOptions) {
     this.#parts = buildView(element, `${pictureCss}${viewCss}`);
     this.#latest = latest;
+    this.#late = late;
     this.#timeline = timeline;
-    this.#shapes = shapesOf(timeline);
+    this.#shapes = shapesOf(timeline, undefined, this.#late);
     this.#view = new ViewState(this.#whole());
     this.#frame = frameOf(this.#shapes, { ...this.#view.range, width: this.#width() });
     this.#stop = listen(this.#parts, {
@@ -109,7 +113,7 @@ class Picture {
     this.#timeline = timeline;
     this.#key = undefined;
     this.#selected = undefined;
-    this.#shapes = shapesOf(timeline);
+    this.#shapes = shapesOf(timeline, undefined, this.#late);
     this.#view = new ViewState(this.#whole());
     this.#stale = true;
     this.#redraw();
@@ -159,7 +163,7 @@ class Picture {
   #draw(): void {
     if (this.#stale) {
       this.#stale = false;
-      this.#shapes = shapesOf(this.#timeline, this.#key);
+      this.#shapes = shapesOf(this.#timeline, this.#key, this.#late);
       this.#items = itemsOf(this.#shapes);
       this.#view.grow(this.#whole());
       this.#parts.show(this.#shapes, this.#key);

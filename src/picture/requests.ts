@@ -41,7 +41,11 @@ function emptyHistory(request: string): RequestHistory {
 }
 
 /** The lines of all requests whose sending is known. */
-export function flightsOf(requests: readonly RequestHistory[], index: LaneIndex): Flight[] {
+export function flightsOf(
+  requests: readonly RequestHistory[],
+  index: LaneIndex,
+  least: number = leastLate,
+): Flight[] {
   const flights = requests.flatMap((history) => {
     const client = index.client(history.client);
     const endpoint = index.endpoint(history.endpoint);
@@ -50,7 +54,7 @@ export function flightsOf(requests: readonly RequestHistory[], index: LaneIndex)
     return [...requestFlights(history, history.sent, ends), ...replyFlights(history, history.sent, ends)];
   });
   const median = medianOf(flights.filter(({ fate }) => fate === "arrived").map(duration));
-  const late = Math.max(leastLate, lateFactor * median);
+  const late = Math.max(least, lateFactor * median);
   return flights.map((flight) => {
     if (flight.fate === "arrived") return { ...flight, late: duration(flight) > late };
     return { ...flight, to: { ...flight.to, time: Math.max(flight.to.time, flight.from.time + median) } };

@@ -83,6 +83,14 @@ describe("requests and replies", () => {
     ]);
     const { flights } = shapes([...others, sent(2), executed(19), answered(20)]);
     expect(flights.filter(({ late }) => late)).toEqual([]);
+    const slow = {
+      ...sampleTimeline,
+      clients: ["A"],
+      endpoints: ["x"],
+      events: [...others, sent(2), executed(99), answered(299)],
+    };
+    const late = (least?: number) => shapesOf(slow, undefined, least).flights.filter((each) => each.late);
+    expect([late(), late(100)].map(({ length }) => length)).toEqual([2, 1]);
   });
 
   it("answered without an execution turn half-way; executed without a sending are marks", () => {

@@ -36,6 +36,9 @@ function listing(title: string) {
   };
 }
 
+/** ms: a loaded machine takes tens for a request, and faults hundreds. */
+const late = 100;
+
 /** The page of endpoints, from the first message on. */
 class View {
   readonly #cards: readonly ReturnType<typeof endpointCard>[];
@@ -101,7 +104,7 @@ class View {
         : "a lane per client and per endpoint; requests and replies between them, and what is stored, as bars";
     if (timeline) {
       this.#mounted?.close();
-      this.#mounted = mountPicture(this.#picture.body, timeline, { latest: 60_000 });
+      this.#mounted = mountPicture(this.#picture.body, timeline, { latest: 60_000, late });
     } else if (events.length > 0 || state.now - this.#drawn > 900) {
       this.#mounted?.add(events, state.now);
     } else return;
