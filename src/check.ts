@@ -28,6 +28,11 @@ export function checkOptions<Options>(options: Options, usual: string): Options 
   throw new TypeError(`options must be an object; did you mean { ${usual}: ${options} }?`);
 }
 
+/** Refuses to run a method without its object: the `this` of one that was taken off it is missing. */
+export function checkThis(object: unknown, call: string): void {
+  if (!object) throw new TypeError(`the method was taken off its object: call it as ${call}`);
+}
+
 /** The error for a value that is not what it must be: `expected` says what, with an article. */
 export function wrongType(name: string, value: unknown, expected: string): TypeError {
   const what = value === undefined ? "is missing: it must be" : "must be";
@@ -119,5 +124,6 @@ export function checkScope(scope: string | readonly string[]): string | readonly
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
   if (value === null) return "null";
+  if (Array.isArray(value) && value.length === 0) return "an empty array";
   return typeof value === "object" ? (value.constructor?.name ?? "object") : typeof value;
 }

@@ -60,8 +60,14 @@ export class LockHeldError extends RedlockError {
   /** When a quorum may be free again, in ms from now; known only with `fencing` or several resources. */
   readonly retryAfter: number | undefined;
 
-  constructor(resources: readonly string[], waited: number, retryAfter?: number) {
-    super("LOCK_HELD", `${list(resources)} is held by someone else (waited ${Math.round(waited)} ms)`);
+  /** @param how the message says that the resources are held */
+  constructor(
+    resources: readonly string[],
+    waited: number,
+    retryAfter?: number,
+    how = " is held by someone else",
+  ) {
+    super("LOCK_HELD", `${list(resources)}${how} (waited ${Math.round(waited)} ms)`);
     this.name = "LockHeldError";
     this.resources = resources;
     this.waited = waited;

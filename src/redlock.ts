@@ -5,7 +5,6 @@ import { type FencedLock, Lock } from "./lock/lock.ts";
 import {
   type AcquireOptions,
   type ClientParts,
-  type ClientState,
   checkAcquire,
   checkCallNames,
   checkLockNames,
@@ -116,7 +115,8 @@ export class Redlock implements LockClient {
     const routine = rest[rest.length - 1];
     if (typeof routine !== "function") throw new TypeError("using needs a routine as its last argument");
     const options = checkCallNames(rest.length > 1 ? (rest[0] as AcquireOptions) : {});
-    const autoExtend = options.autoExtend ?? stateOf(this).options.autoExtend ?? true;
+    const autoExtend =
+      options.autoExtend ?? clientStateOf(this, "redlock.using(…)").options.autoExtend ?? true;
     // With a fence where the options ask for it: the overloads have said so.
     const lock = (await this.acquire(resource, { ...options, autoExtend })) as FencedLock;
     try {
@@ -135,15 +135,9 @@ function acquireOn(
   resource: string | readonly string[],
   options: AcquireOptions,
 ): ReturnType<typeof acquireWithRetry> {
-  const { settings, options: defaults } = stateOf(redlock);
+  const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
   // The usual call overrides nothing, and need not be checked again.
   const isPlain = Object.keys(checkCallNames(options)).length === 0;
   const own = isPlain ? settings : resolveSettings(settings, defaults, options);
   return acquireWithRetry(own, checkResources(resource), checkAcquire(options));
-}
-
-/** @param redlock the `this` of a method, which is missing where it was taken off its client */
-function stateOf(redlock: Redlock | undefined): ClientState {
-  if (redlock) return clientStateOf(redlock);
-  throw new TypeError("the method was taken off its client: call it as redlock.acquire(…)");
 }

@@ -118,11 +118,13 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
   if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");
 
   return async function idempotent(c, next) {
+    if (c.finalized) throw new TypeError("the handler has answered already: mount idempotent() before it");
+    const outer: IdempotentRun | undefined = c.get("idempotency");
     let handled: { readonly run: IdempotentRun | undefined } | undefined;
-    const { status, response } = await serve(rules, {
+    const { status, response, refusal } = await serve(rules, {
       request: c.req.raw,
       redlock: await valueFor(redlock, c),
-      provider: await valueFor(provider, c),
+      provider: await providerFor(provider, c),
       deadline: await valueFor(deadline, c),
       waitUntil: waitUntilOf(c),
       async admitted(delivery) {
@@ -139,10 +141,29 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
         return handleRoute(c, next);
       },
     });
+    // A run of the same key under way further out, in which this one waits for itself.
+    if (outer && refusal?.code === "IN_PROGRESS" && refusal.key === outer.key) {
+      throw new TypeError("idempotent() is mounted twice on this route, with the same key and scope");
+    }
     if (handled?.run) Object.assign(handled.run, { status });
     if (!handled) return withPreparedHeaders(c, response);
     if (response !== c.res) replaceResponse(c, { status, response });
   };
+}
+
+/** The provider for this request. */
+async function providerFor<E extends Env>(
+  provider: IdempotentOptions<E>["provider"],
+  c: Context,
+): Promise<HttpOptions["provider"]> {
+  try {
+    return await valueFor(provider, c);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    // A provider that was not called takes the context for its options.
+    const hint = "is it called, as in stripe({ secret }) or (c) => stripe({ secret: c.env.SECRET })?";
+    throw new TypeError(`the function provider has failed: ${hint}`, { cause });
+  }
 }
 
 /** Runs the rest of the route. */

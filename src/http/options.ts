@@ -210,7 +210,7 @@ function resolvePolicy(given: HttpRules, webhook: boolean): StoragePolicy {
     throw new RangeError(`streams must be "status" or "nothing", got ${JSON.stringify(streams)}`);
   }
   return {
-    omitHeaders: omitHeaders.map((name) => checkHeader("omitHeaders", name)),
+    omitHeaders: checkArray("omitHeaders", omitHeaders).map((name) => checkHeader("omitHeaders", name)),
     maxResponseBody: checkInteger("maxResponseBody", body, 0, most),
     streams,
     store: checkType("store", given.store ?? (webhook ? isSuccess : isFinal), "function"),
@@ -237,15 +237,24 @@ function runOptions(given: HttpRules, webhook: boolean): IdempotencyOptions {
 
 /** Checks a client, or a function that returns one for each request. */
 export function checkClient(redlock: unknown): void {
+  if (redlock === undefined)
+    throw new TypeError("redlock is missing from the options: give them as { redlock }");
   if (typeof redlock !== "function") clientStateOf(redlock as LockClient);
 }
+
+export const neededProvider = "a sender of webhooks, for example github({ secret })";
 
 /** Checks a provider, or a function that returns one for each request. */
 export function checkProvider<Provider>(provider: Provider): NonNullable<Provider> {
   if (typeof provider === "function" || typeof Object(provider).verify === "function") {
     return provider as NonNullable<Provider>;
   }
-  throw wrongType("provider", provider, "a sender of webhooks, for example github({ secret })");
+  throw wrongType("provider", provider, neededProvider);
+}
+
+function checkArray(option: string, value: readonly string[]): readonly string[] {
+  if (Array.isArray(value)) return value;
+  throw wrongType(option, value, "an array of names");
 }
 
 /** The name of a header in lower case. */
@@ -259,6 +268,8 @@ function checkHeader(option: string, name: string): string {
 function checkMethods(methods: readonly string[] | undefined, webhook: boolean): ResolvedRules["guards"] {
   if (methods === undefined) return (method) => webhook || !/^(GET|HEAD|OPTIONS|TRACE)$/.test(method);
   if (webhook) throw new RangeError("methods is not for webhooks: every delivery is handled once");
-  const guarded = new Set(methods.map((method) => checkType("methods", method, "string").toUpperCase()));
+  const guarded = new Set(
+    checkArray("methods", methods).map((method) => checkType("methods", method, "string").toUpperCase()),
+  );
   return (method) => guarded.has(method);
 }

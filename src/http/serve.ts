@@ -57,6 +57,8 @@ export interface HttpAnswer {
    */
   readonly status: "executed" | "failed" | "replayed" | "refused" | "unguarded";
   readonly response: Response;
+  /** The problem of a refused one, and its key. */
+  readonly refusal?: { readonly code: Problem["code"]; readonly key: string };
 }
 
 /** Ends a run whose response is not to be stored, so that its key is free again. */
@@ -147,7 +149,7 @@ function webhookScopes(
 function refuse(rules: ResolvedRules, key: string, refusal: Problem, error?: unknown): HttpAnswer {
   const { status, code } = refusal;
   emit(rules.onEvent, { type: "refused", status, code, key: key || undefined, error });
-  return { status: "refused", response: problemResponse(refusal) };
+  return { status: "refused", response: problemResponse(refusal), refusal: { code, key } };
 }
 
 /** A request's run: where it runs, and its options without the scope. */

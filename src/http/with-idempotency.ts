@@ -8,6 +8,7 @@ import {
   checkProvider,
   type HttpOptions,
   type Locked,
+  neededProvider,
   resolveRules,
   type WebhookOptions,
 } from "./options.ts";
@@ -77,6 +78,7 @@ export async function withIdempotency<Run extends RunContext | undefined, Given 
   checkType("handler", handler, "function");
   const { redlock, provider, scope, lock, deadline } = checkType("options", options, "object");
   checkClient(redlock);
+  if (typeof provider === "function") throw wrongType("provider", provider, neededProvider);
   if (provider !== undefined) checkProvider(provider);
   if (scope !== undefined && typeof scope !== "function") checkScope(scope);
   if (lock !== undefined && typeof lock !== "function") checkResources(lock, "lock");

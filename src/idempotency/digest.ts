@@ -1,4 +1,5 @@
 import { sha256Hex } from "../bytes.ts";
+import { wrongType } from "../check.ts";
 import { noFingerprint } from "./record.ts";
 
 /** What a key belongs to: `run()`, an HTTP request, or `singleFlight()`. The same key of two kinds is two keys. */
@@ -20,5 +21,12 @@ export function hashKey(
 /** A fingerprint as it is stored: a hash of the content, never the content. */
 export function fingerprintOf(content: string | Uint8Array | undefined): Promise<string> | string {
   if (content === undefined) return noFingerprint;
+  if (typeof content !== "string" && !(content instanceof Uint8Array)) {
+    throw wrongType(
+      "fingerprint",
+      content,
+      "a string or a Uint8Array, for example JSON.stringify(…) of an object",
+    );
+  }
   return sha256Hex(typeof content === "string" ? new TextEncoder().encode(content) : content);
 }

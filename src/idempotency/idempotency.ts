@@ -1,4 +1,4 @@
-import { checkInteger, checkNames, checkScope, checkType } from "../check.ts";
+import { checkInteger, checkNames, checkScope, checkThis, checkType } from "../check.ts";
 import type { EventHook } from "../events.ts";
 import {
   type ClientParts,
@@ -190,6 +190,7 @@ export class Idempotency {
     key: string,
     ...rest: [Handler<Value>] | [RunOptions<Value>, Handler<Value, LockedRunContext>]
   ): Promise<Outcome<Value>> {
+    checkThis(this, "idempotency.run(…)");
     const handler = checkType("handler", rest.at(-1), "function") as Handler<Value>;
     const options: AnyRunOptions<Value> = rest.length > 1 ? (rest[0] as RunOptions<Value>) : {};
     checkNames("run", options, runNames);

@@ -1,4 +1,12 @@
-import { checkInteger, checkNames, checkNumber, checkOptions, checkText, wrongType } from "../check.ts";
+import {
+  checkInteger,
+  checkNames,
+  checkNumber,
+  checkOptions,
+  checkText,
+  checkType,
+  wrongType,
+} from "../check.ts";
 import { RedlockError } from "../errors.ts";
 
 /** One delivery whose effect is to be committed once. */
@@ -91,7 +99,7 @@ export function deliveryKey(
   delivery: { readonly provider: string; readonly scope?: readonly string[]; readonly id: string },
   ...owner: readonly string[]
 ): readonly string[] {
-  const { provider, scope = [], id } = delivery;
+  const { provider, scope = [], id } = checkType("delivery", delivery, "object");
   return [provider, ...owner, ...scope, id];
 }
 

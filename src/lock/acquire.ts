@@ -24,6 +24,8 @@ import type { Listener } from "./wake-up/wake-up.ts";
 
 /** How a synchronizer differs from a plain lock; what is left out is as for a lock. */
 export interface LockStrategy extends HoldOperations {
+  /** How the error says that it is held; default: by someone else. */
+  readonly held?: string;
   /** The keys that the next round is to acquire. */
   keys?(): readonly string[];
   /** Acquires on one endpoint. */
@@ -98,6 +100,8 @@ class Acquisition {
   readonly #rollbacks = new Set<Promise<void>>();
   #attempts = 0;
   #waits = true;
+  /** Whether some endpoint has granted every round so far. */
+  #isAlwaysSplit = true;
   #listener: Listener | undefined;
 
   constructor(
@@ -257,6 +261,7 @@ class Acquisition {
     const { wait, onEvent } = this.#settings;
     const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();
     const held = result === "refused";
+    this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
     const retryAfter = held ? timeUntilFree(round.answers) : undefined;
     const failed: FailedRound = { held, retryAfter, remainingWait, waited: this.#elapsed() };
     const next = this.#strategy?.afterFailedRound(round, failed) ?? "wait";
@@ -271,11 +276,18 @@ class Acquisition {
     return () => {
       if (next instanceof Error) return next;
       // A clock may have ended the waiting after a round that was cut short: by now more may be known.
-      if (held || isRefused(round)) return new LockHeldError(this.#resources, this.#elapsed(), retryAfter);
+      if (held || isRefused(round)) {
+        // Two names of one database look like a holder: the round's own request to one is in the way of the other.
+        const how = this.#strategy ? this.#strategy.held : this.#isAlwaysSplit ? splitHint : undefined;
+        return new LockHeldError(this.#resources, this.#elapsed(), retryAfter, how);
+      }
       return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
     };
   }
 }
+
+const splitHint =
+  " is held by someone else, or two endpoints are one database, which `npx redlock-edge doctor` shows";
 
 function isRefused({ answers }: Round<RegisterAnswer>): boolean {
   const refusals = answers.filter((answer) => answer?.outcome === "held");

@@ -4,6 +4,7 @@ import {
   checkNumber,
   checkOptions,
   checkText,
+  checkThis,
   checkType,
   checkWellFormed,
   wrongType,
@@ -159,8 +160,12 @@ export function setClientState(redlock: LockClient, value: ClientState): void {
   Object.defineProperty(redlock, stateKey, { value });
 }
 
-/** @throws TypeError when it is no client */
-export function clientStateOf(redlock: LockClient): ClientState {
+/**
+ * @param call a call of its method, where it is the `this` of one
+ * @throws TypeError when it is no client
+ */
+export function clientStateOf(redlock: LockClient, call?: string): ClientState {
+  if (call) checkThis(redlock, call);
   const state = (redlock as { readonly [stateKey]?: ClientState } | undefined)?.[stateKey];
   if (state) return state;
   throw wrongType("redlock", redlock, "a client: new Redlock({ endpoints })");

@@ -1,3 +1,4 @@
+import { wrongType } from "../check.ts";
 import { systemRuntime } from "../runtime.ts";
 
 /** A failure between a client and one endpoint. */
@@ -131,6 +132,7 @@ export class Faults {
    */
   constructor(rules: readonly FaultRule[] = [], random: () => number = systemRuntime.random) {
     this.#random = random;
+    if (!Array.isArray(rules)) throw wrongType("rules", rules, "an array of rules");
     for (const rule of rules) this.add(rule);
   }
 

@@ -8,6 +8,7 @@ import { type IdempotencyVariables, idempotent } from "../../src/hono/index.ts";
 import type { HttpRules } from "../../src/http/index.ts";
 import { pendingText } from "../../src/idempotency/record.ts";
 import type { Redlock } from "../../src/index.ts";
+import { stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import {
   allArrived,
@@ -365,4 +366,51 @@ test("a HEAD request is answered without a body, by GET's handler", async () => 
     expect([response.status, await response.text()]).toEqual([200, ""]);
   }
   await until(async () => (await recordsOf(store, key, [], "http"))[0]?.startsWith("C1 ") ?? false);
+});
+
+describe("idempotent() in the wrong place", () => {
+  const caught: unknown[] = [];
+  const appWith = () => {
+    caught.length = 0;
+    return new Hono().onError((error, c) => {
+      caught.push(error);
+      return c.text("wrong", 500);
+    });
+  };
+
+  test("twice on a route: an error says so, and the key is free", async () => {
+    const key = freshKey();
+    const app = appWith()
+      .use(once())
+      .post("/payments", once(), (c) => c.text("paid"));
+    expect((await app.fetch(post(key))).status).toBe(500);
+    expect(String(caught)).toMatch(/mounted twice/);
+    expect(await free(key)).toBe(true);
+    // With scopes of their own, they are two.
+    const both = new Hono()
+      .use(once())
+      .post("/payments", idempotent({ redlock, scope: "b" }), (c) => c.text("paid"));
+    expect(await (await both.fetch(post(key))).text()).toBe("paid");
+  });
+
+  test("after the handler: an error says so", async () => {
+    const app = appWith().post(
+      "/payments",
+      (c, next) => {
+        c.res = c.text("paid");
+        return next();
+      },
+      once(),
+    );
+    expect((await app.fetch(post(freshKey()))).status).toBe(500);
+    expect(String(caught)).toMatch(/mount idempotent\(\) before/);
+  });
+
+  test("a provider that is not called is named", async () => {
+    const app = appWith().post("/payments", idempotent({ redlock, provider: stripe as never }), (c) =>
+      c.text("paid"),
+    );
+    expect((await app.fetch(post(freshKey()))).status).toBe(500);
+    expect(String(caught)).toMatch(/^TypeError: .*provider.*stripe\(\{ secret \}\)/);
+  });
 });

@@ -69,7 +69,7 @@ describe("checkType", () => {
     [7, "string", "it must be a string, got number"],
     [true, "function", "it must be a function, got boolean"],
     [new Date(), "string", "it must be a string, got Date"],
-    [[], "string", "it must be a string, got Array"],
+    [[], "string", "it must be a string, got an empty array"],
     [Object.create(null), "string", "it must be a string, got object"],
     [{ constructor: undefined }, "string", "it must be a string, got object"],
   ])("refuses %s as %s", (value, type, message) => {
@@ -160,7 +160,7 @@ describe("checkScope", () => {
     [["a", ""], new RangeError("scope must have no empty part")],
     [["a", undefined], new TypeError("a part of scope is missing: it must be a string")],
     [["a", 5], new TypeError("a part of scope must be a string, got number")],
-    [[], new TypeError("scope must be a string, or an array of at least one, got Array")],
+    [[], new TypeError("scope must be a string, or an array of at least one, got an empty array")],
     [{}, new TypeError("scope must be a string, or an array of at least one, got Object")],
     [null, new TypeError("scope must be a string, or an array of at least one, got null")],
     [7, new TypeError("scope must be a string, or an array of at least one, got number")],

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { startEndpoints } from "../../src/dev/index.ts";
+import { Faults, startEndpoints } from "../../src/dev/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
-import { onceInD1, onceInPostgres, pruneD1, prunePostgres } from "../../src/inbox/index.ts";
+import { deliveryKey, onceInD1, onceInPostgres, pruneD1, prunePostgres } from "../../src/inbox/index.ts";
 import {
   endpointsFromEnv,
   forceRelease,
@@ -47,6 +47,8 @@ import {
 const secrets = ["SecretToken", "default:secret", "sk_live", "51Habc", "not base64"];
 
 const any = (value: unknown): never => value as never;
+/** A method without its object. */
+const takenOff = <Method>(method: Method): Method => method;
 const endpoint = memoryEndpoint();
 const redlock = new Redlock({ endpoints: [endpoint] });
 const none = () => undefined;
@@ -154,6 +156,10 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "inspect of several": () => inspect(redlock, any(["a", "b"])),
     "inspect with an option of acquire": () => inspect(redlock, "a", any({ deadline: 5 })),
     "forceRelease without a resource": () => forceRelease(redlock, any(undefined)),
+    "acquire taken off its client": () => takenOff(redlock.acquire)("a"),
+    "tryAcquire taken off its client": () => takenOff(redlock.tryAcquire)("a"),
+    "using taken off its client": () => takenOff(redlock.using)("a", none),
+    "a synchronizer instead of the client": () => inspect(any(new FairLock(redlock, "f")), "a"),
     "forceRelease of several": () => forceRelease(redlock, any(["a", "b"])),
   },
   "idempotent runs": {
@@ -173,6 +179,10 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "no handler": () => new Idempotency(redlock).run("k", any(undefined)),
     "an empty scope": () => new Idempotency(redlock).run("k", { scope: "" }, none),
     "a lock without a name": () => new Idempotency(redlock).run("k", { lock: "" }, none),
+    "run taken off its object": () => takenOff(new Idempotency(redlock).run)("k", none),
+    "a fingerprint that is an object": () =>
+      new Idempotency(redlock).run("k", { fingerprint: any({ amount: 5 }) }, none),
+    "a single flight without a client": () => singleFlight(any(undefined), "k", { ttl: 1 }, none),
     "a lock that is a client": () => new Idempotency(redlock).run("k", { lock: any(redlock) }, none),
     "a single flight without ttl": () => singleFlight(redlock, "k", any({}), none),
     "a single flight with a misspelt option": () =>
@@ -202,6 +212,11 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "lock()": () => lockRoute(any(undefined)),
     "lock without a resource": () => lockRoute(any({ redlock })),
     "idempotent with an empty lock": () => idempotent(any({ redlock, lock: [] })),
+    "a provider that is not called": () => withIdempotency(post(), ok, any({ redlock, provider: stripe })),
+    "a fingerprint of a request that is an object": () =>
+      withIdempotency(post(), ok, any({ redlock, fingerprint: () => ({ amount: 5 }) })),
+    "a header instead of several": () => idempotent(any({ redlock, omitHeaders: "set-cookie" })),
+    "a method instead of several": () => idempotent(any({ redlock, methods: "POST" })),
     "a provider that is a name": () => idempotent(any({ redlock, provider: "stripe" })),
     "a header that is none": () => idempotent({ redlock, header: "Idempotency Key" }),
     "a status as store": () => idempotent(any({ redlock, store: 200 })),
@@ -229,6 +244,7 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
   },
   synchronizers: {
     "new Semaphore()": () => new Semaphore(any(undefined), "s", { limit: 1 }),
+    "once without a client": () => once(any(undefined), "job", { every: 60_000 }, none),
     "no name": () => new Semaphore(redlock, any(undefined), { limit: 1 }),
     "no limit": () => new Semaphore(redlock, "s", any({})),
     "no options": () => new Semaphore(redlock, "s", any(undefined)),
@@ -267,6 +283,10 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "an empty owner": () => new ReentrantLock(redlock, "r", { owner: "" }),
   },
   inbox: {
+    "onceInD1 without a database": () => onceInD1(any(undefined), { key: "a" }, []),
+    "onceInD1 with one statement": () => onceInD1(any({ prepare: none, batch: none }), { key: "a" }, any({})),
+    "onceInPostgres without an effect": () => onceInPostgres(any(none), { key: "a" }, any(undefined)),
+    "the key of no delivery": () => deliveryKey(any(undefined)),
     "a misspelt field of an entry": () => onceInPostgres(any(none), any({ key: "a", entty: "b" }), none),
     "a key instead of an entry": () => onceInD1(any(none), any("a"), []),
     "pruning with a number": () => pruneD1(any(none), any(5)),
@@ -276,6 +296,7 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "count: 0": () => startEndpoints({ count: 0 }),
     "an unknown engine": () => startEndpoints(any({ engine: "valkey" })),
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
+    "one rule of faults": () => new Faults(any({ fault: "down" })),
     "an unknown fault": () => memoryEndpoint().faults.add(any({ fault: "fire" })),
   },
 };

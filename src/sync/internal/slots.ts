@@ -85,6 +85,7 @@ export function slotStrategy(
   let granted = "";
   return {
     waiter: { kind: "semaphore" },
+    held: limit === 1 ? ": its permit is held" : `: all ${limit} permits are held`,
     keys() {
       if (count > 1) return [proposed];
       const first = slots.indexOf(proposed);

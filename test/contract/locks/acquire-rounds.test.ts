@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { LockHeldError, QuorumError } from "../../../src/index.ts";
+import { type Endpoint, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
+import { memoryEndpoint } from "../../../src/testing/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -265,5 +266,31 @@ describe("answers that come too late", () => {
     expect(events.slice(1).map(({ type }) => type)).toEqual(new Array(3).fill("endpointError"));
     await runtime.advance(5_000);
     expect(call.error).toBeInstanceOf(QuorumError);
+  });
+});
+
+describe("one database under two names", () => {
+  test("the error of an acquire that nobody is in the way of names the way to find out", async () => {
+    const memory = memoryEndpoint();
+    const named = (name: string): Endpoint => ({
+      name,
+      dialect: memory.dialect,
+      exactReplies: true,
+      send: (command, signal) => memory.send(command, signal),
+    });
+    const redlock = new Redlock({ endpoints: [named("a"), named("b")], backoff: { min: 1, max: 5 } });
+    for (const wait of [0, 40]) {
+      const error = await rejection(redlock.acquire("r", { wait }));
+      expect(error).toBeInstanceOf(LockHeldError);
+      expect(String(error)).toContain("redlock-edge doctor");
+    }
+  });
+
+  test("that of a lock that somebody holds does not", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2], "somebody-else", 400);
+    const call = rejection(client().redlock.acquire("r", { wait: 100 }));
+    await runtime.advance(200);
+    expect(String(await call)).toMatch(/is held by someone else \(waited/);
   });
 });

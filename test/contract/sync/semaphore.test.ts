@@ -54,7 +54,12 @@ eachInTurns(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, count 
         true,
       ]);
     }
-    expect(await new Semaphore(second.redlock, name, { limit: 3 }).tryAcquire()).toBeNull();
+    const late = new Semaphore(second.redlock, name, { limit: 3 });
+    expect(await late.tryAcquire()).toBeNull();
+    expect(await rejection(late.acquire({ wait: 0 }))).toMatchObject({
+      code: "LOCK_HELD",
+      message: expect.stringContaining("all 3 permits are held"),
+    });
 
     const [given, ...kept] = permits;
     expect(await given!.release()).toBe(true);

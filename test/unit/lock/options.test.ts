@@ -96,7 +96,7 @@ describe("resolveSettings", () => {
     ["fenceRetention", "1d", TypeError, '"1d"'],
     ["maxHold", -1, RangeError],
     ["maxHold", NaN, RangeError],
-    ["maxHold", [], TypeError, "got Array"],
+    ["maxHold", [], TypeError, "got an empty array"],
     ["prefix", "", RangeError, '""'],
     ["prefix", "a{b", RangeError],
     ["prefix", "a}b", RangeError],
