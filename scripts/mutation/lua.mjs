@@ -63,7 +63,7 @@ class Mutations {
     const hashes = JSON.stringify({ redis: sha(text), upstash: sha(flag + text) });
     if (this.#active) return `source: ${JSON.stringify(text)}, sha: ${hashes}`;
     const note = `process.getBuiltinModule("fs").appendFileSync(${JSON.stringify(this.#log)}, ${JSON.stringify(file)} + "\\t" + globalThis.__vitest_worker__.filepath + "\\n")`;
-    return `source: ${JSON.stringify(text)}, get sha() { ${note}; return ${hashes}; }`;
+    return `get source() { ${note}; return ${JSON.stringify(text)}; }, get sha() { ${note}; return ${hashes}; }`;
   }
 }
 
@@ -82,7 +82,11 @@ async function findSenders(vitest, log) {
     throw new Error(`without a mutant tests fail: ${failed.map(({ moduleId }) => moduleId).join(" ")}`);
   }
   const lines = new Set((await readFile(log, "utf8")).trim().split("\n"));
-  const took = (specification) => vitest.cache.getFileTestResults?.(specification)?.duration ?? 0;
+  const took = ({ moduleId }) =>
+    vitest.state
+      .getTestModules()
+      .find((module) => module.moduleId === moduleId)
+      ?.diagnostic().duration ?? 0;
   return (file) =>
     all
       .filter(({ moduleId }) => lines.has(`${file}\t${moduleId}`))
