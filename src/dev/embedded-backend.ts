@@ -65,7 +65,8 @@ export class EmbeddedBackend implements Backend {
       if (!(error instanceof ReplyError)) throw error;
       reply = wireReply(error);
     }
-    return { reply, billed: this.#engine.billed - before };
+    // Also a command that the engine refuses, as with a redis-server.
+    return { reply, billed: Math.max(1, this.#engine.billed - before) };
   }
 }
 

@@ -34,6 +34,17 @@ eachEngine(engines)("DELEX and SET IFEQ in scripts, on %s", (engine) => {
   const call = (how: string, first: string, key: string, ...words: (string | number)[]) =>
     run("EVAL", `${first}return redis.${how}(ARGV[1], KEYS[1], unpack(ARGV, 2))`, 1, key, ...words);
 
+  test.each([
+    [["EVAL", "return 1"], /wrong number of arguments/],
+    [["EVAL", "return 1", "x"], /not an integer/],
+    [["EVAL", "return", 1], /can't be greater/],
+    [["EVALSHA", "0".repeat(40), 0], /NOSCRIPT/],
+    [["NOPE"], /unknown command/],
+  ])("%j is refused, and billed as one command", async (command, error) => {
+    expect((await run(...command)).error).toMatch(error);
+    expect(endpoint.log.billed).toBe(1);
+  });
+
   // The scripts of `call` do not name the commands that they call, so a comment mentions them for the emulation.
   const mentioned = "-- DELEX and SET IFEQ\n";
 

@@ -182,12 +182,16 @@ describe("a run with a lock", () => {
     const world = virtualWorld();
     const client = runner(world, { lease: 1_000 }, { ttl: 1_000, fenceRetention: 5_000 });
     await running(client);
-    await world.runtime.advance(3_900);
     const counter = keyOf("redlock", "fence", "a");
-    const [begin, ...extensions] = client.links[0]!.sent.map((command) => command.includes(counter));
+    const touches = () => client.links[0]!.sent.map((command) => command.includes(counter));
+    await world.runtime.advance(3_900);
+    const [begin, ...extensions] = touches();
     expect(begin).toBe(true);
     expect(extensions.length).toBeGreaterThan(3);
     expect(extensions).not.toContain(true);
+    // The first lease that would outlive them begins now.
+    await world.runtime.advance(600);
+    expect(touches().slice(1 + extensions.length)).toContain(true);
   });
 });
 

@@ -177,6 +177,18 @@ describe("ReadWriteLock", () => {
     expect(streams(world.endpoints[0]!, "read-write")).toBe(0);
   });
 
+  test.each([
+    ["readers", read],
+    ["a writer", write],
+  ] as const)("a writer that did not wait calls %s as well", async (_, waiting) => {
+    const world = virtualWorld();
+    const writer = await new ReadWriteLock(clientOf(world), "a").tryAcquireWrite();
+    const [waiter] = await inTurn<unknown>(world, [waiting(world)]);
+    await writer!.release();
+    await world.runtime.advance(20);
+    expect(waiter!.settled).toBe(true);
+  });
+
   test("waiting writers go before waiting readers", async () => {
     const world = virtualWorld();
     const held = await write(world)();

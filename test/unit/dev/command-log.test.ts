@@ -33,8 +33,23 @@ describe("the command log", () => {
     const log = new CommandLog();
     log.add(entry("DEL", ...Array.from({ length: 5_000 }, (_, index) => `key ${index}`)));
     const { command } = log.entries[0]!;
+    log.add(entry(...command.slice(0, 100)));
+    expect(log.entries[1]!.command).toHaveLength(100);
     expect(command).toHaveLength(101);
     expect(command.slice(-2)).toEqual(["key 98", "… (4901 more)"]);
+  });
+
+  test("is trimmed to the last 10 000 commands, or 8 million characters, a tenth above that", () => {
+    const log = new CommandLog();
+    for (let index = 1; index <= 11_001; index += 1) {
+      log.add(entry(String(index)));
+      expect(log.entries.length).toBe(index <= 11_000 ? index : 10_000);
+    }
+    expect(log.entries[0]!.command).toEqual(["1002"]);
+    log.reset();
+    const long = entry(...Array.from({ length: 100 }, () => "x".repeat(1_000)));
+    for (let index = 1; index <= 89; index += 1) log.add(long);
+    expect(log.entries).toHaveLength(80);
   });
 
   test("keeps a bounded number of entries and characters, and bills all", () => {

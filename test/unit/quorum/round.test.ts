@@ -281,6 +281,23 @@ describe("a round that may be cut short", () => {
     expect(await round.result).toBe(outcome === "granted" ? "granted" : "refused");
   });
 
+  test("that is decided does not count who is late as silent", async () => {
+    const { round, answer, runtime, learnt } = rig(5, { cutsShort: true });
+    for (const [index, outcome] of (["granted", "held", "granted", "granted"] as const).entries()) {
+      answer(index, outcome);
+    }
+    expect(await round.result).toBe("granted");
+    let done = false;
+    void round.done.then(() => {
+      done = true;
+    });
+    await runtime.advance(99);
+    expect([learnt(), done]).toEqual([{ e0: 1, e1: 1, e2: 1, e3: 1 }, false]);
+    answer(4, "granted");
+    await round.done;
+    expect(learnt()).toMatchObject({ e4: 99 });
+  });
+
   test("waits for every answer in the last round, which may not be cut short", async () => {
     const { round, answer, runtime } = rig(3, { latency: new Map([["e2", 0]]) });
     answer(0, "granted");

@@ -69,10 +69,22 @@ describe.each([
     expect(run("end")[0]).toBe("t1");
     expect(values()).toEqual([null, null, "5000"]);
   });
+
+  test("draws from a counter that is there, and extends with it", () => {
+    const { engine, run, values } = operate(prelude, native);
+    engine.execute(["SET", "counter", 7_000, "PX", 50]);
+    expect(run("begin")[2]).toBe("7001");
+    expect(values()).toEqual(["P t1", "t1", "7001"]);
+    engine.execute(["DEL", "counter"]);
+    expect(run("extend")[2]).toBe("5000");
+    expect(values()).toEqual(["P t1", "t1", "5000"]);
+    // A fence in the past of this engine's clock.
+    expect(engine.execute(["PTTL", "counter"])).toBeLessThanOrEqual(10_000);
+  });
 });
 
 describe("the script of a claim with two locks", () => {
-  const start = 1_700_000_000_000;
+  const start = 1_700_000_000_123;
   const names = ["record", "lock1", "lock2", "counter1", "counter2"];
   type Stored = Partial<Record<string, readonly [value: string, ms: number]>>;
 
@@ -80,15 +92,15 @@ describe("the script of a claim with two locks", () => {
   function run(
     stored: Stored,
     operation: string,
-    more: { ttl?: number; next?: string; counters?: number } = {},
+    more: { ttl?: number; next?: string; counters?: number; least?: number } = {},
   ) {
-    const { ttl = 1_000, next = "", counters = 2 } = more;
+    const { ttl = 1_000, next = "", counters = 2, least = start + 200 } = more;
     const engine = new Engine({ dialect: "redis", now: () => start + 0.9 });
     for (const [key, [value, ms]] of Object.entries(stored as Required<Stored>)) {
       engine.execute(["SET", key, value, "PX", ms]);
     }
     const keys = names.slice(0, 3 + counters);
-    const args = [operation, "P", "t", 2, ttl, next, start + 200, 10_000, 0];
+    const args = [operation, "P", "t", 2, ttl, next, least, 10_000, 0];
     const reply = engine.execute(["EVAL", claimScript.source, keys.length, ...keys, ...args]);
     const after: Stored = {};
     for (const key of names) {
@@ -137,6 +149,11 @@ describe("the script of a claim with two locks", () => {
     const { reply, after } = run({ counter2: ["odd", 50] }, "begin");
     expect(reply).toEqual(["t", 7, "odd"]);
     expect(after).toEqual({ ...begun, ...counted(200), counter2: ["odd", 10_200] });
+  });
+
+  test("a fence of the past is kept for the retention", () => {
+    const { after } = run({}, "begin", { least: start - 5_000 });
+    expect(after).toMatchObject({ counter1: [`${start - 5_000}`, 10_000] });
   });
 
   test("an extension gives all of them the ttl, or none", () => {

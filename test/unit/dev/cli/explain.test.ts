@@ -82,8 +82,8 @@ describe("locks", () => {
     const first = look(held, 0);
     expect(changeBetween(undefined, first)).toBe("first");
     expect(changeBetween(first, look({ ...held, remaining: 7_200 }, 1_000))).toBeUndefined();
-    expect(changeBetween(first, look({ ...held, remaining: 7_400 }, 1_000))).toBeUndefined();
-    expect(changeBetween(first, look({ ...held, remaining: 10_000 }, 1_000))).toBe("extended");
+    expect(changeBetween(first, look({ ...held, remaining: 7_450 }, 1_000))).toBeUndefined();
+    expect(changeBetween(first, look({ ...held, remaining: 7_451 }, 1_000))).toBe("extended");
     expect(changeBetween(first, look({ ...held, holder: "b" }, 1_000))).toBe("changed");
     const answered = { endpoint: "e3", outcome: "free" as const, remaining: 0 };
     expect(changeBetween(first, look({ ...held, votes: [...held.votes.slice(0, 2), answered] }, 1_000))).toBe(

@@ -36,16 +36,14 @@ describe("parseEvent", () => {
 });
 
 describe("lineSplitter", () => {
-  it("returns whole lines, however the text is cut", () => {
-    const text = "data: subscribe,a,1\n\ndata: message,a,2\r\n\r\n";
+  it.each(["\n", "\r\n"])("returns whole lines that end with %j, however the text is cut", (end) => {
+    const lines = ["data: subscribe,a,1", "", "data: message,a,2", ""];
+    const text = lines.map((line) => line + end).join("");
     for (let size = 1; size <= text.length; size += 1) {
       const split = lineSplitter();
-      const lines: string[] = [];
-      for (let at = 0; at < text.length; at += size) lines.push(...split(text.slice(at, at + size)));
-      expect(lines.filter((line) => line.trim())).toEqual([
-        "data: subscribe,a,1",
-        expect.stringMatching(/^data: message,a,2\r?$/),
-      ]);
+      const found: string[] = [];
+      for (let at = 0; at < text.length; at += size) found.push(...split(text.slice(at, at + size)));
+      expect(found).toEqual(lines);
     }
   });
 
