@@ -13,6 +13,10 @@ export const elsewhere: readonly { readonly why: string; readonly mutants: reado
     mutants: ["handoff leaves the giver's handle alive"],
   },
   {
+    why: "single flights, and addresses with a path: the worlds have none",
+    mutants: ["an address with a path is accepted", "single flights share keys with runs"],
+  },
+  {
     why: "streams of messages: the worlds have none",
     mutants: wakeUpMutants.map(({ name }) => name),
   },

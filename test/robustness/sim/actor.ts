@@ -48,7 +48,7 @@ export function createActor(shared: SharedContext, process: Process): Actor {
   const endpoints = world.servers.map((server, index) => {
     const way = { world, wire, process, server, wakeUps };
     return scenario.http
-      ? createHttpLink(way)
+      ? createHttpLink({ ...way, gateways: scenario.gateways })
       : createLink({ ...way, exactReplies: scenario.exactReplies[index] === true });
   });
   const waitUntil: WaitUntil | undefined = scenario.lifetime === "waitUntil" ? () => undefined : undefined;

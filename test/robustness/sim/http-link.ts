@@ -3,6 +3,7 @@ import { type Command, type Endpoint, httpEndpoint } from "../../../src/index.ts
 import type { Draw } from "./draw.ts";
 import { createLink, type LinkOptions, type Observer } from "./network.ts";
 import { readRequest } from "./request.ts";
+import type { Server } from "./server.ts";
 
 // A link that goes through the library's own HTTP endpoint: its `fetch` answers with statuses and JSON texts, some of
 // them wrong, truncated, in pieces, or never complete.
@@ -24,13 +25,18 @@ type Flaw = (typeof flaws)[number];
 /** The names under which garbled answers are counted. */
 export const garbledReplies: readonly string[] = flaws.map((flaw) => `reply ${flaw}`);
 
-type HttpLinkOptions = Omit<LinkOptions, "exactReplies">;
+type HttpLinkOptions = Omit<LinkOptions, "exactReplies"> & {
+  /** Whether some clients reach it through a gateway, and some try an address at which commands are in the path. */
+  readonly gateways?: boolean;
+};
 
 /** `channel`: what it subscribes to; undefined: it sends a command. */
 type Respond = (init: RequestInit, channel: string | undefined) => Promise<Response>;
 
 /** By address: who answers there. Only one simulation runs at a time. */
 const addresses = new Map<string, Respond>();
+/** By origin: the server there. */
+const servers = new Map<string, Server>();
 
 /** Answers every `fetch` from the simulation. @returns undoes it */
 export function interceptFetch(): () => void {
@@ -38,25 +44,54 @@ export function interceptFetch(): () => void {
   globalThis.fetch = (address, init) => {
     const [url = "", channel] = String(address).split("subscribe/");
     const respond = addresses.get(url);
-    if (!respond || !init) throw new Error(`the library fetched an unknown address: ${String(address)}`);
-    return respond(init, channel && decodeURIComponent(channel));
+    if (!init) throw new Error(`the library fetched ${String(address)} without a request`);
+    if (respond) return respond(init, channel && decodeURIComponent(channel));
+    return runPath(new URL(String(address)), init);
   };
   return () => {
     globalThis.fetch = own;
     addresses.clear();
+    servers.clear();
   };
 }
 
+/** As Upstash does: what is in the path is the command, and the body its last argument. The network is perfect. */
+async function runPath({ origin, pathname }: URL, { body }: RequestInit): Promise<Response> {
+  const server = servers.get(origin);
+  if (!server) throw new Error(`the library fetched an unknown address: ${origin}`);
+  const words = pathname.split("/").filter((word) => word !== "");
+  const text = JSON.stringify({ result: server.execute([...words, String(body)]) });
+  const headers = new Headers({ "content-length": String(text.length) });
+  return asResponse({ status: 200, headers, body: null, text: () => Promise.resolve(text) });
+}
+
+/** The path of a gateway, behind which the API is. */
+const basePath = "/redis";
+
 /** The HTTP endpoint through which a process reaches a server. */
 export function createHttpLink(options: HttpLinkOptions): Endpoint {
-  const { process, server } = options;
+  const { world, process, server, gateways = false } = options;
   const { name, dialect } = server;
   const url = `https://${process.name}.${name}.example/`;
   const link = new HttpLink(options);
-  addresses.set(url, (init, channel) =>
-    channel === undefined ? link.respond(init) : link.respondWithStream(channel, init),
-  );
-  return httpEndpoint({ url, token: "token", name, dialect });
+  const respond: Respond = (init, channel) =>
+    channel === undefined ? link.respond(init) : link.respondWithStream(channel, init);
+  addresses.set(url, respond);
+  const origin = url.slice(0, -1);
+  addresses.set(origin + basePath, respond);
+  servers.set(origin, server);
+  const known = { token: "token", name, dialect };
+  const kind = gateways ? world.draw.pick(["direct", "gateway", "with a path"] as const) : "direct";
+  if (kind === "with a path") {
+    try {
+      // Accepted, its OK would look like a grant.
+      return httpEndpoint({ ...known, url: `${url}set/foo` });
+    } catch {
+      world.count("address refused");
+    }
+  }
+  if (kind === "gateway") world.count("behind a gateway");
+  return httpEndpoint({ ...known, url, ...(kind === "gateway" && { basePath }) });
 }
 
 class HttpLink {

@@ -208,4 +208,21 @@ export const idempotencyMutants: readonly Mutant[] = [
     ],
     noticedBy: ["nothing is abandoned"],
   },
+  {
+    name: "single flights share keys with runs",
+    breaks: "a flight that fails frees the record of a run, which then runs again",
+    patches: [
+      {
+        file: "idempotency/single-flight.ts",
+        find: 'const options = { scope, kind: "flight",',
+        replace: 'const options = { scope, kind: "run",',
+      },
+      {
+        file: "idempotency/single-flight.ts",
+        find: '{ scope, kind: "flight" }, stays',
+        replace: '{ scope, kind: "run" }, stays',
+      },
+    ],
+    noticedBy: ["a stored result stands", "replays agree"],
+  },
 ];

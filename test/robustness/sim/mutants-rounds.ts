@@ -395,4 +395,17 @@ export const roundMutants: readonly Mutant[] = [
     ],
     noticedBy: ["validity is honest", ...twoHolders],
   },
+  {
+    name: "an address with a path is accepted",
+    breaks: "the server runs the path as a command, and its OK counts as a grant",
+    patches: [
+      { file: "endpoints/address.ts", find: "|| href !== origin + path)", replace: "|| !path)" },
+      {
+        file: "endpoints/address.ts",
+        find: "return { href: address,",
+        replace: "return { href: href ?? address,",
+      },
+    ],
+    noticedBy: [...twoHolders, "a quorum decides"],
+  },
 ];

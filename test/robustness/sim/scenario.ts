@@ -69,13 +69,15 @@ export interface Scenario {
   readonly silentMinority: boolean;
   /** Whether clients use the library's HTTP endpoint. */
   readonly http: boolean;
+  /** Whether these are behind gateways, too, and some clients try an address that is not the API's. */
+  readonly gateways: boolean;
   /** Set where waiters are woken up by messages. */
   readonly wakeUps: WakeUpConditions | undefined;
 }
 
 /**
  * `operate`: inspects and frees resources; `forget`: the same of keys; `attempts`: runs that are counted; `locked run`:
- * runs with locks.
+ * runs with locks; `flight`: single flights.
  */
 export type Work =
   | "lock"
@@ -85,19 +87,31 @@ export type Work =
   | "operate"
   | "forget"
   | "attempts"
+  | "flight"
   | Synchronizer;
 
 /**
  * What a simulation is about: locks and idempotent runs, the same with operators, dying handlers and garbled answers,
- * runs with locks, waiters that are woken up, synchronizers, or one synchronizer only.
+ * runs with locks, waiters that are woken up, single flights beside runs of the same keys, endpoints at addresses of all
+ * kinds, synchronizers, or one synchronizer only.
  */
-export type Theme = "locks" | "operators" | "locked-runs" | "wake-ups" | "sync" | Synchronizer;
+export type Theme =
+  | "locks"
+  | "operators"
+  | "locked-runs"
+  | "wake-ups"
+  | "flights"
+  | "addresses"
+  | "sync"
+  | Synchronizer;
 
 export const themes: readonly Theme[] = [
   "locks",
   "operators",
   "locked-runs",
   "wake-ups",
+  "flights",
+  "addresses",
   "sync",
   ...synchronizers,
 ];
@@ -109,6 +123,8 @@ export function themeOf(seed: number): Theme {
   if (seed % 30 === 0 || seed % 30 === 24) return "operators";
   if (seed % 30 === 16 || seed % 30 === 19) return "locked-runs";
   if (seed % 30 === 26 || seed % 30 === 27) return "wake-ups";
+  if (seed % 30 === 8) return "flights";
+  if (seed % 30 === 14) return "addresses";
   return seed % 3 === 2 ? "sync" : "locks";
 }
 
@@ -207,6 +223,7 @@ function drawUsual(draw: Draw): Scenario {
     badNetwork: draw.chance(0.15) && !late ? goodNetwork : badNetwork,
     silentMinority,
     http: false,
+    gateways: false,
     wakeUps: undefined,
   };
 }
@@ -291,12 +308,27 @@ export function withWakeUps(scenario: Scenario, draw: Draw): Scenario {
   return { ...scenario, ...plainly, ...size, faultInterval, work, http, badNetwork, exactReplies, wakeUps };
 }
 
+/** The same scenario with single flights, beside runs of the same keys. */
+export function withFlights(scenario: Scenario, draw: Draw): Scenario {
+  const work = draw.pick([
+    ["flight"],
+    ["flight", "idempotency"],
+    ["flight", "flight", "idempotency"],
+  ] as const);
+  return { ...scenario, work, owned: 0, retention: undefined, lingering: false };
+}
+
+/** The same scenario with endpoints of every dialect, at addresses of all kinds: directly, behind gateways, or wrong. */
+export function withAddresses(scenario: Scenario, draw: Draw): Scenario {
+  const work = draw.pick([["lock"], ["lock", "using"], ["lock", "idempotency"]] as const);
+  const dialects = scenario.dialects.map(() => draw.pick(["redis", "redis-8.4", "upstash"] as const));
+  // An HTTP endpoint is known not to repeat anything.
+  const exactReplies = scenario.exactReplies.map(() => true);
+  return { ...scenario, work, dialects, exactReplies, http: true, gateways: true };
+}
+
 /** The same scenario, with one or two synchronizers in place of locks. */
-export function withSynchronizers(
-  scenario: Scenario,
-  draw: Draw,
-  theme: Exclude<Theme, "locks" | "operators" | "locked-runs" | "wake-ups">,
-): Scenario {
+export function withSynchronizers(scenario: Scenario, draw: Draw, theme: "sync" | Synchronizer): Scenario {
   const chosen = theme === "sync" ? [draw.pick(mixed), draw.pick(mixed)] : [theme];
   return { ...scenario, work: [...new Set(chosen)], retention: undefined };
 }

@@ -18,6 +18,8 @@ import {
   type Theme,
   themeOf,
   type Work,
+  withAddresses,
+  withFlights,
   withLockedRuns,
   withOperators,
   withSynchronizers,
@@ -26,6 +28,7 @@ import {
 import { Server } from "./server.ts";
 import { sharedBy } from "./shared.ts";
 import { createWorkloads, isSynchronizer, type Workload } from "./synchronizers.ts";
+import { Flights, performFlight } from "./work-flight.ts";
 import { performForget, probeForget } from "./work-forget.ts";
 import {
   performAttempts,
@@ -130,6 +133,8 @@ function aboutOf(drawn: Scenario, theme: Theme, fork: () => Draw): Scenario {
   if (theme === "locks") return drawn;
   if (theme === "locked-runs") return withLockedRuns(drawn, fork());
   if (theme === "wake-ups") return withWakeUps(drawn, fork());
+  if (theme === "flights") return withFlights(drawn, fork());
+  if (theme === "addresses") return withAddresses(drawn, fork());
   return theme === "operators" ? withOperators(drawn, fork()) : withSynchronizers(drawn, fork(), theme);
 }
 
@@ -144,6 +149,7 @@ function withDuplicates(scenario: Scenario, without: readonly Assumption[] | und
 interface Cast {
   readonly shared: SharedContext;
   readonly histories: RunHistories;
+  readonly flights: Flights;
   readonly workloads: ReadonlyMap<Work, Workload>;
 }
 
@@ -187,10 +193,12 @@ async function play(world: World, scenario: Scenario, twins: boolean): Promise<v
 function createCast(world: World, scenario: Scenario, twins: boolean): Cast {
   createServersAndProcesses(world, scenario, twins);
   const shared = sharedBy(world, scenario);
-  const histories = new RunHistories(world, (key) => shared.wire.lastRemoval(key));
+  // Single flights forget what is too old: nothing of runs.
+  const forgets = !scenario.work.includes("flight");
+  const histories = new RunHistories(world, forgets ? (key) => shared.wire.lastRemoval(key) : undefined);
   const workloads = createWorkloads(shared, scenario.work.filter(isSynchronizer));
   for (const process of world.processes) shared.actors.push(createActor(shared, process));
-  return { shared, histories, workloads };
+  return { shared, histories, flights: new Flights(), workloads };
 }
 
 function createServersAndProcesses(world: World, scenario: Scenario, twins: boolean): void {
@@ -227,7 +235,7 @@ function setClocksApart({ servers, processes, draw }: World, retention: Retentio
 }
 
 /** One process makes its calls. */
-async function work(actor: Actor, { histories, workloads }: Cast): Promise<void> {
+async function work(actor: Actor, { histories, flights, workloads }: Cast): Promise<void> {
   const { draw, scenario } = actor;
   for (let calls = 0; calls < scenario.calls; calls += 1) {
     // Where fences are remembered for a short time, sometimes a pause is long enough to forget them.
@@ -239,6 +247,7 @@ async function work(actor: Actor, { histories, workloads }: Cast): Promise<void>
     else if (kind === "idempotency") await performIdempotency(actor, histories);
     else if (kind === "locked run") await performLockedRun(actor, histories);
     else if (kind === "attempts") await performAttempts(actor, histories);
+    else if (kind === "flight") await performFlight(actor, flights);
     else if (kind === "forget") await performForget(actor);
     else if (kind === "operate") await performOperation(actor);
     else await workloads.get(kind)?.perform(actor);
