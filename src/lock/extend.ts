@@ -4,6 +4,7 @@ import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import { stopwatch } from "../runtime.ts";
 import type { Settings } from "./options.ts";
+import type { TakeOver } from "./take-over.ts";
 import type { Validity } from "./validity.ts";
 
 /** One extension of something held. */
@@ -14,10 +15,8 @@ export interface Extension {
   readonly cost: RequestCost;
   /** Extends on one endpoint. */
   readonly perform: (call: Call) => Promise<Answer>;
-  /** Gets the round as soon as its requests are sent. */
-  readonly onSent?: ((round: Round<Answer>) => void) | undefined;
-  /** What a refusal means. Default: that the lock is gone. */
-  readonly refusal?: string | undefined;
+  /** Where it was handed over. */
+  readonly takeOver?: TakeOver | undefined;
 }
 
 /**
@@ -30,7 +29,7 @@ export interface Extension {
 export async function extendOnQuorum(
   settings: Settings,
   validity: Validity,
-  { ttl, names, cost, perform, onSent, refusal = "its token is gone from a quorum" }: Extension,
+  { ttl, names, cost, perform, takeOver }: Extension,
 ): Promise<Round<Answer>> {
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
@@ -39,10 +38,10 @@ export async function extendOnQuorum(
   // No request may outlast the validity: a hanging request must not hide its end.
   const timeout = Math.min(settings.timeout, validity.remaining());
   const round = runRound({ ...settings, timeout }, perform, { cost });
-  onSent?.(round);
+  takeOver?.note(round);
   const result = await round.result;
   if (validity.loss) throw validity.loss;
-  if (result === "refused") throw validity.lose(refusal);
+  if (result === "refused") throw validity.lose(takeOver?.refusal ?? "its token is gone from a quorum");
   // Not too late: the validity was no longer than this ttl's when the requests were sent, and has not ended.
   if (result !== "granted") throw new QuorumError("extend", names, round.votes());
   validity.extend(ttl, round.elapsed);

@@ -2,6 +2,8 @@ import { checkInteger, checkNumber, checkType, wrongType } from "../check.ts";
 import { newId } from "../events.ts";
 import { maxTimerDelay, randomToken, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
+import type { LockRequest } from "./lock-request.ts";
+import type { LockState } from "./lock-state.ts";
 import {
   checkAcquire,
   checkResources,
@@ -10,6 +12,7 @@ import {
   type Settings,
   settingsOf,
 } from "./options.ts";
+import { TakeOver } from "./take-over.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
@@ -54,8 +57,10 @@ export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.detach) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
-  const { settings, request, ttl, fence, validUntil, unsettled, unanswered } = await lock.detach();
+  const { settings, request, ttl, fence, validUntil, unsettled, openExtensions } = await lock.detach();
   const { prefix, nonce, origin = nonce, owner, resources } = request;
+  const endpoints = settings.endpoints.map(({ name }) => name);
+  const unanswered = endpoints.map((name) => [name, openExtensions.lowest(name)] as const);
   return {
     resources,
     prefix,
@@ -65,9 +70,9 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
     ttl,
     validUntil,
     ...(fence !== undefined && { fence }),
-    endpoints: settings.endpoints.map(({ name }) => name),
+    endpoints,
     unsettled,
-    unanswered,
+    unanswered: Object.fromEntries(unanswered.filter(([, ttl]) => ttl < Infinity)),
   };
 }
 
@@ -110,14 +115,27 @@ export async function resume(
   const { immediate = false, ...others } = checkType("options", options, "object");
   checkType("immediate", immediate, "boolean");
   const id = newId();
-  const lock = lockOf(redlock, json, others, id);
+  const { settings, request, state } = resumedState(redlock, json, others, id);
+  const lock = new Lock(settings, request, state);
   lock.begin({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
-  if (!immediate && !json.owner) await lock.takeOver();
+  if (immediate || !state.takeOver) return lock;
+  try {
+    await lock.extend();
+  } catch (error) {
+    lock.abandon();
+    await state.takeOver.undo(settings, request, lock.ttl, error);
+    throw error;
+  }
   return lock;
 }
 
-/** The handle of a lock that was handed over. */
-function lockOf(redlock: LockClient, json: LockJSON, options: LockOptions, id: number): Lock {
+/** What the handle of a lock that was handed over is made of. */
+function resumedState(
+  redlock: LockClient,
+  json: LockJSON,
+  options: LockOptions,
+  id: number,
+): { settings: Settings; request: LockRequest; state: LockState } {
   // Not shown: it contains the lock's token.
   if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
   const { resources, prefix, nonce, origin, owner, ttl, validUntil, fence } = json;
@@ -136,20 +154,13 @@ function lockOf(redlock: LockClient, json: LockJSON, options: LockOptions, id: n
   // An owner's handles share the nonce, and the unanswered extensions of others compare the owner alone.
   const own = owner
     ? { nonce, unanswered }
-    : { nonce: randomToken(runtime), earlier: [...new Set([origin, nonce])] };
+    : { nonce: randomToken(runtime), takeOver: new TakeOver([...new Set([origin, nonce])]) };
   const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
   const request = { resources: names, prefix, nonce: own.nonce, origin, owner, fenceRetention };
   const remaining = validUntil - runtime.now();
-  const state = {
-    id,
-    ttl,
-    elapsed: stopwatch(runtime),
-    fence,
-    limit: Infinity,
-    remaining,
-    unsettled,
-  };
-  return new Lock(settings, request, { ...state, ...own });
+  const elapsed = stopwatch(runtime);
+  const state = { id, ttl, elapsed, fence, limit: Infinity, remaining, unsettled, ...own };
+  return { settings, request, state };
 }
 
 /** The requests of the other process that may still be executed, checked: at endpoints that this client has, too. */

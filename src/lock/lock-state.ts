@@ -2,7 +2,9 @@ import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
 import type { HoldOperations } from "./hold-operations.ts";
 import type { LockRequest } from "./lock-request.ts";
+import type { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
+import type { TakeOver } from "./take-over.ts";
 
 /** What a handle is made of, beside its request. */
 export interface LockState {
@@ -23,14 +25,15 @@ export interface LockState {
   readonly unsettled?: readonly string[];
   /** By endpoint: the lowest ttl of an extension that may still be executed there. Default: none. */
   readonly unanswered?: Readonly<Record<string, number>>;
-  /** The nonces of earlier handles, in whose place this one's comes, the oldest first. Default: none. */
-  readonly earlier?: readonly string[];
+  /** Where it was handed over: in place of whose nonces this handle's comes. */
+  readonly takeOver?: TakeOver | undefined;
 }
 
 /** What another handle needs to go on with a lock. */
-export type DetachedLock = Required<Pick<LockState, "ttl" | "fence" | "unsettled" | "unanswered">> & {
+export type DetachedLock = Required<Pick<LockState, "ttl" | "fence" | "unsettled">> & {
   readonly settings: Settings;
   readonly request: LockRequest;
+  readonly openExtensions: OpenExtensions;
   /** Wall-clock time in ms since 1970 at which the validity ends. */
   readonly validUntil: number;
 };

@@ -15,7 +15,7 @@ import {
 } from "../redis/register.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
-import { type Extension, extendOnQuorum } from "./extend.ts";
+import { extendOnQuorum } from "./extend.ts";
 import { type HoldOperations, type Release, releaseJoined, releaseOf } from "./hold-operations.ts";
 import {
   acquiredRegister,
@@ -28,7 +28,7 @@ import {
 import type { DetachedLock, LockState } from "./lock-state.ts";
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
-import { TakeOver } from "./take-over.ts";
+import type { TakeOver } from "./take-over.ts";
 import { Validity } from "./validity.ts";
 
 /** A {@link Lock} that was acquired with `fencing: true`. */
@@ -56,12 +56,12 @@ export class Lock {
   /** Not a synchronizer's: what an endpoint has lost can be restored there. */
   readonly #isPlain: boolean;
   readonly #validity: Validity;
-  /** The round that acquired it or took it over; its late requests are rolled back at the release. */
-  #round: Round<Answer> | undefined;
+  /** The round that acquired it; its late requests are rolled back at the release. */
+  readonly #round: Round<Answer> | undefined;
   /** Names of the endpoints of all requests that acquire it and may still be executed. */
   readonly #unsettled: string[];
   readonly #openExtensions: OpenExtensions;
-  readonly #takeOver: TakeOver;
+  readonly #takeOver: TakeOver | undefined;
   /** By endpoint: the marks that an extension of an owner's lock has found or left there. */
   readonly #marks = new Map<string, string>();
   /** ms since the fence's counters were renewed. */
@@ -98,7 +98,7 @@ export class Lock {
       if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
     });
     this.#openExtensions = new OpenExtensions(state.unanswered);
-    this.#takeOver = new TakeOver(state.earlier ?? []);
+    this.#takeOver = state.takeOver;
     // Where another process acquired it, the time is not known: the first extension renews them.
     this.#sinceCounters = round ? elapsed : () => Infinity;
     this.#validity = new Validity({
@@ -183,7 +183,7 @@ export class Lock {
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
     const round = runRound(this.#settings, (call) =>
-      this.#takeOver.perform(call, this.#register, (register) => this.#operations.extend(call, register, 0)),
+      this.#perform("verify", call, this.#register, (register) => this.#operations.extend(call, register, 0)),
     );
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
@@ -211,35 +211,9 @@ export class Lock {
     void autoExtend(this.#validity, { ...settings, ...operations });
   }
 
-  /**
-   * @internal Puts the nonce of this handle in the place of the one that was handed over, on a quorum. If that fails, it
-   * is put back, so that the lock can be resumed again; what another has resumed meanwhile stays.
-   */
-  async takeOver(): Promise<void> {
-    const onSent = (round: Round<Answer>) => {
-      this.#round = round;
-    };
-    const refusal = "it was resumed before, or released, or has expired";
-    const extension = this.#extend(this.#ttl, { onSent, refusal });
-    this.#extension = extension.catch(() => undefined);
-    try {
-      await extension;
-    } catch (error) {
-      this.abandon();
-      this.#isGone = true;
-      const settings = this.#settings;
-      const undo = (call: Call) =>
-        error instanceof QuorumError
-          ? extend(call, this.#register, this.#ttl, this.#takeOver.latest)
-          : this.#operations.release(call, this.#register, 0);
-      const done = this.#round && rollback(settings, this.#round, undo).done;
-      if (done && !runInBackground(settings, done)) await done;
-      throw error;
-    }
-  }
-
-  /** @internal Leaves it to its ttl, and stops watching the clock for it. */
+  /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */
   abandon(): void {
+    this.#isGone = true;
     this.#validity.release();
     if (this.#id !== undefined) emit(this.#settings.onEvent, { type: "detached", ...this.#endOfHold() });
   }
@@ -257,7 +231,6 @@ export class Lock {
     // In this order: a freeze in between must make it end earlier, not later.
     const validUntil = Math.floor(settings.runtime.now() + validity.remaining());
     this.abandon();
-    this.#isGone = true;
     return {
       settings,
       request: this.#request,
@@ -265,11 +238,11 @@ export class Lock {
       fence: this.fence,
       validUntil,
       unsettled: [...this.#unsettled],
-      unanswered: this.#openExtensions.toRecord(),
+      openExtensions: this.#openExtensions,
     };
   }
 
-  async #extend(ttl: number, more?: Pick<Extension, "onSent" | "refusal">): Promise<number> {
+  async #extend(ttl: number): Promise<number> {
     const { resources } = this;
     const settings = this.#settings;
     const cost = { requests: 0, commands: 0 };
@@ -282,9 +255,8 @@ export class Lock {
       names: resources,
       cost,
       perform: (call) => this.#extendOne(call, ttl, renewsCounters),
-      ...more,
+      takeOver: this.#takeOver,
     });
-    if (this.#takeOver.latest) this.#round ??= round;
     if (renewsCounters) this.#sinceCounters = round.elapsed;
     if (this.#isPlain) this.#restoreWhereLost(round, ttl);
     const event = { id: this.#id, resources, ttl, elapsed: round.elapsed(), ...cost };
@@ -307,11 +279,17 @@ export class Lock {
         : this.#operations.extend(call, register, ttl, value);
     const register = renewsCounters ? guardedRegister(this.#request) : this.#register;
     const answer = await this.#openExtensions.send(name, ttl, () =>
-      this.#takeOver.perform(call, register, extendStored),
+      this.#perform("extend", call, register, extendStored),
     );
-    if (answer.outcome === "granted") this.#takeOver.finish(name);
     if (answer.marks) this.#marks.set(name, answer.marks);
     return answer;
+  }
+
+  /** Performs an operation on one endpoint, where the value may still be that of an earlier handle. */
+  #perform(
+    ...[purpose, call, register, operation]: Parameters<TakeOver["perform"]>
+  ): Promise<RegisterAnswer> {
+    return this.#takeOver?.perform(purpose, call, register, operation) ?? operation(register);
   }
 
   /** The lowest value of the counters, and how long they must be kept. */
@@ -349,7 +327,7 @@ export class Lock {
     this.#validity.release();
     let isWaitedFor = true;
     const releaseOne = (call: Call) => this.#releaseOne(call, () => isWaitedFor);
-    const round = rollback(settings, this.#round, releaseOne, true);
+    const round = rollback(settings, this.#round ?? this.#takeOver?.round, releaseOne, true);
     // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
     if (!runInBackground(settings, round.done)) await round.done;
     const result = await round.result;
@@ -388,7 +366,7 @@ export class Lock {
       this.#marks.get(endpoint.name) ?? (granted && "marks" in granted ? granted.marks : undefined);
     const register = { ...this.#register, marks, ...(isGuarded && { tombstone }) };
     const releaseStored = (stored: Register) => this.#operations.release(call, stored, retention);
-    return this.#takeOver.performOnAll(call, register, (stored) =>
+    return this.#perform("release", call, register, (stored) =>
       releaseJoined(stored, releaseStored, () => isWaitedFor() && !signal.aborted),
     );
   }

@@ -28,11 +28,4 @@ export class OpenExtensions {
       pending.splice(pending.indexOf(ttl), 1);
     }
   }
-
-  /** The lowest ttl by endpoint, where there is one. */
-  toRecord(): Record<string, number> {
-    const names = [...new Set([...this.#failed.keys(), ...this.#pending.keys()])];
-    const all = names.map((name) => [name, this.lowest(name)] as const);
-    return Object.fromEntries(all.filter(([, ttl]) => ttl < Infinity));
-  }
 }

@@ -231,7 +231,7 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/extend.ts",
-        find: '  if (result === "refused") throw validity.lose(refusal);\n',
+        find: '  if (result === "refused") throw validity.lose(takeOver?.refusal ?? "its token is gone from a quorum");\n',
         replace: "",
       },
       { file: "lock/auto-extend.ts", find: "pause = nextPause();", replace: "pause = 0;" },

@@ -33,7 +33,7 @@ export const keepingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock.ts",
-        find: "    this.abandon();\n    this.#isGone = true;\n    return {",
+        find: "    this.abandon();\n    return {",
         replace: "    return {",
       },
     ],
@@ -45,10 +45,10 @@ export const keepingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/handoff.ts",
-        find: "if (!immediate && !json.owner) await lock.takeOver();",
-        replace: "void immediate;",
+        find: "if (immediate || !state.takeOver) return lock;",
+        replace: "void immediate;\n  return lock;",
       },
-      { file: "lock/handoff.ts", find: "nonce: randomToken(runtime), earlier", replace: "nonce, earlier" },
+      { file: "lock/handoff.ts", find: "nonce: randomToken(runtime), takeOver", replace: "nonce, takeOver" },
     ],
     noticedBy: twoHolders,
   },

@@ -7,10 +7,8 @@ const failing = () => Promise.reject(new Error("no answer"));
 describe("OpenExtensions", () => {
   test("knows none at first, and of another process the lowest of each endpoint", () => {
     expect(new OpenExtensions().lowest("a")).toBe(Infinity);
-    expect(new OpenExtensions().toRecord()).toEqual({});
     const open = new OpenExtensions({ a: 500 });
     expect([open.lowest("a"), open.lowest("b")]).toEqual([500, Infinity]);
-    expect(open.toRecord()).toEqual({ a: 500 });
   });
 
   test("remembers each until it is answered, whatever the order of the answers", async () => {
@@ -22,14 +20,13 @@ describe("OpenExtensions", () => {
     expect(open.lowest("b")).toBe(Infinity);
     answers[0]!.open("granted");
     expect(await sending[0]).toBe("granted");
-    expect(open.toRecord()).toEqual({ a: 800 });
+    expect(open.lowest("a")).toBe(800);
     answers[1]!.open("granted");
     await sending[1];
     expect(open.lowest("a")).toBe(1_000);
     answers[2]!.open("lost");
     await sending[2];
     expect(open.lowest("a")).toBe(Infinity);
-    expect(open.toRecord()).toEqual({});
   });
 
   test("remembers the lowest of those that have failed for ever", async () => {
@@ -43,6 +40,6 @@ describe("OpenExtensions", () => {
       expect(open.lowest("a")).toBe(lowest);
     }
     await open.send("a", 600, async () => "granted");
-    expect(open.toRecord()).toEqual({ a: 700 });
+    expect(open.lowest("a")).toBe(700);
   });
 });
