@@ -69,8 +69,8 @@ export const roundMutants: readonly Mutant[] = [
       // Without this, the final tally would correct it.
       {
         file: "lock/acquire.ts",
-        find: "if (held || isRefused(round)) return",
-        replace: "if (held) return",
+        find: "if (held || isRefused(round)) {",
+        replace: "if (held) {",
       },
     ],
     noticedBy: ["refusals are true"],
@@ -87,8 +87,8 @@ export const roundMutants: readonly Mutant[] = [
       // Without this, the final tally would correct it.
       {
         file: "lock/acquire.ts",
-        find: "if (held || isRefused(round)) return",
-        replace: "if (held) return",
+        find: "if (held || isRefused(round)) {",
+        replace: "if (held) {",
       },
     ],
     noticedBy: ["refusals are true"],
