@@ -140,17 +140,17 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
 
   test("leaves a shorter extension that is unanswered without effect", async () => {
     const resource = newResource();
-    const lock = await one.client({ timeout: paced(300) }).redlock.acquire(resource, { ttl: 10_000 });
+    const lock = await one.client({ timeout: paced(300) }).redlock.acquire(resource, { ttl: 60_000 });
     const late = latch();
     one.gateways[0]!.before = () => late.opened;
-    await rejection(lock.extend(2_000));
+    await rejection(lock.extend(20_000));
     one.gateways[0]!.before = () => undefined;
     const received = await resume(one.client().redlock, viaText(await handoff(lock)));
-    expect(await received.extend(10_000)).toBeGreaterThan(9_000);
+    expect(await received.extend(60_000)).toBeGreaterThan(50_000);
     late.open();
     const { executed } = one.gateways[0]!;
-    await until(() => executed.some((command) => command.includes("2000")), "the late extension");
-    expect(await ttlOf(resource)).toBeGreaterThan(5_000);
+    await until(() => executed.some((command) => command.includes("20000")), "the late extension");
+    expect(await ttlOf(resource)).toBeGreaterThan(30_000);
     expect(await received.release()).toBe(true);
   });
 
