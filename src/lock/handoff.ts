@@ -56,8 +56,18 @@ export interface FencedLockJSON extends LockJSON {
 export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
-  if (!lock?.detach) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
-  const { settings, request, ttl, fence, validUntil, unsettled, openExtensions } = await lock.detach();
+  if (!lock?.parts) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
+  const { settings, request, validity, unsettled, openExtensions } = lock.parts();
+  for (let current: unknown; current !== lock.parts().extension; ) {
+    current = lock.parts().extension;
+    await current;
+  }
+  if (validity.released) throw validity.lose("it was released or handed over");
+  if (validity.loss) throw validity.loss;
+  // In this order: a freeze in between must make it end earlier, not later.
+  const validUntil = Math.floor(settings.runtime.now() + validity.remaining());
+  lock.abandon();
+  const { ttl, fence } = lock;
   const { prefix, nonce, origin = nonce, owner, resources } = request;
   const endpoints = settings.endpoints.map(({ name }) => name);
   const unanswered = endpoints.map((name) => [name, openExtensions.lowest(name)] as const);
@@ -71,7 +81,7 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
     validUntil,
     ...(fence !== undefined && { fence }),
     endpoints,
-    unsettled,
+    unsettled: [...unsettled],
     unanswered: Object.fromEntries(unanswered.filter(([, ttl]) => ttl < Infinity)),
   };
 }

@@ -5,6 +5,7 @@ import type { LockRequest } from "./lock-request.ts";
 import type { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
 import type { TakeOver } from "./take-over.ts";
+import type { Validity } from "./validity.ts";
 
 /** What a handle is made of, beside its request. */
 export interface LockState {
@@ -29,11 +30,13 @@ export interface LockState {
   readonly takeOver?: TakeOver | undefined;
 }
 
-/** What another handle needs to go on with a lock. */
-export type DetachedLock = Required<Pick<LockState, "ttl" | "fence" | "unsettled">> & {
+/** What a handle is made of at this moment, as far as another process needs it to go on with the lock. */
+export interface LockParts {
   readonly settings: Settings;
   readonly request: LockRequest;
+  readonly validity: Validity;
+  /** Settles when the last extension has ended. */
+  readonly extension: Promise<unknown>;
+  readonly unsettled: readonly string[];
   readonly openExtensions: OpenExtensions;
-  /** Wall-clock time in ms since 1970 at which the validity ends. */
-  readonly validUntil: number;
-};
+}

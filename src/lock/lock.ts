@@ -25,7 +25,7 @@ import {
   type LockRequest,
   tombstoneRetention,
 } from "./lock-request.ts";
-import type { DetachedLock, LockState } from "./lock-state.ts";
+import type { LockParts, LockState } from "./lock-state.ts";
 import { OpenExtensions } from "./open-extensions.ts";
 import type { Settings } from "./options.ts";
 import type { TakeOver } from "./take-over.ts";
@@ -218,26 +218,14 @@ export class Lock {
     if (this.#id !== undefined) emit(this.#settings.onEvent, { type: "detached", ...this.#endOfHold() });
   }
 
-  /** @internal Ends this handle without a release, once no extension is under way. See {@link handoff}. */
-  async detach(): Promise<DetachedLock> {
-    for (let current: unknown; current !== this.#extension; ) {
-      current = this.#extension;
-      await this.#extension;
-    }
-    const validity = this.#validity;
-    if (validity.released) throw validity.lose("it was released or handed over");
-    if (validity.loss) throw validity.loss;
-    const settings = this.#settings;
-    // In this order: a freeze in between must make it end earlier, not later.
-    const validUntil = Math.floor(settings.runtime.now() + validity.remaining());
-    this.abandon();
+  /** @internal What {@link handoff} needs of it. */
+  parts(): LockParts {
     return {
-      settings,
+      settings: this.#settings,
       request: this.#request,
-      ttl: this.#ttl,
-      fence: this.fence,
-      validUntil,
-      unsettled: [...this.#unsettled],
+      validity: this.#validity,
+      extension: this.#extension,
+      unsettled: this.#unsettled,
       openExtensions: this.#openExtensions,
     };
   }

@@ -32,9 +32,9 @@ export const keepingMutants: readonly Mutant[] = [
     breaks: "its automatic extension goes on, and shortens the receiver's longer one",
     patches: [
       {
-        file: "lock/lock.ts",
-        find: "    this.abandon();\n    return {",
-        replace: "    return {",
+        file: "lock/handoff.ts",
+        find: "  lock.abandon();\n  const {",
+        replace: "  const {",
       },
     ],
     noticedBy: twoHolders,
