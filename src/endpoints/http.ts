@@ -11,6 +11,7 @@ import {
   withoutSecrets,
 } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure.ts";
+import { type RestEndpoint, subscriber } from "./subscribe.ts";
 
 /** The address of an endpoint, and its token. */
 export interface HttpEndpointOptions {
@@ -61,14 +62,15 @@ const maxReplyBytes = 4 * 1024 * 1024;
  * httpEndpoint({ url: env.UPSTASH_REDIS_REST_URL, token: env.UPSTASH_REDIS_REST_TOKEN })
  */
 export function httpEndpoint(options: HttpEndpointOptions): Endpoint {
-  return makeHttpEndpoint(options, "endpoint", "");
+  const { restAccess, ...endpoint } = restEndpoint(options, "endpoint", "");
+  return { ...endpoint, subscribe: subscriber(endpoint.name, ...restAccess()) };
 }
 
 /**
  * @param where the place of the options, for errors
  * @param number the suffix of the variables that `endpointsFromEnv` reads for it
  */
-function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: string): Endpoint {
+function restEndpoint(options: HttpEndpointOptions, where: string, number: string): RestEndpoint {
   const { url, token } = checkType(where, options, "object");
   // An object of a class has more than options, as a local endpoint does.
   if (Object.getPrototypeOf(options) === Object.prototype) checkNames(where, options, optionNames);
@@ -113,20 +115,7 @@ function makeHttpEndpoint(options: HttpEndpointOptions, where: string, number: s
     throw new EndpointError(name, kind, `HTTP ${status}, ${reason}`, { status });
   }
 
-  const subscribe = subscriber(name, href, token);
-  return { name, dialect, exactReplies: !options.basePath, send, subscribe };
-}
-
-/** `subscribe` of an endpoint: a request whose response goes on. */
-export function subscriber(name: string, url: string, token: string): NonNullable<Endpoint["subscribe"]> {
-  const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
-  return async (channel, signal) => {
-    const href = `${url.replace(/\/$/, "")}/subscribe/${encodeURIComponent(channel)}`;
-    const response = await fetch(href, { method: "POST", headers, redirect: "manual", signal });
-    if (response.status === 200 && response.body) return response.body;
-    await response.body?.cancel();
-    throw new EndpointError(name, "http", `HTTP ${response.status}, no stream`, { status: response.status });
-  };
+  return { name, dialect, exactReplies: !options.basePath, send, restAccess: () => [href, token] };
 }
 
 /**
@@ -163,7 +152,7 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
       `${where} is an SDK's client, and no endpoint; wrap an @upstash/redis client: upstashEndpoint(client)`,
     );
   }
-  return makeHttpEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
+  return restEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
 }
 
 function parseReply(text: string): { error?: unknown; result?: unknown } | undefined {

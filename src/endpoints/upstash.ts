@@ -3,7 +3,7 @@ import { EndpointError } from "../errors.ts";
 import { addressOf } from "./address.ts";
 import { checkDialect, type Dialect, dialectOf, type Endpoint, withoutSecrets } from "./endpoint.ts";
 import { answerReason, networkReason } from "./failure.ts";
-import { subscriber } from "./http.ts";
+import { subscriber } from "./subscribe.ts";
 
 /** The part of an `@upstash/redis` client that this package uses. */
 export interface UpstashClient {

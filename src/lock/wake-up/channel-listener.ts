@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../endpoints/endpoint.ts";
+import { subscribeOf } from "../../endpoints/subscribe.ts";
 import { stopwatch } from "../../runtime.ts";
 import { ChannelStream, type StreamListener } from "./channel-stream.ts";
 import { timesToAsk } from "./lottery.ts";
@@ -104,7 +105,7 @@ export class ChannelListener implements Listener {
   #join(channel: string, healthy: readonly Endpoint[]): boolean {
     if (this.#streams.has(channel)) return true;
     const now = this.#elapsed();
-    const endpoint = healthy.find((one) => one.subscribe && (this.#restsUntil.get(one) ?? 0) <= now);
+    const endpoint = healthy.find((one) => subscribeOf(one) && (this.#restsUntil.get(one) ?? 0) <= now);
     if (!endpoint) return false;
     const stream = this.#streamOf(endpoint, channel);
     const listener: StreamListener = {

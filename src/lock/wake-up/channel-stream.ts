@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../endpoints/endpoint.ts";
+import { subscribeOf } from "../../endpoints/subscribe.ts";
 import type { Runtime } from "../../runtime.ts";
 import { lineSplitter, parseEvent } from "./events.ts";
 import { drawTurns, shuffled } from "./lottery.ts";
@@ -62,7 +63,7 @@ export class ChannelStream {
 
   async #read(endpoint: Endpoint, channel: string): Promise<void> {
     const { signal } = this.#controller;
-    const body = await endpoint.subscribe!(channel, signal);
+    const body = await subscribeOf(endpoint)!(channel, signal);
     const reader = body.getReader();
     const decoder = new TextDecoder();
     const split = lineSplitter();
