@@ -6,7 +6,7 @@ import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
 import { acquire, type Register, type RegisterAnswer, raiseFence } from "../redis/register.ts";
-import { runInBackground, sleep, stopwatch } from "../runtime.ts";
+import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence } from "./fence.ts";
 import { type HoldOperations, listenFor, releaseOf } from "./hold-operations.ts";
@@ -15,7 +15,6 @@ import {
   acquiredRegister,
   counterTtl,
   type LockRequest,
-  newLockRequest,
   rollbackRegister,
   tombstoneRetention,
 } from "./lock-request.ts";
@@ -191,13 +190,14 @@ class Acquisition {
   /** With a fresh nonce in every round: HTTP keeps no order, so a rollback may overtake the next round's request. */
   #newRequest(): LockRequest {
     const { runtime, prefix, fencing, fenceRetention } = this.#settings;
-    return newLockRequest(runtime, {
+    return {
       resources: this.#resources,
       prefix,
       owner: this.#owner,
       fenceRetention: fencing ? fenceRetention : 0,
       keys: this.#strategy?.keys?.(),
-    });
+      nonce: randomToken(runtime),
+    };
   }
 
   async #attempt(request: LockRequest): Promise<Attempt> {
@@ -239,8 +239,15 @@ class Acquisition {
     const strategy = this.#strategy;
     const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
     const { elapsed } = round;
-    const state = { id: this.#id, ttl, elapsed, fence, limit, round, operations: strategy };
-    return new Lock(this.#settings, granted, state);
+    return new Lock(this.#settings, granted, {
+      id: this.#id,
+      ttl,
+      elapsed,
+      fence,
+      limit,
+      round,
+      operations: strategy,
+    });
   }
 
   /** @returns whether the platform keeps the rollback alive */
@@ -286,8 +293,7 @@ class Acquisition {
   }
 }
 
-const splitHint =
-  " is held by someone else, or two endpoints are one database, which `npx redlock-edge doctor` shows";
+const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";
 
 function isRefused({ answers }: Round<RegisterAnswer>): boolean {
   const refusals = answers.filter((answer) => answer?.outcome === "held");

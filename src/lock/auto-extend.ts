@@ -1,4 +1,4 @@
-import { isRedlockError } from "../errors.ts";
+import { QuorumError } from "../errors.ts";
 import { type Backoff, pauses } from "../quorum/backoff.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Validity } from "./validity.ts";
@@ -51,7 +51,7 @@ export async function autoExtend(validity: Validity, options: AutoExtension): Pr
       reset();
       nextPause = pauses(backoff, runtime);
     } catch (error) {
-      if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;
+      if (!(error instanceof QuorumError)) return;
       try {
         pause = nextPause();
       } catch {

@@ -1,6 +1,6 @@
 import { keyOf } from "../redis/keys.ts";
 import type { Register } from "../redis/register.ts";
-import { type Runtime, randomToken, tokenLength } from "../runtime.ts";
+import { tokenLength } from "../runtime.ts";
 
 // What one round requests, and the keys and values that it uses in Redis.
 
@@ -25,11 +25,6 @@ export interface LockRequest {
  * has given it up.
  */
 export const tombstoneRetention = 60_000;
-
-/** A request with a nonce of its own. */
-export function newLockRequest(runtime: Runtime, request: Omit<LockRequest, "nonce">): LockRequest {
-  return { ...request, nonce: randomToken(runtime) };
-}
 
 /** The register as its holder extends and releases it: with an owner token, every handle of the owner is the holder. */
 export function heldRegister({ resources, prefix, nonce, owner, keys }: LockRequest): Register {

@@ -78,7 +78,7 @@ export class Lock {
 
   /** @internal Locks come from {@link Redlock.acquire}. */
   constructor(settings: Settings, request: LockRequest, state: LockState) {
-    const { id, ttl, elapsed, fence, limit, remaining, round, operations } = state;
+    const { id, ttl, elapsed, fence, round, operations } = state;
     this.resources = request.resources;
     this.fence = fence;
     this.#id = id;
@@ -92,7 +92,7 @@ export class Lock {
     this.#ttl = ttl;
     this.#round = round;
     this.#mayRestore = !round;
-    const { runtime, driftFactor, onEvent, endpoints } = settings;
+    const { onEvent, endpoints } = settings;
     this.#unsettled = [...(state.unsettled ?? [])];
     endpoints.forEach(({ name }, index) => {
       if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
@@ -102,12 +102,8 @@ export class Lock {
     // Where another process acquired it, the time is not known: the first extension renews them.
     this.#sinceCounters = round ? elapsed : () => Infinity;
     this.#validity = new Validity({
-      runtime,
-      driftFactor,
-      elapsed,
-      ttl,
-      remaining,
-      limit,
+      ...settings,
+      ...state,
       lostError: (why) => new LockLostError(request.resources, why),
       onLost: (reason) => emit(onEvent, { type: "lost", ...this.#endOfHold(), reason }),
     });
@@ -207,8 +203,7 @@ export class Lock {
     emit(settings.onEvent, event);
     if (settings.onEvent) this.#validity.watch();
     if (!settings.autoExtend) return;
-    const operations = { ttl: () => this.#ttl, extend: (ms: number) => this.extend(ms) };
-    void autoExtend(this.#validity, { ...settings, ...operations });
+    void autoExtend(this.#validity, { ...settings, ttl: () => this.#ttl, extend: (ms) => this.extend(ms) });
   }
 
   /** @internal Leaves it to its ttl, and stops watching the clock for it. It cannot be released any more. */
@@ -322,8 +317,13 @@ export class Lock {
     isWaitedFor = false;
     const freed = result === "granted";
     this.#isGone = result !== "unavailable";
-    const event = { ...this.#endOfHold(), elapsed: round.elapsed(), ...round.cost };
-    emit(settings.onEvent, { type: "released", ...event, freed: this.#isGone ? freed : undefined });
+    emit(settings.onEvent, {
+      type: "released",
+      ...this.#endOfHold(),
+      elapsed: round.elapsed(),
+      ...round.cost,
+      freed: this.#isGone ? freed : undefined,
+    });
     if (!this.#isGone) throw new QuorumError("release", this.resources, round.votes());
     return freed;
   }

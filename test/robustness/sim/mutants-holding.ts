@@ -219,8 +219,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/auto-extend.ts",
-        find: 'if (!isRedlockError(error) || error.code !== "NO_QUORUM") return;',
-        replace: 'if (!isRedlockError(error) || error.code !== "NO_QUORUM") throw error;',
+        find: "if (!(error instanceof QuorumError)) return;",
+        replace: "if (!(error instanceof QuorumError)) throw error;",
       },
     ],
     noticedBy: ["calls end"],

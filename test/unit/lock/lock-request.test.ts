@@ -4,7 +4,6 @@ import {
   counterTtl,
   heldRegister,
   holderOf,
-  newLockRequest,
   rollbackRegister,
 } from "../../../src/lock/lock-request.ts";
 import { randomToken, systemRuntime, tokenLength } from "../../../src/runtime.ts";
@@ -12,11 +11,6 @@ import { randomToken, systemRuntime, tokenLength } from "../../../src/runtime.ts
 describe("lock requests", () => {
   const fields = { resources: ["a", "b"], prefix: "p", owner: "", fenceRetention: 0 };
   const nonce = randomToken(systemRuntime);
-
-  test("newLockRequest creates a new nonce each time", () => {
-    const nonces = Array.from({ length: 100 }, () => newLockRequest(systemRuntime, fields).nonce);
-    expect(new Set(nonces).size).toBe(100);
-  });
 
   test("a single resource without owner and fence: no tombstone, whole values", () => {
     const request = { ...fields, resources: ["a"], nonce };
