@@ -75,10 +75,12 @@ export function checkNames(
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(known, name)) continue;
     const names = Object.keys(known);
-    const place = Object.hasOwn(elsewhere, name) ? elsewhere[name] : undefined;
     const near = nearest(name, names);
-    const other = near ? `did you mean ${near}?` : `there are ${names.join(", ")}`;
-    const hint = place ? `it belongs to ${place}` : other;
+    const hint = Object.hasOwn(elsewhere, name)
+      ? `it belongs to ${elsewhere[name]}`
+      : near
+        ? `did you mean ${near}?`
+        : `there are ${names.join(", ")}`;
     throw new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
   }
 }

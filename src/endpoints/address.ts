@@ -15,7 +15,7 @@ interface AddressOptions {
 // `https://`, or `http://` to this machine or a private network: a name of one label, as containers have them, a name below
 // a domain that is for private use alone, or an IP address, which `URL` has brought into its normal form.
 const safeOrigin =
-  /^(https:.*|http:\/\/([^.:]+|.+\.(local(host)?|internal|lan|home\.arpa)|(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168)\.[\d.]+|\[(::1]|f[cde]\w\w:.*))(:\d+)?)$/;
+  /^https:|^http:\/\/([^.:]+|.+\.(local(host)?|internal|lan|home\.arpa)|(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168)\.[\d.]+|\[(::1]|f[cde]\w\w:.*))(:\d+)?$/;
 
 /**
  * Where a URL and the options lead to.
@@ -39,7 +39,7 @@ export function addressOf(
   const { href, origin = "" } = parsed;
   if (!/^http/.test(origin) || href !== origin + path) {
     throw new TypeError(
-      `${name} must be the REST API's https://host, without quotes, credentials, path and query: Upstash runs a path, and its OK looks like a lock (for a gateway's, set basePath)`,
+      `${name} must be the REST API's https://host, without quotes, credentials, path and query: Upstash runs a path as a command (a gateway's: basePath)`,
     );
   }
   if (!/^(\/[\w-][\w.-]*)+\/?$/.test(basePath ?? "/a")) {

@@ -77,7 +77,7 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
   for (const option of ["url", "token"] as const) {
     if (options[option]) continue;
     const variable = `UPSTASH_REDIS_REST_${option.toUpperCase()}${number}`;
-    throw new TypeError(`${where}.${option} is missing (is the environment variable ${variable} set?)`);
+    throw new TypeError(`${where}.${option} is missing (is ${variable} set?)`);
   }
   const { href, name: address } = addressOf(`${where}.url`, url, options);
   // A line break in a pasted token would make fetch print the whole header in its error.
@@ -101,7 +101,9 @@ function restEndpoint(options: HttpEndpointOptions, where: string, number: strin
     } catch (cause) {
       if (signal.aborted) throw new EndpointError(name, "timeout", "no answer in time");
       const kind = cause instanceof RangeError ? "malformed" : "network";
-      throw new EndpointError(name, kind, networkReason(cause), quotesReply(cause) ? {} : { cause });
+      // Node's HTTP parser keeps the bytes that it could not parse, secrets included.
+      const quotesReply = (cause as { cause?: { data?: unknown } }).cause?.data !== undefined;
+      throw new EndpointError(name, kind, networkReason(cause), quotesReply ? {} : { cause });
     }
     const { status } = response;
     const reply = parseReply(text);
@@ -148,9 +150,7 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
     return given as Endpoint;
   }
   if ("evalsha" in given) {
-    throw new TypeError(
-      `${where} is an SDK's client, and no endpoint; wrap an @upstash/redis client: upstashEndpoint(client)`,
-    );
+    throw new TypeError(`${where} is an SDK's client; wrap an @upstash/redis client: upstashEndpoint(client)`);
   }
   return restEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
 }
@@ -184,9 +184,4 @@ async function readText(response: Response): Promise<string> {
     text += decoder.decode(piece.value, { stream: true });
   }
   return text + decoder.decode();
-}
-
-/** Whether an error contains the reply: Node's HTTP parser keeps the bytes that it could not parse, secrets included. */
-function quotesReply(error: unknown): boolean {
-  return (error as { cause?: { data?: unknown } } | undefined)?.cause?.data !== undefined;
 }

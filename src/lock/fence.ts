@@ -15,7 +15,7 @@ const latestTime = 2 ** 52;
 export function leastFence(runtime: Pick<Runtime, "now">): number {
   const least = Math.floor(runtime.now());
   // Counters would follow a clock up to the largest integer, and nobody could draw a fence any more.
-  if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}, which is no time`);
+  if (!(Math.abs(least) < latestTime)) throw new RangeError(`the clock says ${least}`);
   return least;
 }
 

@@ -6,7 +6,6 @@ import {
   checkText,
   checkThis,
   checkType,
-  checkWellFormed,
   wrongType,
 } from "../check.ts";
 import { type EventHook, emit, type RedlockEvent } from "../events.ts";
@@ -236,12 +235,11 @@ export function resolveSettings(
   if (onEvent) checkType("onEvent", onEvent, "function");
   if (wakeUp && !wakeUp.listen) throw wrongType("wakeUp", wakeUp, "pubSub");
   if (waitUntil && typeof waitUntil !== "function" && typeof waitUntil.waitUntil !== "function") {
-    throw wrongType("waitUntil", waitUntil, "a function, or the platform's context, which has one");
+    throw wrongType("waitUntil", waitUntil, "a function, or the platform's context");
   }
-  if (!/^[^{}]+$/.test(checkType("prefix", settings.prefix, "string"))) {
-    throw new RangeError(`prefix must have no braces and at least one character, got "${settings.prefix}"`);
+  if (/[{}]/.test(checkText("prefix", settings.prefix, Infinity))) {
+    throw new RangeError(`prefix must have no braces, got "${settings.prefix}"`);
   }
-  checkWellFormed("prefix", settings.prefix);
   return settings;
 }
 
@@ -262,9 +260,8 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
   options: Options,
 ): Options {
   const { signal, token, deadline } = options;
-  const isListener = (method: unknown) => typeof method === "function";
-  if (signal && !(isListener(signal.addEventListener) && isListener(signal.removeEventListener))) {
-    throw wrongType("signal", signal, "an AbortSignal (of a controller: controller.signal)");
+  if (signal && typeof signal.removeEventListener !== "function") {
+    throw wrongType("signal", signal, "an AbortSignal: controller.signal");
   }
   if (token !== undefined) checkText("token", token);
   if (deadline !== undefined) checkNumber("deadline (ms since 1970)", deadline, 0, Infinity);
@@ -279,9 +276,7 @@ export function checkAcquire<Options extends Omit<AcquireOptions, keyof LockOpti
 export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): number {
   const left = deadline - runtime.now();
   if (left > 0) return left;
-  throw new RangeError(
-    `deadline has passed ${Math.ceil(-left)} ms ago; it is a wall-clock time in ms since 1970, such as Date.now() + 5_000`,
-  );
+  throw new RangeError(`deadline was ${Math.ceil(-left)} ms ago; it is a time such as Date.now() + 5_000`);
 }
 
 /**
@@ -292,8 +287,6 @@ export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): numb
 export function checkResources(resource: string | readonly string[], option = "resource"): string[] {
   const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
   for (const name of resources) checkText(option, name, 1_024);
-  if (resources.length < 1 || resources.length > 100) {
-    throw new RangeError(`1 … 100 resources can be locked together, got ${resources.length}`);
-  }
+  checkNumber("the number of resources", resources.length, 1, 100);
   return resources;
 }

@@ -171,7 +171,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     endpoints.forEach(({ name }, index) => {
       if (this.answers[index]) return;
       // A usual mistake: seconds instead of ms.
-      const hint = timeout < 50 ? ", less than a request takes: raise the ttl or the timeout (in ms)" : "";
+      const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
       const why = `no answer within ${Math.round(timeout)} ms${hint}`;
       this.#note(index, { outcome: "error", cause: new EndpointError(name, "timeout", why) });
     });

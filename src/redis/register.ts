@@ -181,7 +181,7 @@ export function readFence(word: unknown): number {
   const fence = readCounter(word);
   if (fence) return fence;
   // Not quoted: an endpoint may have put anything there, even a secret.
-  throw new Error("the fence in the reply is not a positive safe integer; docs/fencing.md says what to do");
+  throw new Error("the reply has no fence: see docs/fencing.md");
 }
 
 /** A refusal has one form only: an endpoint that replies anything else is out of order, not held by someone. */
@@ -205,7 +205,7 @@ function refusal(
 
 /** Whether a script can have returned these marks: `length` characters, each a letter or digit, or `-` where absent. */
 function isMarks(text: unknown, length: number): text is string {
-  return typeof text === "string" && length > 0 && text.length === length && /^[a-z0-9-]+$/.test(text);
+  return typeof text === "string" && text.length === length && /^[a-z0-9-]+$/.test(text);
 }
 
 /** Whether a script can have returned this of a key: its value, and the ms until it expires. */
@@ -216,8 +216,8 @@ export function isSnapshot({ endpoint }: Call, value: unknown, remaining: unknow
 
 /** A counter that a script printed, or that a client in between has parsed; undefined where it is none. */
 export function readCounter(word: unknown): number | undefined {
-  const printed = typeof word === "number" || (typeof word === "string" && /^\d+$/.test(word));
-  return printed && Number.isSafeInteger(Number(word)) && Number(word) > 0 ? Number(word) : undefined;
+  const count = typeof word !== "object" && /^\d+$/.test(String(word)) ? Number(word) : 0;
+  return count > 0 && Number.isSafeInteger(count) ? count : undefined;
 }
 
 /** The meaning of a reply to a plain command: one means yes, one means no, any other is an error. */

@@ -197,7 +197,7 @@ describe("httpEndpoint", () => {
       expect(make).toThrow(
         wrong
           ? "endpoint.token (of redis.example:8443) must be printable ASCII without spaces and line breaks"
-          : "endpoint.token is missing (is the environment variable UPSTASH_REDIS_REST_TOKEN set?)",
+          : "endpoint.token is missing (is UPSTASH_REDIS_REST_TOKEN set?)",
       );
       expect(make).toThrow(TypeError);
     },

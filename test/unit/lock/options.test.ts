@@ -97,7 +97,7 @@ describe("resolveSettings", () => {
     ["maxHold", -1, RangeError],
     ["maxHold", NaN, RangeError],
     ["maxHold", [], TypeError, "got an empty array"],
-    ["prefix", "", RangeError, '""'],
+    ["prefix", "", RangeError, "has 0"],
     ["prefix", "a{b", RangeError],
     ["prefix", "a}b", RangeError],
     ["prefix", 7, TypeError, "number"],

@@ -102,7 +102,7 @@ describe("a round", () => {
   });
 
   test.each([
-    [49, /: no answer within 49 ms, less than .* timeout \(in ms\)$/],
+    [49, /: no answer within 49 ms: raise .* timeout \(in ms\)$/],
     [50, /: no answer within 50 ms$/],
   ])("says that a timeout of %i ms is short, where it is", async (timeout, message) => {
     const { runtime, round } = rig(1, { timeout });
