@@ -64,11 +64,7 @@ describe("wrong arguments", () => {
       "deadline (ms since 1970) must be between 0 and Infinity, got NaN",
     ],
     // If it were accepted, it would look like an outage: no request is granted in time.
-    [
-      { deadline: 25_000 },
-      RangeError,
-      "it is a time such as Date.now() + 5_000",
-    ],
+    [{ deadline: 25_000 }, RangeError, "it is a time such as Date.now() + 5_000"],
   ];
 
   test.each(options)("%o", async (given, type, said) => {
