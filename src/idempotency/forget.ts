@@ -88,7 +88,8 @@ async function remove(
 ): Promise<void> {
   const removeOne = async (call: Call): Promise<Answer> => {
     const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
-    if (snapshot.outcome === "error") throw snapshot.cause;
+    // Reported by the reading; nothing is known there to remove.
+    if (snapshot.outcome === "error") return { outcome: "lost" };
     const { text, counted }: KeySnapshot = snapshot;
     // An empty text may stand for a list or a hash: the script reads them as empty.
     if (text === "") await removeWrongType(call, name);

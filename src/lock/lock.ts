@@ -63,7 +63,7 @@ export class Lock {
   readonly #openExtensions: OpenExtensions;
   readonly #takeOver: TakeOver | undefined;
   /** By endpoint: the marks that an extension of an owner's lock has found or left there. */
-  readonly #marks = new Map<string, string>();
+  readonly #marks = new Map<string, string | undefined>();
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;
   readonly #held: () => number;
@@ -264,7 +264,8 @@ export class Lock {
     const answer = await this.#openExtensions.send(name, ttl, () =>
       this.#perform("extend", call, register, extendStored),
     );
-    if (answer.marks) this.#marks.set(name, answer.marks);
+    // None where it is gone: what restores it writes the value of the acquire.
+    this.#marks.set(name, answer.marks);
     return answer;
   }
 

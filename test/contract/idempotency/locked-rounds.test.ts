@@ -184,13 +184,13 @@ describe("a run with a lock", () => {
     await running(client);
     const counter = keyOf("redlock", "fence", "a");
     const touches = () => client.links[0]!.sent.map((command) => command.includes(counter));
-    await world.runtime.advance(3_900);
+    await world.runtime.advance(4_100);
     const [begin, ...extensions] = touches();
     expect(begin).toBe(true);
     expect(extensions.length).toBeGreaterThan(3);
     expect(extensions).not.toContain(true);
     // The first lease that would outlive them begins now.
-    await world.runtime.advance(600);
+    await world.runtime.advance(500);
     expect(touches().slice(1 + extensions.length)).toContain(true);
   });
 });

@@ -269,9 +269,18 @@ describe("forget", () => {
       [complete, 9_000],
       [complete, 9_000],
     ]);
-    const { error } = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
+    const failures: string[] = [];
+    const client = runner(
+      world,
+      {},
+      { onEvent: (event) => "endpoint" in event && failures.push(event.endpoint) },
+    );
+    silence(client.links.slice(2));
+    const { error } = await outcomeOf(forgetKey(client.idempotency, "key"));
     expect(error).toBeInstanceOf(QuorumError);
     expect(textsOf(world)).toEqual([null, null, complete]);
+    // Once for each reading; the removal sends nothing there.
+    expect(failures).toEqual(["e3", "e3"]);
     expect(String(error)).toContain('no quorum to forget "key"');
     // Nothing is left where it asks: the same answer.
     const again = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));

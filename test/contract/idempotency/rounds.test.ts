@@ -44,6 +44,17 @@ describe("a result that an endpoint does not have", () => {
     expect([await requests(), await requests()]).toEqual([4, 3]);
   });
 
+  test("is written there before that endpoint has answered", async () => {
+    const world = await completeOnTwo(() => "done");
+    const { idempotency, links } = runner(world, {}, { waitUntil: () => undefined });
+    links[2]!.fate = () => delays(world.runtime).slow(90);
+    const call = watch(idempotency.run("key", never));
+    await until(() => links[2]!.sent.length > 0);
+    await world.runtime.advance(89);
+    expect(call.value).toEqual({ status: "replayed", value: "done" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+  });
+
   test("is kept for a second at least", async () => {
     const world = await completeOnTwo(() => "done");
     await world.runtime.advance(59_500);

@@ -48,6 +48,19 @@ describe("an owner's lock", () => {
     expect([await second.release(), await third.release()]).toEqual([false, false]);
   });
 
+  test("needs one request also where it was lost and restored after that", async () => {
+    const { client, endpoints, runtime } = virtualWorld();
+    const { redlock, links } = client();
+    const first = await redlock.acquire("r", own);
+    await redlock.acquire("r", own);
+    await first.extend();
+    endpoints[2]!.engine.execute(["DEL", "redlock:lock:{r}"]);
+    await first.extend();
+    await runtime.advance(0);
+    expect(await first.release()).toBe(true);
+    expect(releases(links)).toEqual([1, 1, 1]);
+  });
+
   test("stays where the owner acquires it again before each of four requests", async () => {
     const { client, values } = virtualWorld({ count: 1 });
     const { redlock, links } = client();

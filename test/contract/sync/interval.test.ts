@@ -145,7 +145,7 @@ describe("replies that the script cannot have given", () => {
     },
   );
 
-  test.each([...nonsense.slice(0, 6)].map((reply) => [JSON.stringify(reply), reply]))(
+  test.each([...nonsense.slice(0, 6), [0, 5], [0, "x", "r"]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to a confirmation and to a release",
     async (_, reply) => {
       await expect(extend!(callWith(reply), register, 10)).rejects.toThrow("unexpected reply");

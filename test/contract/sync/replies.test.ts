@@ -68,6 +68,15 @@ describe("a semaphore of two permits", () => {
     ["another limit that is half", () => [0, 1.5, ""]],
   ])("%s is an error of the endpoint", (_, reply) => expectMalformed(semaphore(reply).tryAcquire()));
 
+  test("states as a list of one are an error, too", () =>
+    expectMalformed(
+      new Semaphore(
+        replying((value) => [value, 1, ["f"]], 5),
+        "s",
+        { limit: 1 },
+      ).tryAcquire(),
+    ));
+
   test("a slot, a refusal and another limit are none", async () => {
     expect(await semaphore((value) => [value, 2, "tf"]).tryAcquire()).toMatchObject({ slot: 0 });
     expect(await semaphore(() => [0, 0, "tt"]).tryAcquire()).toBe(null);

@@ -37,7 +37,7 @@ function rig(count: number, { cutsShort = false, latency = new Map<string, numbe
   const learnt = () => Object.fromEntries([...known].map(([{ name }, ms]) => [name, ms]));
   const answer = (index: number, outcome: Answer["outcome"]) => replies[index]!.open({ outcome });
   const fail = (index: number, error: Error) => replies[index]!.open(error);
-  return { runtime, endpoints, round, onFailure, answer, fail, signals, learnt };
+  return { runtime, endpoints, round, onFailure, answer, fail, signals, known, learnt };
 }
 
 const down = new EndpointError("e0", "network", "down");
@@ -348,6 +348,25 @@ describe("the latencies that a round learns", () => {
     expect(learnt()).toEqual({ e1: 40, e2: 0 });
     expect(await round.result).toBe("unavailable");
     expect(timer.mock.calls.map(([ms]) => ms)).toEqual([0]);
+  });
+
+  test("include an answer that took exactly the timeout", async () => {
+    const { runtime, answer, learnt } = rig(1);
+    runtime.wallOffset = 100;
+    answer(0, "granted");
+    await runtime.advance(0);
+    expect(learnt()).toEqual({ e0: 100 });
+  });
+
+  test("are not overwritten by a second cut: other rounds may have learnt since", async () => {
+    const { runtime, endpoints, answer, known } = rig(5, { cutsShort: true });
+    answer(0, "granted");
+    answer(1, "held");
+    await runtime.advance(60);
+    known.set(endpoints[4]!, 20);
+    answer(2, "granted");
+    await runtime.advance(39);
+    expect(known.get(endpoints[4]!)).toBe(20);
   });
 
   test("start no timer that is longer than the timeout, which every platform supports", async () => {

@@ -23,6 +23,13 @@ function ed25519(text: string) {
   return { key, signature: new Uint8Array(signBytes(null, Buffer.from(text), privateKey)) };
 }
 
+it("imports no key for no signature: a platform may lack the scheme that the sender did not use", async () => {
+  const importKey = vi.spyOn(crypto.subtle, "importKey");
+  const check = signatureCheck("Ed25519", [new Uint8Array(32)]);
+  expect(await check([], new Uint8Array(1))).toBe(false);
+  expect(importKey).not.toHaveBeenCalled();
+});
+
 describe("the cost of a request with wrong signatures", () => {
   it("is one pass for each secret, however many signatures there are", async () => {
     const passes = watchPasses();
