@@ -56,6 +56,8 @@ export function parseRecord(text: unknown): PendingRecord | CompleteRecord | und
   const match = typeof text === "string" && /^([PCN])1 (\S+) (\d+) (-|[0-9a-f]+)(?: (.*))?$/s.exec(text);
   if (!match) return undefined;
   const [, letter, token = "", time, fingerprint = "", result] = match;
+  // More digits than a number has, or zeros before it: it could not be written the same again.
+  if (String(Number(time)) !== time) return undefined;
   if (letter === "P" && result === undefined) {
     return { state: "pending", token, startedAt: Number(time), fingerprint };
   }

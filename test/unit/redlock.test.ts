@@ -41,6 +41,7 @@ test("without it the fence may be missing", async () => {
   const lock = await redlock.acquire("e");
   expectTypeOf(lock).toEqualTypeOf<Lock>();
   expectTypeOf(lock.fence).toEqualTypeOf<number | undefined>();
+  expect(lock.fence).toBeUndefined();
   const options: AcquireOptions = { fencing: Math.random() < 2 };
   expectTypeOf(await redlock.acquire("f", options)).toEqualTypeOf<Lock>();
   expectTypeOf(await redlock.using("g", (held) => held.fence)).toEqualTypeOf<number | undefined>();

@@ -81,8 +81,8 @@ describe("a stream's connection", () => {
     await held.release();
     for (const call of calls) void call.then((lock) => lock.release());
     await Promise.all(calls);
-    await until(() => watched.openStreams() === 0, "the end of all connections");
-    await until(async () => (await subscribers(resource)) === 0, "the end of all subscriptions");
+    await expect.poll(() => watched.openStreams()).toBe(0);
+    await expect.poll(() => subscribers(resource)).toBe(0);
   });
 
   test("closes when the time is up", async () => {
