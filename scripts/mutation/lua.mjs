@@ -8,7 +8,7 @@ import { join, relative } from "node:path";
 import { createVitest } from "vitest/node";
 import { project } from "../load.mjs";
 import { mutantsOf } from "./lua-mutants.mjs";
-import { sameAs } from "./lua-same.mjs";
+import { changesNothing } from "./lua-same.mjs";
 
 const files = [
   "redis/register-script",
@@ -93,6 +93,26 @@ async function findSenders(vitest, log) {
       .sort((one, other) => took(one) - took(other));
 }
 
+/** Tries the mutants of one script. Prints those that survive, and resolves with how many these are. */
+async function tryMutants(name, source, isKilled) {
+  const counts = { killed: 0, survived: 0, same: 0 };
+  for (const mutant of mutantsOf(source)) {
+    const line = source.split("\n")[mutant.line - 1].trim();
+    if (changesNothing(name, line, mutant)) {
+      counts.same += 1;
+    } else if (await isKilled(mutant.source)) {
+      counts.killed += 1;
+    } else {
+      counts.survived += 1;
+      const change = `${mutant.from.trim()} → ${mutant.to.trim()}`;
+      console.log(`SURVIVED ${name}, line ${mutant.line} of the script: ${change}\n    ${line}`);
+    }
+  }
+  const { killed, survived, same } = counts;
+  console.log(`${name}: ${killed} of ${killed + survived} killed; ${same} are known to change nothing`);
+  return survived;
+}
+
 /**
  * Tries all mutants of the scripts whose path contains one of `parts`, or of all. Prints those that survive. Resolves
  * with the exit code: 1 if any survives.
@@ -119,31 +139,18 @@ export async function mutateScripts(parts) {
     const sendersOf = await findSenders(vitest, log);
     const chosen = files.filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)));
     for (const file of chosen) {
-      const name = relative(project, file);
       const senders = sendersOf(file);
-      const counts = { killed: 0, survived: 0, same: 0 };
-      console.log(`${name}: ${senders.length} test files`);
-      for (const mutant of mutantsOf(sources.get(file))) {
-        const isSame = sameAs(name, mutant);
-        if (isSame) counts.same += 1;
-        if (isSame) continue;
-        mutations.activate({ file, source: mutant.source });
-        const survived = await passes(vitest, senders);
-        counts[survived ? "survived" : "killed"] += 1;
-        if (survived) console.log(describe(name, sources.get(file), mutant));
-      }
+      const isKilled = async (source) => {
+        mutations.activate({ file, source });
+        return !(await passes(vitest, senders));
+      };
+      console.log(`${relative(project, file)}: ${senders.length} test files`);
+      if ((await tryMutants(relative(project, file), sources.get(file), isKilled)) > 0) exitCode = 1;
       mutations.activate(undefined);
-      const tried = counts.killed + counts.survived;
-      console.log(`${name}: ${counts.killed} of ${tried} killed; ${counts.same} are known to change nothing`);
-      if (counts.survived > 0) exitCode = 1;
     }
   } finally {
     await vitest.close();
     await rm(directory, { recursive: true, force: true });
   }
   return exitCode;
-}
-
-function describe(name, source, { line, from, to }) {
-  return `SURVIVED ${name}, line ${line} of the script: ${from.trim()} → ${to.trim()}\n    ${source.split("\n")[line - 1].trim()}`;
 }

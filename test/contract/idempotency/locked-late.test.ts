@@ -102,3 +102,16 @@ test("nothing more is sent where the end finds the end finds what a slow begin h
     [null, null, null],
   ]);
 });
+
+test("the platform keeps alive no more than without locks where every endpoint has answered the begin", async () => {
+  const kept = async (options: { readonly lock?: string }) => {
+    let count = 0;
+    const waitUntil = () => {
+      count += 1;
+    };
+    const client = runner(virtualWorld({ count: 1 }), { waitUntil });
+    await client.idempotency.run("key", options, () => 1);
+    return count;
+  };
+  expect(await kept({ lock: "a" })).toBe(await kept({}));
+});

@@ -72,9 +72,15 @@ describe.each([
 
   test("draws from a counter that is there, and extends with it", () => {
     const { engine, run, values } = operate(prelude, native);
-    engine.execute(["SET", "counter", 7_000, "PX", 50]);
-    expect(run("begin")[2]).toBe("7001");
-    expect(values()).toEqual(["P t1", "t1", "7001"]);
+    for (const [counter, drawn] of [
+      ["7", "5000"],
+      ["7000", "7001"],
+    ] as const) {
+      engine.execute(["FLUSHALL"]);
+      engine.execute(["SET", "counter", counter, "PX", 50]);
+      expect(run("begin")[2]).toBe(drawn);
+      expect(values()).toEqual(["P t1", "t1", drawn]);
+    }
     engine.execute(["DEL", "counter"]);
     expect(run("extend")[2]).toBe("5000");
     expect(values()).toEqual(["P t1", "t1", "5000"]);
@@ -84,7 +90,7 @@ describe.each([
 });
 
 describe("the script of a claim with two locks", () => {
-  const start = 1_700_000_000_123;
+  const start = 1_700_000_000_999;
   const names = ["record", "lock1", "lock2", "counter1", "counter2"];
   type Stored = Readonly<Record<string, readonly [value: string, ms: number]>>;
 
