@@ -150,7 +150,9 @@ function asEndpoint(given: HttpEndpointOptions | Endpoint, index: number, all: r
     return given as Endpoint;
   }
   if ("evalsha" in given) {
-    throw new TypeError(`${where} is an SDK's client; wrap an @upstash/redis client: upstashEndpoint(client)`);
+    throw new TypeError(
+      `${where} is an SDK's client; wrap an @upstash/redis client: upstashEndpoint(client)`,
+    );
   }
   return restEndpoint(given as HttpEndpointOptions, where, all.length > 1 ? `_${index + 1}` : "");
 }
