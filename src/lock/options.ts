@@ -287,6 +287,6 @@ export function timeUntil(deadline: number, runtime: Pick<Runtime, "now">): numb
 export function checkResources(resource: string | readonly string[], option = "resource"): string[] {
   const resources = [...new Set(Array.isArray(resource) ? resource : [resource])] as string[];
   for (const name of resources) checkText(option, name, 1_024);
-  checkNumber("the number of resources", resources.length, 1, 100);
+  checkNumber(`the number of ${option}s`, resources.length, 1, 100);
   return resources;
 }
