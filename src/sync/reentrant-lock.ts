@@ -41,7 +41,7 @@ const names: Readonly<Record<keyof ReentrantLockOptions, 1>> = { ...syncOptionNa
  */
 export class ReentrantLock {
   readonly name: string;
-  readonly owner: string;
+  readonly #owner: string;
   readonly #redlock: LockClient;
   readonly #options: SyncOptions;
 
@@ -52,7 +52,12 @@ export class ReentrantLock {
     this.#redlock = redlock;
     this.#options = options;
     const { runtime } = syncSettings(redlock, options);
-    this.owner = owner === undefined ? randomToken(runtime) : checkText("owner", owner);
+    this.#owner = owner === undefined ? randomToken(runtime) : checkText("owner", owner);
+  }
+
+  /** The name of the owner. Who knows it can acquire the lock beside its holder: neither console.log nor JSON shows it. */
+  get owner(): string {
+    return this.#owner;
   }
 
   /**

@@ -243,13 +243,11 @@ test("what a program logs shows no token of a holder: locks, permits, other hand
   expect(tokens).toContain(lock.token);
   const owned = await redlock.acquire("b", { token: "an owner's token" });
   expect(owned.token).toBe("an owner's token");
-  const synchronizers = [
-    new Semaphore(redlock, "s", { limit: 2 }),
-    new FairLock(redlock, "f"),
-    new ReentrantLock(redlock, "r", { owner: "no secret" }),
-  ];
+  const reentrant = new ReentrantLock(redlock, "r");
+  const synchronizers = [new Semaphore(redlock, "s", { limit: 2 }), new FairLock(redlock, "f"), reentrant];
   const resumed = resume(redlock, await handoff(await redlock.acquire("h")));
   const holds = await Promise.all(synchronizers.map((each) => each.acquire()));
+  expect(tokens).toContain(reentrant.owner);
   const readWrite = new ReadWriteLock(redlock, "w");
   holds.push(await readWrite.acquireRead());
   const barrier = new CyclicBarrier(redlock, "c", { parties: 1 });
