@@ -6,7 +6,7 @@ import type { HttpEndpointOptions } from "./http.ts";
  * databases, else `UPSTASH_REDIS_REST_URL` and `_TOKEN`, else Vercel's `KV_REST_API_URL` and `_TOKEN`.
  *
  * @param given for example `process.env`, or the Worker's `env`
- * @throws TypeError naming the variable that is missing, or that has no number beside numbered ones
+ * @throws TypeError naming the variable that is missing, that has no number beside numbered ones, or that is not read
  *
  * @example
  * const redlock = new Redlock({ endpoints: endpointsFromEnv(process.env) });
@@ -30,6 +30,10 @@ export function endpointsFromEnv(given: object): HttpEndpointOptions[] {
   }
   if (urls.length === 0) {
     const vercel = !env[single] && env.KV_REST_API_URL;
+    const unread = vercel && Object.keys(env).find((name) => /^KV_REST_API_(URL|TOKEN)_\d+$/.test(name));
+    if (unread) {
+      throw new TypeError(`${unread} is not read: name several databases ${single}_1, ${single}_2, …`);
+    }
     urls.push(vercel ? "KV_REST_API_URL" : single);
   }
   return urls.map((url) => ({ url: read(env, url), token: read(env, url.replace("URL", "TOKEN")) }));

@@ -106,6 +106,12 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
       UPSTASH_REDIS_REST_URL_2: "https://b.upstash.io",
       UPSTASH_REDIS_REST_TOKEN_2: token,
     }),
+    "numbered variables of Vercel": env({
+      KV_REST_API_URL: url,
+      KV_REST_API_TOKEN: token,
+      KV_REST_API_URL_2: "https://b.upstash.io",
+      KV_REST_API_TOKEN_2: token,
+    }),
     "a misspelt option": () => new Redlock(any({ endpoints: [endpoint], tll: 5_000 })),
     "a misspelt option of an endpoint": at([{ url, token, dialct: "redis" }]),
     "an option of the client at an endpoint": at([{ url, token, ttl: 5_000 }]),
