@@ -91,6 +91,7 @@ export function checkPrune(caller: string, options: PruneOptions): Required<Prun
  *
  * @param owner the tenant, account or user that the delivery belongs to. Needed where senders with different secrets share
  * a provider's name: otherwise one of them could use up the ids of another
+ * @throws TypeError when a part is missing: deliveries would share a key
  *
  * @example
  * await onceInD1(env.DB, { key: deliveryKey(c.var.webhook) }, [effect]);
@@ -100,7 +101,9 @@ export function deliveryKey(
   ...owner: readonly string[]
 ): readonly string[] {
   const { provider, scope = [], id } = checkType("delivery", delivery, "object");
-  return [provider, ...owner, ...scope, id];
+  const key = [provider, ...owner, ...scope, id];
+  if (key.every(isPart)) return key;
+  throw new TypeError("a delivery's provider, owner, scope and id must be texts, none of them empty");
 }
 
 /** An entry as it is stored. */
@@ -124,7 +127,7 @@ export function rowOf(entry: InboxEntry): InboxRow {
   checkNames("the entry", entry, names);
   const { key, entity, fence } = entry;
   const parts: readonly unknown[] = Array.isArray(key) ? key : [key];
-  if (parts.length === 0 || !parts.every((part) => typeof part === "string" && part)) {
+  if (parts.length === 0 || !parts.every(isPart)) {
     throw wrongType("key", key, "a text, or an array of texts, none of them empty");
   }
   if ((entity === undefined) !== (fence === undefined)) {
@@ -137,6 +140,10 @@ export function rowOf(entry: InboxEntry): InboxRow {
         ? undefined
         : { entity: checkEntity(entity), fence: checkFence(fence) },
   };
+}
+
+function isPart(part: unknown): boolean {
+  return typeof part === "string" && part !== "";
 }
 
 function checkEntity(entity: string): string {

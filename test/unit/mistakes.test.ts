@@ -293,6 +293,8 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "onceInD1 with one statement": () => onceInD1(any({ prepare: none, batch: none }), { key: "a" }, any({})),
     "onceInPostgres without an effect": () => onceInPostgres(any(none), { key: "a" }, any(undefined)),
     "the key of no delivery": () => deliveryKey(any(undefined)),
+    "the key of a delivery without an id": () => deliveryKey(any({ provider: "stripe" })),
+    "the key of an owner that is missing": () => deliveryKey({ provider: "stripe", id: "a" }, any(undefined)),
     "a misspelt field of an entry": () => onceInPostgres(any(none), any({ key: "a", entty: "b" }), none),
     "a key instead of an entry": () => onceInD1(any(none), any("a"), []),
     "pruning with a number": () => pruneD1(any(none), any(5)),
