@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { checkNames, checkOptions } from "../check.ts";
 import { checkDialect, type Dialect } from "../testing/engine.ts";
 import type { LoggedCommand } from "./command-log.ts";
 import { DevEndpoint } from "./endpoint.ts";
@@ -41,6 +42,20 @@ export interface StartOptions {
   readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
 }
 
+const optionNames: Readonly<Record<keyof StartOptions, 1>> = {
+  count: 1,
+  engine: 1,
+  dialect: 1,
+  redis: 1,
+  host: 1,
+  port: 1,
+  token: 1,
+  readOnlyToken: 1,
+  faultsApi: 1,
+  luaTimeLimit: 1,
+  onLog: 1,
+};
+
 /** Running local endpoints. */
 export interface DevEndpoints {
   /** What executes the commands. */
@@ -69,9 +84,10 @@ export interface DevEndpoints {
  * local.endpoints[1].faults.add({ fault: "drop-reply" });
  */
 export async function startEndpoints(options: StartOptions = {}): Promise<DevEndpoints> {
+  checkNames("startEndpoints", checkOptions(options, "count"), optionNames);
   const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog, dialect = "upstash" } = options;
   const count = options.count ?? (redis.length || 3);
-  checkOptions(options, count, port);
+  checkValues(options, count, port);
   const token = options.token ?? randomBytes(24).toString("base64url");
   const readOnlyToken = options.readOnlyToken ?? randomBytes(24).toString("base64url");
   const program = redis.length > 0 ? undefined : await chooseProgram(options.engine ?? "auto");
@@ -122,7 +138,7 @@ export async function startEndpoints(options: StartOptions = {}): Promise<DevEnd
   };
 }
 
-function checkOptions(options: StartOptions, count: number, port: number): void {
+function checkValues(options: StartOptions, count: number, port: number): void {
   const { engine = "auto", redis = [], token, readOnlyToken } = options;
   if (!["auto", "redis", "embedded"].includes(engine)) {
     throw new TypeError(`engine is "auto", "redis" or "embedded", not ${JSON.stringify(engine)}`);

@@ -1,3 +1,4 @@
+import { checkNames, checkType } from "../check.ts";
 import {
   type Command,
   checkDialect,
@@ -30,6 +31,14 @@ export interface MemoryEndpointOptions {
   /** Fault rules to start with. Default: none. */
   readonly faults?: readonly FaultRule[];
 }
+
+const optionNames: Readonly<Record<keyof MemoryEndpointOptions, 1>> = {
+  name: 1,
+  dialect: 1,
+  runtime: 1,
+  clockOffset: 1,
+  faults: 1,
+};
 
 /** One request to a {@link MemoryEndpoint}, in the order of arrival. The end of a stream is an entry UNSUBSCRIBE. */
 export interface LogEntry {
@@ -86,9 +95,10 @@ const reorderLimit = 1000;
  * const redlock = new Redlock({ endpoints: [endpoint] });
  * endpoint.faults.add({ fault: "drop-reply", times: 1 });
  * await redlock.acquire("invoice:42"); // succeeds despite the lost reply
- * @throws TypeError | RangeError for an invalid fault rule
+ * @throws TypeError | RangeError for a wrong option or an invalid fault rule
  */
 export function memoryEndpoint(options: MemoryEndpointOptions = {}): MemoryEndpoint {
+  checkNames("memoryEndpoint", checkType("options", options, "object"), optionNames);
   return new InProcessEndpoint(options);
 }
 

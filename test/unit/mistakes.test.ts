@@ -306,6 +306,14 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
     "one rule of faults": () => new Faults(any({ fault: "down" })),
     "an unknown fault": () => memoryEndpoint().faults.add(any({ fault: "fire" })),
+    "an unknown fault to start with": () => memoryEndpoint(any({ faults: [{ fault: "dwn" }] })),
+    "faults of all endpoints": () => startEndpoints(any({ faults: [{ fault: "down" }] })),
+    "a misspelt count": () => startEndpoints(any({ cuont: 1 })),
+    "a count instead of options": () => startEndpoints(any(3)),
+    "endpoints of null": () => startEndpoints(any(null)),
+    "a misspelt option of a memory endpoint": () => memoryEndpoint(any({ falts: [] })),
+    "a memory endpoint of its name": () => memoryEndpoint(any("x")),
+    "a memory endpoint of null": () => memoryEndpoint(any(null)),
   },
 };
 
