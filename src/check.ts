@@ -16,9 +16,9 @@ export function checkInteger(name: string, value: number, min: number, max: numb
   return value;
 }
 
-/** A value of the right type; null is no object. */
+/** A value of the right type; null and arrays are no objects. */
 export function checkType<Value>(name: string, value: Value, type: string): Value {
-  if (typeof value === type && value !== null) return value;
+  if (typeof value === type && value !== null && !Array.isArray(value)) return value;
   throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);
 }
 

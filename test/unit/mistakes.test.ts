@@ -128,6 +128,8 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "no resources": () => redlock.acquire([]),
     "a resource of another type": () => redlock.acquire(any({ id: 42 })),
     "a number as options": acquire(5_000),
+    "an array as options": acquire([]),
+    "using with an array as options": () => redlock.using("a", any([{ ttl: 5_000 }]), none),
     "a ttl in seconds": acquire({ ttl: 5 }),
     "a ttl with a unit": acquire({ ttl: "10s" }),
     "a ttl with a part of a ms": acquire({ ttl: 10.5 }),
