@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { BlockList, isIP } from "node:net";
 import { basename, dirname } from "node:path";
 import { isLoopback } from "../http/faults-api.ts";
 import { UsageError } from "./command.ts";
@@ -14,11 +15,15 @@ const ofEndpoint = /^UPSTASH_REDIS_REST_(?:URL|TOKEN)(?:_\d+)?$/;
 
 /** The variables of a file's text. Quotes around a value, comments and `export` are left out. */
 export function parseVariables(text: string): Record<string, string> {
-  const variables: Record<string, string> = {};
-  for (const [, , name = "", , quoted, plain = ""] of text.matchAll(assignment)) {
-    variables[name] = quoted ?? plain.replace(/(?:^|\s+)#.*$/, "").trim();
-  }
-  return variables;
+  return Object.fromEntries(pairsOf(text));
+}
+
+/** As {@link parseVariables}, with each value of a variable that is set more than once. */
+function pairsOf(text: string): (readonly [name: string, value: string])[] {
+  return [...text.matchAll(assignment)].map(
+    ([, , name = "", , quoted, plain = ""]) =>
+      [name, quoted ?? plain.replace(/(?:^|\s+)#.*$/, "").trim()] as const,
+  );
 }
 
 /**
@@ -56,14 +61,48 @@ export function withVariables(text: string, variables: readonly (readonly [strin
 /** The number of the first line that no file of variables has; undefined: there is none. */
 function foreignLine(text: string): number | undefined {
   const rest = text.replace(assignment, (found) => found.replaceAll(/[^\n]/g, ""));
-  const index = rest.split("\n").findIndex((line) => !/^\s*(?:#.*)?$/.test(line));
+  const index = rest.split("\n").findIndex((line) => !/^\s*(?:#|$)/.test(line));
   return index < 0 ? undefined : index + 1;
+}
+
+// Loopback, and addresses that only a private network has.
+const nearby = new BlockList();
+for (const [net, bits] of [
+  ["127.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["172.16.0.0", 12],
+  ["192.168.0.0", 16],
+] as const) {
+  nearby.addSubnet(net, bits);
+}
+nearby.addAddress("::1", "ipv6");
+nearby.addSubnet("fc00::", 7, "ipv6");
+
+/** The host of a URL, undefined where it has none. */
+const hostOf = (url: string) =>
+  URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") : undefined;
+
+function isNearby(host: string): boolean {
+  const version = isIP(host);
+  return version === 0 ? host === "localhost" : nearby.check(host, `ipv${version as 4 | 6}`);
+}
+
+/** The first variable whose endpoint `redlock-edge dev` cannot have started: who replaces it loses its token. */
+function elsewhere(text: string, variables: readonly (readonly [string, string])[]): string | undefined {
+  const own = new Set(variables.map(([, value]) => hostOf(value)));
+  const found = pairsOf(text).find(([name, url]) => {
+    if (url === "" || !ofEndpoint.test(name) || !name.includes("_URL")) return false;
+    const host = hostOf(url);
+    return host === undefined || !(isNearby(host) || own.has(host));
+  });
+  return found?.[0];
 }
 
 /**
  * Sets the variables in a file that only its owner may read from then on: it has tokens.
  *
- * @throws UsageError when the file has anything but variables, or cannot be written; it is unchanged then
+ * @throws UsageError when the file has anything but variables or an endpoint elsewhere, or cannot be written; it is
+ *   unchanged then
  */
 export async function writeVariables(
   path: string,
@@ -71,6 +110,10 @@ export async function writeVariables(
 ): Promise<void> {
   try {
     const text = await textBefore(path);
+    const name = elsewhere(text ?? "", variables);
+    if (name !== undefined) {
+      throw refusal(path, `${name} points to a host that is not this machine, and would be replaced`);
+    }
     // Before the tokens are in it; `mode` counts for a new file only.
     if (text !== undefined) await chmod(path, 0o600);
     await writeFile(path, withVariables(text ?? "", variables), { mode: 0o600 });
@@ -97,20 +140,23 @@ export async function tokenBefore(path: string): Promise<string | undefined> {
   return host !== undefined && isLoopback(host) ? token || undefined : undefined;
 }
 
+const refusal = (path: string, why: string) =>
+  new UsageError(`--write-env ${path}: ${why}. It was left as it is; name another file`);
+
 /** The text of the file, undefined where there is none. */
 async function textBefore(path: string): Promise<string | undefined> {
-  const refuse = (why: string) =>
-    new UsageError(`--write-env ${path}: ${why}. It was left as it is; name another file, e.g. .dev.vars`);
   try {
     // Reading a pipe would wait for its writer.
     const found = await stat(path);
-    if (!found.isFile() && !found.isDirectory()) throw refuse("it is no regular file");
+    if (!found.isFile() && !found.isDirectory()) throw refusal(path, "it is no regular file");
+    // Its owner could make it writable, as root can write it: it is meant to stay as it is.
+    if (found.isFile() && (found.mode & 0o200) === 0) throw refusal(path, "it is read-only");
     const bytes = await readFile(path);
     const text = bytes.toString("utf8");
-    if (!bytes.equals(Buffer.from(text))) throw refuse("it is not UTF-8 text");
+    if (!bytes.equals(Buffer.from(text))) throw refusal(path, "it is not UTF-8 text");
     const line = foreignLine(text);
     if (line !== undefined) {
-      throw refuse(`line ${line} is neither NAME=value nor a comment, so it is no file of variables`);
+      throw refusal(path, `line ${line} is neither NAME=value nor a comment, so it is no file of variables`);
     }
     return text;
   } catch (error) {

@@ -172,7 +172,7 @@ describe("redlock-edge dev", () => {
     const file = join(directory, ".dev.vars");
     await writeFile(
       file,
-      '# a comment\n\nOTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://old"\nexport UPSTASH_REDIS_REST_URL_4=http://old\n',
+      '# a comment\n\nOTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://127.0.0.1:1"\nexport UPSTASH_REDIS_REST_URL_4=http://10.0.0.1\n',
     );
     await runWhile(`--count 1 --token secret --write-env ${file}`, async (env) => {
       const url = env.UPSTASH_REDIS_REST_URL_1;
@@ -200,11 +200,11 @@ describe("redlock-edge dev", () => {
       expect(env).toEqual(before);
       expect((await get(before, 1, "/ping")).status).toBe(200);
     });
-    // The token of a database elsewhere is not taken for local endpoints.
+    // The token of a database on another machine is not taken for local endpoints.
     lines = [];
     await writeFile(
       file,
-      'UPSTASH_REDIS_REST_URL_1="https://127.upstash.example"\nUPSTASH_REDIS_REST_TOKEN_1="of-the-database"\n',
+      'UPSTASH_REDIS_REST_URL_1="http://192.168.1.2"\nUPSTASH_REDIS_REST_TOKEN_1="of-the-database"\n',
     );
     await runWhile(line, async (env) => expect(env.UPSTASH_REDIS_REST_TOKEN_1).not.toBe("of-the-database"));
   });

@@ -103,6 +103,56 @@ describe("writeVariables()", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o644);
   });
 
+  test("keeps comments and empty lines of a file with CRLF", async () => {
+    const path = join(folder, "file");
+    await writeFile(path, "A=1\r\n# c\r\n\r\nB=2\r\n");
+    await writeVariables(path, variables);
+    expect(await readFile(path, "utf8")).toBe(`A=1\r\n# c\r\n\r\nB=2\r\n${written.replace("\n", "\r\n")}`);
+  });
+
+  test.each([
+    "https://prod.upstash.io",
+    "http://127.upstash.example",
+    "http://8.8.8.8:8079",
+    "http://[2001:db8::1]",
+    "$PRODUCTION",
+  ])("refuses to replace an endpoint at %s", async (url) => {
+    const path = join(folder, "file");
+    const text = `UPSTASH_REDIS_REST_URL_7='${url}'\nUPSTASH_REDIS_REST_TOKEN_7=t\nUPSTASH_REDIS_REST_URL_7=http://127.0.0.1\n`;
+    await writeFile(path, text);
+    await expect(writeVariables(path, variables)).rejects.toMatchObject({
+      name: "UsageError",
+      message: expect.stringMatching(/UPSTASH_REDIS_REST_URL_7 .*not this machine.*name another file/),
+    });
+    expect(await readFile(path, "utf8")).toBe(text);
+  });
+
+  test.each([
+    "",
+    "http://localhost:8079",
+    "http://127.1.2.3",
+    "http://[::1]:8079",
+    "http://192.168.1.2:8079",
+    "http://172.31.0.1",
+    "http://[fd00::1]",
+  ])("replaces an endpoint at %o, and one at the address that is written", async (url) => {
+    const path = join(folder, "file");
+    await writeFile(path, `UPSTASH_REDIS_REST_URL_1=${url}\nUPSTASH_REDIS_REST_URL=http://8.8.8.8:1\n`);
+    await writeVariables(path, [["UPSTASH_REDIS_REST_URL_1", "http://8.8.8.8:2"]]);
+    expect(await readFile(path, "utf8")).toBe('UPSTASH_REDIS_REST_URL_1="http://8.8.8.8:2"\n');
+  });
+
+  test("refuses a file that is read-only, and keeps its mode", async () => {
+    const path = join(folder, "file");
+    await writeFile(path, "A=1\n");
+    await chmod(path, 0o444);
+    await expect(writeVariables(path, variables)).rejects.toMatchObject({
+      name: "UsageError",
+      message: expect.stringContaining("it is read-only"),
+    });
+    expect([await readFile(path, "utf8"), (await stat(path)).mode & 0o777]).toEqual(["A=1\n", 0o444]);
+  });
+
   test("names what is wrong with a path, and what to do", async () => {
     const failure = (path: string) => writeVariables(path, variables).catch(({ message }: Error) => message);
     expect(await failure(folder)).toContain("it is a folder: name a file in it");
