@@ -10,6 +10,10 @@ import type { Reader, WorkerEnv } from "./webhook.ts";
 // Attempts are not counted: with that, those who guess could lock the operator out. A random secret of this length
 // cannot be guessed, and an attempt costs two hashes of a small body: no row, no request to Redis, no line in the log.
 const minSecretLength = 32;
+// Fewer are no random secret, such as 40 spaces.
+const minDifferentCharacters = 8;
+// How the secret of .dev.vars.example begins, which everybody can read.
+const placeholder = "change-me";
 const maxFormLength = 1_024;
 
 // ms. Then one has to sign in again.
@@ -95,10 +99,11 @@ async function refuseStranger(c: Context<WorkerEnv>, refusal?: string): Promise<
   return problemResponse({ status, title, detail }, headers);
 }
 
-const closedHint = `JOURNAL_SECRET is missing or shorter than ${minSecretLength} characters. ${secretHint("JOURNAL_SECRET")} \`openssl rand -base64 32\` prints a good one.`;
+const closedHint = `JOURNAL_SECRET is missing, shorter than ${minSecretLength} characters, or easy to guess. ${secretHint("JOURNAL_SECRET")} \`openssl rand -base64 32\` prints a good one.`;
 
 function secretOf({ JOURNAL_SECRET: secret = "" }: Bindings): string | undefined {
-  return secret.length >= minSecretLength ? secret : undefined;
+  if (secret.length < minSecretLength || new Set(secret).size < minDifferentCharacters) return undefined;
+  return secret.startsWith(placeholder) ? undefined : secret;
 }
 
 /** Compares hashes, in constant time: not even the secret's length shows. */

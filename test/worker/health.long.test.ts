@@ -3,7 +3,7 @@ import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
 import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { until } from "../support/until.ts";
 
-const secrets = { ...randomSecrets(), JOURNAL_SECRET: "x".repeat(32) };
+const secrets = { ...randomSecrets(), JOURNAL_SECRET: "a secret of this test, long enough" };
 let local: DevEndpoints;
 let worker: Awaited<ReturnType<typeof startWorker>>;
 afterEach(async () => {

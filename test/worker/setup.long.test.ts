@@ -13,7 +13,7 @@ import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { until } from "../support/until.ts";
 
 const secrets = randomSecrets();
-const JOURNAL_SECRET = "x".repeat(32);
+const JOURNAL_SECRET = "a secret of this test, long enough";
 // What is not set up is said to the operator alone.
 const headers = { authorization: `Bearer ${JOURNAL_SECRET}` };
 // No server listens there. The cases here end before any request to Redis.
