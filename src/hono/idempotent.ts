@@ -161,8 +161,8 @@ async function providerFor<E extends Env>(
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
     // A provider that was not called takes the context for its options.
-    const hint = "is it called, as in stripe({ secret }) or (c) => stripe({ secret: c.env.SECRET })?";
-    throw new TypeError(`the function provider has failed: ${hint}`, { cause });
+    const hint = "Is it set, and is the provider called, as in (c) => stripe({ secret: c.env.SECRET })?";
+    throw new TypeError(`the function provider has failed: ${cause.message}. ${hint}`, { cause });
   }
 }
 

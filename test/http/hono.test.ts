@@ -411,6 +411,15 @@ describe("idempotent() in the wrong place", () => {
       c.text("paid"),
     );
     expect((await app.fetch(post(freshKey()))).status).toBe(500);
-    expect(String(caught)).toMatch(/^TypeError: .*provider.*stripe\(\{ secret \}\)/);
+    expect(String(caught)).toMatch(/^TypeError: .*provider called, as in .*stripe\(\{ secret/);
+  });
+
+  test("a provider whose secret is not set is named, with what is wrong with it", async () => {
+    const fromEnv = (c: Context) => stripe({ secret: c.env.STRIPE_WEBHOOK_SECRET });
+    const app = appWith().post("/payments", idempotent({ redlock, provider: fromEnv }), (c) =>
+      c.text("paid"),
+    );
+    expect((await app.request(post(freshKey()), undefined, {})).status).toBe(500);
+    expect(String(caught)).toMatch(/^TypeError: .*provider has failed: secret is missing or empty/);
   });
 });
