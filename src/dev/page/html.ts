@@ -103,6 +103,9 @@ input.search { font: inherit; width: 100%; padding: 6px 10px; border: 1px solid 
   .cards ~ section:nth-last-child(-n + 2) { order: 2; }
   header, main { padding-left: 8px; padding-right: 8px; }
   section, .card, .gate { padding: 10px; }
+  .happened li { flex-wrap: wrap; }
+  .happened .cut { flex: 1; }
+  .happened .said { flex: 0 0 100%; max-width: none; }
 }
 @media (max-width: 900px) {
   table.stack thead { display: none; }

@@ -169,6 +169,9 @@ describe.skipIf(chromiumPath === undefined)("the page with long names and many l
       expect(await overflows(page)).toBe(false);
       const tops = await Promise.all([wrong, held].map(async (each) => (await each.boundingBox())!.y));
       expect(tops).toEqual([...tops].sort((one, other) => one - other));
+      // The name that says which lock it is can be read, beside whatever is said of it.
+      const name = page.locator(".happened .cut", { hasText: "refunds/a-long-name" });
+      expect((await name.boundingBox())!.width).toBeGreaterThan(250);
     }
     // Names stand beside lanes.
     expect(await crossedNames(page, ["node A", "endpoint-1", "endpoint-3"])).toEqual([]);
