@@ -9,8 +9,8 @@ const reports = `reports/mutation${isDev ? "-dev" : ""}`;
 /** @type {import("@stryker-mutator/api/core").PartialStrykerOptions} */
 export default {
   mutate: isDev
-    ? // Redis behind an endpoint needs real servers, and the page a browser.
-      ["src/dev/**/*.ts", "!src/dev/{redis,page/browser}/**"]
+    ? // Redis behind an endpoint needs real servers, and the page a browser and real time.
+      ["src/dev/**/*.ts", "!src/dev/{redis,page}/**"]
     : ["src/**/*.ts", "!src/{testing,dev,picture}/**", "!src/**/*.d.ts"],
   testRunner: "vitest",
   vitest: { configFile: "vitest.mutation.config.ts", related: false },

@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 /** Those of `npm run mutation -- --dev`. What they start as a process of its own has no mutants. */
 const dev = {
   include: ["test/unit/dev/**/*.test.ts"],
-  exclude: ["**/*.long.test.ts", "test/unit/dev/redis/**", "test/unit/dev/{cli,start}.test.ts"],
+  exclude: ["test/unit/dev/{redis,page}/**", "test/unit/dev/{cli,start}.test.ts"],
 };
 
 /** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic (docs/mutation.md). */

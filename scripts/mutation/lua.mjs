@@ -1,10 +1,12 @@
 // `npm run mutation -- --lua [part of a file's path]`: mutants of the Lua scripts, which are strings to StrykerJS. Runs
 // the tests that `npm run mutation` runs, on embedded engines, and for each script only the files that send it.
 
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import process from "node:process";
 import { createVitest } from "vitest/node";
 import { project } from "../load.mjs";
 import { mutantsOf } from "./lua-mutants.mjs";
@@ -25,6 +27,8 @@ const files = [
 const [register] = files;
 const pattern = /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/;
 const flag = "#!lua flags=allow-key-locking\n";
+/** ms for the tests of one mutant; all files together take less. */
+const longestRun = 300_000;
 const sha = (text) => createHash("sha1").update(text).digest("hex");
 
 /** Puts one mutant at a time into the sources that the tests load, and notes in `log` which files send a script. */
@@ -67,11 +71,22 @@ class Mutations {
   }
 }
 
-/** Runs test files one after another until one fails. Resolves with whether all passed. */
+/**
+ * Runs test files one after another until one fails. Resolves with whether all passed, also if a worker had to be killed:
+ * in virtual time a mutant may keep it busy for ever, where a test's own timeout never comes.
+ */
 async function passes(vitest, specifications) {
   for (const file of files) vitest.invalidateFile(file);
+  const limit = setTimeout(killWorkers, longestRun);
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
+  clearTimeout(limit);
   return unhandledErrors.length === 0 && testModules.every((module) => module.ok());
+}
+
+/** Kills the workers of this process, which Vitest does not hand out. */
+function killWorkers() {
+  const { stdout } = spawnSync("pgrep", ["-P", String(process.pid), "-f", "vitest"], { encoding: "utf8" });
+  for (const pid of stdout.trim().split("\n").filter(Boolean)) process.kill(Number(pid), "SIGKILL");
 }
 
 /** The test files that send each script, the fastest first. */
