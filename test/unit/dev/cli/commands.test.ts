@@ -347,7 +347,9 @@ describe("free", () => {
     }
     const asked = await run("free to-free", { answer: "y" });
     expect(asked).toMatchObject({ code: 0, lines: ["to-free is freed"] });
-    expect(asked.warnings.join("\n")).toMatch(/to-free is held[\s\S]*does not stop the holder/);
+    expect(asked.warnings.join("\n")).toMatch(
+      /to-free is held[\s\S]*does not stop the holder: .* checks it, \d+\.\d s at most\.$/,
+    );
     expect(await lock.verify()).toBe(false);
     expect(await run("free to-free --yes --json")).toMatchObject({ code: 3 });
     // Nobody is asked, and nothing is sent after the look: somebody may have acquired it since.
@@ -371,6 +373,10 @@ describe("free", () => {
     const semaphore = new Semaphore(redlock, "partner", { limit: 1 });
     await semaphore.acquire({ ttl: 60_000 });
     expect((await run("free partner --yes")).code).toBe(3);
+    // It cannot be looked at: one is always asked.
+    const asked = await run("free partner --kind semaphore", { answer: "no" });
+    expect(asked).toMatchObject({ code: 4, questions: ["Free partner? [y/N] "] });
+    expect(asked.warnings[0]).toBe("This ends all holds of Semaphore partner.");
     const { code, text } = await run("free partner --kind semaphore --yes --json");
     expect(code).toBe(0);
     expect(json(text)).toMatchObject({
@@ -427,6 +433,15 @@ describe("forget and dead", () => {
     expect(await run("forget paid --yes")).toMatchObject({
       code: 3,
       lines: ["paid: there was nothing to forget"],
+    });
+  });
+
+  test("forget asks where only one endpoint has something", async () => {
+    await new Idempotency(redlock).run("rest", () => 1);
+    for (const endpoint of local.endpoints.slice(1)) await endpoint.execute(["FLUSHALL"]);
+    expect(await run("forget rest", { answer: "y" })).toMatchObject({
+      code: 0,
+      questions: ["Forget rest? [y/N] "],
     });
   });
 

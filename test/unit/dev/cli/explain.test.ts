@@ -129,6 +129,25 @@ describe("keys", () => {
     expect(keyReport("k", { ...complete, ...change }).why).toMatch(why);
   });
 
+  test("watch sees each change", () => {
+    const look = (found: Partial<KeyInspection>): Look => ({
+      finding: { kind: "key", report: keyReport("k", { ...complete, ...found }), cost },
+      at: 0,
+    });
+    const first = look({});
+    expect(changeBetween(first, look({ age: 9_000 }))).toBeUndefined();
+    for (const found of [
+      { state: "pending" },
+      { attempts: 3 },
+      { fingerprint: "ab" },
+      { votes: [{ ...vote, state: "none" }] },
+      { votes: [{ ...vote, attempts: 3 }] },
+    ] satisfies Partial<KeyInspection>[]) {
+      expect(changeBetween(first, look(found)), JSON.stringify(found)).toBe("changed");
+    }
+    expect(lineOf(first, "changed")).toMatch(/Z {2}k is complete; 1 min 0 s left; attempts 2; 1 of 1/);
+  });
+
   test("says that too few endpoints answered", () => {
     const error = new QuorumError(
       "inspect",
