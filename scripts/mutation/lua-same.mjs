@@ -2,6 +2,11 @@
 
 const claim = "src/redis/claim-script.ts";
 const rows = [
+  [
+    claim,
+    'if not old or select("#", ...) == -1 then run("SET", key, value, "PX", ms) end',
+    "SET with GET alone fails only where GET does, too",
+  ],
   [claim, "for i = 1, n + 1 do", "the record never has the locks' value"],
   [claim, "for i = 2, n + 2 do", "behind the last lock nothing was read"],
   [claim, "local fence, now = tonumber(ARGV[7]), 1", "the clock is read before `now`"],
