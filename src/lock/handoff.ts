@@ -1,8 +1,12 @@
 import { checkInteger, checkNumber, checkType, wrongType } from "../check.ts";
-import { newId } from "../events.ts";
-import { maxTimerDelay, randomToken, stopwatch, tokenLength } from "../runtime.ts";
+import { QuorumError } from "../errors.ts";
+import { emit, newId, type RedlockEvent } from "../events.ts";
+import { pauses } from "../quorum/backoff.ts";
+import type { Round } from "../quorum/round.ts";
+import type { RegisterAnswer } from "../redis/register.ts";
+import { maxTimerDelay, randomToken, sleep, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import type { LockRequest } from "./lock-request.ts";
+import { guardedRegister, type LockRequest } from "./lock-request.ts";
 import type { LockState } from "./lock-state.ts";
 import {
   checkAcquire,
@@ -12,15 +16,15 @@ import {
   type Settings,
   settingsOf,
 } from "./options.ts";
-import { TakeOver } from "./take-over.ts";
+import { isSplit, TakeOver } from "./take-over.ts";
 
 /** A lock as plain JSON, for another process. It contains the lock's token: treat it as a secret. */
 export interface LockJSON {
   readonly resources: readonly string[];
   readonly prefix: string;
   readonly nonce: string;
-  /** The nonce of the round that acquired the lock. */
-  readonly origin: string;
+  /** The nonces of earlier handles, the oldest first: an endpoint that missed a take-over may have one. */
+  readonly earlier: readonly string[];
   readonly owner: string;
   readonly ttl: number;
   /** Wall-clock time in ms since 1970 at which the validity ends. */
@@ -57,7 +61,7 @@ export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.parts) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
-  const { settings, request, validity, unsettled, openExtensions } = lock.parts();
+  const { settings, request, validity, unsettled, openExtensions, takeOver } = lock.parts();
   for (let current: unknown; current !== lock.parts().extension; ) {
     current = lock.parts().extension;
     await current;
@@ -68,14 +72,14 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
   const validUntil = Math.floor(settings.runtime.now() + validity.remaining());
   lock.abandon();
   const { ttl, fence } = lock;
-  const { prefix, nonce, origin = nonce, owner, resources } = request;
+  const { prefix, nonce, owner, resources } = request;
   const endpoints = settings.endpoints.map(({ name }) => name);
   const unanswered = endpoints.map((name) => [name, openExtensions.lowest(name)] as const);
   return {
     resources,
     prefix,
     nonce,
-    origin,
+    earlier: takeOver?.earlierFor(settings) ?? [],
     owner,
     ttl,
     validUntil,
@@ -98,8 +102,8 @@ export interface ResumeOptions extends LockOptions {
 /**
  * Goes on with a lock that another process handed over by {@link handoff}, for a whole ttl. Of several processes that
  * resume it, because a queue has delivered the message twice, one gets it: a compare-and-set on a quorum, one round, puts
- * a nonce of its own in the place of the one in the message. When too few endpoints answer, it puts the old one back, so
- * that the message can be tried again.
+ * a nonce of its own in the place of the one in the message. When no process gets a quorum, each puts the old one back and
+ * tries again, for as long as `wait`; when too few endpoints answer, the message can be tried again.
  *
  * A lock with an owner's `token` is resumed without a request: all handles of an owner share the hold.
  *
@@ -124,36 +128,76 @@ export async function resume(
 ): Promise<Lock> {
   const { immediate = false, ...others } = checkType("options", options, "object");
   checkType("immediate", immediate, "boolean");
-  const id = newId();
-  const { settings, request, state } = resumedState(redlock, json, others, id);
-  const lock = new Lock(settings, request, state);
-  lock.begin({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
-  if (immediate || !state.takeOver) return lock;
+  const { settings } = resumedState(redlock, json, others);
+  const { runtime, wait, backoff } = settings;
+  const elapsed = stopwatch(runtime);
+  const nextPause = pauses(backoff, runtime);
+  for (;;) {
+    const outcome = await tryToResume(resumedState(redlock, json, others), immediate);
+    if (outcome instanceof Lock) return outcome;
+    const remaining = Math.min(wait - elapsed(), json.validUntil - runtime.now());
+    if (!outcome.isSplit || remaining <= 0) throw outcome.error;
+    await sleep(runtime, Math.min(nextPause(), remaining));
+  }
+}
+
+/** One attempt: the lock, or why it is not held. */
+async function tryToResume(
+  { settings, request, state }: ResumedState,
+  immediate: boolean,
+): Promise<Lock | { readonly error: unknown; readonly isSplit: boolean }> {
+  const { onEvent } = settings;
+  const { id, takeOver } = state;
+  let isHeld = false;
+  let extended: RedlockEvent | undefined;
+  // What is not held yet has no events; the round that takes it over is reported for its costs, after the beginning.
+  const hook =
+    onEvent &&
+    ((event: RedlockEvent) => {
+      if (isHeld) return onEvent(event);
+      if (event.type === "extended") extended = event;
+    });
+  const lock = new Lock({ ...settings, onEvent: hook }, request, state);
   try {
-    await lock.extend();
+    if (takeOver && !immediate) await lock.extend();
   } catch (error) {
     lock.abandon();
-    await state.takeOver.undo(settings, request, lock.ttl, error);
-    throw error;
+    // Only all answers show who has it.
+    await takeOver?.round?.done;
+    const { answers = [] } = takeOver?.round ?? {};
+    const isContended = isSplit(answers as Round<RegisterAnswer>["answers"]);
+    const isUnclear = isContended || error instanceof QuorumError;
+    await takeOver?.undo(settings, request, { ttl: lock.ttl, putsBack: isUnclear });
+    const votes = takeOver?.round?.votes() ?? [];
+    return {
+      error: isUnclear ? new QuorumError("resume", request.resources, votes) : error,
+      isSplit: isContended,
+    };
   }
+  isHeld = true;
+  lock.begin({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
+  if (extended) emit(onEvent, extended);
   return lock;
 }
 
 /** What the handle of a lock that was handed over is made of. */
-function resumedState(
-  redlock: LockClient,
-  json: LockJSON,
-  options: LockOptions,
-  id: number,
-): { settings: Settings; request: LockRequest; state: LockState } {
+interface ResumedState {
+  readonly settings: Settings;
+  readonly request: LockRequest;
+  readonly state: LockState;
+}
+
+/** Checks the message, and makes a handle's parts of it, with a nonce of its own. */
+function resumedState(redlock: LockClient, json: LockJSON, options: LockOptions): ResumedState {
   // Not shown: it contains the lock's token.
   if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
-  const { resources, prefix, nonce, origin, owner, ttl, validUntil, fence } = json;
+  const { resources, prefix, nonce, earlier, owner, ttl, validUntil, fence } = json;
   const settings = settingsOf(redlock, options, { prefix });
   const names = checkResources(resources);
   // A nonce of another length would shift where owners are compared, and anybody's lock could look like ours.
   const isNonce = (text: unknown) => typeof text === "string" && text.length === tokenLength;
-  if (!isNonce(nonce) || !isNonce(origin) || typeof owner !== "string") throw new TypeError(notHandedOver);
+  const areNonces = Array.isArray(earlier) && [nonce, ...earlier].every(isNonce);
+  if (!areNonces || typeof owner !== "string") throw new TypeError(notHandedOver);
   checkAcquire({ token: owner || undefined });
   checkType("prefix", prefix, "string");
   checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
@@ -161,15 +205,16 @@ function resumedState(
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
   const { unsettled, unanswered } = checkOpenRequests(json, settings);
   const { runtime } = settings;
+  const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
+  const held = { resources: names, prefix, nonce, earlier, owner, fenceRetention };
+  const request = owner ? held : { ...held, nonce: randomToken(runtime), earlier: [...earlier, nonce] };
   // An owner's handles share the nonce, and the unanswered extensions of others compare the owner alone.
   const own = owner
-    ? { nonce, unanswered }
-    : { nonce: randomToken(runtime), takeOver: new TakeOver([...new Set([origin, nonce])]) };
-  const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
-  const request = { resources: names, prefix, nonce: own.nonce, origin, owner, fenceRetention };
+    ? { unanswered }
+    : { takeOver: new TakeOver(request.earlier, guardedRegister(request).tombstone!) };
   const remaining = validUntil - runtime.now();
   const elapsed = stopwatch(runtime);
-  const state = { id, ttl, elapsed, fence, limit: Infinity, remaining, unsettled, ...own };
+  const state = { id: newId(), ttl, elapsed, fence, limit: Infinity, remaining, unsettled, ...own };
   return { settings, request, state };
 }
 

@@ -10,8 +10,8 @@ export interface LockRequest {
   readonly prefix: string;
   /** Fresh in every round, so that a late rollback of one round can never delete what the next one acquired. */
   readonly nonce: string;
-  /** The nonce of the round that acquired it, after which tombstones are named; only where it was handed over. */
-  readonly origin?: string | undefined;
+  /** Where it was handed over: the nonces of earlier handles, the oldest first. Tombstones are named after that. */
+  readonly earlier?: readonly string[] | undefined;
   /** The caller's own token, `""` where there is none: then the nonce alone is the owner. */
   readonly owner: string;
   /** How long an idle fence counter is kept, in ms; 0: no fencing. */
@@ -45,7 +45,7 @@ export function acquiredRegister(request: LockRequest): Register {
 
 /** The register with its tombstone and its fence counters, also where plain commands acquired it. */
 export function guardedRegister(request: LockRequest): Register {
-  const { prefix, resources, nonce, origin = nonce } = request;
+  const { prefix, resources, nonce, earlier: [origin = nonce] = [] } = request;
   const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
   return {
     ...heldRegister(request),

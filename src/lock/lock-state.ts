@@ -39,4 +39,5 @@ export interface LockParts {
   readonly extension: Promise<unknown>;
   readonly unsettled: readonly string[];
   readonly openExtensions: OpenExtensions;
+  readonly takeOver: TakeOver | undefined;
 }

@@ -222,6 +222,7 @@ export class Lock {
       extension: this.#extension,
       unsettled: this.#unsettled,
       openExtensions: this.#openExtensions,
+      takeOver: this.#takeOver,
     };
   }
 

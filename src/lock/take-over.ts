@@ -1,10 +1,8 @@
 import type { Call } from "../endpoints/call.ts";
-import { QuorumError } from "../errors.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
-import type { Answer } from "../quorum/tally.ts";
+import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { extend, type Register, type RegisterAnswer } from "../redis/register.ts";
-import { runInBackground } from "../runtime.ts";
 import { releaseOf } from "./hold-operations.ts";
 import { heldRegister, type LockRequest } from "./lock-request.ts";
 import type { Settings } from "./options.ts";
@@ -15,14 +13,24 @@ type Operation = (register: Register) => Promise<RegisterAnswer>;
 /** What a resumed lock has at each endpoint: its own nonce, or until its first extension there that of an earlier handle. */
 export class TakeOver {
   readonly #earlier: readonly string[];
+  readonly #tombstone: string;
   /** Names of the endpoints at which its own nonce has been stored. */
   readonly #done = new Set<string>();
   #round: Round<Answer> | undefined;
   #isOver = false;
 
-  /** @param earlier the nonces of the earlier handles, the oldest first */
-  constructor(earlier: readonly string[]) {
+  /**
+   * @param earlier the nonces of the earlier handles, the oldest first
+   * @param tombstone the key that its release leaves
+   */
+  constructor(earlier: readonly string[], tombstone: string) {
     this.#earlier = earlier;
+    this.#tombstone = tombstone;
+  }
+
+  /** The nonces of earlier handles that the next one needs: of the first, whose tombstone it is, and what may be stored. */
+  earlierFor({ endpoints }: Settings): readonly string[] {
+    return endpoints.every(({ name }) => this.#done.has(name)) ? this.#earlier.slice(0, 1) : this.#earlier;
   }
 
   /** The extension that takes it over; its late requests are rolled back at the release. */
@@ -53,28 +61,48 @@ export class TakeOver {
   ): Promise<RegisterAnswer> {
     const earlier = this.#done.has(name) ? [] : this.#earlier.map((value) => ({ ...register, value }));
     if (purpose === "release") return performOnAll([register, ...earlier], operation);
-    const answer = await performOnOne([...earlier, register], operation);
+    // With a tombstone it is done by script, which returns what is in the way: see isSplit().
+    const guarded = { ...(purpose === "extend" && !this.#isOver && { tombstone: this.#tombstone }) };
+    // Most probably the endpoint has the latest.
+    const registers = [...earlier.reverse(), register].map((each) => ({ ...each, ...guarded }));
+    const answer = await performOnOne(registers, operation);
     if (purpose === "extend" && answer.outcome === "granted") this.#done.add(name);
     return answer;
   }
 
-  /**
-   * Undoes the extension that was to take it over. When too few endpoints answered, the nonce that was handed over is put
-   * back, so that the lock can be resumed again; what another has resumed meanwhile stays.
-   */
-  async undo(settings: Settings, request: LockRequest, ttl: number, error: unknown): Promise<void> {
+  /** Undoes the extension that was to take it over. What another has resumed meanwhile stays. */
+  undo(settings: Settings, request: LockRequest, { ttl, putsBack }: Undoing): Promise<void> | undefined {
     const register = heldRegister(request);
     const release = releaseOf(settings, request.resources, undefined);
     const undoOne = (call: Call) =>
-      error instanceof QuorumError
-        ? extend(call, register, ttl, this.#earlier.at(-1))
-        : release(call, register, 0);
-    const done = this.#round && rollback(settings, this.#round, undoOne).done;
-    if (done && !runInBackground(settings, done)) await done;
+      putsBack ? extend(call, register, ttl, this.#earlier.at(-1)) : release(call, register, 0);
+    return this.#round && rollback(settings, this.#round, undoOne).done;
   }
 }
 
-/** The oldest value is tried first: a late request can only have replaced it by a newer one, which is tried next. */
+/** How an extension is undone. */
+interface Undoing {
+  readonly ttl: number;
+  /** Whether the nonce that was handed over is put back, so that the lock can be resumed again. */
+  readonly putsBack: boolean;
+}
+
+/**
+ * Whether those that resume a lock at once may have kept it from each other: some endpoints have another value in its place,
+ * and neither has any other handle a quorum of them, nor is the lock gone from so many that nobody can have one.
+ */
+export function isSplit(answers: Round<RegisterAnswer>["answers"]): boolean {
+  const quorum = quorumOf(answers.length);
+  const others = answers.flatMap((answer) => (answer?.outcome === "lost" ? [answer.other ?? ""] : []));
+  const most = Math.max(
+    0,
+    ...others.map((other) => (other ? others.filter((one) => one === other).length : 0)),
+  );
+  const gone = others.filter((other) => !other).length;
+  return most > 0 && most < quorum && gone <= answers.length - quorum;
+}
+
+/** On one value after another, until one is there. */
 async function performOnOne(registers: readonly Register[], operation: Operation): Promise<RegisterAnswer> {
   let answer: RegisterAnswer = { outcome: "lost" };
   for (const register of registers) {

@@ -198,7 +198,7 @@ function refusal(
     return { outcome: "lost", ...marks };
   }
   if (no !== 0 || reply.length !== 3 || !isSnapshot(call, other, retryAfter)) throw unexpectedReply();
-  if (operation === "extend") return { outcome: "lost" };
+  if (operation === "extend") return { outcome: "lost", other: String(other) };
   call.cost.commands += 1;
   return { outcome: "held", retryAfter: Number(retryAfter), other: String(other) };
 }

@@ -151,7 +151,7 @@ describe.each(Object.keys(transports))("no secret is revealed over %s", (transpo
       resources: ["resource"],
       prefix: "redlock",
       nonce: `t${"5ecret".repeat(6).slice(0, 32)}`,
-      origin: `t${"5ecret".repeat(6).slice(0, 32)}`,
+      earlier: [],
       ttl: 20_000,
       validUntil: Date.now() + 20_000,
       endpoints: clientStateOf(redlock).settings.endpoints.map(({ name }) => name),

@@ -120,7 +120,7 @@ describe("wrong arguments", () => {
     for (const wrong of [
       {},
       { ...json, nonce: 5 },
-      { ...json, origin: undefined },
+      { ...json, earlier: undefined },
       { ...json, owner: undefined },
       { ...json, ttl: "10" },
       { ...json, validUntil: Number.NaN },

@@ -37,7 +37,7 @@ describe("handoff", () => {
       resources: ["a", "b"],
       prefix: "redlock",
       nonce: lock.token,
-      origin: lock.token,
+      earlier: [],
       owner: "",
       ttl: 10_000,
       validUntil: runtime.now() + 10_000 - 100 - 2,
@@ -120,8 +120,8 @@ describe("resume", () => {
     ["a nonce that is no text", { nonce: new Array(33).fill("t") }, TypeError],
     ["no nonce", { nonce: undefined }, TypeError],
     ["a nonce that is too long", { nonce: `t${"0".repeat(33)}` }, TypeError],
-    ["no origin", { origin: undefined }, TypeError],
-    ["an origin of another length", { origin: "t123" }, TypeError],
+    ["no earlier nonces", { earlier: undefined }, TypeError],
+    ["an earlier nonce of another length", { earlier: ["t123"] }, TypeError],
     ["an owner that is no text", { owner: 7 }, TypeError],
     ["no owner", { owner: undefined }, TypeError],
     ["an owner that is too long", { owner: "o".repeat(256) }, RangeError],
@@ -150,7 +150,7 @@ describe("resume", () => {
     const resuming = () => resume(client().redlock, { ...json, ...change } as LockJSON);
     await expect(resuming()).rejects.toThrow(error);
     const [name = ""] = Object.keys(change);
-    if (/^(nonce|origin|owner|endpoints|resources)$/.test(name)) return;
+    if (/^(nonce|earlier|owner|endpoints|resources)$/.test(name)) return;
     await expect(resuming()).rejects.toThrow(new RegExp(`^${name} `));
   });
 
@@ -245,5 +245,52 @@ describe("resume", () => {
     expect(await lock.release()).toBe(true);
     const tombstone = `redlock:void:{a}:${json.nonce}`;
     expect(endpoints.map(({ engine }) => engine.execute(["GET", tombstone]))).toEqual([null, "f", null]);
+  });
+
+  test("is tried again where those that resume it at once have a part each", async () => {
+    const { runtime, client } = virtualWorld({ count: 2 });
+    const { late } = delays(runtime);
+    const json = await handoff(await client().redlock.acquire("r", { ttl: 10_000 }));
+    const near = client({ backoff: { min: 10, max: 10 } });
+    const far = client({ backoff: { min: 300, max: 300 } });
+    // Each gets the endpoint that is near to it.
+    near.links[1]!.fate = () => late(20);
+    far.links[0]!.fate = () => late(20);
+    const calls = [near, far].map(({ redlock }) => watch(resume(redlock, json)));
+    await runtime.advance(5_000);
+    const [held, refused] = calls;
+    expect((held!.value as Lock).remaining()).toBeGreaterThan(0);
+    expect(refused!.error).toBeInstanceOf(LockLostError);
+  });
+
+  test("is unclear where contenders keep it from each other until the end of `wait`", async () => {
+    const { runtime, client, put } = virtualWorld();
+    const json = await handoff(await client().redlock.acquire("r", { ttl: 10_000 }));
+    // Two others have an endpoint each, and never go on.
+    put("r", [0], "t1");
+    put("r", [1], "t2");
+    const call = watch(resume(client().redlock, json, { wait: 500 }));
+    await runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("goes on from whatever handle an endpoint knows", async () => {
+    const { runtime, client, values } = virtualWorld();
+    const give = async (lock: Lock) => JSON.parse(JSON.stringify(await handoff(lock)));
+    let json = await give(await client().redlock.acquire("r", { ttl: 60_000 }));
+    json = await give(await resume(client().redlock, json));
+    // The third endpoint misses this one.
+    const missed = client();
+    missed.links[2]!.fate = () => ({ before: () => new Promise(() => undefined) });
+    const resuming = watch(resume(missed.redlock, json));
+    await runtime.advance(200);
+    json = await give(resuming.value as Lock);
+    // And this one asks nobody.
+    json = await give(await resume(client().redlock, json, { immediate: true }));
+    const lock = await resume(client().redlock, json);
+    await runtime.advance(1);
+    expect(values("r")).toEqual([lock.token, lock.token, lock.token]);
+    expect(await lock.release()).toBe(true);
+    expect(values("r")).toEqual([null, null, null]);
   });
 });

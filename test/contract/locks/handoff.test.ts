@@ -48,12 +48,13 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
 
   test("ends the giver's automatic extension: it cannot shorten the receiver's", async () => {
     const resource = newResource();
-    const lock = await one.client().redlock.acquire(resource, { ttl: paced(400), autoExtend: true });
+    const ttl = paced(800);
+    const lock = await one.client().redlock.acquire(resource, { ttl, autoExtend: true });
     const received = await resume(one.client().redlock, viaText(await handoff(lock)));
     expect(await received.extend(60_000)).toBeGreaterThan(50_000);
     const sent = one.requests();
     // Longer than the giver's interval between extensions.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await new Promise((resolve) => setTimeout(resolve, 0.6 * ttl));
     expect(one.requests()).toBe(sent);
     expect(await ttlOf(resource)).toBeGreaterThan(50_000);
     expect(await received.release()).toBe(true);

@@ -31,7 +31,7 @@ export async function receiveLock(actor: Actor, options?: ResumeOptions): Promis
   });
   if (!lock || lock.remaining() <= 0) return undefined;
   const nonce = nonceOf(lock.value);
-  const earlier = [json.nonce].filter((other) => other !== nonce);
+  const earlier = [...json.earlier, json.nonce].filter((other) => other !== nonce);
   // Two clients that have the same nonce are two holders all the same.
   const holder = `${nonce} at ${actor.client.name}`;
   return actor.hold(lock, json.resources, { holder, nonce, earlier, isResumed: true });

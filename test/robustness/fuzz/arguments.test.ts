@@ -92,8 +92,8 @@ async function resumeChanged(change: unknown, token: string | undefined): Promis
   }
   expectLockJSON(given);
   // Its own by the owner's token, or by a nonce, in whose place another one comes.
-  const { nonce, origin, owner } = given;
-  const own = owner ? owner === token : !token && [nonce, origin].includes(value);
+  const { nonce, earlier, owner } = given;
+  const own = owner ? owner === token : !token && [nonce, ...earlier].includes(value);
   expect(values()).toEqual(own && !owner ? [resumed.value, before[1]] : before);
   const held = values();
   await expectRefusedOrRight(network, () => resumed.extend(10_000), ["LOCK_LOST"]);
@@ -112,10 +112,10 @@ function changed(original: LockJSON, change: unknown): LockJSON {
   return given as unknown as LockJSON;
 }
 
-function expectLockJSON({ nonce, origin, owner, fence, ttl, validUntil, prefix }: LockJSON): void {
-  expect([typeof nonce, typeof origin, typeof owner, typeof ttl, typeof validUntil, typeof prefix]).toEqual([
+function expectLockJSON({ nonce, earlier, owner, fence, ttl, validUntil, prefix }: LockJSON): void {
+  expect([typeof nonce, typeof earlier, typeof owner, typeof ttl, typeof validUntil, typeof prefix]).toEqual([
     "string",
-    "string",
+    "object",
     "string",
     "number",
     "number",

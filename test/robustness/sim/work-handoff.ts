@@ -116,7 +116,7 @@ async function receive(
   const { invoked } = hold;
   const extensions = json.owner ? { ...hold.extensions } : undefined;
   const times = { invoked, ...(extensions && { extensions }) };
-  const earlier = json.owner ? [] : [...new Set([json.origin, json.nonce])];
+  const earlier = json.owner ? [] : [...json.earlier, json.nonce];
   return { ...recordLock(receiver, lock, { ...times, earlier }, true), lock, timeout, receiver };
 }
 
