@@ -36,7 +36,11 @@ export async function handOff(actor: Actor, held: HeldLock): Promise<void> {
   const later = actor.sleep(draw.between(0, draw.pick([0, 0.2, 2]) * actor.scenario.ttl));
   const deliveries = [deliver(actor, message, isDoubled)];
   if (isDoubled) deliveries.push(later.then(() => deliver(actor, message, isDoubled)));
-  await Promise.all(deliveries);
+  const outcomes = await Promise.all(deliveries);
+  // Where each delivery was refused, and by nothing that failed, the lock is lost to all.
+  if (json.owner !== "" || noncesOf(hold).some((nonce) => world.freed.has(nonce))) return;
+  const isLost = outcomes.every((outcome) => outcome === "refused");
+  world.check("holds survive", !isLost, () => `${lock.resources} was handed off, and nobody could resume it`);
 }
 
 /** A lock on its way, and what the giver knows of it. */
@@ -49,16 +53,26 @@ interface LockMessage {
 }
 
 /** Delivers a lock to a process, which resumes, extends, uses and releases it. Where no quorum answers, once more. */
-async function deliver(actor: Actor, message: LockMessage, isDoubled: boolean): Promise<void> {
+async function deliver(
+  actor: Actor,
+  message: LockMessage,
+  isDoubled: boolean,
+): Promise<"held" | "refused" | "failed"> {
   const { draw } = actor;
   for (let tries = 0; tries < 3; tries += 1) {
     const isOnly = !isDoubled && tries === 0;
     const received = await receive(actor, draw.pick(actor.actors), message, isOnly);
-    if (received === "none") return;
-    if (received !== "again") return useReceived(message, received);
+    // What an earlier try has left may refuse this one.
+    if (received === "refused") return tries === 0 ? "refused" : "failed";
+    if (received === "none") return "failed";
+    if (received !== "again") {
+      await useReceived(message, received);
+      return "held";
+    }
     actor.world.count("handed off again");
     await actor.sleep(draw.between(0, 0.5) * actor.scenario.ttl);
   }
+  return "failed";
 }
 
 /** A lock that another process has resumed. */
@@ -72,7 +86,7 @@ async function receive(
   receiver: Actor,
   { json, remaining, at, held }: LockMessage,
   isOnly: boolean,
-): Promise<ReceivedLock | "none" | "again"> {
+): Promise<ReceivedLock | "refused" | "none" | "again"> {
   const { process, calls, redlock } = receiver;
   const { timeout, hold } = held;
   // As if the two wall clocks agreed.
@@ -81,17 +95,14 @@ async function receive(
   const autoExtend = scenario.handingOn && draw.chance(0.5);
   const maxHold = 3 * scenario.ttl;
   const immediate = draw.chance(0.3);
+  const options = { timeout, autoExtend, maxHold, immediate, wait: 2 * timeout };
   const outcome = await calls.make(process, {
     what: `resume ${json.resources}`,
-    // The round, the answers to those of its requests that failed, and what undoes it.
-    bound: 4 * timeout,
+    // While contenders have a part each: rounds, the answers to their requests, and what undoes them.
+    bound: 8 * timeout,
     codes: ["LOCK_LOST", "NO_QUORUM"],
     run: async () => {
-      const lock = await resume(
-        redlock,
-        { ...json, validUntil },
-        { timeout, autoExtend, maxHold, immediate },
-      );
+      const lock = await resume(redlock, { ...json, validUntil }, options);
       // Until its first extension, one that has resumed at once cannot know whether it is alone.
       if (!immediate || isOnly) return lock;
       try {
@@ -106,7 +117,8 @@ async function receive(
   });
   if ("error" in outcome) {
     world.count(`resume: ${isRedlockError(outcome.error) ? outcome.error.code : "failed"}`);
-    return outcome.error instanceof QuorumError ? "again" : "none";
+    if (outcome.error instanceof QuorumError) return "again";
+    return String(outcome.error).includes("resumed before") && !immediate ? "refused" : "none";
   }
   world.count("handed off");
   const lock = outcome.value;
