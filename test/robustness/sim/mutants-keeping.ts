@@ -45,10 +45,10 @@ export const keepingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/handoff.ts",
-        find: "if (immediate || !state.takeOver) return lock;",
-        replace: "void immediate;\n  return lock;",
+        find: "if (takeOver && !immediate) await lock.extend();",
+        replace: "void immediate;",
       },
-      { file: "lock/handoff.ts", find: "nonce: randomToken(runtime), takeOver", replace: "nonce, takeOver" },
+      { file: "lock/handoff.ts", find: "nonce: randomToken(runtime), earlier", replace: "nonce, earlier" },
     ],
     noticedBy: twoHolders,
   },
