@@ -149,7 +149,9 @@ export class EndpointError extends RedlockError {
     this.kind = kind;
     this.status = options?.status;
     this.permanent =
-      [401, 403, 404].includes(this.status ?? 0) || /\b(WRONGPASS|NOAUTH|NOPERM|shebang)\b/.test(message);
+      [401, 403, 404].includes(this.status ?? 0) ||
+      // The last two are those of other servers, and of Upstash in former times.
+      /\b(WRONGPASS|NOAUTH|NOPERM|shebang|Invalid token|Unauthorized)\b/.test(message);
   }
 }
 

@@ -74,15 +74,21 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
         // Not set as the cause: the client's errors quote the whole command with its tokens.
         const { message, name: kind } = error as Error;
         const clean = (text: string) => withoutSecrets(text, [...authorizationOf(client), ...command]);
-        // What it could not parse, it quotes.
-        const isAnswer = kind === "UpstashError" || kind === "UpstashJSONParseError";
-        if (!isAnswer) throw new EndpointError(name, "network", clean(networkReason(error)));
+        // JavaScript's own errors: the client reads a reply where there is none. Those of a failed fetch say other things.
+        const isOdd =
+          kind === "TypeError" &&
+          /^Cannot read|is not an? |did not return| is (null|undefined)/.test(message);
+        if (!isOdd && !/^Upstash/.test(kind)) {
+          throw new EndpointError(name, "network", clean(networkReason(error)));
+        }
+        // It quotes what it could not parse: of that, only a refusal of the token is said.
+        const isQuoted = kind === "UpstashJSONParseError";
+        const quoted = isQuoted ? (/body: (Unauthorized|Invalid token)/.exec(message)?.[1] ?? "") : undefined;
         // The error of another API's answer: it has none, or one that is no text.
-        const said = kind === "UpstashError" ? clean(message).replace(/^undefined$/, "") : "";
-        // Those of other servers, and of Upstash in former times; the client does not show the status.
-        const isRefused = /^(Invalid token|Unauthorized)/.test(said);
-        const status = isRefused ? { status: 401 } : {};
-        throw new EndpointError(name, said ? "redis" : "malformed", answerReason(said), status);
+        const said = isOdd ? "" : (quoted ?? clean(message).replace(/^undefined$/, ""));
+        // The client does not show the status: what is no JSON is as often a page of a gateway.
+        const reason = answerReason(said, isQuoted ? 502 : 200);
+        throw new EndpointError(name, said ? "redis" : "malformed", reason);
       }
     },
   };

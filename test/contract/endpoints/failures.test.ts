@@ -16,12 +16,12 @@ import { type RawReply, type RawServer, startRawServer } from "../../support/raw
 // What is reached is no REST API. The error says what to look at, as far as it can be known.
 
 const token = "a-secret-token";
+const throughSdk = (url: string, enableAutoPipelining: boolean) =>
+  upstashEndpoint(sdkClient({ url, token }, { retry: false, enableAutoPipelining }), { name: "odd" });
 const ways: Record<string, (url: string) => Endpoint> = {
   "an address": (url) => httpEndpoint({ url, token, name: "odd" }),
-  "a client of @upstash/redis": (url) =>
-    upstashEndpoint(sdkClient({ url, token }, { retry: false, enableAutoPipelining: false }), {
-      name: "odd",
-    }),
+  "a client of @upstash/redis": (url) => throughSdk(url, true),
+  "a client of @upstash/redis without pipelines": (url) => throughSdk(url, false),
 };
 
 /** Acquires at this endpoint alone, and resolves with its error. */
@@ -117,6 +117,13 @@ describe("an answer of something else", () => {
         true,
         "HTTP 401, Invalid token",
       ],
+      [
+        "a wrong token with 400",
+        { status: 400, body: '{"error":"Invalid token"}' },
+        "redis",
+        true,
+        "HTTP 400, Invalid token",
+      ],
     ],
   )("%s", async (_, reply, kind, permanent, said) => {
     server.answer = () => reply;
@@ -124,11 +131,15 @@ describe("an answer of something else", () => {
     expect(error).toMatchObject({ kind, permanent, message: `odd: ${said}` });
   });
 
-  // The client follows redirects, and does not show the status.
+  // The client follows redirects, and does not show the status: what is no JSON may also be a gateway's.
+  const unusable = "no usable reply";
+  const odd = ['{"ok":true}', '"OK"', '{"data":null,"errors":[]}', "[]", "null", "7"];
   test.each<[what: string, reply: Exclude<RawReply, string>, kind: string, permanent: boolean, said: string]>(
     [
-      ["a page", { body: page }, "malformed", false, foreign],
-      ["a page with 403", { status: 403, body: page }, "malformed", false, foreign],
+      ...odd.map((body) => [body, { body }, "malformed", false, foreign] as const),
+      ["a page", { body: page }, "malformed", false, unusable],
+      ["a page with 403", { status: 403, body: page }, "malformed", false, unusable],
+      ["a page with 502", { status: 502, body: page }, "malformed", false, unusable],
       ["JSON with 404", { status: 404, body: '{"ok":false}' }, "malformed", false, foreign],
       [
         "an error that is no text",
@@ -139,10 +150,13 @@ describe("an answer of something else", () => {
       ],
       ["a wrong token", { status: 401, body: '{"error":"Invalid token"}' }, "redis", true, "Invalid token"],
       ["another", { status: 401, body: '{"error":"Unauthorized"}' }, "redis", true, "Unauthorized"],
+      ["one in plain text", { status: 401, body: "Unauthorized" }, "redis", true, "Unauthorized"],
     ],
   )("to a client of @upstash/redis: %s", async (_, reply, kind, permanent, said) => {
     server.answer = () => reply;
-    const error = await errorOf(ways["a client of @upstash/redis"]!(server.url));
-    expect(error).toMatchObject({ kind, permanent, message: `odd: ${said}` });
+    for (const pipelines of [true, false]) {
+      const error = await errorOf(throughSdk(server.url, pipelines));
+      expect(error).toMatchObject({ kind, permanent, message: `odd: ${said}` });
+    }
   });
 });

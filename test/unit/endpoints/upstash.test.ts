@@ -59,7 +59,7 @@ describe("a command", () => {
     const quoting = await failing(named("UpstashJSONParseError", "unexpected <html>"));
     expect(quoting).toMatchObject({
       kind: "malformed",
-      message: expect.stringMatching(/: no answer of Upstash/),
+      message: expect.stringMatching(/: no usable reply$/),
     });
   });
 });
