@@ -10,7 +10,7 @@ import { Idempotency } from "./idempotency.ts";
 import { jsonOf } from "./json.ts";
 import { joinLocalFlight, type LocalFlight } from "./local-flights.ts";
 import { parseRecord } from "./record.ts";
-import type { Codec, JsonResult } from "./result.ts";
+import { type Codec, encodeResult, type JsonResult, json } from "./result.ts";
 
 /** Options of {@link singleFlight}. */
 export interface SingleFlightOptions<Value> {
@@ -84,6 +84,11 @@ const codec: Codec<Flight<unknown>> = {
     return flight;
   },
 };
+
+/** The value as JSON returns it; itself where JSON would lose a part of it. */
+function asJson<Value>(value: Value): Value {
+  return encodeResult<Value>(json, value).value;
+}
 
 /** What `compute` gets. */
 export interface FlightContext {
@@ -195,7 +200,7 @@ class Call<Value> {
         // Also in place of the failure that the others share.
         if (this.#thrown) throw this.#thrown.error;
         const code = isRedlockError(error) ? error.code : undefined;
-        if (code === "NO_QUORUM" && onOutage === "run") return this.#compute({ signal });
+        if (code === "NO_QUORUM" && onOutage === "run") return asJson(await this.#compute({ signal }));
         const isUnstored = code === "RESULT_UNAVAILABLE";
         const { computed, unstored } = this.#local;
         // Another process may compute already what could not be stored here.
@@ -238,7 +243,7 @@ class Call<Value> {
       return { at, until: at, failure: error instanceof Error ? error.message : String(error) };
     }
     const at = this.#runtime.now();
-    const flight = { at, until: at + (await this.#ttlOf(value)), value };
+    const flight = { at, until: at + (await this.#ttlOf(value)), value: asJson(value) };
     // Before it is stored: those that wait may learn sooner than this call that it could not be.
     this.#local.computed = flight;
     return flight;

@@ -180,6 +180,22 @@ describe("a single flight", () => {
     expect(unguarded.value).toBe("alone");
   });
 
+  test.each<[what: string, value: unknown, got: unknown]>([
+    ["as JSON returns it", { at: new Date(0), gone: undefined }, { at: "1970-01-01T00:00:00.000Z" }],
+    ["as it is where JSON would lose a part of it", new Map([[1, 2]]), new Map([[1, 2]])],
+  ])("is returned in an outage %s", async (_, value, got) => {
+    const world = virtualWorld();
+    const client = world.client();
+    silence(client.links);
+    const options = { ttl: 1_000, wait: 0, onOutage: "run" } as const;
+    const alone = watch(singleFlight(client.redlock, "key", options, () => value as never));
+    await until(async () => {
+      await world.runtime.advance(10);
+      return alone.settled;
+    }, "the value");
+    expect(alone.value).toStrictEqual(got);
+  });
+
   test("is computed anew after its ttl also while a minority of the endpoints is silent", async () => {
     const world = virtualWorld();
     const { call, gates, returned } = callers(world);
@@ -346,11 +362,12 @@ describe("a single flight", () => {
     expect(await fly(() => "another")).toBe("another");
   });
 
-  test.each<[what: string, value: unknown, reason: string]>([
-    ["above 1 MB", "x".repeat(1_000_000), "too-large"],
+  const large = "x".repeat(1_000_000);
+  test.each<[what: string, value: unknown, reason: string, got?: unknown]>([
+    ["above 1 MB", { large, gone: undefined }, "too-large", { large }],
     ["that JSON would lose", new Map([["token", "t"]]), "unserializable"],
     ["that has no JSON", () => "t", "unserializable"],
-  ])("shares a value %s with those that wait in this process, and says so", async (_, value, reason) => {
+  ])("shares a value %s with those that wait here, and says so", async (_, value, reason, got = value) => {
     const world = virtualWorld();
     const reasons: unknown[] = [];
     let count = 0;
@@ -380,7 +397,7 @@ describe("a single flight", () => {
       await world.runtime.advance(10);
       return there.settled && here.every(({ settled }) => settled);
     }, "the values");
-    for (const each of [...here, there]) expect(each.value).toBe(value);
+    for (const each of [...here, there]) expect(each.value).toStrictEqual(got);
     expect(count).toBe(2);
     expect(reasons).toEqual([reason, reason]);
     // It is kept for no longer than those that wait.
