@@ -39,16 +39,14 @@ export function addressOf(
   const { href, origin = "" } = parsed;
   if (!/^http/.test(origin) || href !== origin + path) {
     throw new TypeError(
-      `${name} must be the REST API's https://host, without quotes, credentials, path and query: Upstash runs a path as a command (a gateway's: basePath)`,
+      `${name} must be the REST API's https://host, without credentials, path and query: Upstash runs a path as a command (a gateway's: basePath)`,
     );
   }
   if (!/^(\/[\w-][\w.-]*)+\/?$/.test(basePath ?? "/a")) {
     throw new TypeError('basePath must be a path such as "/redis"');
   }
   if (allowInsecure !== true && !safeOrigin.test(origin)) {
-    throw new TypeError(
-      `${name} must be https://, or everybody can read the token (allowInsecure: true allows it)`,
-    );
+    throw new TypeError(`${name} must be https://, or all can read the token (see allowInsecure)`);
   }
   const address = origin + (basePath ?? "/");
   return { href: address, name: address.replace(/^\w+:\/\/|\/$/g, "") };

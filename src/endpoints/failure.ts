@@ -3,13 +3,13 @@ export function networkReason(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { code?: string } };
   const reason = `${cause?.code ?? message}`;
   const hint = /REFUSED/.test(reason)
-    ? ": nothing listens there"
+    ? ": nothing listens"
     : /NOTFOUND|EAI_/.test(reason)
       ? ": no such host"
       : /WRONG_VERSION/.test(reason)
         ? ": no TLS there"
         : /SOCKET|HPE_|RESET/.test(reason)
-          ? ": broken off, or no HTTP there"
+          ? ": broken off, or no HTTP"
           : "";
   return `the request failed (${reason})${hint}`;
 }

@@ -52,18 +52,13 @@ describe.each(Object.entries(ways))("%s", (_, reach) => {
       (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"),
       "(ERR_SSL_WRONG_VERSION_NUMBER): no TLS there",
     ],
-    ["closes", "http", (socket) => socket.end(), "(UND_ERR_SOCKET): broken off, or no HTTP there"],
-    [
-      "breaks off",
-      "https",
-      (socket) => socket.resetAndDestroy(),
-      "(ECONNRESET): broken off, or no HTTP there",
-    ],
+    ["closes", "http", (socket) => socket.end(), "(UND_ERR_SOCKET): broken off, or no HTTP"],
+    ["breaks off", "https", (socket) => socket.resetAndDestroy(), "(ECONNRESET): broken off, or no HTTP"],
     [
       "speaks another protocol",
       "http",
       (socket) => socket.end("-ERR unknown command 'POST'\r\n"),
-      "(HPE_INVALID_CONSTANT): broken off, or no HTTP there",
+      "(HPE_INVALID_CONSTANT): broken off, or no HTTP",
     ],
   ])("a port that %s, under %s://", async (_, scheme, does, said) => {
     const server = await listening(does);
@@ -75,7 +70,7 @@ describe.each(Object.entries(ways))("%s", (_, reach) => {
 
   test("a port on which nothing listens, and a host that does not exist", async () => {
     const refused = await errorOf(reach(`http://127.0.0.1:${await freePort()}`));
-    expect(refused.message).toBe("odd: the request failed (ECONNREFUSED): nothing listens there");
+    expect(refused.message).toBe("odd: the request failed (ECONNREFUSED): nothing listens");
     const unknown = await errorOf(reach("https://no-such-host.invalid"));
     expect(unknown.message).toMatch(/failed \((ENOTFOUND|EAI_AGAIN)\): no such host$/);
   });
@@ -136,7 +131,13 @@ describe("an answer of something else", () => {
   const odd = ['{"ok":true}', '"OK"', '{"data":null,"errors":[]}', "[]", "null", "7"];
   test.each<[what: string, reply: Exclude<RawReply, string>, kind: string, permanent: boolean, said: string]>(
     [
-      ...odd.map((body) => [body, { body }, "malformed", false, foreign] as const),
+      ...odd.map((body): [string, { body: string }, string, boolean, string] => [
+        body,
+        { body },
+        "malformed",
+        false,
+        foreign,
+      ]),
       ["a page", { body: page }, "malformed", false, unusable],
       ["a page with 403", { status: 403, body: page }, "malformed", false, unusable],
       ["a page with 502", { status: 502, body: page }, "malformed", false, unusable],

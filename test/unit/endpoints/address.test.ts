@@ -40,7 +40,7 @@ describe("refuses, and does not repeat,", () => {
     "",
   ])("the URL %s", (url) => {
     expect(() => at(url)).toThrow(
-      /^url must be the REST API's https:\/\/host, without quotes, credentials, path and query/,
+      /^url must be the REST API's https:\/\/host, without credentials, path and query/,
     );
     expect(() => at(url)).toThrow(TypeError);
     expect(() => at(url)).not.toThrow("secret");
@@ -119,7 +119,7 @@ describe("http://", () => {
   ];
   test.each(open)("leads to %s only where that is allowed", (host) => {
     expect(() => at(`http://${host}`)).toThrow(
-      new TypeError("url must be https://, or everybody can read the token (allowInsecure: true allows it)"),
+      new TypeError("url must be https://, or all can read the token (see allowInsecure)"),
     );
     // A variable of the environment is a text; "false" would allow it.
     for (const allowInsecure of [false, "false", 1]) {

@@ -187,7 +187,7 @@ describe("scripts", () => {
     const { call } = rig([[0, 320, "tother"]]);
     expect(await acquire(call, full, 50)).toEqual({ outcome: "held", retryAfter: 320, other: "tother" });
     const lost = rig([[0, -3, ""]], { dialect: "redis" });
-    expect(await extend(lost.call, plain, 50)).toEqual({ outcome: "lost" });
+    expect(await extend(lost.call, plain, 50)).toEqual({ outcome: "lost", other: "" });
   });
 
   test.each([["OK"], [null], [1], [["someone else's", "0"]], [[]], [[1]], [["0", 5]]])(
