@@ -88,10 +88,10 @@ function recordOf(world: World, hold: Hold, resource: string): GrantRecord {
   const { process, holder, nonce, invoked, acquired, ended = world.now, fence } = hold;
   const { releaseInvoked, releaseReturned } = hold;
   const owner = holder === nonce ? undefined : holder;
-  // When a hold was over before its release, or may have been, a repeated acquire, or a failed one of another handle of
+  // When a hold was over before its release, a repeated acquire, or a failed one of another handle of
   // the owner, may have left a value again: what the release then freed proves nothing.
   const repeats = owner !== undefined || !world.keeps("single execution");
-  const isOver = hold.endUnknown || ended < (releaseInvoked ?? Infinity);
+  const isOver = ended < (releaseInvoked ?? Infinity);
   const over = releaseInvoked !== undefined && isOver && repeats;
   const released = over ? undefined : hold.released;
   const until = {
