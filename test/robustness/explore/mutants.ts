@@ -4,6 +4,18 @@ import { mutants as simulated } from "../sim/mutants.ts";
 /** Further defects, most of them of `once` and `debounce`: each world of these has one that it shows first. */
 export const worldMutants: readonly Mutant[] = [
   {
+    name: "late execution undoes a permit's extension",
+    breaks: "a second execution of an acquire shortens the validity",
+    patches: [
+      {
+        file: "sync/internal/slots.ts",
+        find: 'redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))',
+        replace: 'redis.call("SET", KEYS[own], value, "PX", ttl)',
+      },
+    ],
+    noticedBy: ["validity is honest", "one holder per slot", "permits within the limit", "linearizable"],
+  },
+  {
     name: "a repeated confirmation prolongs an interval",
     breaks: "a request that is executed again keeps all replicas out for longer than the interval",
     patches: [

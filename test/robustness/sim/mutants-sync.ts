@@ -24,18 +24,6 @@ export const syncMutants: readonly Mutant[] = [
     noticedBy: ["permits within the limit"],
   },
   {
-    name: "late execution undoes a permit's extension",
-    breaks: "a second execution of an acquire shortens the validity",
-    patches: [
-      {
-        file: "sync/internal/slots.ts",
-        find: 'redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))',
-        replace: 'redis.call("SET", KEYS[own], value, "PX", ttl)',
-      },
-    ],
-    noticedBy: ["validity is honest", "one holder per slot", "permits within the limit", "linearizable"],
-  },
-  {
     name: "one endpoint's limit counts as the semaphore's",
     breaks: "a wrong limit that only a minority has seen is reported as the one in use",
     patches: [
