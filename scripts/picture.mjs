@@ -1,5 +1,5 @@
-// `npm run picture -- timeline.json` draws a timeline (docs/timeline.md): it writes timeline.html beside it; with --svg,
-// timeline.svg.
+// `npm run picture -- timeline.json` draws a timeline (docs/internals/timeline.md): it writes timeline.html beside it;
+// with --svg, timeline.svg.
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";

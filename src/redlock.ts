@@ -37,7 +37,7 @@ export type Routine<Held extends Lock, Result> = (lock: Held) => Promise<Result>
  * A client for distributed locks on Redis databases that are reached over HTTP.
  *
  * The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/) with early
- * results, a fresh token in every round and fencing tokens; `docs/algorithm.md` has the reasons.
+ * results, a fresh token in every round and fencing tokens; `docs/internals/algorithm.md` has the reasons.
  *
  * @example
  * const redlock = new Redlock({ endpoints: [{ url, token }] });

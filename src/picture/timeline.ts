@@ -1,5 +1,5 @@
 // What happened between clients and endpoints, as the picture draws it: one format for the simulator, the playground and
-// `redlock-edge dev`. docs/timeline.md describes it.
+// `redlock-edge dev`. docs/internals/timeline.md describes it.
 
 /** A recording: a JSON file, or what a live source has sent so far. */
 export interface Timeline {

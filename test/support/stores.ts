@@ -32,7 +32,7 @@ export interface Store extends Setting {
 /**
  * Sets of `counts` endpoints, on every engine of this machine. With `SETS=all`, as in `npm run test:long`, they are all
  * combinations of engine, count and dialect. Otherwise only one endpoint and three, and not each combination;
- * docs/testing.md tells why.
+ * docs/internals/testing.md tells why.
  *
  * @param real counts for real servers, if more would show nothing new. Default: `counts`
  */

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { arrows, imports, layers } from "../../scripts/arrows.mjs";
 
-// The layout of docs/architecture.md, as far as a program can check it.
+// The layout of docs/internals/architecture.md, as far as a program can check it.
 
 const project = fileURLToPath(new URL("../..", import.meta.url));
 const source = join(project, "src");

@@ -277,7 +277,7 @@ export const exemptions: readonly Exemption[] = [
   {
     name: "an acquire of a lock that was handed off is executed after the receiver's release",
     because:
-      "the giver cannot know of that release; SET NX sees no tombstone, and a release that is lost leaves none: docs/algorithm.md",
+      "the giver cannot know of that release; SET NX sees no tombstone, and a release that is lost leaves none: docs/internals/algorithm.md",
     without: [
       inCheck("work-handoff.ts", "  if (isGuarded || unsettled.length === 0) kept.delete", "  kept.delete"),
     ],

@@ -4,7 +4,8 @@ import { type Timeline, type TimelineEvent, toSvg } from "../../../src/picture/i
 import { plays } from "./pictures.ts";
 import { perform } from "./stage.ts";
 
-// The pictures of docs/algorithm.md and docs/fencing.md: drawn by the simulator, and showing what their titles say.
+// The pictures of docs/internals/algorithm.md and docs/fencing.md: drawn by the simulator, and showing what their titles
+// say.
 
 const timelines = new Map<string, Timeline>();
 

@@ -20,7 +20,7 @@ test(`seeds 1 to ${last}: every invariant holds and is checked, and every event 
   expect(all.some(({ excused }) => excused.length > 0)).toBe(true);
 });
 
-/** What breaks without an assumption, with the seed that shows it. docs/evidence.md lists the same seeds. */
+/** What breaks without an assumption, with the seed that shows it. docs/internals/evidence.md lists the same seeds. */
 const needs: [seed: number, work: Theme, invariant: Invariant, without: Assumption[]][] = [
   [10, "locks", "mutual exclusion", ["bounded drift"]],
   [2, "locks", "a stored result stands", ["kept memory"]],

@@ -31,8 +31,8 @@ it.each([
   expect(() => parseTimeline(text)).toThrow(message);
 });
 
-it("docs/timeline.md: its example is what its picture shows", async () => {
-  const [example] = fencesOf("docs/timeline.md").filter(({ language }) => language === "json");
+it("docs/internals/timeline.md: its example is what its picture shows", async () => {
+  const [example] = fencesOf("docs/internals/timeline.md").filter(({ language }) => language === "json");
   const timeline = parseTimeline(example!.text);
   expect(timeline.events.length).toBeGreaterThan(30);
   // `npx vitest run test/unit/picture -u` draws it again.
