@@ -88,16 +88,16 @@ export const calls = {
     assert.equal(tokens[0].token, tokens[1].token);
     assert.notEqual(tokens[0].token, tokens[2].token);
   },
-  "docs/sync.md transfer": (transfer) => transfer(5),
-  "docs/sync.md changed": async (changed) => {
+  "docs/sync/reentrant-lock.md transfer": (transfer) => transfer(5),
+  "docs/sync/once-and-debounce.md changed": async (changed) => {
     const works = [];
     await changed("shop-1", { waitUntil: (work) => works.push(work) });
     assert.equal((await works[0]).ran, true);
   },
-  "docs/sync.md stored": async (stored) => {
+  "docs/sync/count-down-latch.md stored": async (stored) => {
     for (const part of ["1", "2", "3", "4", "5"]) await stored("7", part);
   },
-  "docs/sync.md worker": async (worker) => {
+  "docs/sync/cyclic-barrier.md worker": async (worker) => {
     const done = [];
     const phases = (id) => [1, 2].map((phase) => async () => void done.push(`${phase}${id}`));
     await Promise.all(["a", "b", "c"].map((id) => worker(id, phases(id))));

@@ -46,7 +46,7 @@ interface Waiting extends WaitingLimits {
   stoodAt: number | undefined;
 }
 
-// docs/sync.md promises these, in ms by the clock of the process that waits.
+// docs/waiting.md promises these, in ms by the clock of the process that waits.
 const longestPoll = 4_000;
 const longestTrust = 30_000;
 
