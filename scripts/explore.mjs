@@ -11,7 +11,8 @@ import { bundleSimulator, startSimulator } from "./simulator.mjs";
 const usage =
   'npm run explore -- [--scenario "part of a name"]… [--bound d | --test] [--jobs 2] [--mutant "part of a name"]\n' +
   '  npm run explore -- --scenario "name" --schedule "4:late:p0.3,…" [--mutant "name"]\n' +
-  '  npm run explore -- --mutants [--mutant "part of a name"]… [--jobs 2] [--most schedules] [--write]';
+  '  npm run explore -- --mutants [--mutant "part of a name"]… [--jobs 2] [--most schedules] [--write]\n' +
+  '  npm run explore -- --list [--scenario "part of a name"]…';
 
 const entry = "test/robustness/explore/main.ts";
 const foundFile = join(project, "test/robustness/explore/found.json");
@@ -27,9 +28,30 @@ const mutated = mutants.filter(({ name }) =>
 if (chosen.length === 0) refuse("No scenario is called that.", usage);
 if (given.mutant && mutated.length === 0) refuse("No mutant is called that.", usage);
 
-if (given.schedule !== undefined) await replaySchedule();
+if (given.list) await list();
+else if (given.schedule !== undefined) await replaySchedule();
 else if (given.mutants) await findMutants();
 else await exploreAll();
+
+/** Prints the worlds with their bounds, and the mutants that each shows. Runs nothing. */
+async function list() {
+  const found = Object.entries(JSON.parse(await readFile(foundFile, "utf8")));
+  for (const { name, about, bounds } of chosen) {
+    console.log(`${name}: ${about}; deviations: ${bounds.test} in npm test, ${bounds.long} at most`);
+    for (const [mutant, { scenario, bound, invariant }] of found) {
+      if (scenario === name) console.log(`  shows "${mutant}" with ${bound}: ${invariant}`);
+    }
+  }
+  console.log(`\n${chosen.length} worlds`);
+  await listElsewhere();
+  process.exitCode = 0;
+}
+
+/** Prints the mutants that no world shows, and why. */
+async function listElsewhere() {
+  const { elsewhere } = await load("test/robustness/explore/elsewhere.ts");
+  for (const { why, mutants: names } of elsewhere) console.log(`elsewhere, ${names.length}: ${why}`);
+}
 
 /** Prints every step of one schedule. */
 async function replaySchedule() {
@@ -93,7 +115,7 @@ async function findMutants() {
     console.log(`${mutant.name.padEnd(48)} ${where} (${took})`);
   });
   console.log(`\n${found.size} of ${wanted.length} mutants found.`);
-  for (const { why, mutants: names } of elsewhere) console.log(`elsewhere, ${names.length}: ${why}`);
+  await listElsewhere();
   if (given.write) {
     const rows = mutants.flatMap(({ name }) => {
       const row = found.get(name) ?? before[name];
@@ -170,6 +192,7 @@ function readOptions() {
     mutants: flag,
     test: flag,
     write: flag,
+    list: flag,
   };
   const values = readArguments(options, usage);
   const jobs = Number(values.jobs ?? 2);

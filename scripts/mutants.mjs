@@ -1,21 +1,28 @@
 // Checks that the simulator catches known bugs: `npm run mutants`. Puts them into the library one at a time, and counts
 // the seeds until the simulator notices each. Fails if it misses one: it would then miss other defects as well.
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { readArguments, refuse } from "./arguments.mjs";
 import { load, project } from "./load.mjs";
 import { bundleSimulator, simulateAll, startSimulator } from "./simulator.mjs";
 
-const usage = 'npm run mutants -- [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]';
+const usage =
+  'npm run mutants -- [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]\n' +
+  '  npm run mutants -- --list [--only "part of a name"]…';
+const caughtFile = join(project, "test/robustness/sim/caught.json");
 
 process.exitCode = 1;
 const { mutants, elsewhere } = await load("test/robustness/sim/mutants.ts");
 const { concerns } = await load("test/robustness/sim/mutant.ts");
 const { themeOf } = await load("test/robustness/sim/scenario.ts");
-const { only, limit, jobs, write } = readOptions();
+const { only, limit, jobs, write, list } = readOptions();
 const chosen = mutants.filter(({ name }) => !only || only.some((part) => name.includes(part)));
 if (chosen.length === 0) refuse("No mutant is called that.", usage);
+if (list) {
+  await listMutants();
+  process.exit(0);
+}
 
 console.log(`${chosen.length} mutants, up to ${limit} seeds each\n`);
 const queue = chosen.values();
@@ -37,12 +44,27 @@ for (const { seed, invariant, detail } of alarms) {
 }
 if (alarms.length === 0) console.log("  no violation");
 
-if (!only) for (const { defect, seenBy } of elsewhere) console.log(`\nelsewhere: ${defect}: ${seenBy}`);
+if (!only) listElsewhere();
 const missed = chosen.filter(({ name }) => !found.has(name));
 console.log(`\n${found.size} of ${chosen.length} mutants noticed, the last after ${last} seeds.`);
 for (const { name } of missed) console.log(`NOT NOTICED within ${limit} seeds: ${name}`);
 if (write) await record();
 process.exitCode = missed.length + alarms.length > 0 ? 1 : 0;
+
+/** Prints what each mutant breaks, and what has noticed it. Runs nothing. */
+async function listMutants() {
+  const caught = JSON.parse(await readFile(caughtFile, "utf8"));
+  for (const { name, breaks } of chosen) {
+    const { seed, invariant } = caught[name];
+    console.log(`${name}: ${breaks}\n  noticed by "${invariant}" at seed ${seed}`);
+  }
+  console.log(`\n${chosen.length} mutants`);
+  if (!only) listElsewhere();
+}
+
+function listElsewhere() {
+  for (const { defect, seenBy } of elsewhere) console.log(`\nelsewhere: ${defect}: ${seenBy}`);
+}
 
 /** Tries mutants from the queue until it is empty. */
 async function tryMutants() {
@@ -81,10 +103,7 @@ async function hunt(mutant) {
 async function record() {
   if (only || missed.length > 0) throw new Error("--write needs all mutants, and all of them noticed");
   const rows = mutants.map(({ name }) => [name, found.get(name)]);
-  await writeFile(
-    join(project, "test/robustness/sim/caught.json"),
-    `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`,
-  );
+  await writeFile(caughtFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
 }
 
 function* seedsUpTo(most) {
@@ -93,7 +112,8 @@ function* seedsUpTo(most) {
 
 function readOptions() {
   const text = { type: "string" };
-  const options = { only: { ...text, multiple: true }, seeds: text, jobs: text, write: { type: "boolean" } };
+  const flag = { type: "boolean" };
+  const options = { only: { ...text, multiple: true }, seeds: text, jobs: text, write: flag, list: flag };
   const values = readArguments(options, usage);
   const [limit, jobs] = [Number(values.seeds ?? 4_000), Number(values.jobs ?? 2)];
   if (!(limit >= 1 && jobs >= 1)) refuse("--seeds and --jobs take numbers from 1 on.", usage);

@@ -9,12 +9,14 @@ import process from "node:process";
 import { readArguments, refuse } from "./arguments.mjs";
 import { load, project } from "./load.mjs";
 import { cache, leaveSmallest, readFailing, writePicture } from "./sim-failures.mjs";
+import { listChecks } from "./sim-list.mjs";
 import { bundleSimulator, simulateAll } from "./simulator.mjs";
 
 const usage =
   "npm run sim -- --seed s [--trace] [--shrink] | --replay file [--trace] | --seeds n [--from s] | --minutes m  " +
   "[--html file.html|folder [--whole]] " +
-  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n] [--write]';
+  '[--without "bounded drift"]… [--work locks|sync|<a synchronizer>] [--lua] [--mutant name] [--jobs n] [--write]\n' +
+  "  npm run sim -- --list";
 
 process.exitCode = 1;
 const { allowed, missing, mustOccur } = await load("test/robustness/sim/occurrences.ts");
@@ -24,7 +26,12 @@ const { themes } = await load("test/robustness/sim/scenario.ts");
 const mostPictures = 3;
 /** ms for which a smaller failing simulation is looked for: by itself, and where it was asked for. */
 const shrinkLimits = { itself: 20_000, asked: 600_000 };
-const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write, ...showing } = readOptions();
+const { seed, seeds, minutes, from, without, work, lua, traced, jobs, write, list, ...showing } =
+  readOptions();
+if (list) {
+  await listChecks();
+  process.exit(0);
+}
 const replayed = showing.replay && (await readFailing(showing.replay));
 const isOne = seed !== undefined || replayed !== undefined;
 const sharesFile = join(project, "test/robustness/sim/shares.json");
@@ -198,7 +205,7 @@ function readOptions() {
   const flag = { type: "boolean" };
   const numbers = { seed: text, seeds: text, minutes: text, from: text, jobs: text };
   const texts = { ...numbers, work: text, html: text, replay: text, mutant: text };
-  const flags = { trace: flag, write: flag, lua: flag, shrink: flag, whole: flag };
+  const flags = { trace: flag, write: flag, lua: flag, shrink: flag, whole: flag, list: flag };
   const values = readArguments({ ...texts, ...flags, without: { ...text, multiple: true } }, usage);
   const number = (given, otherwise) => (given === undefined ? otherwise : Number(given));
   const options = {
@@ -218,6 +225,7 @@ function readOptions() {
     mutant: values.mutant,
     shrink: values.shrink ?? false,
     whole: values.whole ?? false,
+    list: values.list ?? false,
   };
   if (options.shrink && options.seed === undefined && options.replay === undefined)
     refuse("--shrink needs --seed or --replay.", usage);
