@@ -11,13 +11,13 @@ export async function readUpTo(
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
-    if (!ArrayBuffer.isView(value)) throw new TypeError("a body must be a stream of bytes");
+    // Not by class, which differs between realms. Views of longer numbers would be cut to bytes.
+    if (value?.BYTES_PER_ELEMENT !== 1) throw new TypeError("a body must be a stream of bytes");
     chunks.push(value);
     length += value.length;
     if (length > cap) return resumeStream(chunks, reader);
   }
-  const [only] = chunks;
-  return chunks.length === 1 && only ? only : concatBytes(chunks);
+  return concatBytes(chunks);
 }
 
 function resumeStream(

@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { bodyOf, readUpTo, withUnreadBody } from "../../../src/http/body.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
@@ -58,8 +59,16 @@ describe("readUpTo", () => {
     expect(source).toEqual({ pulled: 1, cancelled: "enough" });
   });
 
-  test("refuses a stream of anything but bytes", async () => {
-    await expect(readUpTo(streamOf("text").stream, 10)).rejects.toBeInstanceOf(TypeError);
+  test.each(["text", null, [1], new ArrayBuffer(1), new DataView(new ArrayBuffer(1)), Uint16Array.of(300)])(
+    "refuses a stream of anything but bytes: %o",
+    async (chunk) => {
+      await expect(readUpTo(streamOf(chunk).stream, 10)).rejects.toThrow("must be a stream of bytes");
+    },
+  );
+
+  test("reads bytes of another realm", async () => {
+    const read = await readUpTo(streamOf(runInNewContext("Uint8Array.of(1, 2)")).stream, 4);
+    expect(read).toEqual(bytes(1, 2));
   });
 });
 
