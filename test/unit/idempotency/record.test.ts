@@ -71,6 +71,8 @@ describe("records as text", () => {
     "P1 t -1 -",
     "P1 t 1.5 -",
     "P1 t 1 XYZ",
+    "P1 t 1 xyz",
+    "P1 t t 1 -",
     "P1  1 -",
     "C1 t 1 -",
     "C1 t 1",
