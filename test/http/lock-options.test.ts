@@ -1,5 +1,5 @@
 import { type ExecutionContext, Hono } from "hono";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type LockRouteOptions, lock } from "../../src/hono/index.ts";
 import {
   type AcquireOptions,
@@ -131,6 +131,11 @@ describe("the answer where there is no lock", () => {
     // Another error of the same moment is no abort.
     expect(await (await answer(held, {}, init)).json()).toMatchObject({ code: "LOCK_HELD" });
     expect(await (await answer(() => new Error("another"), {}, init)).text()).toBe("another");
+  });
+
+  test("is the lock's where the platform's requests have no signal", async () => {
+    using _ = vi.spyOn(Request.prototype, "signal", "get").mockReturnValue(undefined as never);
+    expect((await answer(held)).status).toBe(423);
   });
 
   test("is not its own where acquiring fails in another way", async () => {

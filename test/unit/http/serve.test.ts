@@ -169,6 +169,13 @@ describe("a client that has gone", () => {
     const { response } = await answer(requestOf(freshKey(), { signal: controller.signal }));
     expect(response.status).toBe(503);
   });
+
+  test("is not known where the platform's requests have no signal", async () => {
+    const { answer, links } = route();
+    silence(links);
+    const request = Object.defineProperty(requestOf(freshKey()), "signal", { value: undefined });
+    expect((await answer(request)).response.status).toBe(503);
+  });
 });
 
 describe("a run that was lost", () => {
