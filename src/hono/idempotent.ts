@@ -147,7 +147,7 @@ export function idempotent<E extends Env, Given extends Delivery | undefined>(
     }
     if (handled?.run) Object.assign(handled.run, { status });
     if (!handled) return withPreparedHeaders(c, response);
-    if (response !== c.res) replaceResponse(c, { status, response });
+    replaceResponse(c, { status, response });
   };
 }
 
@@ -191,7 +191,7 @@ function replaceResponse(c: Context, { status, response }: HttpAnswer): void {
 async function requestBody({ req }: Context, cap: number): Promise<Uint8Array | undefined> {
   if (!req.raw.bodyUsed) return bodyOf(req.raw, cap);
   // Form data cannot be turned back into the bytes that arrived: the boundaries between its parts would differ.
-  if (!/^(arrayBuffer|text|blob)$/.test(Object.keys(req.bodyCache)[0] ?? "")) {
+  if (!/^(arrayBuffer|text|blob)/.test(Object.keys(req.bodyCache).join())) {
     throw new TypeError("the body has been read before idempotent(): mount that further out");
   }
   const body = new Uint8Array(await req.arrayBuffer());

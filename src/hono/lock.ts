@@ -5,7 +5,13 @@ import { checkClient } from "../http/options.ts";
 import { problem, problemOf, problemResponse } from "../http/problem.ts";
 import { warn } from "../http/warn.ts";
 import type { FencedLock, Lock } from "../lock/lock.ts";
-import { clientStateOf, type LockOptions, lockOptionNames, resolveSettings } from "../lock/options.ts";
+import {
+  type ClientParts,
+  clientStateOf,
+  type LockOptions,
+  lockOptionNames,
+  resolveSettings,
+} from "../lock/options.ts";
 import type { Redlock } from "../redlock.ts";
 import { type FromContext, type UnknownEnv, waitUntilOf, withPreparedHeaders } from "./context.ts";
 
@@ -76,7 +82,7 @@ export function lock<E extends Env>(options: LockRouteOptions<E>): MiddlewareHan
     throw wrongType("resource", resource, "a name, several, or (c) => name");
   }
   if (status !== 423 && status !== 409) throw new RangeError(`status must be 423 or 409, got ${status}`);
-  resolveSettings({ endpoints: [] }, given);
+  resolveSettings({} as ClientParts, given);
 
   const acquire = async (client: Redlock, c: Context): Promise<Lock> => {
     const { options: defaults } = clientStateOf(client);

@@ -10,8 +10,8 @@
  */
 export function parseKey(header: string): string | undefined {
   // A quote at the beginning means the quoted form; an incomplete one is not read as a bare key.
-  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header)?.[1]?.replace(/\\(.)/g, "$1");
-  const key = header.startsWith('"') ? quoted : header;
-  if (key === undefined || (key === header && key.includes(","))) return undefined;
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header)?.[1] ?? "";
+  const key = header.startsWith('"') ? quoted.replace(/\\(.)/g, "$1") : header;
+  if (key === header && key.includes(",")) return undefined;
   return /^[ -~]{1,255}$/.test(key) ? key : undefined;
 }

@@ -2,7 +2,7 @@ import { checkInteger, checkNames, checkNumber, checkType, wrongType } from "../
 import type { EventHook } from "../events.ts";
 import { optionNames, resolveIdempotency } from "../idempotency/idempotency.ts";
 import type { IdempotencyEvent, IdempotencyOptions } from "../idempotency/index.ts";
-import { clientStateOf, type LockClient, mergeOptions } from "../lock/options.ts";
+import { type ClientParts, clientStateOf, type LockClient, mergeOptions } from "../lock/options.ts";
 import type { WebhookProvider } from "../webhooks/index.ts";
 import type { Delivery, PerRequest } from "./delivery.ts";
 import { requestFingerprint } from "./fingerprint.ts";
@@ -198,7 +198,7 @@ export function resolveRules(what: string, options: HttpRules, webhook: boolean)
     if (rules.failOpen) throw new RangeError("failOpen is not for webhooks: their senders try again");
   }
   // Checked at set-up, even where the client is made for each request.
-  resolveIdempotency({ settings: { endpoints: [] }, options: {} }, rules.runs);
+  resolveIdempotency({ settings: {} as ClientParts, options: {} }, rules.runs);
   return rules;
 }
 

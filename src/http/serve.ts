@@ -242,8 +242,8 @@ async function storedInstead(
 ): Promise<StoredResponse | undefined> {
   // The sender only needs to know that the event was handled, and it was.
   if (code === "RESULT_UNAVAILABLE" && rules.webhook) return emptySuccess;
-  if (code !== "LEASE_LOST" || !response) return undefined;
-  // This response is not sent, and must not keep the source of its stream open.
+  if (!response) return undefined;
+  // After the handler nothing but the loss of the lease refuses. This response is not sent, and must not keep the source of its stream open.
   void response.body?.cancel().catch(() => undefined);
   // The result of the run that took over. Where that has none either, the handler must not run once more.
   const again = runInScopes(rules, { ...run, lock: undefined }, () => Promise.reject(notStored));
@@ -264,11 +264,10 @@ function runInScopes(
   let hasEnded = false;
   const onEvent: EventHook<IdempotencyEvent> = (event) => {
     const begins = event.type === "called";
-    if (hasEnded || (begins && id > 0)) return undefined;
+    if (hasEnded || (begins && id > 0)) return;
     hasEnded = !begins;
     id ||= event.id;
-    // Returned, because a hook may be asynchronous, and its rejection must be handled.
-    return rules.onEvent?.({ ...event, id });
+    emit(rules.onEvent, { ...event, id });
   };
   const idempotency = new Idempotency(redlock, { ...rules.runs, onEvent });
   const enter = (index: number): Promise<Outcome<StoredResponse>> => {

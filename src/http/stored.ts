@@ -24,12 +24,13 @@ export const responseCodec: Codec<StoredResponse> = {
     return text === undefined ? `b${head}${toBase64(body)}` : `t${head}${text}`;
   },
   decode(text) {
-    const [head = "", kind, status, headers = ""] = /^([tbn])([2-5]\d\d)(\{.*\})\n/.exec(text) ?? [];
-    if (!kind) throw new TypeError("it is not a response");
+    const match = /^([tbn])([2-5]\d\d)(\{.*\})\n/.exec(text);
+    if (!match) throw new TypeError("it is not a response");
+    const [head, kind, status, headers] = match;
     const body = text.slice(head.length);
     return {
       status: Number(status),
-      headers: JSON.parse(headers),
+      headers: JSON.parse(headers!),
       body: kind === "t" ? new TextEncoder().encode(body) : kind === "b" ? fromBase64(body) : undefined,
     };
   },
@@ -98,7 +99,7 @@ async function readBody(response: Response, cap: number): Promise<Uint8Array | R
  */
 function isStream({ headers }: Response, cap: number): boolean {
   return (
-    /^text\/event-stream\b/i.test(headers.get("content-type") ?? "") ||
+    /^text\/event-stream\b/i.test(String(headers.get("content-type"))) ||
     headers.has("transfer-encoding") ||
     !/^(identity)?$/i.test(headers.get("content-encoding") ?? "") ||
     Number(headers.get("content-length")) > cap

@@ -50,8 +50,8 @@ export function decodeBase64Url(text: string): Uint8Array | undefined {
  * const key = decodePublicKey(env.SENDGRID_PUBLIC_KEY);
  */
 export function decodePublicKey(text: string): Uint8Array {
-  const base64 = typeof text === "string" ? text.replace(/-----(?:BEGIN|END) PUBLIC KEY-----|\s/g, "") : "";
-  const bytes = decodeBase64(base64);
+  const lines = /-----(?:BEGIN|END) PUBLIC KEY-----|\s/g;
+  const bytes = typeof text === "string" ? decodeBase64(text.replace(lines, "")) : undefined;
   if (!bytes?.length) {
     throw new TypeError("publicKey must be base64, with or without the lines of PEM (is the variable set?)");
   }

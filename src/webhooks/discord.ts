@@ -62,7 +62,7 @@ export function discord(options: DiscordOptions): WebhookProvider {
     };
   }
 
-  const key = keys.flatMap((text) => decodeHex(text.toLowerCase()) ?? []);
+  const key = keys.map((text) => decodeHex(text.toLowerCase())!);
   const { tolerance, now } = options;
   const tagSecrets = options.name === undefined;
   return uncheckedSignatureProvider(

@@ -14,5 +14,5 @@ export function encodeBytes(bytes: Uint8Array, encoding: Encoding): string {
   if (encoding === "hex") return toHex(bytes);
   const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   if (encoding === "base64") return base64;
-  return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+/, "");
 }

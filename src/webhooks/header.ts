@@ -37,9 +37,11 @@ export function isId(value: unknown): value is string {
 }
 
 /** The first of several unsigned headers that holds an id, as `deliveryId`; nothing if none does. */
-export function deliveryIdIn({ headers }: Request, names: readonly string[]): { deliveryId?: string } {
-  const deliveryId = names.map((name) => headers.get(name)).find(isId);
-  return deliveryId === undefined ? {} : { deliveryId };
+export function deliveryIdIn(
+  { headers }: Request,
+  names: readonly string[],
+): { deliveryId: string | undefined } {
+  return { deliveryId: names.map((name) => headers.get(name)).find(isId) };
 }
 
 /** The error for a header that does not have its sender's form. */

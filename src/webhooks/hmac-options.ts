@@ -1,7 +1,7 @@
 import { checkNames, checkType } from "../check.ts";
 import type { Encoding } from "./encode.ts";
 import { listOf, requireForm, requireForms } from "./option.ts";
-import { checkSignedText, parseSignedText } from "./signed-text.ts";
+import { checkSignedText } from "./signed-text.ts";
 import type { ToleranceOptions } from "./tolerance.ts";
 
 /** Where a sender puts the time of signing. */
@@ -113,17 +113,16 @@ const headerForm = /^[\w!#$%&'*+.^`|~-]+$/;
  */
 export function checkHmacOptions(options: HmacProviderOptions): void {
   checkNames("hmacProvider", options, optionNames);
-  const { tagSecrets = true, algorithm = "HMAC-SHA256", encoding = "hex", prefix = "" } = options;
-  const { signedText = "{body}", separator } = options;
+  const { tagSecrets, algorithm = "HMAC-SHA256", encoding = "hex", prefix, separator, signedText } = options;
   requireForm("name", options.name);
   for (const secret of listOf(options.secret)) checkSecret(secret);
-  checkType("tagSecrets", tagSecrets, "boolean");
+  if (tagSecrets !== undefined) checkType("tagSecrets", tagSecrets, "boolean");
   requireForm("header", options.header, headerForm);
   requireForm("algorithm", algorithm, /^HMAC-SHA(1|256|512)$/);
   requireForm("encoding", encoding, /^(hex|base64|base64url)$/);
-  checkType("prefix", prefix, "string");
+  if (prefix !== undefined) checkType("prefix", prefix, "string");
   if (separator !== undefined) requireForm("separator", separator);
-  checkSignedText(signedText);
+  if (signedText !== undefined) checkSignedText(signedText);
   checkPlace("time", options.time, { header: headerForm, entry: /./s, field: /./s });
   checkPlace("id", options.id, { header: headerForm, field: /./s });
   if (options.deliveryId !== undefined) requireForms("deliveryId", options.deliveryId, headerForm);
@@ -159,11 +158,12 @@ function checkPlace(
 
 /** Refuses options that contradict each other. Ignored, each would leave a user less protected than they believe. */
 function checkCombination(options: HmacProviderOptions): void {
-  const { signedText = "{body}", separator, tolerance, now } = options;
+  const { signedText, separator, tolerance, now } = options;
   // A place that is undefined is absent: whether the object has its name says nothing.
   const time: Partial<Record<"header" | "entry" | "field", string>> = options.time ?? {};
   const id: { header?: string | readonly string[]; field?: string } = options.id ?? {};
-  const { coversId, coversTime } = parseSignedText(signedText);
+  const coversId = signedText?.includes("{id}");
+  const coversTime = signedText?.includes("{time}");
   const timeInHeaders = (time.header ?? time.entry) !== undefined;
   if (timeInHeaders && !coversTime) {
     throw new TypeError("signedText must contain {time}: a time that is not signed protects from nothing");

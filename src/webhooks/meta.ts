@@ -58,7 +58,7 @@ export function metaChallenge(request: Request, verifyToken: string): Response |
   const expected = new TextEncoder().encode(requireForm("verifyToken", verifyToken));
   const query = new URL(request.url).searchParams;
   if (request.method !== "GET" || query.get("hub.mode") !== "subscribe") return undefined;
-  const token = new TextEncoder().encode(query.get("hub.verify_token") ?? "");
+  const token = new TextEncoder().encode(query.getAll("hub.verify_token")[0]);
   const challenge = query.get("hub.challenge");
   if (!constantTimeEqual(token, expected) || !isId(challenge)) return new Response(null, { status: 403 });
   // Plain text, which no browser takes for a page.

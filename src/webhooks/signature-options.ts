@@ -77,13 +77,13 @@ const optionNames: Readonly<Record<keyof SignatureProviderOptions, 1>> = {
  */
 export function checkSignatureOptions(options: SignatureProviderOptions): void {
   checkNames("signatureProvider", options, optionNames);
-  const { algorithm, tagSecrets = true } = options;
+  const { algorithm, tagSecrets } = options;
   requireForm("name", options.name);
   if (typeof algorithm !== "string" || !Object.hasOwn(algorithms, algorithm)) {
     throw new TypeError(`algorithm must be one of ${Object.keys(algorithms).join(", ")}`);
   }
   for (const key of listOf(options.key)) checkKey(algorithm, key);
-  checkType("tagSecrets", tagSecrets, "boolean");
+  if (tagSecrets !== undefined) checkType("tagSecrets", tagSecrets, "boolean");
   checkType("read", options.read, "function");
 }
 

@@ -16,10 +16,11 @@ export function parseSignedText(template: string): SignedText {
   return {
     coversId: names.includes("id"),
     coversTime: names.includes("time"),
-    idEnd: names.includes("id") ? texts[names.indexOf("id") + 1]?.[0] : undefined,
-    before({ id = "", time = "" }) {
-      const values: Readonly<Record<string, string>> = { id, time };
-      return texts.map((text, index) => text + (values[names[index] ?? ""] ?? "")).join("");
+    idEnd: names.includes("id") ? texts[names.indexOf("id") + 1]![0] : undefined,
+    before({ id, time }) {
+      const values: Readonly<Record<string, string | undefined>> = { id, time };
+      // Behind the last text there is no name.
+      return texts.map((text, index) => text + (values[names[index]!] ?? "")).join("");
     },
   };
 }

@@ -53,14 +53,15 @@ export function toleranceCheck(
       wholeSeconds(timestamp),
       wholeSeconds(expires ?? timestamp),
     ];
-    const off = Math.max(from - time, time - until);
+    const late = time - until;
+    const off = Math.max(from - time, late);
     // In this form NaN is refused: the answer of a broken clock, or a time that is missing.
     if (off <= allowed) return;
     const by = `${off / 1_000} s${expires === undefined ? "" : " beyond its validity"}, and ${allowed / 1_000} s are allowed`;
     const why =
-      time > until
+      off === late
         ? `signed too long ago: ${by}`
-        : time < from
+        : off === from - time
           ? `signed too far in the future: ${by} (do the clocks agree?)`
           : "no time to compare";
     throw new WebhookVerificationError(provider, "outside-tolerance", why);

@@ -91,8 +91,8 @@ function fieldsOf(body: Uint8Array): string {
     const values = fields.get(name) ?? new Set();
     fields.set(name, values.add(value));
   }
-  const sorted = [...fields].sort(([one], [other]) => (one < other ? -1 : 1));
-  return sorted.flatMap(([name, values]) => [...values].sort().map((value) => name + value)).join("");
+  const names = [...fields.keys()].sort();
+  return names.flatMap((name) => [...fields.get(name)!].sort().map((value) => name + value)).join("");
 }
 
 function withHash(url: string, hash: string): string {

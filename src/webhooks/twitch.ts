@@ -64,7 +64,8 @@ export function twitch(options: TwitchOptions): WebhookProvider {
  * part of the time, nor the reverse: nothing separates them in what is signed.
  */
 function readTime(name: string, time: string): number {
-  const [, seconds, fraction = ""] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(time) ?? [];
-  if (seconds === undefined) throw malformed(name, timestampHeader, "is not a time in UTC");
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(time);
+  if (!match) throw malformed(name, timestampHeader, "is not a time in UTC");
+  const [, seconds, fraction = ""] = match;
   return parseTime(`${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}Z`);
 }

@@ -114,7 +114,7 @@ function readSignatures(
     const time = timePrefix === undefined ? "" : `one ${timePrefix} and `;
     throw malformed(name, header, `is not ${time}1 or more ${form.prefix}, at most ${maxSignatures} entries`);
   }
-  return { signatures, timeEntry: times[0]?.slice(timePrefix?.length) };
+  return { signatures, timeEntry: times[0]?.slice(timePrefix!.length) };
 }
 
 function readId({ name, signedText }: HmacScheme, request: Request, headers: readonly string[]): string {

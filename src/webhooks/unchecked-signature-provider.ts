@@ -60,9 +60,8 @@ export function uncheckedSignatureProvider(
 /** What was signed, as one array. A single one is not copied: bodies may be large. */
 function joined(signed: SignedRequest["signed"]): Uint8Array {
   const parts = typeof signed === "string" || signed instanceof Uint8Array ? [signed] : signed;
-  const bytes = parts.flatMap((part) => {
-    const encoded = typeof part === "string" ? new TextEncoder().encode(part) : part;
-    return encoded.length > 0 ? [encoded] : [];
-  });
+  const bytes = parts
+    .map((part) => (typeof part === "string" ? new TextEncoder().encode(part) : part))
+    .filter(({ length }) => length);
   return bytes.length === 1 ? bytes[0]! : concatBytes(bytes);
 }

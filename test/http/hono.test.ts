@@ -253,6 +253,8 @@ describe("middleware further out", () => {
     const app = new Hono();
     app.use(async (c, next) => {
       await c.req.formData();
+      // As Hono's validators fill the cache. It is made from the form data, with boundaries of its own.
+      Object.assign(c.req.bodyCache, { text: c.req.text() });
       await next();
     });
     app.post("/payments", once(), (c) => c.text("x"));
