@@ -6,6 +6,7 @@ import { systemRuntime } from "../../../src/runtime.ts";
 import { intervalScript, intervalStrategy } from "../../../src/sync/internal/interval.ts";
 import type { OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
+import { virtualWorld } from "../../support/virtual-client.ts";
 import { stores } from "./stand.ts";
 
 test("intervalScript has the hash of the text that each dialect sends", () => {
@@ -112,6 +113,51 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("an interval 
     await confirm(n1, 60_000, 2, 5);
     expect(await fence()).toBe("1763714567890");
     for (const name of all) expect(await ttl(name)).toBeGreaterThan(0);
+  });
+});
+
+describe("an interval in virtual time", () => {
+  /** An interval of its own on one endpoint, whose clock shows 999 ms after a full second. */
+  async function newInterval() {
+    const { runtime, endpoints } = virtualWorld({ count: 1 });
+    await runtime.advance(999);
+    const [key, end, fence] = ["once", "end", "fence"];
+    const execute = (...command: (string | number)[]) => endpoints[0]!.engine.execute(command);
+    const run = (...args: (string | number)[]) =>
+      execute("EVAL", intervalScript.source, 3, key!, end!, fence!, ...args);
+    return { runtime, execute, run, end: () => execute("GET", "end") };
+  }
+  const start = 1_700_000_000_999;
+
+  test("a release changes the ends only of a run of its own", async () => {
+    const { runtime, run, end } = await newInterval();
+    run(n1, "acquire", 20_000, 0);
+    run(n1, "release", 0);
+    expect(end()).toBe(null);
+    run(n1, "acquire", 20_000, 0);
+    run(n1, "extend", 1_000, 1, 7, 5_000);
+    run(n2, "release", 0);
+    expect(end()).toBe(`${start + 1_000}:0`);
+    await runtime.advance(1_000);
+    run(n2, "acquire", 20_000, 0);
+    run(n2, "release", 0);
+    expect(end()).toBe(`${start + 1_000}:0`);
+  });
+
+  test("a fence outlives the moment that it names, and else the interval", async () => {
+    for (const [ahead, longer] of [
+      [-5, 0],
+      [30_000, 30_000],
+    ] as const) {
+      const { run, execute } = await newInterval();
+      run(n1, "acquire", 20_000, 0);
+      run(n1, "extend", 1_000, 1, start + ahead, 5_000);
+      expect(["once", "end", "fence"].map((key) => execute("PTTL", key))).toEqual([
+        1_000,
+        6_000,
+        6_000 + longer,
+      ]);
+    }
   });
 });
 
