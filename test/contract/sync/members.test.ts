@@ -11,6 +11,7 @@ import {
 } from "../../../src/sync/internal/members.ts";
 import type { OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
+import { scriptWorld } from "../../support/virtual-script.ts";
 import { stores } from "./stand.ts";
 
 test("memberScript has the hash of the text that each dialect sends", () => {
@@ -226,6 +227,80 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
       await announce("other", 50_000);
       return ((await announcements()) as string[]).join() === "other,long";
     }, "expiry of the short one");
+  });
+});
+
+describe("a member in virtual time", () => {
+  const registerOf = (value: string) => ({ keys: ["members"], value, from, tombstone: `void:${value}` });
+  const writer = { key: "writers", own: { id: "w1", tombstone: undefined, expiry: 100 } };
+  const reader = { key: "writers" };
+
+  async function newMembers() {
+    const world = await scriptWorld(memberScript);
+    return {
+      ...world,
+      acquire: (value: string, ttl: number, announcements?: Announcements) =>
+        acquireMember(world.call(), registerOf(value), ttl, announcements),
+      release: async (value: string, announcements?: Announcements) =>
+        (
+          await world.run((at) =>
+            releaseMember(at, registerOf(value), { retention: 0, channel: "c", announcements }),
+          )
+        ).outcome,
+    };
+  }
+
+  test("is in the way until its last ms, and then no more", async () => {
+    const { runtime, execute, acquire } = await newMembers();
+    await acquire(`${n1}r`, 100);
+    expect(execute("ZSCORE", "members", `${n1}r`)).toBe(`${1_700_000_000_999 + 100}`);
+    await runtime.advance(99);
+    expect(await acquire(`${n2}w1`, 100, writer)).toEqual({ outcome: "held", retryAfter: 1 });
+    expect(execute("ZCARD", "writers")).toBe(1);
+    // A second execution, after the tombstone of an announcement.
+    execute("SET", `void:${n1}r`, 1);
+    expect(await acquire(`${n1}r`, 100)).toEqual({ outcome: "granted" });
+    // So that the key stays.
+    await acquire(`${n3}r`, 1_000);
+    await runtime.advance(1);
+    expect(await acquire(`${n1}r`, 100)).toEqual({ outcome: "held", retryAfter: 0 });
+  });
+
+  test("that is there is not refused for an announcement that is about to expire", async () => {
+    const { runtime, acquire } = await newMembers();
+    await acquire(`${n1}r`, 1_000);
+    await acquire(`${n2}w1`, 100, writer);
+    await runtime.advance(99);
+    expect(await acquire(`${n3}r`, 1_000, reader)).toEqual({ outcome: "held", retryAfter: 1 });
+    expect(await acquire(`${n1}r`, 1_000, reader)).toEqual({ outcome: "granted" });
+  });
+
+  test("tells those that wait when none is left, to the ms", async () => {
+    for (const [ms, messages] of [
+      [99, []],
+      [100, ["1"]],
+    ] as const) {
+      const { runtime, listen, acquire, release } = await newMembers();
+      await acquire(`${n1}a`, 100);
+      await acquire(`${n2}a`, 1_000);
+      const heard = listen("c");
+      await runtime.advance(ms);
+      expect([await release(`${n2}a`), heard()]).toEqual(["granted", messages]);
+    }
+    const { release } = await newMembers();
+    expect(await release(`${n1}a`), "nobody listens").toBe("lost");
+  });
+
+  test("tells writers when it was the last one, and readers when no writer waits", async () => {
+    const { listen, acquire, release } = await newMembers();
+    const heard = listen("c");
+    for (const nonce of nonces) await acquire(`${nonce}r`, 1_000);
+    expect([await release(`${n1}r`, reader), heard()], "others are there").toEqual(["granted", []]);
+    await acquire(`${n1}w1`, 1_000, writer);
+    expect([await release(`${n2}r`, reader), heard()], "a writer waits for others").toEqual(["granted", []]);
+    expect([await release("w1", writer), heard()], "it has given up").toEqual(["lost", ["0:r"]]);
+    await acquire(`${n1}w1`, 1_000, writer);
+    expect([await release(`${n3}r`, reader), heard()], "none is left").toEqual(["granted", ["1:w"]]);
   });
 });
 
