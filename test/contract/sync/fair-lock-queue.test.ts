@@ -1,16 +1,20 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Command, QuorumError, Redlock } from "../../../src/index.ts";
+import { type Command, pubSub, QuorumError, Redlock } from "../../../src/index.ts";
+import type { Settings } from "../../../src/lock/options.ts";
+import { channelOf } from "../../../src/lock/wake-up/channel.ts";
+import { slowestPoll } from "../../../src/lock/wake-up/wake-up.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { FairLock } from "../../../src/sync/index.ts";
 import { queuePacer } from "../../../src/sync/internal/queue-pacer.ts";
-import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
+import { QueueRequests, queueScript } from "../../../src/sync/internal/queue-requests.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import type { OpenStore } from "../../support/stores.ts";
 import { until } from "../../support/until.ts";
+import { scriptWorld } from "../../support/virtual-script.ts";
 import { stores } from "./stand.ts";
 
 test("queueScript has the hash of the text that each dialect sends", () => {
@@ -102,6 +106,84 @@ describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
     await request(name, "v2", "t2", 60_000, 60_000);
     await until(async () => (await request(name, "v2", "t2", 60_000, 60_000))[1] === 0, "t1 to expire");
     expect(await queueOf(name)).toMatch(/^t2:\d{13}$/);
+  });
+});
+
+describe("a queue in virtual time", () => {
+  const start = 1_700_000_000_999;
+
+  /** A queue whose clients hear of their turns, and one whose clients poll. Every request costs what is billed. */
+  async function newQueue() {
+    const world = await scriptWorld(queueScript);
+    const settings = { prefix: "redlock", timeout: 100, wakeUp: pubSub };
+    const at = (ticket: string) => new QueueRequests(settings as unknown as Settings, "q", ticket);
+    return {
+      ...world,
+      acquire: (ticket: string, ttl = 1_000, expiry = 30_000) =>
+        world.run((call) => at(ticket).acquire(call, `v${ticket}`, { ttl, expiry })),
+      remove: (ticket: string) => world.run((call) => at(ticket).remove(call, `v${ticket}`)),
+      release: (ticket: string, tombstone?: string) =>
+        world.run((call) =>
+          at(ticket).releaseAndTell(call, { keys: [], value: `v${ticket}`, tombstone }, tombstone ? 500 : 0),
+        ),
+      holder: () => world.execute("GET", keyOf("redlock", "fair", "q")),
+      queue: () => world.execute("GET", keyOf("redlock", "queue", "q")),
+      free: () => world.execute("DEL", keyOf("redlock", "fair", "q")),
+      heard: world.listen(channelOf("redlock", "fair", "q")),
+    };
+  }
+
+  test("a ticket is live until its expiry, and not at it", async () => {
+    const { runtime, acquire, queue } = await newQueue();
+    await acquire("a");
+    await acquire("b", 1_000, 200);
+    expect(queue()).toBe(`b:${start + 200}`);
+    await runtime.advance(199);
+    expect(await acquire("c", 1_000, 0)).toEqual({ outcome: "held", ahead: 1 });
+    await acquire("d");
+    await runtime.advance(1);
+    expect(await acquire("d")).toEqual({ outcome: "held", ahead: 0 });
+  });
+
+  test("the first ticket is kept for long while the lock is held, and briefly once it keeps others out", async () => {
+    const { acquire, remove, free, queue } = await newQueue();
+    await acquire("a");
+    for (const ticket of ["b", "c", "d"]) await acquire(ticket);
+    const long = start + 30_000;
+    expect(queue()).toBe(`b:${long},c:${long},d:${long}`);
+    free();
+    await remove("d");
+    expect(queue()).toBe(`b:${long},c:${long}`);
+    expect(await acquire("c")).toEqual({ outcome: "held", ahead: 1 });
+    expect(queue()).toBe(`b:${start + slowestPoll + 100},c:${long}`);
+  });
+
+  test("a ticket that is removed while its value has the lock releases it, and calls the first", async () => {
+    const { acquire, remove, holder, heard } = await newQueue();
+    await acquire("a");
+    await acquire("c");
+    await acquire("b");
+    expect([await remove("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 1 }, [], "va"]);
+    expect([await remove("a"), heard(), holder()]).toEqual([{ outcome: "granted", ahead: 0 }, ["0:b"], null]);
+    expect([await remove("b"), heard()], "nobody waits").toEqual([{ outcome: "lost", ahead: 0 }, []]);
+  });
+
+  test.each([undefined, "void"])("a release with the tombstone %s calls the first", async (tombstone) => {
+    const { acquire, release, execute, holder, heard } = await newQueue();
+    await acquire("a");
+    await acquire("b");
+    expect([await release("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 0 }, [], "va"]);
+    const granted = { outcome: "granted", ahead: 0 };
+    expect([await release("a", tombstone), heard(), holder()]).toEqual([granted, ["0:b"], null]);
+    expect(execute("PTTL", "void")).toBe(tombstone ? 500 : -2);
+    // A second execution.
+    const again = tombstone ? [granted, []] : [{ outcome: "lost", ahead: 0 }, ["0:b"]];
+    expect([await release("a", tombstone), heard()]).toEqual(again);
+  });
+
+  test("a release that found nothing replies so again", async () => {
+    const { release } = await newQueue();
+    for (let copy = 0; copy < 2; copy += 1) expect((await release("a", "void")).outcome).toBe("lost");
   });
 });
 
