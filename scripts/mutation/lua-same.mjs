@@ -1,6 +1,10 @@
 // Mutants of the Lua scripts that change nothing: the file, the changed line, and why no test can notice it.
 
 const claim = "src/redis/claim-script.ts";
+const slots = "src/sync/internal/slots.ts";
+const interval = "src/sync/internal/interval.ts";
+const members = "src/sync/internal/members.ts";
+const queue = "src/sync/internal/queue-requests.ts";
 const rows = [
   [
     claim,
@@ -38,6 +42,113 @@ const rows = [
     "ids[#ids + 1], added[#added + 1], added[#added + 2] = id, id, 0",
     "only the field is read",
   ],
+  [slots, 'local own, slots, remaining = 0, "", 1', "every ttl is longer"],
+  [slots, 'local own, slots, remaining = 0, "", -1', "every ttl is longer"],
+  [
+    slots,
+    'if own > 1 and span > 0 then remaining = redis.call("PTTL", KEYS[own]) end',
+    "the first key is the limit's",
+  ],
+  [
+    interval,
+    'if KEYS[4] then redis.call("SET", KEYS[4], 2, "PX", ttl) end',
+    "only whether it exists is read",
+  ],
+  [
+    interval,
+    'if KEYS[4] then redis.call("SET", KEYS[4], 0, "PX", ttl) end',
+    "only whether it exists is read",
+  ],
+  [interval, "if number > tonumber(run or -1) then", "the first confirmation has the number 1"],
+  [interval, "local fence = math.max(tonumber(found[3] or 1), tonumber(ARGV[5]))", "every fence is greater"],
+  [interval, "local fence = math.max(tonumber(found[3] or -1), tonumber(ARGV[5]))", "every fence is greater"],
+  [members, "return tonumber(found[2] or 1) - now, found[1]", "it is long past, as 0 is"],
+  [members, "return tonumber(found[2] or -1) - now, found[1]", "it is long past, as 0 is"],
+  [
+    members,
+    'local subscribers = free and redis.call("PUBSUB", "NUMSUB", ARGV[9])[2] or -1',
+    "it is only compared with 0",
+  ],
+  [
+    members,
+    'local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or 1) > now',
+    "it is long past, as 0 is",
+  ],
+  [
+    members,
+    'local found = tonumber(redis.call("ZSCORE", KEYS[1], member) or -1) > now',
+    "it is long past, as 0 is",
+  ],
+  [
+    members,
+    'for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], found and "freed" or 2, "PX", ttl) end',
+    "it is only compared with `freed`",
+  ],
+  [
+    members,
+    'for i = 2, 1 + ARGV[5] do redis.call("SET", KEYS[i], found and "freed" or 0, "PX", ttl) end',
+    "it is only compared with `freed`",
+  ],
+  [members, "elseif found and ttl > 1 then", "every ttl but 0 is longer"],
+  [
+    members,
+    'if tonumber(redis.call("ZSCORE", KEYS[1], member) or 1) > now then return {member} end',
+    "it is long past, as 0 is",
+  ],
+  [
+    members,
+    'if tonumber(redis.call("ZSCORE", KEYS[1], member) or -1) > now then return {member} end',
+    "it is long past, as 0 is",
+  ],
+  [members, "local retryAfter = -1", "it is only compared with 0"],
+  [
+    members,
+    "if remaining >= 0 and string.sub(other, from) ~= string.sub(member, from) then retryAfter = remaining end",
+    "0 ms of it are none",
+  ],
+  [
+    members,
+    "if remaining > -1 and string.sub(other, from) ~= string.sub(member, from) then retryAfter = remaining end",
+    "0 ms of it are none",
+  ],
+  [
+    members,
+    'if retryAfter > 0 and redis.call("ZSCORE", KEYS[1], member) then retryAfter = -1 end',
+    "it is only compared with 0",
+  ],
+  [queue, "if not first or other <= first then first = other end", "the tickets differ"],
+  [queue, "if ttl > 1 then", "every ttl but 0 is longer"],
+  [
+    queue,
+    'redis.call("SET", KEYS[3], holder == value and "freed" or 2, "PX", expiry)',
+    "it is only compared with `freed`",
+  ],
+  [
+    queue,
+    'redis.call("SET", KEYS[3], holder == value and "freed" or 0, "PX", expiry)',
+    "it is only compared with `freed`",
+  ],
+  [queue, 'redis.call("SET", KEYS[4], 2, "PX", ARGV[5])', "only whether it exists is read"],
+  [queue, 'redis.call("SET", KEYS[4], 0, "PX", ARGV[5])', "only whether it exists is read"],
+  [queue, "local live, ahead, latest, own, first = {}, 0, 1, now + expiry, nil", "every expiry is later"],
+  [queue, "local live, ahead, latest, own, first = {}, 0, -1, now + expiry, nil", "every expiry is later"],
+  [queue, "if not first or other <= first[1] then first = live[#live] end", "the tickets differ"],
+  [queue, "if other <= ticket then ahead = ahead + 1 end", "the tickets differ"],
+  [queue, "local acquires = ttl > 1 and not holder and ahead == 0", "every ttl but 0 is longer"],
+  [queue, "if ttl > 1 and not holder and ahead > 0 and ARGV[6] then", "every ttl but 0 is longer"],
+  [
+    queue,
+    "if rollsBack or ttl > 1 and expiry > 0 and not acquires then live[#live + 1] = {ticket, own} end",
+    "every ttl but 0 is longer",
+  ],
+  [
+    queue,
+    "if rollsBack or ttl > 0 and expiry > 1 and not acquires then live[#live + 1] = {ticket, own} end",
+    "every expiry but 0 is longer",
+  ],
+  [queue, "if ttl > 1 then return {0, ahead, calls} end", "every ttl but 0 is longer"],
+  [queue, 'redis.call("SET", KEYS[3], 2, "PX", expiry)', "only whether it exists is read"],
+  [queue, 'redis.call("SET", KEYS[3], 0, "PX", expiry)', "only whether it exists is read"],
 ];
 
 /**
