@@ -2,7 +2,7 @@
 // matters. Programs of recipes are not here: they are examples, which test/examples runs.
 
 import assert from "node:assert/strict";
-import { createHash, createHmac } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
@@ -105,17 +105,6 @@ export const calls = {
   "docs/webhooks.md phone": async (phone) => {
     const signature = createHmac("sha1", "secret").update(`${origin}A1+B2`).digest("base64");
     await acceptsOnly(phone("secret", origin), { "x-twilio-signature": signature }, "B=2&A=1%2B");
-  },
-  "docs/webhooks.md queue": async (queue) => {
-    const now = Math.floor(Date.now() / 1_000);
-    const hash = createHash("sha256").update("{}").digest("base64url");
-    const claims = { iss: "Upstash", nbf: now, exp: now + 300, body: `${hash}=` };
-    const parts = [{ alg: "HS256", typ: "JWT" }, claims].map((part) => JSON.stringify(part));
-    const signed = parts.map((part) => Buffer.from(part).toString("base64url")).join(".");
-    const signature = createHmac("sha256", "next").update(signed).digest("base64url");
-    const headers = { "upstash-signature": `${signed}.${signature}`, "upstash-message-id": "msg_1" };
-    const { id } = await acceptsOnly(queue(["current", "next"]), headers, "{}");
-    assert.equal(id, "msg_1");
   },
 };
 

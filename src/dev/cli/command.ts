@@ -2,7 +2,7 @@ import { type ParseArgsConfig, parseArgs } from "node:util";
 import { nearest } from "../../check.ts";
 import { checkDialect, type Dialect } from "../../testing/engine.ts";
 
-/** The exit codes, for all commands; the text of `--help` and docs/operations.md have the same table. */
+/** The exit codes, for all commands; `--help` has the same table. */
 export const exitCode = { done: 0, failed: 1, usage: 2, nothing: 3, refused: 4 } as const;
 
 export type ExitCode = (typeof exitCode)[keyof typeof exitCode];
