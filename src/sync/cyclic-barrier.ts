@@ -107,7 +107,7 @@ export class CyclicBarrier {
     checkText("id", id);
     const arrivals = this.#arrivals(options);
     const { runtime, ttl } = arrivals.settings;
-    const state = this.#clientStateOf(id);
+    const state = this.#stateOf(id);
     const next = (snapshot: ArrivalSnapshot, query: ArrivalQuery): ArrivalQuery | { value: number } => {
       const { result, latest, ids } = snapshot;
       const { to, passed } = state;
@@ -127,7 +127,7 @@ export class CyclicBarrier {
     return complete;
   }
 
-  #clientStateOf(id: string): PartyState {
+  #stateOf(id: string): PartyState {
     const states = this.#states;
     const state = states.get(id) ?? { to: undefined, arrived: [], passed: undefined };
     // Last in the map, so that the oldest is first.
