@@ -2,11 +2,9 @@ import { checkInteger, checkNumber, checkType, wrongType } from "../check.ts";
 import { QuorumError } from "../errors.ts";
 import { emit, newId, type RedlockEvent } from "../events.ts";
 import { pauses } from "../quorum/backoff.ts";
-import type { Round } from "../quorum/round.ts";
-import type { RegisterAnswer } from "../redis/register.ts";
 import { maxTimerDelay, randomToken, sleep, stopwatch, tokenLength } from "../runtime.ts";
 import { type FencedLock, Lock } from "./lock.ts";
-import { guardedRegister, type LockRequest } from "./lock-request.ts";
+import type { LockRequest } from "./lock-request.ts";
 import type { LockState } from "./lock-state.ts";
 import {
   checkAcquire,
@@ -128,24 +126,31 @@ export async function resume(
 ): Promise<Lock> {
   const { immediate = false, ...others } = checkType("options", options, "object");
   checkType("immediate", immediate, "boolean");
-  const { settings } = resumedState(redlock, json, others);
-  const { runtime, wait, backoff } = settings;
+  let parts = resumedParts(redlock, json, others);
+  const { runtime, wait, backoff } = parts.settings;
   const elapsed = stopwatch(runtime);
   const nextPause = pauses(backoff, runtime);
   for (;;) {
-    const outcome = await tryToResume(resumedState(redlock, json, others), immediate);
+    const outcome = await tryToResume(parts, immediate);
     if (outcome instanceof Lock) return outcome;
     const remaining = Math.min(wait - elapsed(), json.validUntil - runtime.now());
     if (!outcome.isSplit || remaining <= 0) throw outcome.error;
     await sleep(runtime, Math.min(nextPause(), remaining));
+    // With another nonce: a late request of this attempt must not count for the next one.
+    parts = resumedParts(redlock, json, others);
   }
 }
 
-/** One attempt: the lock, or why it is not held. */
+/** Why a lock is not resumed, and whether those that resume it may have kept it from each other. */
+interface FailedAttempt {
+  readonly error: unknown;
+  readonly isSplit: boolean;
+}
+
 async function tryToResume(
-  { settings, request, state }: ResumedState,
+  { settings, request, state }: ResumedParts,
   immediate: boolean,
-): Promise<Lock | { readonly error: unknown; readonly isSplit: boolean }> {
+): Promise<Lock | FailedAttempt> {
   const { onEvent } = settings;
   const { id, takeOver } = state;
   let isHeld = false;
@@ -162,17 +167,7 @@ async function tryToResume(
     if (takeOver && !immediate) await lock.extend();
   } catch (error) {
     lock.abandon();
-    // Only all answers show who has it.
-    await takeOver?.round?.done;
-    const { answers = [] } = takeOver?.round ?? {};
-    const isContended = isSplit(answers as Round<RegisterAnswer>["answers"]);
-    const isUnclear = isContended || error instanceof QuorumError;
-    await takeOver?.undo(settings, request, { ttl: lock.ttl, putsBack: isUnclear });
-    const votes = takeOver?.round?.votes() ?? [];
-    return {
-      error: isUnclear ? new QuorumError("resume", request.resources, votes) : error,
-      isSplit: isContended,
-    };
+    return undoTakeOver(settings, lock, takeOver!, error);
   }
   isHeld = true;
   lock.begin({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
@@ -180,15 +175,36 @@ async function tryToResume(
   return lock;
 }
 
+/** After a failed take-over: puts back what was handed over where it may be resumed again, and else releases it. */
+async function undoTakeOver(
+  settings: Settings,
+  { resources, ttl }: Lock,
+  takeOver: TakeOver,
+  error: unknown,
+): Promise<FailedAttempt> {
+  const { round } = takeOver;
+  // It has expired: nothing was sent.
+  if (!round) return { error, isSplit: false };
+  // Only all answers show who has it.
+  await round.done;
+  const isContended = isSplit(round.answers);
+  const isUnclear = isContended || error instanceof QuorumError;
+  await takeOver.undo(settings, { ttl, putsBack: isUnclear });
+  return {
+    error: isUnclear ? new QuorumError("resume", resources, round.votes()) : error,
+    isSplit: isContended,
+  };
+}
+
 /** What the handle of a lock that was handed over is made of. */
-interface ResumedState {
+interface ResumedParts {
   readonly settings: Settings;
   readonly request: LockRequest;
   readonly state: LockState;
 }
 
 /** Checks the message, and makes a handle's parts of it, with a nonce of its own. */
-function resumedState(redlock: LockClient, json: LockJSON, options: LockOptions): ResumedState {
+function resumedParts(redlock: LockClient, json: LockJSON, options: LockOptions): ResumedParts {
   // Not shown: it contains the lock's token.
   if (!Array.isArray(json?.resources)) throw new TypeError(`${notHandedOver}, as an object and not as text`);
   const { resources, prefix, nonce, earlier, owner, ttl, validUntil, fence } = json;
@@ -209,9 +225,7 @@ function resumedState(redlock: LockClient, json: LockJSON, options: LockOptions)
   const held = { resources: names, prefix, nonce, earlier, owner, fenceRetention };
   const request = owner ? held : { ...held, nonce: randomToken(runtime), earlier: [...earlier, nonce] };
   // An owner's handles share the nonce, and the unanswered extensions of others compare the owner alone.
-  const own = owner
-    ? { unanswered }
-    : { takeOver: new TakeOver(request.earlier, guardedRegister(request).tombstone!) };
+  const own = owner ? { unanswered } : { takeOver: new TakeOver(request) };
   const remaining = validUntil - runtime.now();
   const elapsed = stopwatch(runtime);
   const state = { id: newId(), ttl, elapsed, fence, limit: Infinity, remaining, unsettled, ...own };

@@ -4,7 +4,7 @@ import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { extend, type Register, type RegisterAnswer } from "../redis/register.ts";
 import { releaseOf } from "./hold-operations.ts";
-import { heldRegister, type LockRequest } from "./lock-request.ts";
+import { guardedRegister, heldRegister, type LockRequest } from "./lock-request.ts";
 import type { Settings } from "./options.ts";
 
 /** An operation on one value at an endpoint. */
@@ -12,20 +12,16 @@ type Operation = (register: Register) => Promise<RegisterAnswer>;
 
 /** What a resumed lock has at each endpoint: its own nonce, or until its first extension there that of an earlier handle. */
 export class TakeOver {
+  readonly #request: LockRequest;
   readonly #earlier: readonly string[];
-  readonly #tombstone: string;
   /** Names of the endpoints at which its own nonce has been stored. */
   readonly #done = new Set<string>();
   #round: Round<Answer> | undefined;
   #isOver = false;
 
-  /**
-   * @param earlier the nonces of the earlier handles, the oldest first
-   * @param tombstone the key that its release leaves
-   */
-  constructor(earlier: readonly string[], tombstone: string) {
-    this.#earlier = earlier;
-    this.#tombstone = tombstone;
+  constructor(request: LockRequest) {
+    this.#request = request;
+    this.#earlier = request.earlier ?? [];
   }
 
   /** The nonces of earlier handles that the next one needs: of the first, whose tombstone it is, and what may be stored. */
@@ -59,21 +55,22 @@ export class TakeOver {
     register: Register,
     operation: Operation,
   ): Promise<RegisterAnswer> {
-    const earlier = this.#done.has(name) ? [] : this.#earlier.map((value) => ({ ...register, value }));
+    const nonces = this.#done.has(name) ? [] : this.#earlier;
+    // The latest first: most probably the endpoint has that.
+    const earlier = nonces.map((value) => ({ ...register, value })).reverse();
     if (purpose === "release") return performOnAll([register, ...earlier], operation);
     // With a tombstone it is done by script, which returns what is in the way: see isSplit().
-    const guarded = { ...(purpose === "extend" && !this.#isOver && { tombstone: this.#tombstone }) };
-    // Most probably the endpoint has the latest.
-    const registers = [...earlier.reverse(), register].map((each) => ({ ...each, ...guarded }));
+    const { tombstone } = purpose === "extend" && !this.#isOver ? guardedRegister(this.#request) : register;
+    const registers = [...earlier, register].map((each) => ({ ...each, tombstone }));
     const answer = await performOnOne(registers, operation);
     if (purpose === "extend" && answer.outcome === "granted") this.#done.add(name);
     return answer;
   }
 
   /** Undoes the extension that was to take it over. What another has resumed meanwhile stays. */
-  undo(settings: Settings, request: LockRequest, { ttl, putsBack }: Undoing): Promise<void> | undefined {
-    const register = heldRegister(request);
-    const release = releaseOf(settings, request.resources, undefined);
+  undo(settings: Settings, { ttl, putsBack }: Undoing): Promise<void> | undefined {
+    const register = heldRegister(this.#request);
+    const release = releaseOf(settings, this.#request.resources, undefined);
     const undoOne = (call: Call) =>
       putsBack ? extend(call, register, ttl, this.#earlier.at(-1)) : release(call, register, 0);
     return this.#round && rollback(settings, this.#round, undoOne).done;
@@ -91,9 +88,11 @@ interface Undoing {
  * Whether those that resume a lock at once may have kept it from each other: some endpoints have another value in its place,
  * and neither has any other handle a quorum of them, nor is the lock gone from so many that nobody can have one.
  */
-export function isSplit(answers: Round<RegisterAnswer>["answers"]): boolean {
+export function isSplit(answers: Round<RegisterAnswer | Answer>["answers"]): boolean {
   const quorum = quorumOf(answers.length);
-  const others = answers.flatMap((answer) => (answer?.outcome === "lost" ? [answer.other ?? ""] : []));
+  const others = answers.flatMap((answer) =>
+    answer?.outcome === "lost" ? ["other" in answer && answer.other ? answer.other : ""] : [],
+  );
   const most = Math.max(
     0,
     ...others.map((other) => (other ? others.filter((one) => one === other).length : 0)),
