@@ -58,23 +58,24 @@ export function checkWellFormed(name: string, value: string): string {
 }
 
 /**
- * Refuses unknown options: a misspelt one would silently leave its default in place.
+ * Refuses unknown options: a misspelt one would silently leave its default in place. One that is undefined changes nothing
+ * anywhere.
  *
  * @param elsewhere the names of options of something else, and what that is
  * @throws TypeError with the unknown name, and the closest valid one or where it belongs
  */
-export function checkNames(
+export function checkNames<Options extends object>(
   what: string,
-  options: object,
+  options: Options,
   known: Readonly<Record<string, unknown>>,
   elsewhere: Readonly<Record<string, string>> = {},
-): void {
+): Options {
   // The value is not shown: instead of the options it may be a secret.
   if (typeof options !== "object" || options === null)
     throw new TypeError(`${what} needs an object of options`);
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(known, name)) continue;
-    const names = Object.keys(known);
+  const names = Object.keys(known);
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || names.includes(name)) continue;
     const near = nearest(name, names);
     const hint = Object.hasOwn(elsewhere, name)
       ? `it belongs to ${elsewhere[name]}`
@@ -83,6 +84,7 @@ export function checkNames(
         : `there are ${names.join(", ")}`;
     throw new TypeError(`${what} has no option ${JSON.stringify(name)}; ${hint}`);
   }
+  return options;
 }
 
 /** The name that was probably meant; undefined where none is near. */

@@ -110,9 +110,7 @@ export function checkLockNames<Options extends LockOptions>(
   options: Options,
   known: Readonly<Record<string, 1>> = lockOptionNames,
 ): Options {
-  // Without those that are undefined, which change nothing anywhere.
-  checkNames("a lock", mergeOptions<object>(checkOptions(options, "ttl")), known, places);
-  return options;
+  return checkNames("a lock", checkOptions(options, "ttl"), known, places);
 }
 
 /** The same for the options of one acquire. */

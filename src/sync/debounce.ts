@@ -1,7 +1,7 @@
 import { checkInteger, checkNames, checkOptions, checkType } from "../check.ts";
 import type { Call } from "../endpoints/call.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
-import { checkAcquire, type LockClient, mergeOptions, type Settings } from "../lock/options.ts";
+import { checkAcquire, type LockClient, type Settings } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
@@ -80,8 +80,7 @@ export async function debounce<Value>(
   checkName(name);
   checkType("routine", routine, "function");
   // Not as the other synchronizers do: a deadline does not belong to any call of this one.
-  checkNames("debounce", mergeOptions<object>(checkOptions(options, "window")), names);
-  const { window, ...given } = options;
+  const { window, ...given } = checkNames("debounce", checkOptions(options, "window"), names);
   checkInteger("window (ms)", window, 1, maxWindow);
   const { signal } = checkAcquire(given);
   const settings = syncSettings(redlock, given);

@@ -9,7 +9,6 @@ import {
   type LockClient,
   type LockOptions,
   lockOptionNames,
-  mergeOptions,
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
@@ -58,9 +57,7 @@ export function checkSyncNames<Options extends object>(
   known: Readonly<Record<keyof Options, 1>>,
   usual = "ttl",
 ): Options {
-  // Without those that are undefined, which change nothing anywhere.
-  checkNames(what, mergeOptions<object>(checkOptions(options, usual)), known, places);
-  return options;
+  return checkNames(what, checkOptions(options, usual), known, places);
 }
 
 /**
