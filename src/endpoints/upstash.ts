@@ -72,26 +72,37 @@ export function upstashEndpoint(client: UpstashClient, options: UpstashEndpointO
           : await client.evalsha(script, keys, args);
       } catch (error) {
         // Not set as the cause: the client's errors quote the whole command with its tokens.
-        const { message, name: kind } = error as Error;
-        const clean = (text: string) => withoutSecrets(text, [...authorizationOf(client), ...command]);
-        // JavaScript's own errors: the client reads a reply where there is none. Those of a failed fetch say other things.
-        const isOdd =
-          kind === "TypeError" &&
-          /^Cannot read|is not an? |did not return| is (null|undefined)/.test(message);
-        if (!isOdd && !/^Upstash/.test(kind)) {
-          throw new EndpointError(name, "network", clean(networkReason(error)));
-        }
-        // It quotes what it could not parse: of that, only a refusal of the token is said.
-        const isQuoted = kind === "UpstashJSONParseError";
-        const quoted = isQuoted ? (/body: (Unauthorized|Invalid token)/.exec(message)?.[1] ?? "") : undefined;
-        // The error of another API's answer: it has none, or one that is no text.
-        const said = isOdd ? "" : (quoted ?? clean(message).replace(/^undefined$/, ""));
-        // The client does not show the status: what is no JSON is as often a page of a gateway.
-        const reason = answerReason(said, isQuoted ? 502 : 200);
-        throw new EndpointError(name, said ? "redis" : "malformed", reason);
+        throw endpointErrorOf(name, error as Error, (text) =>
+          withoutSecrets(text, [...authorizationOf(client), ...command]),
+        );
       }
     },
   };
+}
+
+/** What an error of the client means. */
+function endpointErrorOf(name: string, error: Error, withoutTokens: (text: string) => string): EndpointError {
+  const { message, name: kind } = error;
+  if (kind === "UpstashJSONParseError") {
+    // It quotes what it could not parse: of that, only a refusal of the token is said.
+    const [, refusal = ""] = /body: (Unauthorized|Invalid token)/.exec(message) ?? [];
+    // The client does not show the status: what is not JSON is as often a page of a gateway.
+    return answerError(name, refusal, 502);
+  }
+  // JavaScript's own errors: the client reads a reply where there is none. Those of a failed fetch say other things.
+  const isOdd =
+    kind === "TypeError" && /^Cannot read|is not an? |did not return| is (null|undefined)/.test(message);
+  if (isOdd) return answerError(name, "", 200);
+  if (!kind.startsWith("Upstash")) {
+    return new EndpointError(name, "network", withoutTokens(networkReason(error)));
+  }
+  // The answer of another API may have an error that is not a text.
+  return answerError(name, withoutTokens(message).replace(/^undefined$/, ""), 200);
+}
+
+/** `said`: Redis' own error; `""`: the answer is not one of the REST API. */
+function answerError(name: string, said: string, status: number): EndpointError {
+  return new EndpointError(name, said ? "redis" : "malformed", answerReason(said, status));
 }
 
 /** The client's private requester, as far as it is known: how it sends requests, and where to. */
