@@ -25,6 +25,21 @@ export function html(strings: TemplateStringsArray, ...values: readonly Insert[]
   return new Markup(String.raw(strings, ...parts));
 }
 
+/** What each document begins with, up to its body. */
+export function documentHead(title: string, script?: Markup): Markup {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/page.css">
+${script}
+</head>`;
+}
+
 const entityOf: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",

@@ -3,7 +3,7 @@ import type { Health } from "../health-report.ts";
 import { type DeliveryRow, type EntityRow, type JournalVote, type Outcome, outcomes } from "../rows.ts";
 import { type ExampleUrls, examples } from "./commands.ts";
 import { type DeliveryGroup, groupsOf, summaryOf } from "./groups.ts";
-import { html, type Markup } from "./html.ts";
+import { documentHead, html, type Markup } from "./html.ts";
 
 /** What the page shows of the database. */
 export interface JournalData {
@@ -42,17 +42,7 @@ export interface PageData extends JournalData {
  */
 export function page(data: PageData): string {
   const groups = groupsOf(data.deliveries, data.firsts);
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>redlock-edge: webhooks that take effect once</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/page.css">
-<script type="module" src="/live.js"></script>
-</head>
+  return html`${documentHead("redlock-edge: webhooks that take effect once", html`<script type="module" src="/live.js"></script>`)}
 <body data-version="${data.version}">
 <header>
 <p class="brand">redlock-edge</p>

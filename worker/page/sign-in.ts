@@ -1,4 +1,4 @@
-import { html, type Markup } from "./html.ts";
+import { documentHead, html, type Markup } from "./html.ts";
 
 /** What the page says to a stranger. */
 export interface SignInData {
@@ -15,16 +15,7 @@ export interface SignInData {
  * return c.html(signInPage({ refusal: "That is not the secret." }), 401);
  */
 export function signInPage({ closed, refusal }: SignInData): string {
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>redlock-edge: ${closed ? "closed" : "sign in"}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/page.css">
-</head>
+  return html`${documentHead(`redlock-edge: ${closed ? "closed" : "sign in"}`)}
 <body class="sign-in">
 <p class="brand">redlock-edge</p>
 ${
