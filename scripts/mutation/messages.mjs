@@ -1,5 +1,5 @@
-// Plugin of StrykerJS: leaves out the texts of errors, and of the command's output. Their words are no behaviour; what tests have to check of an error
-// is its class, its code, and that it contains no secret.
+// Plugin of StrykerJS: leaves out the texts of errors, and of the command's output. Their words are not behaviour; what
+// tests have to check of an error is its class, its code, and that it contains no secret.
 
 import process from "node:process";
 import { declareValuePlugin, PluginKind } from "@stryker-mutator/api/plugin";
