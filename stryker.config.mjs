@@ -10,8 +10,8 @@ const reports = `reports/mutation${isDev ? "-dev" : ""}`;
 export default {
   mutate: isDev
     ? // Redis behind an endpoint needs real servers, and the page a browser and real time.
-      ["src/dev/**/*.ts", "!src/dev/{redis,page}/**"]
-    : ["src/**/*.ts", "!src/{testing,dev,picture}/**", "!src/**/*.d.ts"],
+      ["src/cli/**/*.ts", "local/src/{cli,rest}/**/*.ts", "!local/src/rest/redis/**"]
+    : ["src/**/*.ts", "!src/cli/**"],
   testRunner: "vitest",
   vitest: { configFile: "vitest.mutation.config.ts", related: false },
   plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutation/messages.mjs"],

@@ -1,4 +1,5 @@
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { MissingPrograms } from "./test/support/missing-programs.ts";
@@ -43,18 +44,23 @@ export function reporters(file: string): object {
   return { reporters: ["default", ["json", { outputFile: `node_modules/.cache/${file}` }]] };
 }
 
+/** The local endpoints import the sources of redlock-edge by its name. */
+export const resolve = { alias: { "redlock-edge": fileURLToPath(new URL("src/index.ts", import.meta.url)) } };
+
 export default defineConfig({
+  resolve,
   test: {
     ...settings,
     ...reporters("vitest.json"),
     sequence: { sequencer: LongestFirst },
-    include: ["test/**/*.test.ts"],
+    include: ["{test,local/test,picture/test}/**/*.test.ts"],
     // Comparisons of two engines on random commands, which concern only changes of the embedded engine and of scripts; and
     // the locks' contract once more, through the SDK.
     exclude: [
       ...configDefaults.exclude,
-      "test/**/*.long.test.ts",
-      "test/robustness/{differential,twins}/**",
+      "**/*.long.test.ts",
+      "local/test/differential/**",
+      "test/robustness/twins/**",
       "test/contract/endpoints/upstash-sdk-contract.test.ts",
     ],
   },

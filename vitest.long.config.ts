@@ -1,19 +1,21 @@
 import { defineConfig } from "vitest/config";
-import { reporters, settings } from "./vitest.config.ts";
+import { reporters, resolve, settings } from "./vitest.config.ts";
 
 // What takes too long for `npm test`: chaos, all mutants, more seeds and schedules, and the contracts on all
 // combinations of engine, n and dialect.
 export default defineConfig({
+  resolve,
   test: {
     ...settings,
     ...reporters("vitest-long.json"),
     include: [
-      "test/**/*.long.test.ts",
+      "{test,local/test,picture/test}/**/*.long.test.ts",
       "test/contract/{idempotency,sync}/*.test.ts",
       "test/contract/locks/{lock,lifetime}.test.ts",
       "test/http/{api,delivery,locked,webhook}.test.ts",
       "test/contract/endpoints/upstash-sdk-contract.test.ts",
-      "test/robustness/{differential,fuzz,twins}/*.test.ts",
+      "local/test/differential/*.test.ts",
+      "test/robustness/{fuzz,twins}/*.test.ts",
     ],
     testTimeout: 120_000,
     env: { SETS: "all", SCHEDULES: "300", RUNS: "3" },

@@ -1,10 +1,11 @@
 import process from "node:process";
 import { defineConfig } from "vitest/config";
+import { resolve } from "./vitest.config.ts";
 
 /** Those of `npm run mutation -- --dev`. What they start as a process of its own has no mutants. */
 const dev = {
-  include: ["test/unit/dev/**/*.test.ts"],
-  exclude: ["test/unit/dev/{redis,page}/**", "test/unit/dev/{cli,start}.test.ts"],
+  include: ["test/unit/cli/**/*.test.ts", "local/test/{cli,rest}/**/*.test.ts"],
+  exclude: ["local/test/rest/redis/**", "test/unit/cli/cli.test.ts", "local/test/rest/start.test.ts"],
 };
 
 /** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic (docs/mutation.md). */
@@ -13,9 +14,8 @@ const library = {
   exclude: [
     "**/*.long.test.ts",
     // About the local endpoints and the embedded engine, which are not mutated, and about this project's files.
-    "test/unit/{dev,testing}/**",
+    "test/unit/cli/**",
     "test/unit/layout.test.ts",
-    "test/contract/endpoints/{rest-protocol*,cluster}.test.ts",
     // Over HTTP, or with real waiting. What they show of one client, tests in virtual time show as well.
     "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
     "test/contract/locks/{abort,budget,extend,fencing,handoff,late,late-acquires,lifetime}.test.ts",
@@ -30,6 +30,7 @@ const library = {
 };
 
 export default defineConfig({
+  resolve,
   test: {
     ...(process.env.MUTATION === "dev" ? dev : library),
     env: { SETS: "few" },

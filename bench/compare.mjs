@@ -15,7 +15,7 @@ if (chosen.length === 0) throw new RangeError(`no row contains ${JSON.stringify(
 
 execFileSync(process.execPath, ["scripts/build.mjs"], { stdio: "inherit" });
 const { peers } = await import("./peers/installed.mjs");
-const { startEndpoints } = await import("../dist/dev/index.js");
+const { start } = await import("../local/dist/index.js");
 const ours = {
   ...(await import("../dist/index.js")),
   ...(await import("../dist/idempotency/index.js")),
@@ -26,7 +26,7 @@ const ours = {
 const unhandled = new Set();
 process.on("unhandledRejection", (reason) => unhandled.add(String(reason)));
 
-const local = await startEndpoints({ count: 3, engine: "redis" });
+const local = await start({ count: 3, engine: "redis" });
 const results = [];
 try {
   console.log("\n| package | observed | here |\n| --- | --- | --- |");

@@ -1,7 +1,7 @@
 // A local endpoint in a process of its own, as independent databases have: none waits for another's event loop.
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { startEndpoints } from "../dist/dev/index.js";
+import { start } from "../local/dist/index.js";
 
 // What a client sends about its connection, and this file to count.
 const housekeeping = /^cmdstat_(info|hello|auth|select|command|client\b)/;
@@ -52,7 +52,7 @@ async function executedBy(endpoint) {
 }
 
 if (process.argv[2] === "endpoint" && process.send) {
-  const local = await startEndpoints({ count: 1 });
+  const local = await start({ count: 1 });
   const [endpoint] = local.endpoints;
   process.on("message", async (request) => {
     if (request === "billed") return process.send(endpoint.log.billed);

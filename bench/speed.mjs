@@ -90,7 +90,7 @@ function report(title, variants) {
 
 /** A local endpoint in a process of its own. */
 async function endpoint(flags) {
-  const args = ["dist/dev/cli.js", "dev", "--count", "1", "--token", token, ...flags];
+  const args = ["local/dist/cli/main.js", "--count", "1", "--token", token, ...flags];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
   await new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 // A world in virtual time for benchmarks: clients and in-process endpoints with a given round trip between them. The same
 // seed gives the same figures on any machine.
-import { memoryEndpoint } from "../dist/testing/index.js";
+import { memoryEndpoint } from "../local/dist/memory/index.js";
 
 const epoch = 1_700_000_000_000;
 

@@ -1,9 +1,7 @@
-import type { RedlockEvent, Runtime } from "../src/index.ts";
-import type { Outcome, TimelineEvent } from "../src/picture/timeline.ts";
-import type { MemoryEndpoint } from "../src/testing/index.ts";
-import { Link } from "./link.ts";
+import type { Outcome, TimelineEvent } from "../picture/timeline.ts";
+import { Redlock, type RedlockEvent, type Runtime } from "../src/index.ts";
+import { Link, type Sender, type Wire } from "./link.ts";
 import { epoch } from "./names.ts";
-import type { World } from "./world.ts";
 
 /** What a client relies on. */
 export interface Validity {
@@ -12,23 +10,24 @@ export interface Validity {
   remaining(): number;
 }
 
+/** ms for which a hold is acquired, and for which one request is waited for. */
+const [ttl, timeout] = [3_000, 500];
+
 /** One process that uses the library: its clocks, and whether it runs. */
-export class Client {
+export class Client implements Sender {
   readonly name: string;
-  readonly world: World;
+  readonly world: Wire;
   readonly runtime: Runtime;
   /** ms by which its wall clock is off. */
   wallOffset = 0;
   isFrozen = false;
-  /** What it does now, for requests that do not say it. */
   doing = "acquire";
   #frozenAt = 0;
   #frozenFor = 0;
   /** What waits until the process runs again. */
   #held: (() => void)[] = [];
-  readonly #links = new Map<string, Link>();
 
-  constructor(world: World, name: string) {
+  constructor(world: Wire, name: string) {
     this.world = world;
     this.name = name;
     const { scheduler } = world;
@@ -53,16 +52,19 @@ export class Client {
     };
   }
 
-  /** Its connection to an endpoint. */
-  linkTo(endpoint: MemoryEndpoint): Link {
-    const known = this.#links.get(endpoint.name);
-    if (known) return known;
-    const link = new Link(this, endpoint);
-    this.#links.set(endpoint.name, link);
-    return link;
+  /** The library's client in it. */
+  redlock(): Redlock {
+    return new Redlock({
+      endpoints: this.world.endpoints.map((endpoint) => new Link(this, endpoint)),
+      runtime: this.runtime,
+      ttl,
+      timeout,
+      wait: 60_000,
+      backoff: { min: 300, max: 700 },
+      onEvent: (event) => this.note(event),
+    });
   }
 
-  /** Calls it now, or once the process runs again. */
   whenRunning(then: () => void): void {
     if (this.isFrozen) this.#held.push(then);
     else then();

@@ -38,7 +38,7 @@ export class Contender {
   constructor(client: Client, race: Race) {
     this.client = client;
     this.#race = race;
-    this.#redlock = client.world.redlockOf(client);
+    this.#redlock = client.redlock();
   }
 
   get fence(): number | undefined {

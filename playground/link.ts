@@ -1,17 +1,43 @@
+import type { MemoryEndpoint } from "../local/src/memory/index.ts";
+import type { Outcome, TimelineEvent } from "../picture/timeline.ts";
 import { type Command, type Endpoint, EndpointError } from "../src/index.ts";
-import type { Outcome } from "../src/picture/timeline.ts";
-import type { MemoryEndpoint } from "../src/testing/index.ts";
-import type { Client } from "./client.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** What a world is to its clients and to what they send. */
+export interface Wire {
+  readonly scheduler: Scheduler;
+  readonly endpoints: readonly MemoryEndpoint[];
+  readonly network: { readonly loss: number };
+  readonly killed: ReadonlySet<string>;
+  random(): number;
+  newRequest(): string;
+  travelTime(client: string, endpoint: string): number;
+  isCut(client: string, endpoint: string): boolean;
+  claim(command: Command, client: string): void;
+  look(endpoint: MemoryEndpoint): void;
+  record(event: Omit<TimelineEvent, "time">): void;
+  recordJump(where: Pick<TimelineEvent, "client" | "endpoint">, ms: number): void;
+}
+
+/** A client, as far as its requests need it. */
+export interface Sender {
+  readonly name: string;
+  readonly world: Wire;
+  /** What it does now, for requests that do not say it. */
+  readonly doing: string;
+  /** Calls it now, or once the process runs again. */
+  whenRunning(then: () => void): void;
+}
 
 /** The network between one client and one endpoint. */
 export class Link implements Endpoint {
   readonly name: string;
   readonly dialect: Endpoint["dialect"];
   readonly exactReplies = true;
-  readonly #client: Client;
+  readonly #client: Sender;
   readonly #endpoint: MemoryEndpoint;
 
-  constructor(client: Client, endpoint: MemoryEndpoint) {
+  constructor(client: Sender, endpoint: MemoryEndpoint) {
     this.#client = client;
     this.#endpoint = endpoint;
     this.name = endpoint.name;

@@ -1,5 +1,5 @@
-import { mountPicture } from "../src/picture/index.ts";
-import type { TimelineEvent } from "../src/picture/timeline.ts";
+import { mountPicture } from "../picture/index.ts";
+import type { TimelineEvent } from "../picture/timeline.ts";
 import { button, element, setText } from "./dom.ts";
 import { clientsPanel, endpointsPanel, outcomePanel, type Panel } from "./panels.ts";
 import { type Preset, presets } from "./presets.ts";

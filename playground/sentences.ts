@@ -1,4 +1,4 @@
-import type { TimelineEvent } from "../src/picture/timeline.ts";
+import type { TimelineEvent } from "../picture/timeline.ts";
 import { storageName } from "./names.ts";
 
 /** What an event means, in a sentence; undefined for what only the picture shows. */

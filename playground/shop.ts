@@ -46,7 +46,7 @@ export class Shop {
     const provider = standardWebhooks({ secret, now: () => signedTime(client) });
     let isReplayed = false;
     const response = await withIdempotency(request, () => this.#charge(id, client), {
-      redlock: world.redlockOf(client),
+      redlock: client.redlock(),
       provider,
       lease: 3_000,
       wait: 2_000,

@@ -1,4 +1,4 @@
-import type { TimelineEvent } from "../src/picture/timeline.ts";
+import type { TimelineEvent } from "../picture/timeline.ts";
 import { Contender, type Kind, type Race } from "./contender.ts";
 import { Ledger } from "./ledger.ts";
 import { Shop } from "./shop.ts";

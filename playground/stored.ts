@@ -1,6 +1,5 @@
-import type { MemoryEndpoint } from "../src/testing/index.ts";
+import type { MemoryEndpoint } from "../local/src/memory/index.ts";
 import { epoch } from "./names.ts";
-import type { World } from "./world.ts";
 
 /** One value at one endpoint. */
 export interface Stored {
@@ -17,7 +16,10 @@ export interface Stored {
 const shown: Readonly<Record<string, string>> = { lock: "", fair: "", slot: " permit ", idem: " delivery" };
 
 /** What says who holds something at an endpoint: locks, permits and idempotency records, without counters and tombstones. */
-export function storedAt({ engine, clockOffset }: MemoryEndpoint, world: World): Map<string, Stored> {
+export function storedAt(
+  { engine, clockOffset }: MemoryEndpoint,
+  ownerOf: (value: string) => string,
+): Map<string, Stored> {
   const found = new Map<string, Stored>();
   const offset = typeof clockOffset === "number" ? clockOffset : 0;
   for (const key of engine.execute(["KEYS", "*"]) as string[]) {
@@ -29,7 +31,7 @@ export function storedAt({ engine, clockOffset }: MemoryEndpoint, world: World):
     found.set(key, {
       value,
       label: label.trim(),
-      holder: world.ownerOf(value),
+      holder: ownerOf(value),
       until: expires - offset - epoch,
       fence: fenceAt(engine, key, kind),
     });

@@ -1,13 +1,14 @@
-import { Redlock, type RedlockEvent } from "../src/index.ts";
-import type { Timeline, TimelineEvent } from "../src/picture/timeline.ts";
+import { type MemoryEndpoint, memoryEndpoint } from "../local/src/memory/index.ts";
+import type { Timeline, TimelineEvent } from "../picture/timeline.ts";
+import type { Command } from "../src/index.ts";
 import { claimScript } from "../src/redis/claim-script.ts";
 import { registerScript } from "../src/redis/register-script.ts";
 import { upstashFlag } from "../src/redis/script.ts";
 import { queueScript } from "../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../src/sync/internal/slots.ts";
-import { type MemoryEndpoint, memoryEndpoint } from "../src/testing/index.ts";
 import { seededRandom } from "../test/support/random.ts";
 import { Client } from "./client.ts";
+import type { Wire } from "./link.ts";
 import { epoch, storageName } from "./names.ts";
 import { Scheduler } from "./scheduler.ts";
 import { type Stored, storedAt } from "./stored.ts";
@@ -22,15 +23,11 @@ export interface Network {
 
 const scripts = [registerScript, claimScript, slotScript, queueScript];
 
-/** ms for which a hold is acquired in this world, and for which one request is waited for. */
-export const ttl = 3_000;
-const timeout = 500;
-
 /**
  * Clients, endpoints and the network between them, in virtual time. The clients run the real library, the endpoints the
  * embedded engine.
  */
-export class World {
+export class World implements Wire {
   readonly scheduler: Scheduler = new Scheduler();
   /** A number in [0, 1), the same for the same seed. */
   readonly random: () => number;
@@ -95,18 +92,6 @@ export class World {
     return this.clients.find((client) => client.name === name)!;
   }
 
-  redlockOf(client: Client): Redlock {
-    return new Redlock({
-      endpoints: this.endpoints.map((endpoint) => client.linkTo(endpoint)),
-      runtime: client.runtime,
-      ttl,
-      timeout,
-      wait: 60_000,
-      backoff: { min: 300, max: 700 },
-      onEvent: (event: RedlockEvent) => client.note(event),
-    });
-  }
-
   newRequest(): string {
     this.#requests += 1;
     return `r${this.#requests}`;
@@ -134,7 +119,7 @@ export class World {
   }
 
   /** Remembers whose the tokens in a command are. */
-  claim(command: readonly (string | number | Uint8Array)[], client: string): void {
+  claim(command: Command, client: string): void {
     for (const word of command) {
       for (const token of tokensIn(String(word))) {
         if (!this.#owners.has(token)) this.#owners.set(token, client);
@@ -155,7 +140,7 @@ export class World {
   /** Compares what an endpoint holds with what was recorded last, and records what has changed. */
   look(endpoint: MemoryEndpoint): void {
     const known = this.#stored.get(endpoint.name)!;
-    const found = this.killed.has(endpoint.name) ? known : storedAt(endpoint, this);
+    const found = this.killed.has(endpoint.name) ? known : storedAt(endpoint, (value) => this.ownerOf(value));
     for (const [key, stored] of found) {
       const before = known.get(key);
       if (before?.value === stored.value && Math.abs(before.until - stored.until) < 2) continue;

@@ -16,7 +16,7 @@ export const everyRuntime = {
 /**
  * A script for a page: one file, with all that it imports.
  *
- * @param {string} entry path relative to the project, for example `src/picture/browser.ts`
+ * @param {string} entry path relative to the project, for example `picture/browser.ts`
  * @param {import("esbuild").BuildOptions} [more]
  */
 export async function browserScript(entry, more) {

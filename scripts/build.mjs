@@ -1,54 +1,79 @@
-// Builds the package into dist/: JavaScript by esbuild, with one file per export and shared chunks, and types by tsc.
+// `node scripts/build.mjs [redlock-edge|local]`: builds a package into its dist/; `npm run build` builds both.
 import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
 import { build } from "esbuild";
 import { everyRuntime } from "./browser-script.mjs";
+import { project } from "./load.mjs";
 
-rmSync("dist", { recursive: true, force: true });
+process.chdir(project);
 
-const folders = ["idempotency", "http", "hono", "otel", "webhooks", "inbox", "sync", "testing", "dev"];
-await build({
-  entryPoints: ["src/index.ts", ...folders.map((name) => `src/${name}/index.ts`), "src/dev/cli.ts"],
-  outbase: "src",
-  outdir: "dist",
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  target: "es2022",
-  // Not minified, and with maps: users read it in node_modules, and step through it.
-  sourcemap: true,
-  // For every runtime; only ./dev imports Node's modules.
-  ...everyRuntime,
-  external: ["node:*", "@opentelemetry/api"],
-});
-// The script of the page of `redlock-edge dev`: one file, which the command reads when a browser asks for it.
-await build({
-  entryPoints: ["src/dev/page/browser/main.ts"],
-  outfile: "dist/dev/page.js",
-  bundle: true,
-  format: "esm",
-  target: "es2022",
-  sourcemap: true,
-});
-chmodSync("dist/dev/cli.js", 0o755);
+/** The peer of the local endpoints: their classes of errors must be the same as the program's. */
+const redlockEdgeOutside = {
+  name: "redlock-edge",
+  setup: ({ onResolve }) => onResolve({ filter: /^redlock-edge$/ }, ({ path }) => ({ path, external: true })),
+};
 
-// The maps have this package's sources, but not those of the libraries in the bundles.
-for (const name of readdirSync("dist", { recursive: true })) {
-  if (!name.endsWith(".map")) continue;
-  const map = JSON.parse(readFileSync(`dist/${name}`, "utf8"));
-  const sourcesContent = map.sourcesContent.map((text, index) =>
-    map.sources[index].includes("node_modules/") ? null : text,
-  );
-  writeFileSync(`dist/${name}`, JSON.stringify({ ...map, sourcesContent }));
+const [only] = process.argv.slice(2);
+if (only !== "local") buildRedlockEdge();
+// Its types refer to those of the other.
+if (only !== "redlock-edge") await buildRedisRestLocal();
+
+/** File by file, with the comments: users read it in node_modules, and step through it. */
+function buildRedlockEdge() {
+  rmSync("dist", { recursive: true, force: true });
+  compile("tsconfig.build.json", "dist");
 }
 
-execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], {
-  stdio: "inherit",
-});
-// The sources import .ts files; published types must import .js files. And they name a library that no year's has.
-for (const name of readdirSync("dist", { recursive: true })) {
-  if (!name.endsWith(".d.ts")) continue;
-  const types = readFileSync(`dist/${name}`, "utf8");
-  const library = /asyncDispos/i.test(types) ? '/// <reference lib="esnext.disposable" />\n' : "";
-  writeFileSync(`dist/${name}`, library + types.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
+/** In chunks, with maps, because it contains the libraries that it uses. */
+async function buildRedisRestLocal() {
+  rmSync("local/dist", { recursive: true, force: true });
+  const options = { absWorkingDir: project, bundle: true, format: "esm", target: "es2022", sourcemap: true };
+  await build({
+    ...options,
+    entryPoints: ["index", "memory/index", "cli/main"].map((name) => `local/src/${name}.ts`),
+    outbase: "local/src",
+    outdir: "local/dist",
+    splitting: true,
+    ...everyRuntime,
+    external: ["node:*"],
+    plugins: [redlockEdgeOutside],
+  });
+  // The script of its page: one file, which the command reads when a browser asks for it.
+  await build({
+    ...options,
+    entryPoints: ["local/src/page/browser/main.ts"],
+    outfile: "local/dist/cli/page.js",
+  });
+  leaveOutLibraries("local/dist");
+  compile("local/tsconfig.build.json", "local/dist");
+}
+
+/** Runs the compiler, and adapts the types: they import .ts files, and name a library that no year's has. */
+function compile(config, target) {
+  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", config], { stdio: "inherit" });
+  for (const file of filesOf(target, ".d.ts")) {
+    const types = readFileSync(file, "utf8");
+    const library = /asyncDispos/i.test(types) ? '/// <reference lib="esnext.disposable" />\n' : "";
+    writeFileSync(file, library + types.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
+  }
+  chmodSync(join(target, "cli/main.js"), 0o755);
+}
+
+/** The maps have this package's sources, but not those of the libraries in the bundles. */
+function leaveOutLibraries(target) {
+  for (const file of filesOf(target, ".map")) {
+    const map = JSON.parse(readFileSync(file, "utf8"));
+    const sourcesContent = map.sourcesContent.map((text, index) =>
+      map.sources[index].includes("node_modules/") ? null : text,
+    );
+    writeFileSync(file, JSON.stringify({ ...map, sourcesContent }));
+  }
+}
+
+function filesOf(folder, ending) {
+  return readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name));
 }

@@ -17,7 +17,7 @@ process.on("uncaughtException", (error) => {
 process.exitCode = 1;
 try {
   const options = readOptions();
-  const { findRedisServer } = await load("src/dev/redis/process.ts");
+  const { findRedisServer } = await load("local/src/rest/redis/process.ts");
   if (await findRedisServer()) await run(options);
   else refuse();
 } catch (error) {

@@ -1,11 +1,11 @@
-// `npm run compat`: Upstash's packages against the endpoints of `redlock-edge dev`, on redis-server and on the embedded
-// engine. Prints how many cases of test/compat passed on each, and what failed, by reason; fails if anything failed for
-// a reason that test/compat/known.mjs does not have.
+// `npm run compat`: Upstash's packages against the endpoints of `redis-rest-local`, on redis-server and on the embedded
+// engine. Prints how many cases of local/test/compat passed on each, and what failed, by reason; fails if anything failed for
+// a reason that local/test/compat/known.mjs does not have.
 //
 // npm run compat -- --suite ../redis-js            instead, the own tests of @upstash/redis, from a checkout
 // npm run compat -- --suite ../redis-js --only geo  those in files with these letters in their name
 //
-// Installs the packages of test/compat/packages.json on demand, into node_modules/.cache.
+// Installs the packages of local/test/compat/packages.json on demand, into node_modules/.cache.
 
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -13,8 +13,8 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
-import { reasonFor } from "../test/compat/known.mjs";
-import { runSuite } from "../test/compat/suite/run.mjs";
+import { reasonFor } from "../local/test/compat/known.mjs";
+import { runSuite } from "../local/test/compat/suite/run.mjs";
 import { readArguments } from "./arguments.mjs";
 import { load, project } from "./load.mjs";
 
@@ -32,7 +32,7 @@ const programs = ["redis", "ratelimit", "lock", "query", "queue"];
 
 /** Installs the packages, each with its pinned version. Does nothing if they are there. */
 async function install() {
-  const dependencies = await readFile(join(project, "test/compat/packages.json"), "utf8");
+  const dependencies = await readFile(join(project, "local/test/compat/packages.json"), "utf8");
   const manifest = JSON.stringify({ private: true, dependencies: JSON.parse(dependencies) });
   const [there] = await Promise.allSettled([readFile(join(folder, "installed.json"), "utf8")]);
   if (there.status === "fulfilled" && there.value === manifest) return;
@@ -45,11 +45,11 @@ async function install() {
   await writeFile(join(folder, "installed.json"), manifest);
 }
 
-/** Imports a program of test/compat so that its packages are those in the folder. */
+/** Imports a program of local/test/compat so that its packages are those in the folder. */
 async function loadProgram(name) {
   const outfile = join(folder, `${name}.mjs`);
   await build({
-    entryPoints: [join(project, "test/compat", `${name}.mjs`)],
+    entryPoints: [join(project, "local/test/compat", `${name}.mjs`)],
     outfile,
     bundle: true,
     format: "esm",
@@ -96,9 +96,9 @@ async function titleOf(engine, endpoint) {
 }
 
 /** The name of an engine, and the results on it. */
-async function resultsOn(engine, startEndpoints) {
+async function resultsOn(engine, start) {
   // Four for the suite, whose files share none, and three regions for the programs.
-  const local = await startEndpoints({ count: suite === undefined ? 3 : 4, engine });
+  const local = await start({ count: suite === undefined ? 3 : 4, engine });
   try {
     const { endpoints } = local;
     const results =
@@ -141,10 +141,10 @@ function printFailures({ engine, title, results }) {
 }
 
 await install();
-const { startEndpoints } = await load("src/dev/index.ts");
+const { start } = await load("local/src/index.ts");
 const columns = [];
 for (const engine of oneEngine === undefined ? ["redis", "embedded"] : [oneEngine]) {
-  columns.push(await resultsOn(engine, startEndpoints));
+  columns.push(await resultsOn(engine, start));
 }
 printTable(columns);
 for (const column of columns) {

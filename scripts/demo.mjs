@@ -53,8 +53,8 @@ try {
 }
 
 async function start() {
-  const { startEndpoints } = await load("src/dev/index.ts");
-  const local = await startEndpoints({ count: 3 });
+  const { start } = await load("local/src/index.ts");
+  const local = await start({ count: 3 });
   closers.push(local.close);
   const secrets = { ...randomSecrets(), JOURNAL_SECRET: randomBytes(32).toString("base64") };
   const worker = await startWorker({ bindings: { ...secrets, ...local.env() } });

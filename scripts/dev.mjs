@@ -22,9 +22,9 @@ try {
 }
 
 async function run() {
-  const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
+  const { openPage, start } = await load("local/src/page/index.ts");
   const { githubCommand, standardWebhooksCommand, stripeCommand } = await load("worker/page/commands.ts");
-  const local = await startEndpoints({ faultsApi: true });
+  const local = await start({ faultsApi: true });
   closers.push(local.close);
   const endpointsPage = await openPage(local, { script: devPageScript });
   closers.push(endpointsPage.close);

@@ -11,11 +11,11 @@ export const project = dirname(dirname(fileURLToPath(import.meta.url)));
  * Imports a TypeScript module of this project into Node: bundles it with esbuild, without packages, and imports the
  * bundle.
  *
- * @param {string} entry path relative to the project, for example `src/dev/index.ts`
+ * @param {string} entry path relative to the project, for example `local/src/index.ts`
  * @returns {Promise<any>} the module's exports
  *
  * @example
- * const { startEndpoints } = await load("src/dev/index.ts");
+ * const { start } = await load("local/src/index.ts");
  */
 export async function load(entry) {
   // Inside node_modules: packages are resolved from there, and it is never committed.

@@ -7,7 +7,7 @@ import { browserScript } from "./browser-script.mjs";
 import { load } from "./load.mjs";
 
 /** The script of the pages that pictureHtml() makes. */
-export const pictureScript = () => browserScript("src/picture/browser.ts");
+export const pictureScript = () => browserScript("picture/browser.ts");
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [file, form] = process.argv.slice(2);
@@ -16,7 +16,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exit(2);
   }
   const target = `${file.replace(/\.json$/, "")}.${form === "--svg" ? "svg" : "html"}`;
-  const { parseTimeline, pictureHtml, toSvg } = await load("src/picture/index.ts");
+  const { parseTimeline, pictureHtml, toSvg } = await load("picture/index.ts");
   const timeline = parseTimeline(readFileSync(file, "utf8"));
   writeFileSync(target, form === "--svg" ? toSvg(timeline) : pictureHtml(timeline, await pictureScript()));
   console.log(target);

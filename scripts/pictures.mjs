@@ -1,5 +1,5 @@
 // Draws the pictures of docs/internals/algorithm.md and docs/fencing.md with the simulator: `node scripts/pictures.mjs`,
-// after a change of the library or of src/picture that changes them.
+// after a change of the library or of picture/ that changes them.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { load, project } from "./load.mjs";

@@ -1,4 +1,4 @@
-// `npm run runtimes`: the cases of test/runtime/cases.ts and `redlock-edge dev` on every runtime, with the packed package
+// `npm run runtimes`: the cases of test/runtime/cases.ts and `redis-rest-local` on every runtime, with the packed package
 // as a user installs it. Installs the runtimes of test/runtime/matrix/runtimes.json on demand: they have 700 MB, which
 // `npm ci` need not bring. Prints the README's table of runtimes; fails if anything fails or the README has another table.
 
@@ -97,15 +97,15 @@ const run = {
   deno: ["run", "--allow-all"],
 };
 
-/** Whether `redlock-edge dev` starts endpoints on this runtime, writes their file, and a lock can be acquired there. */
+/** Whether `redis-rest-local` starts endpoints on this runtime, writes their file, and a lock can be acquired there. */
 async function isDevServer(folder, command) {
   const { endpointsFromEnv, Redlock } = await import(
     pathToFileURL(join(folder, "node_modules/redlock-edge/dist/index.js")).href
   );
   const file = join(folder, ".dev.vars");
   await rm(file, { force: true });
-  const cli = join(folder, "node_modules/redlock-edge/dist/dev/cli.js");
-  const [program, ...args] = [...command, cli, "dev", "--count", "3", "--write-env", ".dev.vars"];
+  const cli = join(folder, "node_modules/redis-rest-local/dist/cli/main.js");
+  const [program, ...args] = [...command, cli, "--count", "3", "--write-env", ".dev.vars"];
   const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   const ended = new Promise((resolve) => child.on("close", resolve));
   try {
@@ -174,7 +174,7 @@ try {
   );
   for (const [name, { failed, dev }] of all) {
     if (dev === "no") {
-      console.error(`\n${name}: redlock-edge dev does not work`);
+      console.error(`\n${name}: redis-rest-local does not work`);
       process.exitCode = 1;
     }
     for (const [title, error] of Object.entries(failed)) {

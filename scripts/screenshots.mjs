@@ -45,8 +45,8 @@ const pages = {
     return () => rm(folder, { recursive: true });
   },
   async worker(page) {
-    const { startEndpoints } = await load("src/dev/index.ts");
-    const local = await startEndpoints();
+    const { start } = await load("local/src/index.ts");
+    const local = await start();
     const worker = await startWorker({ bindings: { ...randomSecrets(), ...local.env() }, samples: true });
     const latest = (text) => page.locator("#latest").getByText(text).waitFor();
     // Smaller than the others: it is mostly text, which makes large files.
@@ -65,8 +65,8 @@ const pages = {
     return () => Promise.all([worker.close(), local.close()]);
   },
   async dev(page) {
-    const { openPage, startEndpoints } = await load("src/dev/page/index.ts");
-    const local = await startEndpoints();
+    const { openPage, start } = await load("local/src/page/index.ts");
+    const local = await start();
     const opened = await openPage(local, { script: devPageScript });
     await page.setViewportSize({ width: 1_200, height: 1_580 });
     await page.goto(opened.url);

@@ -23,7 +23,7 @@ function tools() {
 async function loadTools() {
   const { cutDown } = await load("test/robustness/sim/cut-down.ts");
   const { shrink } = await load("test/robustness/sim/shrink.ts");
-  const { pictureHtml } = await load("src/picture/index.ts");
+  const { pictureHtml } = await load("picture/index.ts");
   return { cutDown, shrink, pictureHtml, script: await pictureScript() };
 }
 

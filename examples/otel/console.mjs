@@ -1,6 +1,6 @@
 // A job under a lock, with an idempotent payment in it: its spans and metrics, printed to the console.
 //
-//   npx redlock-edge dev              # in another terminal; paste the export lines that it prints here
+//   npx redis-rest-local              # in another terminal; paste the export lines that it prints here
 //   node examples/otel/console.mjs
 
 import { context, metrics, trace } from "@opentelemetry/api";

@@ -13,7 +13,7 @@ const endless = 1_000_000;
  * The faults of the demo, phase by phase. Two of three endpoints must answer. So when several have faults at the same
  * time, only a part of their requests fails: some requests get no quorum, but retries succeed.
  *
- * @param {readonly any[]} endpoints three of `startEndpoints`
+ * @param {readonly any[]} endpoints three of `start`
  * @returns {{ phases: FaultPhase[], hits: Record<string, number> }} how many requests each fault has hit so far
  *
  * @example

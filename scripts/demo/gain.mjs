@@ -21,8 +21,8 @@ const secret = "a secret of this run";
  * const rows = await measureGain({ samples: 50, distance: 20 });
  */
 export async function measureGain({ samples, distance, dialect = "redis" }) {
-  const { startEndpoints } = await load("src/dev/index.ts");
-  const local = await startEndpoints({ count: 3 });
+  const { start } = await load("local/src/index.ts");
+  const local = await start({ count: 3 });
   const worker = await startGainWorker({ ...local.env(), SECRET: secret, DIALECT: dialect });
   try {
     const url = await worker.ready;

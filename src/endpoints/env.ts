@@ -43,7 +43,7 @@ function read(env: Record<string, unknown>, name: string): string {
   const value = env[name];
   if (typeof value !== "string" || value === "") {
     throw new TypeError(
-      `the environment variable ${name} is missing; for local endpoints, "npx redlock-edge dev" prints it`,
+      `the environment variable ${name} is missing; for local endpoints, "npx redis-rest-local" prints it`,
     );
   }
   return value;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, singleFlight } from "../../src/idempotency/index.ts";
 import { forceRelease as freeLock, inspect, pubSub, Redlock } from "../../src/index.ts";
@@ -14,7 +15,6 @@ import {
   Semaphore,
   type SynchronizerKind,
 } from "../../src/sync/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "../support/link.ts";
 
 // Every feature of the package under one name at the same time: none may see, free or wake another.

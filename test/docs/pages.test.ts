@@ -187,7 +187,7 @@ describe("shell commands", () => {
 
   it.each([
     ["npm run none", "no such script"],
-    ["npx redlock-edge dev --env-fiel .dev.vars", "--env-fiel"],
+    ["npx redis-rest-local --env-fiel .dev.vars", "--env-fiel"],
     ["npx redlock-edge dve", "dve"],
     ["node missing.mjs", "no such file"],
     ["rm -rf /", "not known"],

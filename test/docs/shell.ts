@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
-import { runCommand } from "../../src/dev/cli/run-command.ts";
+import { help as localHelp } from "../../local/src/cli/options.ts";
+import { runCommand } from "../../src/cli/run-command.ts";
 import { type Fence, fencesOf } from "./fences.ts";
 
 /** Commands that no test runs, and why. */
@@ -36,6 +37,7 @@ export async function problemWith(command: string, page: string): Promise<string
   const [program = "", ...args] = command.split(/\s+/);
   if (program === "npm") return problemWithNpm(args);
   if (command.startsWith("npx redlock-edge ")) return problemWithCommand(args.slice(1));
+  if (/^npx redis-rest-local\b/.test(command)) return unknownOption(args, localHelp);
   if (program === "node") return problemWithNode(args, page);
   if (command.startsWith("npx tsx ")) return problemWithNode(args.slice(1), page);
   // Run by the test of the page that has them.
@@ -59,6 +61,10 @@ async function problemWithCommand([name = "", ...args]: readonly string[]): Prom
   const environment = { out: print, warn: print, stop, version: () => Promise.resolve("") };
   const code = await runCommand([name, "--help"], environment as Parameters<typeof runCommand>[1]);
   if (code !== 0 || !help.includes(`redlock-edge ${name} `)) return `there is no command ${name}`;
+  return unknownOption(args, help);
+}
+
+function unknownOption(args: readonly string[], help: string): string | undefined {
   const options = args.filter((arg) => arg.startsWith("--")).map((arg) => arg.split("=")[0]!);
   const unknown = options.find((option) => !help.split(/[\s,[\]]+/).includes(option));
   return unknown && `there is no option ${unknown}`;

@@ -4,7 +4,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import type { Project } from "../support/packed.ts";
 import { type Postgres, postgresPrograms, startPostgres } from "../support/postgres.ts";
 import { compile, openProject, resolutions } from "./compile.ts";
@@ -41,12 +41,12 @@ const broken = programsOf(
 const programs = allPrograms();
 
 let project: Project;
-let local: DevEndpoints;
+let local: LocalEndpoints;
 let postgres: Postgres | undefined;
 beforeAll(async () => {
   [project, local, postgres] = await Promise.all([
     openProject([...programs, ...broken]),
-    startEndpoints({ count: 3, engine: "embedded" }),
+    start({ count: 3, engine: "embedded" }),
     postgresPrograms === undefined ? undefined : startPostgres(),
   ]);
 }, 120_000);

@@ -34,7 +34,7 @@ beforeAll(async () => {
     if (fence.file?.endsWith(".mjs")) writeFileSync(join(project.folder, fence.file), fence.text);
   }
   // Something else may listen at the ports of the pages.
-  background(blockWith(start, "redlock-edge dev").text.replace(/--port \d+ /, ""));
+  background(blockWith(start, "npx redis-rest-local").text.replace(/--port \d+ /, ""));
   const variables = join(project.folder, ".dev.vars");
   await until(
     () => existsSync(variables) && readFileSync(variables, "utf8").includes("TOKEN_3"),
@@ -55,7 +55,9 @@ afterAll(async () => {
 
 describe("README.md", () => {
   it("starts the same endpoints as docs/getting-started.md", () => {
-    expect(blockWith(readme, "redlock-edge dev").text).toBe(blockWith(start, "redlock-edge dev").text);
+    expect(blockWith(readme, "npx redis-rest-local").text).toBe(
+      blockWith(start, "npx redis-rest-local").text,
+    );
   });
 
   it("has a first program that reads the file that the command writes", () => {

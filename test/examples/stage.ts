@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import type { KeyKind } from "../../src/idempotency/digest.ts";
 import { recordName } from "../support/stores.ts";
 import { until } from "../support/until.ts";
@@ -73,7 +73,7 @@ export async function openService(): Promise<Service> {
 
 /** Three endpoints, in front of real Redis servers where available. */
 export interface Stage {
-  readonly local: DevEndpoints;
+  readonly local: LocalEndpoints;
   /** Runs a command on every endpoint. */
   each(...command: readonly (string | number)[]): Promise<unknown[]>;
   /** Remaining ttl (ms) of the record of an idempotency key, by endpoint; −2 where there is none. */
@@ -86,7 +86,7 @@ export interface Stage {
 
 /** Starts the endpoints. */
 export async function openStage(): Promise<Stage> {
-  const local = await startEndpoints({ count: 3 });
+  const local = await start({ count: 3 });
   const each = (...command: readonly (string | number)[]) =>
     Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command)));
   const recordTtls = async (key: string, scope: string, kind: KeyKind = "http") =>

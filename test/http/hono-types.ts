@@ -1,6 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { createFactory } from "hono/factory";
 import { expectTypeOf } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import {
   type IdempotencyVariables,
   type IdempotentRun,
@@ -10,7 +11,6 @@ import {
 } from "../../src/hono/index.ts";
 import type { Delivery } from "../../src/http/index.ts";
 import { type FencedLock, type Lock, Redlock } from "../../src/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import { github } from "../../src/webhooks/index.ts";
 import { provider } from "./stand.ts";
 

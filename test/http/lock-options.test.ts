@@ -1,5 +1,6 @@
 import { type ExecutionContext, Hono } from "hono";
 import { describe, expect, test, vi } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { type LockRouteOptions, lock } from "../../src/hono/index.ts";
 import {
   type AcquireOptions,
@@ -8,7 +9,6 @@ import {
   QuorumError,
   Redlock,
 } from "../../src/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import { post } from "./stand.ts";
 
 // What lock() passes to `acquire`, without a wait.

@@ -1,9 +1,9 @@
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { idempotent, lock } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { Redlock } from "../../src/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import { github } from "../../src/webhooks/index.ts";
 import { outcomeOf } from "../support/outcomes.ts";
 import { post } from "./stand.ts";

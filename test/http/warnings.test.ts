@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { lock } from "../../src/hono/index.ts";
 import { Redlock, type RedlockOptions } from "../../src/index.ts";
 import { systemRuntime } from "../../src/runtime.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import { github, stripe } from "../../src/webhooks/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { post, stands } from "./stand.ts";

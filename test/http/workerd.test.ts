@@ -1,7 +1,7 @@
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import { freshKey } from "../support/fresh-key.ts";
 import { delivery, secret } from "./stand.ts";
 
@@ -14,10 +14,10 @@ const { outputFiles } = await build({
 });
 
 describe("in workerd, without nodejs_compat", () => {
-  let local: DevEndpoints;
+  let local: LocalEndpoints;
   let worker: Miniflare;
   beforeAll(async () => {
-    local = await startEndpoints({ count: 3, engine: "embedded" });
+    local = await start({ count: 3, engine: "embedded" });
     worker = new Miniflare({
       modules: true,
       script: outputFiles[0]!.text,

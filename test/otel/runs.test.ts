@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { Redlock } from "../../src/index.ts";
 import { type OtelOptions, otel } from "../../src/otel/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import { link } from "../support/link.ts";
 import { type OtelStand, otelStand } from "./stand.ts";
 

@@ -5,32 +5,34 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startEndpoints } from "../../src/dev/index.ts";
+import { start } from "../../local/src/index.ts";
 import { endpointsFromEnv, Redlock } from "../../src/index.ts";
-import { installPacked, type Project } from "../support/packed.ts";
+import { installPacked, type Packages, type Project } from "../support/packed.ts";
 
-// The package as users install it: built, packed, and installed into an empty folder.
+// The packages as users install them: built, packed, and installed into an empty folder.
 
 let folder: string;
 let installed: string;
-let files: readonly string[];
+let packed: Packages;
+let local: string;
 let run: Project["run"];
 
 beforeAll(async () => {
   const project = await installPacked();
   ({ folder, installed, run } = project);
-  files = project.packed.files;
+  packed = project.packed;
+  local = join(folder, "node_modules/redis-rest-local");
 }, 120_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** The text of an export and of every chunk that it loads. */
-function codeOf(entry: string): string {
+function codeOf(entry: string, dist = join(installed, "dist")): string {
   const seen = new Set<string>();
   const read = (path: string): string => {
     if (seen.has(path)) return "";
     seen.add(path);
-    const text = readFileSync(join(installed, "dist", path), "utf8");
+    const text = readFileSync(join(dist, path), "utf8");
     const imports = [...text.matchAll(/from ?"(\.[^"]+)"/g)].map(([, target]) => join(path, "..", target!));
     return text + imports.map(read).join("");
   };
@@ -49,48 +51,41 @@ function checkTypes(...names: string[]): void {
   }
 }
 
-describe("the packed package", () => {
-  it("contains the build with maps and types, the documents, and nothing else", () => {
-    const others = files.filter((path) => !/^dist\/.*\.(js|js\.map|d\.ts)$|^docs\/.*\.md$/.test(path));
-    expect(others).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
-    const scripts = files
-      .filter((path) => path.endsWith(".js"))
-      .map((path) => path.replace(/-[A-Z0-9]{8}\.js$/, "-*.js"));
-    expect([...new Set(scripts)]).toEqual([
+/** The scripts of a package, without the hashes of chunks. */
+function scriptsOf(files: readonly string[]): string[] {
+  const scripts = files.filter((path) => path.endsWith(".js"));
+  return [...new Set(scripts.map((path) => path.replace(/-[A-Z0-9]{8}\.js$/, "-*.js")))];
+}
+
+const isBuilt = (path: string) => /^dist\/.*\.(js|js\.map|d\.ts)$/.test(path);
+
+describe("the packed packages", () => {
+  it("contain the build with types, and nothing else", () => {
+    for (const { files } of [packed.redlockEdge, packed.redisRestLocal]) {
+      expect(files.filter((path) => !isBuilt(path))).toEqual(["LICENSE", "README.md", "package.json"]);
+    }
+    expect(scriptsOf(packed.redisRestLocal.files)).toEqual([
       "dist/chunk-*.js",
-      "dist/dev/cli.js",
-      "dist/dev/index.js",
-      "dist/dev/page.js",
-      "dist/hono/index.js",
-      "dist/http/index.js",
-      "dist/idempotency/index.js",
-      "dist/inbox/index.js",
+      "dist/cli/main.js",
+      "dist/cli/page.js",
       "dist/index.js",
-      "dist/otel/index.js",
+      "dist/memory/index.js",
       "dist/server-*.js",
-      "dist/sync/index.js",
-      "dist/testing/index.js",
-      "dist/webhooks/index.js",
     ]);
   });
 
-  it("can be read and debugged: not minified, and every script has a map with its sources", () => {
-    for (const path of files.filter((name) => name.endsWith(".js"))) {
-      const text = readFileSync(join(installed, path), "utf8");
-      expect(
-        text.split("\n").every((line) => line.length < 2_000),
-        path,
-      ).toBe(true);
-      const { sources, sourcesContent } = JSON.parse(readFileSync(join(installed, `${path}.map`), "utf8"));
-      expect(sourcesContent, path).toHaveLength(sources.length);
-      const own = sources.flatMap((source: string, index: number) =>
-        source.includes("node_modules/") ? [] : [sourcesContent[index]],
-      );
-      expect(own, path).not.toContain(null);
+  it("can be read and debugged: with comments, or with maps that have the sources", () => {
+    expect(readFileSync(join(installed, "dist/lock/lock.js"), "utf8")).toMatch(/^ +\/\/ \w/m);
+    for (const path of packed.redisRestLocal.files.filter((name) => name.endsWith(".js"))) {
+      const { sources, sourcesContent } = JSON.parse(readFileSync(join(local, `${path}.map`), "utf8"));
+      const isOwn = (_: unknown, index: number) => !sources[index].includes("node_modules/");
+      expect(sourcesContent.filter(isOwn), path).not.toContain(null);
     }
   });
 
-  it("needs no other package", () => {
+  it("need no other package", () => {
+    const ofLocal = JSON.parse(readFileSync(join(local, "package.json"), "utf8"));
+    expect(ofLocal.dependencies ?? {}).toEqual({});
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     expect(manifest.dependencies ?? {}).toEqual({});
     // Only for ./otel; and for ./hono, which imports nothing but types from it.
@@ -110,8 +105,8 @@ describe("the packed package", () => {
       import { github, standardWebhooks } from "redlock-edge/webhooks";
       import { CountDownLatch, CyclicBarrier, FairLock, ReadWriteLock, ReentrantLock } from "redlock-edge/sync";
       import { debounce, once, Semaphore } from "redlock-edge/sync";
-      import { memoryEndpoint } from "redlock-edge/testing";
-      import { startEndpoints } from "redlock-edge/dev";
+      import { memoryEndpoint } from "redis-rest-local/memory";
+      import { start } from "redis-rest-local";
       const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
       const lock = await redlock.acquire("a", { fencing: true });
       const held = await redlock.tryAcquire("a");
@@ -135,7 +130,7 @@ describe("the packed package", () => {
       // Lua's remainder as in Redis: a patch of the Lua machine that a bundler must not drop.
       const remainder = () => ["EVAL", 'return string.format("%.0f", -4 % 2)', 0];
       const lua = await memoryEndpoint().send(remainder(), AbortSignal.timeout(5_000));
-      const local = await startEndpoints({ count: 1, engine: "embedded" });
+      const local = await start({ count: 1, engine: "embedded" });
       const real = await new Redlock({ endpoints: endpointsFromEnv(local.env()) }).using("b", () => "used");
       const devLua = await local.endpoints[0].execute(remainder());
       await local.close();
@@ -162,18 +157,18 @@ describe("the packed package", () => {
   });
 
   it("runs the examples that need no build", async () => {
-    await using local = await startEndpoints({ count: 3 });
+    await using local = await start({ count: 3 });
     const env = { ...process.env, ...local.env() };
     cpSync("examples", join(folder, "examples"), { recursive: true });
-    const start = (example: string): Promise<string> =>
+    const runExample = (example: string): Promise<string> =>
       promisify(execFile)(process.execPath, [join(folder, "examples", example)], { env }).then(
         ({ stdout }) => stdout,
       );
-    expect(await start("lambda/invoice.mjs")).toBe("paid, was paid, was paid\n");
+    expect(await runExample("lambda/invoice.mjs")).toBe("paid, was paid, was paid\n");
   });
 
   it("runs the examples that are bundled", async () => {
-    await using local = await startEndpoints({ count: 3 });
+    await using local = await start({ count: 3 });
     cpSync("examples", join(folder, "examples"), { recursive: true });
     const entries = ["lambda/queue.ts", "lambda/payments.ts"].map((path) => join(folder, "examples", path));
     await build({
@@ -210,7 +205,7 @@ describe("the packed package", () => {
       import { type Delivery, type HttpEvent, type HttpOptions, withIdempotency } from "redlock-edge/http";
       import { github, type WebhookProvider } from "redlock-edge/webhooks";
       import { once, type OnceOutcome, type Permit, Semaphore } from "redlock-edge/sync";
-      import { memoryEndpoint } from "redlock-edge/testing";
+      import { memoryEndpoint } from "redis-rest-local/memory";
       const redlock = new Redlock({ endpoints: [memoryEndpoint(), { url: "https://a.upstash.io", token: "t" }] });
       export const left: Promise<number> = redlock.using("a", { ttl: 10 }, (lock: Lock) => lock.remaining());
       export const outcome: Promise<Outcome<string>> = new Idempotency(redlock).run("k", async () => "v");
@@ -246,7 +241,7 @@ describe("the packed package", () => {
     }
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     const entries = Object.keys(exports).filter((name) => name !== "./package.json");
-    expect(entries.length).toBeGreaterThan(9);
+    expect(entries).toHaveLength(8);
     const lines = entries.map((name, index) => `export * as e${index} from "redlock-edge${name.slice(1)}";`);
     const program = `
       import { type LockClient, Redlock } from "redlock-edge";
@@ -267,7 +262,7 @@ describe("the packed package", () => {
     const program = `
       import { Hono } from "hono";
       import { idempotent, type IdempotencyVariables, lock, type LockVariables } from "redlock-edge/hono";
-      import { memoryEndpoint } from "redlock-edge/testing";
+      import { memoryEndpoint } from "redis-rest-local/memory";
       import { Redlock } from "redlock-edge";
       import { github } from "redlock-edge/webhooks";
       const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
@@ -301,7 +296,7 @@ describe("the packed package", () => {
       import { Idempotency } from "redlock-edge/idempotency";
       import { otel, type OtelOptions } from "redlock-edge/otel";
       import { Semaphore } from "redlock-edge/sync";
-      import { memoryEndpoint } from "redlock-edge/testing";
+      import { memoryEndpoint } from "redis-rest-local/memory";
       const options: OtelOptions = { names: true, attributes: { use: "jobs" } };
       const onEvent = otel(options);
       const redlock = new Redlock({ endpoints: [memoryEndpoint()], onEvent });
@@ -310,7 +305,7 @@ describe("the packed package", () => {
       withIdempotency(new Request("https://a.example"), () => new Response(), { redlock, onEvent });`;
     writeFileSync(join(folder, "otel.ts"), program);
     checkTypes("otel.ts");
-    await using local = await startEndpoints({ count: 3 });
+    await using local = await start({ count: 3 });
     cpSync("examples", join(folder, "examples"), { recursive: true });
     const env = { ...process.env, ...local.env() };
     const example = join(folder, "examples", "otel", "console.mjs");
@@ -318,19 +313,28 @@ describe("the packed package", () => {
     expect(stdout).toContain("name: 'redlock.hold'");
   });
 
-  it("has a command that prints its version and its usage", () => {
+  it("have commands that print their version and their usage", () => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8"));
     const command = join(folder, "node_modules", ".bin", "redlock-edge");
     expect(run(command, "--version").trim()).toBe(version);
-    expect(run(command, "dev", "--help")).toContain("--count");
+    expect(run(command, "--help")).toContain("doctor");
+    const other = join(folder, "node_modules", ".bin", "redis-rest-local");
+    expect(run(other, "--version").trim()).toBe(version);
+    expect(run(other, "--help")).toContain("--count");
   });
 
-  it("has a command that starts endpoints, writes their variables, and looks at them", async () => {
+  it("have commands that start endpoints, write their variables, and look at them", async () => {
     // As in the first minute of somebody who tries it: an empty folder, and the command by its path.
     const empty = join(folder, "first-try");
     mkdirSync(empty);
     const command = join(folder, "node_modules", ".bin", "redlock-edge");
-    const dev = spawn(command, ["dev", "--count", "3", "--write-env", ".dev.vars"], { cwd: empty });
+    const dev = spawn(
+      `${folder}/node_modules/.bin/redis-rest-local`,
+      ["--count", "3", "--write-env", ".dev.vars"],
+      {
+        cwd: empty,
+      },
+    );
     try {
       let printed = "";
       dev.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -370,7 +374,7 @@ describe("the packed package", () => {
     }
   });
 
-  it("imports Node's modules only in ./dev", () => {
+  it("import Node's modules only in their commands and in the local endpoints", () => {
     const namesNode = (entry: string) => /["']node:|\b__dirname\b/.test(codeOf(entry));
     const entries = [
       "index",
@@ -381,16 +385,18 @@ describe("the packed package", () => {
       "webhooks/index",
       "inbox/index",
       "sync/index",
-      "testing/index",
     ].map((name) => `${name}.js`);
     expect(entries.filter(namesNode)).toEqual([]);
-    expect(namesNode("dev/index.js")).toBe(true);
+    expect(namesNode("cli/main.js")).toBe(true);
+    expect(codeOf("memory/index.js", join(local, "dist"))).not.toMatch(/["']node:|\b__dirname\b/);
   });
 
   it("passes publint", () => {
     const publint = join(process.cwd(), "node_modules/publint/src/cli.js");
-    const report = execFileSync(process.execPath, [publint, "--strict"], { encoding: "utf8" });
-    expect(report).toContain("All good!");
+    for (const cwd of [".", "local"]) {
+      const report = execFileSync(process.execPath, [publint, "--strict"], { cwd, encoding: "utf8" });
+      expect(report).toContain("All good!");
+    }
   });
 
   it("contains no code of other exports in the core", () => {

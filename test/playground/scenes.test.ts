@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import type { TimelineEvent } from "../../picture/timeline.ts";
 import { type Preset, presets } from "../../playground/presets.ts";
 import { Stage } from "../../playground/stage.ts";
-import type { TimelineEvent } from "../../src/picture/timeline.ts";
 
 // The playground's scenes, without its page: what they are to show happens.
 

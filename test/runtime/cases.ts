@@ -1,6 +1,6 @@
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { Idempotency } from "../../src/idempotency/index.ts";
 import { inspect, isRedlockError, type LockOptions, pubSub, QuorumError, Redlock } from "../../src/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import {
   decodeHex,
   encodeBytes,

@@ -1,4 +1,4 @@
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
+import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import type { Address, Stage } from "./cases.ts";
 
 /** The endpoints of the cases, over real HTTP on loopback. */
@@ -9,7 +9,7 @@ export interface OpenStage {
 
 /** Starts three endpoints that work, one that is broken and one that is silent. */
 export async function openStage(): Promise<OpenStage> {
-  const local: DevEndpoints = await startEndpoints({ count: 5, engine: "embedded" });
+  const local: LocalEndpoints = await start({ count: 5, engine: "embedded" });
   const [broken, silent] = [local.endpoints[3]!, local.endpoints[4]!];
   broken.faults.add({ fault: "status", status: 502, html: true });
   silent.faults.add({ fault: "drop-request" });

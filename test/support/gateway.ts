@@ -1,4 +1,4 @@
-import type { DevEndpoint } from "../../src/dev/index.ts";
+import type { LocalEndpoint } from "../../local/src/index.ts";
 import { type Dialect, type Endpoint, httpEndpoint } from "../../src/index.ts";
 import { type RawReply, type RawServer, startRawServer } from "./raw-server.ts";
 
@@ -30,7 +30,7 @@ export function latch(): Latch {
 }
 
 /** Starts a gateway. It forwards everything at once until `before` or `after` is set. */
-export async function startGateway(target: DevEndpoint): Promise<Gateway> {
+export async function startGateway(target: LocalEndpoint): Promise<Gateway> {
   const executed: (readonly string[])[] = [];
   const server = await startRawServer(async ({ path, headers, body, command }): Promise<RawReply> => {
     await gateway.before(command);

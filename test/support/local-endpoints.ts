@@ -1,6 +1,6 @@
 import { Redis, type RedisConfigNodejs } from "@upstash/redis";
 import { afterAll, beforeAll } from "vitest";
-import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
+import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import {
   type Dialect,
   type Endpoint,
@@ -29,7 +29,7 @@ export interface EndpointSet {
 /** Local endpoints with helpers for tests. */
 export interface Local {
   readonly set: EndpointSet;
-  readonly endpoints: readonly DevEndpoint[];
+  readonly endpoints: readonly LocalEndpoint[];
   /** ⌊n/2⌋ + 1. */
   readonly quorum: number;
   /** A client for these endpoints. */
@@ -92,7 +92,7 @@ export function inTurns(sets: readonly EndpointSet[], contract: (open: () => Pro
 
 /** An `@upstash/redis` client of a local endpoint. */
 export function sdkClient(
-  { url, token }: Pick<DevEndpoint, "url" | "token">,
+  { url, token }: Pick<LocalEndpoint, "url" | "token">,
   options: Partial<RedisConfigNodejs> = {},
 ): Redis {
   return new Redis({ url, token, enableTelemetry: false, retry: { retries: 0 }, ...options });
@@ -107,7 +107,7 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
   const { engine, count, dialect } = set;
   const local = await (engine === "redis"
     ? openRealEndpoints(count, dialect)
-    : startEndpoints({ engine, count, dialect }));
+    : start({ engine, count, dialect }));
   const { endpoints } = local;
   const reset = () => resetAll(endpoints, dialect);
   await reset();
@@ -124,7 +124,7 @@ export async function openLocal(given: Partial<EndpointSet> = {}): Promise<Local
   };
 }
 
-async function resetAll(endpoints: readonly DevEndpoint[], dialect: Dialect): Promise<void> {
+async function resetAll(endpoints: readonly LocalEndpoint[], dialect: Dialect): Promise<void> {
   for (const { faults, log } of endpoints) {
     faults.clear();
     log.reset();
@@ -138,7 +138,7 @@ async function resetAll(endpoints: readonly DevEndpoint[], dialect: Dialect): Pr
 }
 
 function clientsOf(
-  endpoints: readonly DevEndpoint[],
+  endpoints: readonly LocalEndpoint[],
   { via, dialect }: EndpointSet,
 ): Pick<Local, "connect" | "redlock" | "observed"> {
   const connect = () =>
@@ -162,7 +162,7 @@ function clientsOf(
 }
 
 function keysOf(
-  endpoints: readonly DevEndpoint[],
+  endpoints: readonly LocalEndpoint[],
 ): Pick<Local, "values" | "holders" | "expiries" | "put" | "remove"> {
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);
   const values = (resource: string) =>

@@ -15,7 +15,7 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { until } from "./until.ts";
 
-/** The package as `npm pack` makes it. */
+/** A package as `npm pack` makes it. */
 export interface Packed {
   /** The tarball's path. */
   readonly tarball: string;
@@ -23,24 +23,31 @@ export interface Packed {
   readonly files: readonly string[];
 }
 
-/** An empty project with the packed package installed. */
+/** Both packages of this repository. */
+export interface Packages {
+  readonly redlockEdge: Packed;
+  readonly redisRestLocal: Packed;
+}
+
+/** An empty project with the packed packages installed. */
 export interface Project {
   readonly folder: string;
+  /** Where redlock-edge is. */
   readonly installed: string;
-  readonly packed: Packed;
+  readonly packed: Packages;
   /** Runs a command in the folder, and returns what it printed. */
   run(command: string, ...args: string[]): string;
   remove(): void;
 }
 
-// The build of the package takes seconds, so one run of the tests packs it once. The processes of a run have the same
+// The build of the packages takes seconds, so one run of the tests packs it once. The processes of a run have the same
 // parent. The first one that comes packs; the others wait for its file. The time of the last change is in the name,
 // because `vitest watch` is one run that lasts.
 const cache = resolve("node_modules/.cache/packed");
 const own = join(cache, `${process.ppid}-${lastChange()}`);
 
-/** Packs the package, or returns what another process of this run has packed. */
-export async function pack(): Promise<Packed> {
+/** Packs the packages, or returns what another process of this run has packed. */
+export async function pack(): Promise<Packages> {
   const done = join(own, "packed.json");
   mkdirSync(cache, { recursive: true });
   if (isFirst()) {
@@ -57,10 +64,10 @@ export async function pack(): Promise<Packed> {
   }
   await until(() => existsSync(done) || !existsSync(own), "another process to pack", 100_000);
   if (!existsSync(done)) throw new Error("npm pack has failed in another process");
-  return JSON.parse(readFileSync(done, "utf8")) as Packed;
+  return JSON.parse(readFileSync(done, "utf8")) as Packages;
 }
 
-/** Packs the package and installs it into a new project outside the repository. */
+/** Packs the packages and installs them into a new project outside the repository. */
 export async function installPacked(): Promise<Project> {
   const packed = await pack();
   const folder = mkdtempSync(join(tmpdir(), "redlock-edge-package-"));
@@ -70,7 +77,15 @@ export async function installPacked(): Promise<Project> {
     join(folder, "package.json"),
     JSON.stringify({ name: "user", private: true, type: "module" }),
   );
-  run("npm", "install", "--offline", "--no-audit", "--no-fund", packed.tarball);
+  run(
+    "npm",
+    "install",
+    "--offline",
+    "--no-audit",
+    "--no-fund",
+    packed.redlockEdge.tarball,
+    packed.redisRestLocal.tarball,
+  );
   return {
     folder,
     installed: join(folder, "node_modules", "redlock-edge"),
@@ -82,8 +97,10 @@ export async function installPacked(): Promise<Project> {
 
 /** When the sources were last changed, in ms since 1970. */
 function lastChange(): number {
-  const sources = readdirSync("src", { recursive: true, encoding: "utf8" });
-  return Math.floor(Math.max(...sources.map((name) => statSync(join("src", name)).mtimeMs)));
+  const sources = ["src", "local/src", "picture"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+  );
+  return Math.floor(Math.max(...sources.map((name) => statSync(name).mtimeMs)));
 }
 
 /** Whether no other process of this run has begun to pack. */
@@ -114,20 +131,21 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function packInto(destination: string): Packed {
-  const printed = execFileSync("npm", ["pack", "--json", "--pack-destination", destination], {
+function packInto(destination: string): Packages {
+  const printed = execFileSync("npm", ["pack", ".", "./local", "--json", "--pack-destination", destination], {
     encoding: "utf8",
     // Piped, so that an error quotes what npm and the build have said.
     stdio: ["ignore", "pipe", "pipe"],
   });
   // The build's own output may come first.
-  const [made] = JSON.parse(printed.slice(printed.indexOf("[\n"))) as {
+  const made = JSON.parse(printed.slice(printed.indexOf("[\n"))) as {
     filename: string;
     files: { path: string }[];
   }[];
-  if (!made) throw new Error("npm pack has made nothing");
-  return {
-    tarball: join(destination, made.filename),
-    files: made.files.map(({ path }) => path).sort(),
-  };
+  const [redlockEdge, redisRestLocal] = made.map(({ filename, files }) => ({
+    tarball: join(destination, filename),
+    files: files.map(({ path }) => path).sort(),
+  }));
+  if (!redlockEdge || !redisRestLocal) throw new Error(`npm pack has made ${made.length} packages`);
+  return { redlockEdge, redisRestLocal };
 }

@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { access, readdir } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import process from "node:process";
-import { findRedisServer } from "../../src/dev/redis/process.ts";
+import { findRedisServer } from "../../local/src/rest/redis/process.ts";
 
 // Programs that some tests need beside Node. Without one its tests are skipped, and `missing-programs.ts` says so at the
 // end of a run; in CI they fail.

@@ -2,8 +2,8 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
-import { startRedis } from "../../src/dev/redis/process.ts";
+import { type LocalEndpoints, start } from "../../local/src/index.ts";
+import { startRedis } from "../../local/src/rest/redis/process.ts";
 import type { Dialect } from "../../src/endpoints/endpoint.ts";
 import { redisServer, requireInCi } from "./programs.ts";
 
@@ -24,11 +24,11 @@ const idle: string[] = [];
 /**
  * Endpoints in front of real servers that the tests of a worker share, one after another: a server per file would cost
  * more than many a file's tests. Each opening gets empty servers and new endpoints, so that requests of earlier tests
- * no longer arrive. Tests that kill a server use `startEndpoints`.
+ * no longer arrive. Tests that kill a server use `start`.
  */
-export async function openRealEndpoints(count: number, dialect?: Dialect): Promise<DevEndpoints> {
+export async function openRealEndpoints(count: number, dialect?: Dialect): Promise<LocalEndpoints> {
   const urls = await Promise.all(Array.from({ length: count }, () => idle.pop() ?? startServer()));
-  const local = await startEndpoints({ redis: urls, ...(dialect && { dialect }) });
+  const local = await start({ redis: urls, ...(dialect && { dialect }) });
   for (const command of [["FLUSHALL"], ["SCRIPT", "FLUSH"]]) {
     await Promise.all(local.endpoints.map((endpoint) => endpoint.execute(command)));
   }
@@ -40,7 +40,7 @@ export async function openRealEndpoints(count: number, dialect?: Dialect): Promi
 }
 
 async function startServer(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "redlock-edge-"));
+  const directory = await mkdtemp(join(tmpdir(), "redis-rest-local-"));
   const { url } = await startRedis(redisServer!, directory);
   return url;
 }

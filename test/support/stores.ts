@@ -1,11 +1,11 @@
 import process from "node:process";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import type { Dialect, Endpoint } from "../../src/endpoints/endpoint.ts";
 import { httpEndpoint } from "../../src/endpoints/http.ts";
 import { hashKey, type KeyKind } from "../../src/idempotency/digest.ts";
 import { Idempotency, type IdempotencyOptions } from "../../src/idempotency/index.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { Redlock, type RedlockOptions } from "../../src/redlock.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import { type Link, link } from "./link.ts";
 import { openRealEndpoints } from "./redis-servers.ts";
 import { type Setting, setsOf } from "./sets.ts";

@@ -1,3 +1,4 @@
+import { type MemoryEndpoint, memoryEndpoint } from "../../local/src/memory/index.ts";
 import {
   type Command,
   type Dialect,
@@ -11,7 +12,6 @@ import { claimScript } from "../../src/redis/claim-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { registerScript } from "../../src/redis/register-script.ts";
 import { textOf } from "../../src/redis/script.ts";
-import { type MemoryEndpoint, memoryEndpoint } from "../../src/testing/index.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
 

@@ -1,10 +1,10 @@
 import { connect, createServer, type Socket } from "node:net";
-import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
+import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import { type Endpoint, httpEndpoint } from "../../src/index.ts";
 
 /** A local endpoint, and the connections on which its clients read streams. */
 export interface WatchedEndpoint extends AsyncDisposable {
-  readonly local: DevEndpoint;
+  readonly local: LocalEndpoint;
   /** How many connections that have asked for a stream are open. */
   openStreams(): number;
   /** How many have been opened. */
@@ -15,7 +15,7 @@ export interface WatchedEndpoint extends AsyncDisposable {
 
 /** Starts an embedded endpoint behind a proxy that counts connections. */
 export async function startWatchedEndpoint(): Promise<WatchedEndpoint> {
-  const { endpoints, close } = await startEndpoints({ count: 1, engine: "embedded" });
+  const { endpoints, close } = await start({ count: 1, engine: "embedded" });
   const local = endpoints[0]!;
   const sockets = new Set<Socket>();
   const streams = new Set<Socket>();

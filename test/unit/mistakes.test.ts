@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { Faults, startEndpoints } from "../../src/dev/index.ts";
+import { Faults, start } from "../../local/src/index.ts";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import { idempotent, lock as lockRoute } from "../../src/hono/index.ts";
 import { withIdempotency } from "../../src/http/index.ts";
 import { forgetKey, Idempotency, inspectKey, singleFlight } from "../../src/idempotency/index.ts";
@@ -25,7 +26,6 @@ import {
   ReentrantLock,
   Semaphore,
 } from "../../src/sync/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 import {
   discord,
   github,
@@ -303,16 +303,16 @@ const mistakes: Record<string, Record<string, () => unknown>> = {
     "pruning with a misspelt limit": () => prunePostgres(any(none), any({ olderThan: 5, limt: 5 })),
   },
   "local endpoints": {
-    "count: 0": () => startEndpoints({ count: 0 }),
-    "an unknown engine": () => startEndpoints(any({ engine: "valkey" })),
+    "count: 0": () => start({ count: 0 }),
+    "an unknown engine": () => start(any({ engine: "valkey" })),
     "an unknown dialect": () => memoryEndpoint(any({ dialect: "x" })),
     "one rule of faults": () => new Faults(any({ fault: "down" })),
     "an unknown fault": () => memoryEndpoint().faults.add(any({ fault: "fire" })),
     "an unknown fault to start with": () => memoryEndpoint(any({ faults: [{ fault: "dwn" }] })),
-    "faults of all endpoints": () => startEndpoints(any({ faults: [{ fault: "down" }] })),
-    "a misspelt count": () => startEndpoints(any({ cuont: 1 })),
-    "a count instead of options": () => startEndpoints(any(3)),
-    "endpoints of null": () => startEndpoints(any(null)),
+    "faults of all endpoints": () => start(any({ faults: [{ fault: "down" }] })),
+    "a misspelt count": () => start(any({ cuont: 1 })),
+    "a count instead of options": () => start(any(3)),
+    "endpoints of null": () => start(any(null)),
     "a misspelt option of a memory endpoint": () => memoryEndpoint(any({ falts: [] })),
     "a memory endpoint of its name": () => memoryEndpoint(any("x")),
     "a memory endpoint of null": () => memoryEndpoint(any(null)),

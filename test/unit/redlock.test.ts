@@ -1,4 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { memoryEndpoint } from "../../local/src/memory/index.ts";
 import {
   type AcquireOptions,
   type FencedLock,
@@ -9,7 +10,6 @@ import {
   Redlock,
   resume,
 } from "../../src/index.ts";
-import { memoryEndpoint } from "../../src/testing/index.ts";
 
 // The contract suite tests what Redlock does. These tests check its types.
 

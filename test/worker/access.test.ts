@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
+import { parseEnv } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startWorker } from "../../scripts/local-worker.mjs";
-import { parseVariables } from "../../src/dev/cli/env-file.ts";
 import { type LocalStand, openStand } from "./local-stand.ts";
 
 // Who may see what was delivered.
@@ -159,7 +159,7 @@ describe("who signs in", () => {
   });
 });
 
-const { JOURNAL_SECRET: published = "" } = parseVariables(readFileSync(".dev.vars.example", "utf8"));
+const { JOURNAL_SECRET: published = "" } = parseEnv(readFileSync(".dev.vars.example", "utf8"));
 
 describe("a Worker without a secret, or with one that can be guessed", () => {
   const short = "0123456789abcdefghijklmnopqrstu";

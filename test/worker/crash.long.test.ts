@@ -1,16 +1,16 @@
 import { expect, it, vi } from "vitest";
+import { start } from "../../local/src/index.ts";
 import { standardDelivery } from "../../scripts/deliveries.mjs";
 import { crashAfterEffects } from "../../scripts/demo/crash.mjs";
 import { PhaseCounts } from "../../scripts/demo/senders.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
-import { startEndpoints } from "../../src/dev/index.ts";
 import { bestEngine } from "../support/redis-servers.ts";
 
 // Each kill costs the rest of the run's lease.
 vi.setConfig({ testTimeout: 120_000 });
 
 it("killed between an effect and its result in Redis, the Worker has one effect in the end", async () => {
-  const local = await startEndpoints({ count: 3, engine: bestEngine });
+  const local = await start({ count: 3, engine: bestEngine });
   const secrets = randomSecrets();
   const bindings = { ...secrets, ...local.env() };
   const worker = await startWorker({ bindings });

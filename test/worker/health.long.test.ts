@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { until } from "../support/until.ts";
 
 const secrets = { ...randomSecrets(), JOURNAL_SECRET: "a secret of this test, long enough" };
-let local: DevEndpoints;
+let local: LocalEndpoints;
 let worker: Awaited<ReturnType<typeof startWorker>>;
 afterEach(async () => {
   await worker?.close();
@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 async function open(): Promise<void> {
-  local = await startEndpoints({ count: 3, engine: "embedded" });
+  local = await start({ count: 3, engine: "embedded" });
   worker = await startWorker({ bindings: { ...secrets, ...local.env() } });
 }
 

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type LocalEndpoints, start } from "../../local/src/index.ts";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { chromiumPath, type ObservedPage, openBrowser, openPage, overflows } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
@@ -11,14 +11,14 @@ const views = [1280, 390].flatMap((width) =>
   (["light", "dark"] as const).map((scheme) => ({ width, scheme })),
 );
 
-let local: DevEndpoints;
+let local: LocalEndpoints;
 let worker: Awaited<ReturnType<typeof startWorker>>;
 let browser: Browser;
 const opened: ObservedPage[] = [];
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  local = await startEndpoints({ count: 3, engine: "embedded" });
+  local = await start({ count: 3, engine: "embedded" });
   worker = await startWorker({ bindings: { ...randomSecrets(), ...local.env() }, samples: true });
   browser = await openBrowser();
   for (const view of views) opened.push(await openPage(browser, `${worker.url}/`, view));

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { type LocalEndpoint, start } from "../../local/src/index.ts";
 import {
   type Delivery,
   githubDelivery,
@@ -8,7 +9,6 @@ import {
   stripeDelivery,
 } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
-import { type DevEndpoint, startEndpoints } from "../../src/dev/index.ts";
 import { claimScript } from "../../src/redis/claim-script.ts";
 import { bestEngine } from "../support/redis-servers.ts";
 import { until } from "../support/until.ts";
@@ -19,7 +19,7 @@ export type Row = Readonly<Record<string, string | number | null>>;
 /** The Worker in workerd with its endpoints and database, and operations on them for tests. */
 export interface LocalStand {
   readonly url: string;
-  readonly endpoints: readonly DevEndpoint[];
+  readonly endpoints: readonly LocalEndpoint[];
   /** The variables that `endpointsFromEnv` reads. */
   readonly env: Record<string, string>;
   /** A delivery of one of GitHub's own examples of an event. */
@@ -50,7 +50,7 @@ export interface LocalStand {
  * @param furtherSecrets secrets of senders for which deliveries.mjs makes no deliveries
  */
 export async function openStand(furtherSecrets: Record<string, string> = {}): Promise<LocalStand> {
-  const local = await startEndpoints({ count: 3, engine: bestEngine });
+  const local = await start({ count: 3, engine: bestEngine });
   // Otherwise the first delivery would have to send the script, and cost more than the others.
   const loaded = local.endpoints.map((each) => each.execute(["SCRIPT", "LOAD", claimScript.source]));
   await Promise.all(loaded);

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { build } from "esbuild";
 import { afterEach, describe, expect, it } from "vitest";
+import { type LocalEndpoints, start as startLocal } from "../../local/src/index.ts";
 import {
   type Delivery,
   githubDelivery,
@@ -9,7 +10,6 @@ import {
   stripeDelivery,
 } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
-import { type DevEndpoints, startEndpoints } from "../../src/dev/index.ts";
 import { until } from "../support/until.ts";
 
 const secrets = randomSecrets();
@@ -20,7 +20,7 @@ const headers = { authorization: `Bearer ${JOURNAL_SECRET}` };
 const endpoint = { UPSTASH_REDIS_REST_URL_1: "http://127.0.0.1:9", UPSTASH_REDIS_REST_TOKEN_1: "token" };
 
 let running: Awaited<ReturnType<typeof startWorker>> | undefined;
-let local: DevEndpoints | undefined;
+let local: LocalEndpoints | undefined;
 afterEach(async () => {
   await running?.close();
   await local?.close();
@@ -29,7 +29,7 @@ afterEach(async () => {
 
 /** Variables of an endpoint that answers. */
 async function answering(): Promise<Record<string, string>> {
-  local = await startEndpoints({ count: 1, engine: "embedded" });
+  local = await startLocal({ count: 1, engine: "embedded" });
   return local.env();
 }
 

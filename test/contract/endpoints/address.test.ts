@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { type DevEndpoint, type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { type LocalEndpoint, type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import {
   type Endpoint,
@@ -16,13 +16,13 @@ import { type RawServer, startRawServer } from "../../support/raw-server.ts";
 // Upstash takes commands from the path, too, with the body as their last argument: `POST /set/foo` answers "OK" to every
 // command. Local endpoints do the same.
 
-let local: DevEndpoints;
-let endpoint: DevEndpoint;
+let local: LocalEndpoints;
+let endpoint: LocalEndpoint;
 /** Serves the endpoint below /redis, as a gateway does. */
 let gateway: RawServer;
 beforeAll(async () => {
-  local = await startEndpoints({ count: 1, engine: "embedded" });
-  [endpoint] = local.endpoints as [DevEndpoint];
+  local = await start({ count: 1, engine: "embedded" });
+  [endpoint] = local.endpoints as [LocalEndpoint];
   gateway = await startRawServer(async ({ method, path, headers, body }) => {
     const [, onward] = /^\/redis(\/.*)?$/.exec(path) ?? [];
     if (onward === undefined && path !== "/redis") return { status: 404, body: "no such route" };

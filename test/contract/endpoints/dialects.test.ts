@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { diagnose } from "../../../src/dev/cli/doctor-advice.ts";
-import { examineAll } from "../../../src/dev/cli/doctor-probe.ts";
-import { type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { type LocalEndpoints, start } from "../../../local/src/index.ts";
+import { diagnose } from "../../../src/cli/doctor-advice.ts";
+import { examineAll } from "../../../src/cli/doctor-probe.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { type Dialect, httpEndpoint, inspect, Redlock, upstashEndpoint } from "../../../src/index.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
@@ -41,9 +41,9 @@ const dialects = Object.keys(known) as Dialect[];
 const kinds = engines.flatMap((engine) => dialects.map((dialect) => ({ engine, dialect })));
 
 describe.each(kinds)("a local endpoint of dialect $dialect on $engine", ({ engine, dialect }) => {
-  let local: DevEndpoints;
+  let local: LocalEndpoints;
   beforeAll(async () => {
-    local = await startEndpoints({ count: 1, engine, dialect });
+    local = await start({ count: 1, engine, dialect });
   });
   afterAll(() => local.close());
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type DevEndpoints, startEndpoints } from "../../../src/dev/index.ts";
+import { type LocalEndpoints, start } from "../../../local/src/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import {
   type Endpoint,
@@ -16,13 +16,13 @@ import { type RawServer, startRawServer } from "../../support/raw-server.ts";
 
 // What no retry can mend must not be retried for the whole `wait`.
 
-let local: DevEndpoints;
+let local: LocalEndpoints;
 /** A web server that is no endpoint. */
 let website: RawServer;
 /** Refuses every token as serverless-redis-http does. */
 let srh: RawServer;
 beforeAll(async () => {
-  local = await startEndpoints({ count: 3, engine: "embedded" });
+  local = await start({ count: 3, engine: "embedded" });
   website = await startRawServer(() => ({ status: 404, body: "<h1>Not found</h1>" }));
   srh = await startRawServer(() => ({ status: 401, body: '{"error":"Invalid token"}' }));
 });
@@ -41,7 +41,7 @@ const mistakes = {
   "a wrong token of an SDK": ({ url, name }) => upstashEndpoint(sdkClient({ url, token: "wrong" }), { name }),
   "a wrong token of an SDK at another server": ({ name }) =>
     upstashEndpoint(sdkClient({ url: srh.url, token: "wrong" }), { name }),
-} satisfies Record<string, (endpoint: DevEndpoints["endpoints"][number]) => HttpEndpointOptions | Endpoint>;
+} satisfies Record<string, (endpoint: LocalEndpoints["endpoints"][number]) => HttpEndpointOptions | Endpoint>;
 
 describe.each(Object.entries(mistakes))("%s", (_, mistaken) => {
   /** A client with so many endpoints that are set up wrong, which would wait for a minute. */

@@ -1,5 +1,6 @@
 import { inspect as inspectValue } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import {
   type AcquireOptions,
@@ -23,7 +24,6 @@ import {
   ReentrantLock,
   Semaphore,
 } from "../../../src/sync/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { sdkClient } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startEndpoints } from "../../../src/dev/index.ts";
+import { start } from "../../../local/src/index.ts";
 import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { EndpointError, QuorumError } from "../../../src/errors.ts";
 import { Idempotency, InProgressError } from "../../../src/idempotency/index.ts";
@@ -307,7 +307,7 @@ describe.concurrent("a server that is killed while the handler runs", () => {
   const engine = bestEngine;
 
   async function servers(count: number) {
-    const local = await startEndpoints({ count, engine });
+    const local = await start({ count, engine });
     const endpoints = local.endpoints.map(({ url, token, name }) => httpEndpoint({ url, token, name }));
     const options = { lease: 60_000, timeout: 5_000, backoff };
     return { local, client: () => new Idempotency(new Redlock({ endpoints }), options) };

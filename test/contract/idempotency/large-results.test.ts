@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { Redlock } from "../../../src/redlock.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 
 /** Refuses what is large: `late` ms after it came. */
 function refusing(name: string, late: number, uploads: string[]): Endpoint {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startEndpoints } from "../../../src/dev/index.ts";
+import { start } from "../../../local/src/index.ts";
 import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
@@ -331,7 +331,7 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine, co
   if (count === 1) {
     test(`what a server takes no request for is run once (${dialect})`, async () => {
       // The server's own limit of 10 MB, which says so as Upstash does.
-      await using local = await startEndpoints({ count: 1, engine: "embedded" });
+      await using local = await start({ count: 1, engine: "embedded" });
       const { url, token } = local.endpoints[0]!;
       const redlock = new Redlock({ endpoints: [httpEndpoint({ url, token, dialect })] });
       const idempotency = new Idempotency(redlock);

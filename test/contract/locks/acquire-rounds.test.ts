@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Endpoint, LockHeldError, QuorumError, Redlock } from "../../../src/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";

@@ -1,5 +1,6 @@
 import process from "node:process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import {
   handoff,
   inspect,
@@ -12,7 +13,6 @@ import {
 } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { once } from "../../../src/sync/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { eachEngine } from "../../support/each-engine.ts";
 import { gated } from "../../support/gated.ts";
 import { type Local, newResource, openLocal } from "../../support/local-endpoints.ts";

@@ -1,5 +1,6 @@
 import process from "node:process";
 import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { Idempotency, type IdempotencyEvent } from "../../../src/idempotency/index.ts";
 import {
   type AcquireOptions,
@@ -11,7 +12,6 @@ import {
   resume,
 } from "../../../src/index.ts";
 import { once } from "../../../src/sync/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import type { Fate } from "../../support/link.ts";
 import { seededRandom } from "../../support/random.ts";
 import { seeded, seedsUntil } from "../../support/seeded.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { FaultRule } from "../../../local/src/memory/index.ts";
 import { pubSub, Redlock } from "../../../src/index.ts";
 import { CyclicBarrier, FairLock, ReadWriteLock, ReentrantLock } from "../../../src/sync/index.ts";
-import type { FaultRule } from "../../../src/testing/index.ts";
 import { seededRandom } from "../../support/random.ts";
 import { seeded } from "../../support/seeded.ts";
 import { type VirtualWorld, virtualWorld } from "../../support/virtual-client.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Endpoint, type LockOptions, pubSub, Redlock, type RedlockEvent } from "../../../src/index.ts";
 import { channelOf } from "../../../src/lock/wake-up/channel.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { Semaphore } from "../../../src/sync/index.ts";
-import type { MemoryEndpoint } from "../../../src/testing/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 

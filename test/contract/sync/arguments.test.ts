@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { Redlock } from "../../../src/redlock.ts";
 import {
   CountDownLatch,
@@ -11,7 +12,6 @@ import {
   ReentrantLock,
   Semaphore,
 } from "../../../src/sync/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { virtualWorld } from "../../support/virtual-client.ts";
 

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { QuorumError, Redlock, systemRuntime } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { debounce } from "../../../src/sync/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { gate, link } from "../../support/link.ts";
 import { newResource } from "../../support/local-endpoints.ts";
 import { rejection } from "../../support/outcomes.ts";

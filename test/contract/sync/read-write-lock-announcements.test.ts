@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type Backoff, Redlock } from "../../../src/index.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { ReadWriteLock } from "../../../src/sync/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 import { virtualRuntime } from "../../robustness/fuzz/virtual-runtime.ts";
 
 test.each<[string, Backoff]>([

@@ -1,6 +1,7 @@
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
+import { type MemoryEndpoint, memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   type Command,
@@ -9,7 +10,6 @@ import {
   type RedlockOptions,
   type Runtime,
 } from "../../../src/index.ts";
-import { type MemoryEndpoint, memoryEndpoint } from "../../../src/testing/index.ts";
 import { seededRandom } from "../../support/random.ts";
 
 /** A client's connection to one endpoint. `cut`: nothing arrives. `deaf`: all is executed, nothing is answered. */

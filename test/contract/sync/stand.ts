@@ -1,4 +1,4 @@
-import { startEndpoints } from "../../../src/dev/index.ts";
+import { start } from "../../../local/src/index.ts";
 import {
   type Dialect,
   Redlock,
@@ -56,7 +56,7 @@ export function stores(
 }
 
 async function openSdk(count: number, dialect: Dialect): Promise<OpenStore> {
-  const local = await startEndpoints({ count, engine: "embedded", dialect });
+  const local = await start({ count, engine: "embedded", dialect });
   return {
     endpoints: local.endpoints.map(({ url, token, name }) =>
       upstashEndpoint(sdkClient({ url, token }), { name, dialect }),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { MemoryEndpoint } from "../../../local/src/memory/index.ts";
 import { type LockOptions, pubSub, Redlock } from "../../../src/index.ts";
 import { channelOf } from "../../../src/lock/wake-up/channel.ts";
 import {
@@ -8,7 +9,6 @@ import {
   ReadWriteLock,
   ReentrantLock,
 } from "../../../src/sync/index.ts";
-import type { MemoryEndpoint } from "../../../src/testing/index.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { reached, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
 

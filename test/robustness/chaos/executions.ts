@@ -1,6 +1,6 @@
-import { envelope } from "../../../src/dev/http/response.ts";
-import type { DevEndpoint } from "../../../src/dev/index.ts";
-import type { Observation } from "../../../src/dev/observe.ts";
+import type { LocalEndpoint } from "../../../local/src/index.ts";
+import { envelope } from "../../../local/src/rest/http/response.ts";
+import type { Observation } from "../../../local/src/rest/observe.ts";
 import { partition } from "../linearizability/checker.ts";
 import { type Request, readRequest } from "../sim/request.ts";
 import { isGranted } from "../sim/wire.ts";
@@ -34,7 +34,7 @@ export class ExecutionLog {
   /** Requests that have not been executed yet. */
   readonly #open = new Set<Arrival>();
 
-  constructor(endpoints: readonly DevEndpoint[]) {
+  constructor(endpoints: readonly LocalEndpoint[]) {
     for (const endpoint of endpoints) this.#watch(endpoint);
   }
 
@@ -45,7 +45,7 @@ export class ExecutionLog {
     return [...this.#executions, ...open].sort((one, two) => one.from - two.from);
   }
 
-  #watch(endpoint: DevEndpoint): void {
+  #watch(endpoint: LocalEndpoint): void {
     const arrived = new Map<number, Arrival>();
     endpoint.observe((step: Observation) => {
       if (step.phase === "arrived") {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { startEndpoints } from "../../../src/dev/index.ts";
+import { start } from "../../../local/src/index.ts";
 import { Redlock } from "../../../src/index.ts";
 
 /** Options of a long hold. */
@@ -32,7 +32,7 @@ export interface LongHold {
  * acquire it. Each extension has to restore the lock on the emptied server before the next one stops.
  */
 export async function holdThroughRestarts({ seconds, ttl, signal }: LongHoldOptions): Promise<LongHold> {
-  const local = await startEndpoints({ engine: "redis", count: 3 });
+  const local = await start({ engine: "redis", count: 3 });
   const endpoints = local.endpoints.map(({ url, token }) => ({ url, token }));
   const restarts = local.endpoints.map(() => 0);
   let [attempts, stolen, extensions] = [0, 0, 0];

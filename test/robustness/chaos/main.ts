@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { build } from "esbuild";
-import { type DevEndpoint, startEndpoints } from "../../../src/dev/index.ts";
+import { type LocalEndpoint, start } from "../../../local/src/index.ts";
 import { Idempotency } from "../../../src/idempotency/index.ts";
 import { Redlock } from "../../../src/index.ts";
 import { seededRandom } from "../../support/random.ts";
@@ -107,7 +107,7 @@ export async function runChaos(options: ChaosOptions): Promise<Run> {
 
 /** Everything that takes part in a run. */
 interface Setup {
-  readonly endpoints: readonly DevEndpoint[];
+  readonly endpoints: readonly LocalEndpoint[];
   readonly executions: ExecutionLog;
   readonly ledger: Ledger;
   readonly writes: WriteDelays;
@@ -122,7 +122,7 @@ async function setUp(options: ChaosOptions, closers: (() => unknown)[]): Promise
   closers.push(() => rm(directory, { recursive: true, force: true }));
   const program = await bundleClient(project);
   closers.push(() => rm(program, { force: true }));
-  const local = await startEndpoints({ engine: "redis", count: options.endpoints });
+  const local = await start({ engine: "redis", count: options.endpoints });
   closers.push(() => local.close());
   const executions = new ExecutionLog(local.endpoints);
   const ledger = openLedger(directory, accounts);
@@ -273,7 +273,7 @@ async function recover(
 
 /** Every event's result at the end of the run, or null where none is stored. */
 async function finalResults(
-  endpoints: readonly DevEndpoint[],
+  endpoints: readonly LocalEndpoint[],
   events: readonly string[],
 ): Promise<Map<string, string | null>> {
   const redlock = new Redlock({

@@ -1,6 +1,6 @@
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DevEndpoint, FaultRule } from "../../../src/dev/index.ts";
+import type { FaultRule, LocalEndpoint } from "../../../local/src/index.ts";
 import type { Fleet } from "./fleet.ts";
 import { machineTime } from "./records.ts";
 
@@ -52,7 +52,7 @@ export interface FaultCounts {
 
 /** What faults are injected into. */
 export interface FaultTargets {
-  readonly endpoints: readonly DevEndpoint[];
+  readonly endpoints: readonly LocalEndpoint[];
   readonly fleet: Fleet;
   /** Delays that share of the ledger's writes by up to `ms`. The returned function ends it and returns the hits. */
   delayWrites(share: number, ms: number): () => number;
@@ -120,7 +120,7 @@ class Nemesis {
   readonly #losing: AbortSignal;
   readonly #hits: Partial<Record<FaultKind, number>> = {};
   readonly #spans: Fault[] = [];
-  readonly #down = new Set<DevEndpoint>();
+  readonly #down = new Set<LocalEndpoint>();
   /** How many endpoints may be down while a quorum stays up. */
   readonly #mostDown: number;
 
@@ -162,7 +162,7 @@ class Nemesis {
     }
   }
 
-  async #takeDown(endpoint: DevEndpoint, kind: FaultKind): Promise<void> {
+  async #takeDown(endpoint: LocalEndpoint, kind: FaultKind): Promise<void> {
     this.#down.add(endpoint);
     if (kind.startsWith("server killed")) await this.#killServer(endpoint, kind);
     else if (kind === "server stopped") await this.#stopServer(endpoint);
@@ -174,7 +174,7 @@ class Nemesis {
     this.#down.delete(endpoint);
   }
 
-  async #killServer(endpoint: DevEndpoint, kind: FaultKind): Promise<void> {
+  async #killServer(endpoint: LocalEndpoint, kind: FaultKind): Promise<void> {
     const end = this.#begin(kind, endpoint.name);
     const memory = kind === "server killed, memory lost" ? "lost" : "kept";
     // Sometimes the server alone dies, and its gateway answers with errors; sometimes the whole machine.
@@ -186,7 +186,7 @@ class Nemesis {
     end();
   }
 
-  async #stopServer(endpoint: DevEndpoint): Promise<void> {
+  async #stopServer(endpoint: LocalEndpoint): Promise<void> {
     const end = this.#begin("server stopped", endpoint.name);
     const pid = pidOf(endpoint);
     process.kill(pid, "SIGSTOP");
@@ -271,7 +271,7 @@ class Nemesis {
   }
 
   /** Adds a fault rule to an endpoint. The returned function removes it and counts its hits. */
-  #addRule(endpoint: DevEndpoint, kind: FaultKind, rule: FaultRule): () => void {
+  #addRule(endpoint: LocalEndpoint, kind: FaultKind, rule: FaultRule): () => void {
     const end = this.#begin(kind, endpoint.name);
     const remove = endpoint.faults.add({ ...rule, times: endless });
     return () => {
@@ -316,7 +316,7 @@ function cut(kind: FaultKind): FaultRule {
   return { fault: kind === "link refused" ? "down" : "drop-request" };
 }
 
-function pidOf({ pid }: DevEndpoint): number {
+function pidOf({ pid }: LocalEndpoint): number {
   if (pid === undefined) throw new Error("an endpoint without a server process");
   return pid;
 }
@@ -337,7 +337,7 @@ async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Tries for a while: another connection may have been given the server's port while it was away. */
-async function restart(endpoint: DevEndpoint, memory: "kept" | "lost"): Promise<void> {
+async function restart(endpoint: LocalEndpoint, memory: "kept" | "lost"): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await endpoint.start({ memory });

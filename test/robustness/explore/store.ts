@@ -1,3 +1,4 @@
+import { Engine, type Reply, ReplyError } from "../../../local/src/memory/index.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
 import { registerScript } from "../../../src/redis/register-script.ts";
@@ -8,7 +9,6 @@ import { intervalScript } from "../../../src/sync/internal/interval.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
 import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../../../src/sync/internal/slots.ts";
-import { Engine, type Reply, ReplyError } from "../../../src/testing/index.ts";
 import { intern } from "./intern.ts";
 
 /** A key with its value. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Engine } from "../../../local/src/engine/engine.ts";
 import { Redlock } from "../../../src/index.ts";
-import { Engine } from "../../../src/testing/engine.ts";
 import { seeded } from "../../support/seeded.ts";
 import { forbidUnhandledRejections } from "../../support/unhandled.ts";
 import { claimOf, parseCommand } from "./claims.ts";

@@ -1,8 +1,8 @@
+import { Engine, ReplyError } from "../../../local/src/engine/engine.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { httpEndpoint } from "../../../src/endpoints/http.ts";
 import { upstashEndpoint } from "../../../src/endpoints/upstash.ts";
 import type { Endpoint } from "../../../src/index.ts";
-import { Engine, ReplyError } from "../../../src/testing/engine.ts";
 import { type Claim, claimOf, type ParsedCommand, parseCommand } from "./claims.ts";
 import { type Distortion, filled } from "./garbage.ts";
 import { type VirtualRuntime, virtualRuntime } from "./virtual-runtime.ts";

@@ -1,4 +1,4 @@
-import type { Outcome as Vote } from "../../../src/picture/timeline.ts";
+import type { Outcome as Vote } from "../../../picture/timeline.ts";
 import type { Names } from "./names.ts";
 import { nonceOf, type Request } from "./request.ts";
 

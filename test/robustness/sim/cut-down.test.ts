@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Timeline, TimelineEvent } from "../../../src/picture/timeline.ts";
+import type { Timeline, TimelineEvent } from "../../../picture/timeline.ts";
 import { cutDown } from "./cut-down.ts";
 
 /** p0 and p1 collide on `a`; p2 works on `b`, and p3 holds what the endpoints have of `a`. */

@@ -1,4 +1,4 @@
-import type { Timeline, TimelineEvent } from "../../../src/picture/timeline.ts";
+import type { Timeline, TimelineEvent } from "../../../picture/timeline.ts";
 
 /** Who and what a violation is about, and which time it took. */
 interface Matter {

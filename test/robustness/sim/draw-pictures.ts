@@ -1,4 +1,4 @@
-import { toSvg } from "../../../src/picture/index.ts";
+import { toSvg } from "../../../picture/index.ts";
 import { plays } from "./pictures.ts";
 import { perform } from "./stage.ts";
 

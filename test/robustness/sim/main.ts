@@ -1,5 +1,5 @@
 import process from "node:process";
-import type { Timeline } from "../../../src/picture/timeline.ts";
+import type { Timeline } from "../../../picture/timeline.ts";
 import type { Scenario } from "./scenario.ts";
 import { type SimulationOptions, simulate } from "./simulate.ts";
 import type { Violation } from "./world.ts";

@@ -1,7 +1,7 @@
+import { type Reply, ReplyError } from "../../../local/src/memory/index.ts";
+import type { Outcome } from "../../../picture/timeline.ts";
 import type { Command, Endpoint } from "../../../src/endpoints/endpoint.ts";
 import { EndpointError, type EndpointErrorKind } from "../../../src/errors.ts";
-import type { Outcome } from "../../../src/picture/timeline.ts";
-import { type Reply, ReplyError } from "../../../src/testing/index.ts";
 import { checkClaim, contentsOf } from "./claims.ts";
 import type { Process } from "./process.ts";
 import { nonceOf, type Request, readRequest } from "./request.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
-import { type Timeline, type TimelineEvent, toSvg } from "../../../src/picture/index.ts";
+import { type Timeline, type TimelineEvent, toSvg } from "../../../picture/index.ts";
 import { plays } from "./pictures.ts";
 import { perform } from "./stage.ts";
 

@@ -1,5 +1,5 @@
+import type { Timeline, TimelineEvent, Outcome as Vote } from "../../../picture/timeline.ts";
 import { isRedlockError } from "../../../src/errors.ts";
-import type { Timeline, TimelineEvent, Outcome as Vote } from "../../../src/picture/timeline.ts";
 import { CallRecords } from "./call-records.ts";
 import type { Outcome } from "./calls.ts";
 import type { Hold } from "./holds.ts";

@@ -1,6 +1,6 @@
+import { toBytes } from "../../../local/src/engine/commands/bytes.ts";
+import { Engine, type Push, type Reply } from "../../../local/src/memory/index.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
-import { toBytes } from "../../../src/testing/commands/bytes.ts";
-import { Engine, type Push, type Reply } from "../../../src/testing/index.ts";
 import { TwinEngine } from "../twins/twin-engine.ts";
 import { epoch } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";

@@ -1,4 +1,4 @@
-import type { Timeline } from "../../../src/picture/timeline.ts";
+import type { Timeline } from "../../../picture/timeline.ts";
 import { type Actor, createActor, longestWait, type SharedContext } from "./actor.ts";
 import type { Assumption } from "./assumptions.ts";
 import { makeDigestSynchronous } from "./digest.ts";

@@ -1,5 +1,5 @@
-import type { ByteReply } from "../../../src/testing/commands/reply.ts";
-import { ReplyError } from "../../../src/testing/index.ts";
+import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
+import { ReplyError } from "../../../local/src/memory/index.ts";
 import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `claimScript`, which says what it does. */

@@ -1,4 +1,4 @@
-import type { ByteReply } from "../../../src/testing/commands/reply.ts";
+import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
 import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
 /** The twin of `intervalScript`, which says what it does. */

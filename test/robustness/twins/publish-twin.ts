@@ -1,4 +1,4 @@
-import type { ByteReply } from "../../../src/testing/commands/reply.ts";
+import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
 import { registerTwin } from "./register-twin.ts";
 import type { Twin, TwinCall } from "./twin.ts";
 

@@ -1,4 +1,4 @@
-import type { ByteReply } from "../../../src/testing/commands/reply.ts";
+import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
 import { type Found, type Twin, type TwinCall, whole } from "./twin.ts";
 
 /** The twin of `slotScript`, which says what it does. */

@@ -1,8 +1,8 @@
+import { toBytes, toText } from "../../../local/src/engine/commands/bytes.ts";
+import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
+import { sha1 } from "../../../local/src/engine/lua/sha1.ts";
+import type { Engine, Reply } from "../../../local/src/memory/index.ts";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
-import { toBytes, toText } from "../../../src/testing/commands/bytes.ts";
-import type { ByteReply } from "../../../src/testing/commands/reply.ts";
-import type { Engine, Reply } from "../../../src/testing/index.ts";
-import { sha1 } from "../../../src/testing/lua/sha1.ts";
 import { announceTwin } from "./announce-twin.ts";
 import { arrivalTwin } from "./arrival-twin.ts";
 import { claimTwin } from "./claim-twin.ts";

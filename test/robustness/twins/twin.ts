@@ -1,4 +1,4 @@
-import type { ByteReply } from "../../../src/testing/commands/reply.ts";
+import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
 
 /** What a script is called with. All strings are byte strings, as in the engine. */
 export interface TwinCall {

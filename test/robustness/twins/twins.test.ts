@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
+import { sha1 } from "../../../local/src/engine/lua/sha1.ts";
+import { Engine, ReplyError } from "../../../local/src/memory/index.ts";
 import type { Dialect } from "../../../src/endpoints/endpoint.ts";
 import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
 import { type Script, upstashFlag } from "../../../src/redis/script.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { memberScript } from "../../../src/sync/internal/members.ts";
 import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
-import { Engine, ReplyError } from "../../../src/testing/index.ts";
-import { sha1 } from "../../../src/testing/lua/sha1.ts";
 import { Draw } from "../sim/draw.ts";
 import { simulate } from "../sim/simulate.ts";
 import { type RandomScript, randomScripts } from "./random-calls.ts";

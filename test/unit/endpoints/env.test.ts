@@ -17,7 +17,7 @@ describe("endpointsFromEnv", () => {
     ["the single one before Vercel's", { ...vercel, ...one("a") }, ["a"]],
     ["Vercel's where the other is empty", { ...vercel, UPSTASH_REDIS_REST_URL: "" }, ["kv"]],
     ["numbered ones before Vercel's", { ...vercel, ...one("b", "_1") }, ["b"]],
-    // As `startEndpoints` sets them for a single endpoint.
+    // As `start` sets them for a single endpoint.
     ["a database once that has both names", { ...one("a"), ...one("a", "_1") }, ["a"]],
     ["numbered ones where the single one is empty", { UPSTASH_REDIS_REST_URL: "", ...one("b", "_1") }, ["b"]],
     [

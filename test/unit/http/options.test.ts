@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { checkClient, checkProvider, type HttpRules, resolveRules } from "../../../src/http/options.ts";
 import { Redlock } from "../../../src/index.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 
 const day = 86_400_000;
 const resolve = (options: HttpRules = {}, webhook = false) =>

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   type AcquireOptions,
@@ -13,7 +14,6 @@ import {
 import type { Backoff } from "../../../src/quorum/backoff.ts";
 import { Redlock } from "../../../src/redlock.ts";
 import { maxTimerDelay, systemRuntime } from "../../../src/runtime.ts";
-import { memoryEndpoint } from "../../../src/testing/index.ts";
 
 const context = { endpoints: [], runtime: systemRuntime };
 

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
+import { memoryEndpoint } from "../../../../local/src/memory/index.ts";
 import type { Call } from "../../../../src/endpoints/call.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { pubSub } from "../../../../src/lock/wake-up/pub-sub.ts";
-import { memoryEndpoint } from "../../../../src/testing/index.ts";
 
 /** Releases at an endpoint whose reply to the script is changed on its way. */
 async function release(change: (reply: [unknown, number]) => unknown) {

@@ -1,0 +1,26 @@
+export {
+  Engine,
+  type EngineOptions,
+  type Push,
+  type Reply,
+  ReplyError,
+  type SubscriptionKind,
+} from "./engine/engine.ts";
+export {
+  type FaultKind,
+  type FaultPlan,
+  type FaultRule,
+  Faults,
+  type MessagePlan,
+  type StreamPlan,
+} from "./faults/faults.ts";
+export type { Argument } from "./rest/argument.ts";
+export { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./rest/backend.ts";
+export { CommandLog, type LoggedCommand } from "./rest/command-log.ts";
+export { EmbeddedBackend } from "./rest/embedded-backend.ts";
+export type { LocalEndpoint } from "./rest/endpoint.ts";
+export { type UpstashHandlerOptions, upstashHandler } from "./rest/http/handler.ts";
+export { RedisBackend } from "./rest/redis/backend.ts";
+export { StatusReply, type WireReply } from "./rest/redis/resp.ts";
+export { type LocalEndpoints, type StartOptions, start } from "./rest/start.ts";
+export type { Memory } from "./rest/store.ts";

@@ -1,0 +1,109 @@
+import type { FaultRule } from "../../faults/faults.ts";
+import type { LockRow, PageState, RecordRow, Share } from "../state.ts";
+
+// What the page says. No I/O.
+
+/** A duration: `812 ms`, `8.2 s`, `3 min 5 s`, `2 h 4 min`. */
+export function duration(ms: number): string {
+  if (ms >= 1e14) return "no expiry";
+  const left = Math.max(0, Math.round(ms));
+  if (left < 1_000) return `${left} ms`;
+  if (left < 60_000) return `${(Math.floor(left / 100) / 10).toFixed(1)} s`;
+  const minutes = Math.floor(left / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.floor(left / 1_000) % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** A time of the day, with tenths of seconds. */
+export function clock(ms: number): string {
+  const time = new Date(ms);
+  const two = (value: number) => `${value}`.padStart(2, "0");
+  const seconds = `${two(time.getSeconds())}.${Math.floor(time.getMilliseconds() / 100)}`;
+  return `${two(time.getHours())}:${two(time.getMinutes())}:${seconds}`;
+}
+
+/** A count of one second: `0`, `2.5`, `140`. */
+export function rate(value: number): string {
+  return value === 0 ? "0" : value < 10 ? value.toFixed(1) : `${Math.round(value)}`;
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** The state in one sentence: what runs, whether a quorum can answer, and what is held. */
+export function summary({ endpoints, quorum, locks, moreLocks, engine }: PageState): {
+  readonly text: string;
+  readonly bad: boolean;
+} {
+  const up = endpoints.filter(({ status }) => status === "up").length;
+  const faulty = endpoints.filter(({ status, faults }) => status === "up" && faults.length > 0).length;
+  const held = locks.filter((lock) => lock.held).length;
+  const behind = engine === "redis" ? "Redis" : "the embedded engine";
+  const parts = [
+    `${up} of ${counted(endpoints.length, "endpoint")} up, on ${behind}`,
+    up < quorum ? `too few for a quorum of ${quorum}: every acquire fails` : `a quorum is ${quorum}`,
+    ...(faulty > 0 ? [`${faulty} with faults`] : []),
+    moreLocks > 0 ? `more than ${held} held` : held === 0 ? "nothing held" : `${held} held`,
+  ];
+  return { text: parts.join(" · "), bad: up < quorum };
+}
+
+/** What the state of a key of runs is called. */
+export const recordWords: Readonly<Record<RecordRow["state"], string>> = {
+  complete: "complete",
+  pending: "pending",
+  corrupt: "corrupt",
+  unfinished: "may be dead",
+};
+
+/** A rule in words: `delay ms 300`. */
+export const ruleText = (rule: FaultRule): string =>
+  Object.entries(rule)
+    .map(([name, value]) => (name === "fault" ? `${value}` : `${name} ${value}`))
+    .join(" ");
+
+/** What is wrong now: endpoints that fail, faults that are on, keys that do not run again. */
+export function wrongs({ endpoints, records }: Pick<PageState, "endpoints" | "records">): {
+  readonly name: string;
+  readonly text: string;
+}[] {
+  const failing = endpoints.flatMap(({ name, status, faults }) => {
+    if (status === "stopped") return [{ name, text: "is stopped" }];
+    if (status === "silent") return [{ name, text: "is up, but its Redis does not answer" }];
+    const rules = faults.map(ruleText).join(", ");
+    return rules === "" ? [] : [{ name, text: `has faults switched on: ${rules}` }];
+  });
+  const keys = records.flatMap(({ key, state, attempts = 0 }) => {
+    const name = key.startsWith("flight") ? key : `key ${key}`;
+    if (state === "corrupt") return [{ name, text: "has a value that is no record: its runs fail" }];
+    if (state !== "unfinished") return [];
+    const began = `${counted(attempts, "run")} began and neither completed nor failed`;
+    return [{ name, text: `may be dead: ${began}, and none is under way` }];
+  });
+  return [...failing, ...keys];
+}
+
+/** Whether a text has all words of a search. */
+export function matching(text: string, search: string): boolean {
+  const lower = text.toLowerCase();
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word));
+}
+
+const meanings: Readonly<Record<Share, string>> = {
+  same: "has it",
+  other: "has another value",
+  free: "does not have it",
+  unknown: "is not up",
+};
+
+/** How an endpoint stands to a row, in words. */
+export const shareText = (share: Share, endpoint: string): string => `${endpoint} ${meanings[share]}`;
+
+/** How many endpoints have it: `3 of 3`, and what that means where it is no quorum. */
+export function sharesText({ shares, held }: Pick<LockRow, "shares" | "held">): string {
+  const same = shares.filter((share) => share === "same").length;
+  return `${same} of ${shares.length}${held ? "" : ", no quorum"}`;
+}

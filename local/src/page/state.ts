@@ -1,0 +1,105 @@
+import type { Timeline, TimelineEvent } from "../../../picture/timeline.ts";
+import type { FaultRule } from "../faults/faults.ts";
+
+// What the page is sent: JSON. No token and no stored value is in it.
+
+/** What is now. */
+export interface PageState {
+  /** ms since 1970, by the clock of the process that runs the endpoints. All times are by this clock. */
+  readonly now: number;
+  readonly engine: "redis" | "embedded";
+  readonly quorum: number;
+  readonly endpoints: readonly EndpointState[];
+  /** What is held, the newest first, 1000 at most. */
+  readonly locks: readonly LockRow[];
+  /** How many more are held than `locks` has. */
+  readonly moreLocks: number;
+  /** What is wrong first. */
+  readonly records: readonly RecordRow[];
+  readonly moreRecords: number;
+  /** The newest first. */
+  readonly requests: readonly RequestRow[];
+  /** The newest first. */
+  readonly happenings: readonly Happening[];
+  /** Requests of the last second that the picture leaves out, because there were too many. */
+  readonly undrawn: number;
+}
+
+export interface EndpointState {
+  readonly name: string;
+  readonly url: string;
+  /** `silent`: the Redis behind it does not answer. */
+  readonly status: "up" | "stopped" | "silent";
+  readonly requests: number;
+  readonly billed: number;
+  readonly requestsPerSecond: number;
+  readonly billedPerSecond: number;
+  readonly faults: readonly FaultRule[];
+  /** Whether it can be started without its data. */
+  readonly canForget: boolean;
+}
+
+/** How one endpoint stands to a row: `same` as most, `other` value, `free`, or `unknown` because it is not up. */
+export type Share = "same" | "other" | "free" | "unknown";
+
+/** Something that is held at one endpoint at least. */
+export interface LockRow {
+  readonly kind: string;
+  readonly resource: string;
+  /** Whether a quorum has the same holder. */
+  readonly held: boolean;
+  /** The first 12 hex digits of the SHA-256 of the holder's token; or how many holders there are. */
+  readonly holder: string;
+  /** Whose request has stored it, as far as that is known. */
+  readonly client?: string;
+  /** ms since 1970: when fewer than a quorum have it, or, if none has, when the last one frees it. */
+  readonly until: number;
+  readonly fence?: number;
+  /** In the order of the endpoints. */
+  readonly shares: readonly Share[];
+}
+
+/** An idempotency record. */
+export interface RecordRow {
+  /** The beginning of the key's hash, after `flight` where it is one of `singleFlight()`. */
+  readonly key: string;
+  /** `unfinished`: runs began and neither completed nor failed, and none is under way. */
+  readonly state: "pending" | "complete" | "corrupt" | "unfinished";
+  /** How many runs began and neither completed nor failed; undefined: none is counted. */
+  readonly attempts?: number;
+  /** ms since 1970: when the run began or completed. */
+  readonly since?: number;
+  readonly until: number;
+  readonly shares: readonly Share[];
+}
+
+/** One HTTP request. */
+export interface RequestRow {
+  readonly id: string;
+  readonly at: number;
+  readonly client: string;
+  readonly endpoint: string;
+  readonly operation: string;
+  readonly resource: string;
+  readonly result: string;
+  /** Whether the result is a failure. */
+  readonly failed: boolean;
+  /** From its arrival to its end; undefined: it is under way. */
+  readonly ms?: number;
+  readonly billed: number;
+}
+
+/** Something that happened, as a sentence: what it happened to, and what it was. */
+export interface Happening {
+  readonly at: number;
+  readonly name: string;
+  readonly text: string;
+}
+
+/** One event of the stream. */
+export interface PageMessage {
+  readonly state: PageState;
+  /** The picture from its beginning; or what has been added to it. */
+  readonly timeline?: Timeline;
+  readonly events?: readonly TimelineEvent[];
+}

@@ -1,0 +1,82 @@
+import { Buffer } from "node:buffer";
+import { toText } from "../engine/commands/bytes.ts";
+import { type ByteReply, Status } from "../engine/commands/reply.ts";
+import { type Engine, ReplyError } from "../engine/engine.ts";
+import type { Argument } from "./argument.ts";
+import { nameOf } from "./argument.ts";
+import { type Backend, BackendGoneError, type Outcome, type Subscriber } from "./backend.ts";
+import { StatusReply, type WireReply } from "./redis/resp.ts";
+
+/**
+ * An {@link Engine} in this process as a backend. Commands are synchronous, so a transaction is a plain loop.
+ *
+ * @example
+ * const handle = upstashHandler({ backend: new EmbeddedBackend(new Engine()), token: "secret" });
+ */
+export class EmbeddedBackend implements Backend {
+  readonly #engine: Engine;
+  /** End the subscriptions. */
+  readonly #subscriptions = new Set<() => void>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async execute(command: readonly Argument[]): Promise<Outcome> {
+    return this.#run(command.map(byteString));
+  }
+
+  async transaction(commands: readonly (readonly Argument[])[]): Promise<readonly Outcome[] | ReplyError> {
+    const queue = commands.map((command) => command.map(byteString));
+    if (queue.some((command) => this.#engine.refusal(command))) {
+      return new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+    }
+    return queue.map((command) => this.#run(command));
+  }
+
+  async subscribe(command: readonly Argument[], subscriber: Subscriber): Promise<() => void> {
+    const kind = nameOf(command) === "PSUBSCRIBE" ? "patterns" : "channels";
+    const unsubscribe = this.#engine.subscribe(kind, command.slice(1).map(byteString), (push) =>
+      subscriber.push(push.map(wireReply)),
+    );
+    const end = () => {
+      this.#subscriptions.delete(close);
+      unsubscribe();
+    };
+    const close = () => {
+      end();
+      subscriber.lost(new BackendGoneError("the backend is closed"));
+    };
+    this.#subscriptions.add(close);
+    return end;
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#subscriptions) close();
+    this.#engine.flush();
+  }
+
+  #run(command: readonly string[]): Outcome {
+    const before = this.#engine.billed;
+    let reply: WireReply;
+    try {
+      reply = wireReply(this.#engine.executeBytes(command));
+    } catch (error) {
+      if (!(error instanceof ReplyError)) throw error;
+      reply = wireReply(error);
+    }
+    // Also a command that the engine refuses, as with a redis-server.
+    return { reply, billed: Math.max(1, this.#engine.billed - before) };
+  }
+}
+
+function byteString(argument: Argument): string {
+  return Buffer.from(argument as string).toString("latin1");
+}
+
+function wireReply(reply: ByteReply): WireReply {
+  if (typeof reply === "string") return Buffer.from(reply, "latin1");
+  if (reply instanceof Status) return new StatusReply(toText(reply.text));
+  if (reply instanceof ReplyError) return new ReplyError(toText(reply.message));
+  return Array.isArray(reply) ? reply.map(wireReply) : (reply as number | null);
+}

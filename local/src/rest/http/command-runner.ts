@@ -1,0 +1,114 @@
+import { performance } from "node:perf_hooks";
+import { ReplyError } from "../../engine/engine.ts";
+import { type Argument, textOf } from "../argument.ts";
+import type { Backend, Outcome } from "../backend.ts";
+import type { CommandLog } from "../command-log.ts";
+import { isReading, refusal } from "./command-access.ts";
+
+/** The HTTP request that a command belongs to. */
+export interface Caller {
+  /** Whether its token only allows reading. */
+  readonly readOnly: boolean;
+  /** How many writes had been sent when its last command was: the `upstash-sync-token`. */
+  position: number;
+}
+
+/** Runs the commands of HTTP requests: checks access, counts writes, and logs each command with its cost. */
+export class CommandRunner {
+  readonly #backend: Backend;
+  readonly #log: CommandLog | undefined;
+  readonly #onExecute: (command: readonly Argument[]) => void;
+  #writes = 0;
+
+  /** `onExecute` is called for every command that is sent to the backend. */
+  constructor(
+    backend: Backend,
+    log: CommandLog | undefined,
+    onExecute: (command: readonly Argument[]) => void,
+  ) {
+    this.#backend = backend;
+    this.#log = log;
+    this.#onExecute = onExecute;
+  }
+
+  /** How many writes have been sent so far. */
+  get position(): number {
+    return this.#writes;
+  }
+
+  /**
+   * Runs one command. A refused or failing command resolves with a `ReplyError` as its reply. Rejects when the backend
+   * cannot be reached.
+   */
+  async run(command: readonly Argument[], caller: Caller): Promise<Outcome> {
+    const started = now();
+    const error = refusal(command, caller.readOnly);
+    if (error !== undefined) return this.#refuse(command, error);
+    caller.position = this.#advance([command]);
+    const outcome = await this.#backend.execute(command);
+    this.#note(command, outcome, started);
+    return outcome;
+  }
+
+  /**
+   * Runs all commands with nothing in between. Resolves with a single `ReplyError` when the transaction was discarded:
+   * because of a command that is not available, or by the backend. Rejects when the backend cannot be reached.
+   */
+  async transaction(
+    commands: readonly (readonly Argument[])[],
+    caller: Caller,
+  ): Promise<readonly Outcome[] | ReplyError> {
+    for (const command of commands) {
+      const error = refusal(command, caller.readOnly);
+      if (error === undefined) continue;
+      this.#refuse(command, error);
+      return new ReplyError(`EXECABORT Transaction discarded because of: ${error}`);
+    }
+    const started = now();
+    caller.position = this.#advance(commands);
+    const outcomes = await this.#backend.transaction(commands);
+    if (outcomes instanceof ReplyError) return outcomes;
+    for (const [index, outcome] of outcomes.entries()) this.#note(commands[index]!, outcome, started);
+    return outcomes;
+  }
+
+  /**
+   * Shows commands to those who monitor, and counts the writes among them. Called when they are sent, not when they are
+   * answered: replies may arrive in another order, and a write whose reply is lost may have been executed.
+   */
+  #advance(commands: readonly (readonly Argument[])[]): number {
+    for (const command of commands) this.#onExecute(command);
+    this.#writes += commands.filter((command) => !isReading(command)).length;
+    return this.#writes;
+  }
+
+  #refuse(command: readonly Argument[], message: string): Outcome {
+    const error = new ReplyError(message);
+    this.#log?.add({ ...entryOf(command, now()), billed: 0, outcome: "refused", error: message });
+    return { reply: error, billed: 0 };
+  }
+
+  #note(command: readonly Argument[], { reply, billed }: Outcome, started: Moment): void {
+    const failed = reply instanceof ReplyError;
+    this.#log?.add({
+      ...entryOf(command, started),
+      billed,
+      outcome: failed ? "error" : "ok",
+      ...(failed && { error: reply.message }),
+    });
+  }
+}
+
+/** A time by both clocks: `at` in ms since 1970, `monotonic` in ms. */
+interface Moment {
+  readonly at: number;
+  readonly monotonic: number;
+}
+
+function now(): Moment {
+  return { at: Date.now(), monotonic: performance.now() };
+}
+
+function entryOf(command: readonly Argument[], { at, monotonic }: Moment) {
+  return { command: command.map(textOf), at, ms: performance.now() - monotonic };
+}

@@ -1,0 +1,145 @@
+import { Buffer } from "node:buffer";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { ReplyError } from "../../engine/engine.ts";
+import { type Backend, BackendGoneError } from "../backend.ts";
+import type { CommandLog } from "../command-log.ts";
+import type { WireReply } from "../redis/resp.ts";
+import { accessOf } from "./authorize.ts";
+import { type Caller, CommandRunner } from "./command-runner.ts";
+import { decodeBatch, decodeCommand, decodePath, RequestError } from "./request.ts";
+import { envelope, type Format, formatOf, resp2Response } from "./response.ts";
+import { asksForStream, Streams } from "./streams.ts";
+
+/** Options of {@link upstashHandler}. */
+export interface UpstashHandlerOptions {
+  /** Runs the commands. */
+  readonly backend: Backend;
+  /** The token that allows every command. */
+  readonly token: string;
+  /** The token that allows only reading commands. Default: none. */
+  readonly readOnlyToken?: string;
+  /** Records the commands and their cost. Default: they are not recorded. */
+  readonly log?: CommandLog;
+  /** Largest request body in bytes. Default 10 485 760 (10 MiB), as at Upstash. */
+  readonly maxBody?: number;
+}
+
+type Environment = { Variables: { body: Buffer; format: Format; caller: Caller } };
+type HandlerContext = Context<Environment>;
+
+const methods = ["HEAD", "GET", "POST", "PUT"];
+
+/**
+ * Upstash's REST protocol as a function from `Request` to `Response`, in front of any backend. It does not listen on a
+ * port; `start` does.
+ *
+ * Errors are JSON, `{"error": "ERR …"}`: 400 for a malformed request or a failing command, 401 without a valid token,
+ * 405 for other methods, 413 for a body above `maxBody`, and 500 when the backend cannot be reached.
+ *
+ * With `Accept: text/event-stream`, `/subscribe/<channel>`, `/psubscribe/<pattern>` and `/monitor` answer with a stream of
+ * server-sent events. To cancel the response's body ends the subscription.
+ *
+ * @example
+ * const handle = upstashHandler({ backend: new EmbeddedBackend(new Engine()), token: "secret" });
+ * const response = await handle(
+ *   new Request("http://localhost/set/key/value", { headers: { authorization: "Bearer secret" } }),
+ * );
+ */
+export function upstashHandler(options: UpstashHandlerOptions): (request: Request) => Promise<Response> {
+  const streams = new Streams(options.backend, options.log);
+  const runner = new CommandRunner(options.backend, options.log, (command) => streams.show(command));
+  const app = new Hono<Environment>();
+  app.use(prepare(options, runner));
+  app.use(async function answerStreams(context, next) {
+    return asksForStream(context.req.raw) ? openStream(context, streams) : next();
+  });
+  app.all("/pipeline", (context) => runPipeline(context, runner));
+  app.all("/multi-exec", (context) => runTransaction(context, runner));
+  app.all("*", (context) => runSingle(context, runner));
+  app.onError(answerError);
+  return async (request) => app.fetch(request);
+}
+
+/** Checks method, token and size of a request, reads its body, and adds the `upstash-sync-token` to its response. */
+function prepare(options: UpstashHandlerOptions, runner: CommandRunner): MiddlewareHandler<Environment> {
+  const { token, readOnlyToken, maxBody = 10 * 1024 * 1024 } = options;
+  return async function prepareRequest(context, next) {
+    const request = context.req.raw;
+    if (!methods.includes(request.method)) {
+      context.header("Allow", methods.join(", "));
+      throw new RequestError(405, `ERR Method not allowed: '${request.method}'`);
+    }
+    const access = accessOf(request, { token, readOnlyToken });
+    if (access === undefined) throw new RequestError(401, "WRONGPASS invalid or missing auth token");
+    context.set("body", await readBody(context, maxBody));
+    context.set("format", formatOf(request.headers));
+    context.set("caller", { readOnly: access === "read-only", position: runner.position });
+    await next();
+    context.header("upstash-sync-token", context.get("caller").position.toString(32));
+  };
+}
+
+async function readBody({ req }: HandlerContext, maxBody: number): Promise<Buffer> {
+  const declared = declaredSize(req.raw.headers);
+  // A body that is declared too long is not read at all.
+  const body = declared > maxBody ? undefined : Buffer.from(await req.arrayBuffer());
+  const size = body?.length ?? declared;
+  if (body !== undefined && size <= maxBody) return body;
+  throw new RequestError(
+    413,
+    `ERR max request size exceeded. Limit: ${maxBody} bytes, Actual: ${size} bytes`,
+  );
+}
+
+async function runPipeline(context: HandlerContext, runner: CommandRunner): Promise<Response> {
+  const { body, format, caller } = context.var;
+  const replies: WireReply[] = [];
+  for (const command of decodeBatch(body)) replies.push((await runner.run(command, caller)).reply);
+  if (format === "resp2") return resp2Response(replies);
+  return context.json(replies.map((reply) => envelope(reply, format)));
+}
+
+async function runTransaction(context: HandlerContext, runner: CommandRunner): Promise<Response> {
+  const { body, format, caller } = context.var;
+  const outcomes = await runner.transaction(decodeBatch(body), caller);
+  if (outcomes instanceof ReplyError) throw new RequestError(400, outcomes.message);
+  // Upstash has no RESP2 form of a transaction.
+  const encoding = format === "base64" ? "base64" : "json";
+  return context.json(outcomes.map(({ reply }) => envelope(reply, encoding)));
+}
+
+async function openStream(context: HandlerContext, streams: Streams): Promise<Response> {
+  // Without the body: Upstash's SDK sends an empty list.
+  const command = decodePath(new URL(context.req.url), Buffer.alloc(0));
+  const body = await streams.open(command, context.var.caller);
+  if (body instanceof ReplyError) throw new RequestError(400, body.message);
+  return new Response(body, {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+  });
+}
+
+async function runSingle(context: HandlerContext, runner: CommandRunner): Promise<Response> {
+  const { body, format, caller } = context.var;
+  const url = new URL(context.req.url);
+  const command = url.pathname === "/" ? decodeCommand(body) : decodePath(url, body);
+  const { reply } = await runner.run(command, caller);
+  const status = reply instanceof ReplyError ? 400 : 200;
+  if (format === "resp2") return resp2Response([reply], status);
+  return context.json(envelope(reply, format), status);
+}
+
+function answerError(error: Error, context: Context): Response {
+  if (error instanceof RequestError) return context.json({ error: error.message }, error.status);
+  if (error instanceof BackendGoneError || error instanceof ReplyError) {
+    return context.json(
+      { error: `ERR the Redis behind this endpoint cannot be reached: ${error.message}` },
+      500,
+    );
+  }
+  return context.json({ error: `ERR the local endpoint failed: ${error.message}` }, 500);
+}
+
+/** The size of the body by the `Content-Length` header, in bytes; 0 without that header. */
+export function declaredSize(headers: Headers): number {
+  return Number(headers.get("content-length") ?? 0);
+}

@@ -1,0 +1,196 @@
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { type Dialect, ReplyError } from "../../engine/engine.ts";
+import { type Argument, nameOf, textOf } from "../argument.ts";
+import type { WireReply } from "./resp.ts";
+import { prefixOf } from "./script-prefix.ts";
+
+/**
+ * Runs the command in ARGV, whose key is KEYS[1], and returns its reply. An error is returned and not raised, because
+ * a raised error names this script.
+ */
+const oneCommand = `${prefixOf({ lockedKeys: false, conditions: true })}return redis.pcall(unpack(ARGV))`;
+
+/** Runs the SCAN in ARGV, and returns the type of every key after it. */
+const scanWithTypes = [
+  "local reply=redis.pcall(unpack(ARGV)) if reply.err then return reply end",
+  "local list={} for _,key in ipairs(reply[2]) do",
+  "list[#list+1]=key list[#list+1]=redis.call('TYPE',key).ok end return {reply[1],list}",
+].join(" ");
+
+const flags = /(?<=^#!lua[^\n]*)[ \t]*\bflags=(\S*)/;
+
+// Does not find names that a script builds while it runs; see docs/local-endpoints.md.
+const mentionsConditions = /\b(?:delex|ifeq|ifne)\b/i;
+
+/** The command that is sent to Redis instead of the client's. */
+export interface Translation {
+  readonly command: readonly Argument[];
+  /** Whether it is a script of the client, whose calls are billed. */
+  readonly script: boolean;
+  /** Translates Redis's reply into the client's. Default: the same. */
+  readonly reply?: (reply: WireReply) => WireReply;
+}
+
+/**
+ * Makes a plain Redis answer as a server of a dialect does. `redis-8.4`: `DELEX` and `SET … IFEQ|IFNE`, also inside scripts.
+ * `upstash`: also `COPY` of a key to itself, `SCAN … WITHTYPE`, and scripts with the flag `allow-key-locking`, which every
+ * Redis refuses to compile. A script that needs any of these is changed before it is sent, and so has another SHA-1 at the
+ * server. The client keeps using the SHA-1 of the script that it sent.
+ */
+export class Emulation {
+  /** Whether DELEX, and SET with a condition, are emulated. */
+  readonly #conditions: boolean;
+  /** Whether what only Upstash has is emulated. */
+  readonly #upstash: boolean;
+  readonly #sent = new Map<string, Replacement>();
+
+  /** @param nativeConditions whether the server has DELEX and SET IFEQ itself (Redis 8.4 and later) */
+  constructor(dialect: Dialect, nativeConditions: boolean) {
+    this.#conditions = dialect !== "redis" && !nativeConditions;
+    this.#upstash = dialect === "upstash";
+  }
+
+  /** The command to send instead of `command`, or the error to answer with. */
+  translate(command: readonly Argument[]): Translation | ReplyError {
+    switch (nameOf(command)) {
+      case "DELEX":
+        return this.#conditions ? translateDelex(command) : { command, script: false };
+      case "SET":
+        return this.#conditions ? translateSet(command) : { command, script: false };
+      case "COPY":
+        return this.#upstash ? translateCopy(command) : { command, script: false };
+      case "SCAN":
+        return this.#upstash ? translateScan(command) : { command, script: false };
+      case "EVAL":
+      case "EVAL_RO":
+        return this.#withScript(command, this.#replace(command[1]));
+      case "EVALSHA":
+      case "EVALSHA_RO":
+        return this.#withScript(command, this.#sent.get(textOf(command[1] ?? "").toLowerCase()));
+      case "FCALL":
+      case "FCALL_RO":
+        return { command, script: true };
+      case "SCRIPT":
+        return this.#translateScript(command);
+      default:
+        return { command, script: false };
+    }
+  }
+
+  /** The replacement of a script, whose SHA-1 is stored; undefined if Redis can run the script unchanged. */
+  #replace(script: Argument | undefined): Replacement | undefined {
+    if (script === undefined) return undefined;
+    const changed = this.#changed(script);
+    if (changed === undefined) return undefined;
+    const replacement = { given: sha1(script), sent: sha1(changed), body: changed };
+    this.#sent.set(replacement.given, { ...replacement, body: replacement.sent });
+    return replacement;
+  }
+
+  /** The script with the prefix, and without Upstash's flag; undefined if Redis can run the script unchanged. */
+  #changed(script: Argument): Argument | undefined {
+    // latin1, one character per byte, so that a script that is not UTF-8 keeps its bytes.
+    const text = Buffer.from(script as string).toString("latin1");
+    const list = flags.exec(text)?.[1]?.split(",") ?? [];
+    const lockedKeys = this.#upstash && list.includes("allow-key-locking");
+    const conditions = this.#conditions && mentionsConditions.test(text);
+    if (!lockedKeys && !conditions) return undefined;
+    const prefix = prefixOf({ lockedKeys, conditions });
+    const kept = list.filter((flag) => !lockedKeys || flag !== "allow-key-locking");
+    return Buffer.from(withPrefix(text, prefix, kept), "latin1");
+  }
+
+  #withScript(command: readonly Argument[], replacement: Replacement | undefined): Translation {
+    if (replacement === undefined) return { command, script: true };
+    return {
+      command: [command[0]!, replacement.body, ...command.slice(2)],
+      script: true,
+      reply: (reply) => (reply instanceof ReplyError ? asSentByClient(reply, replacement) : reply),
+    };
+  }
+
+  #translateScript(command: readonly Argument[]): Translation {
+    const action = textOf(command[1] ?? "").toUpperCase();
+    if (action === "LOAD" && command.length === 3) {
+      const script = command[2]!;
+      const changed = this.#replace(script);
+      if (changed === undefined) return { command, script: false };
+      return {
+        command: ["SCRIPT", "LOAD", changed.body],
+        script: false,
+        reply: (reply) => (reply instanceof Uint8Array ? Buffer.from(changed.given) : reply),
+      };
+    }
+    if (action === "EXISTS") {
+      const asSent = command.slice(2).map((sha) => this.#sent.get(textOf(sha).toLowerCase())?.sent ?? sha);
+      return { command: ["SCRIPT", "EXISTS", ...asSent], script: false };
+    }
+    return { command, script: false };
+  }
+}
+
+/** A script that is sent instead of the client's. */
+interface Replacement {
+  /** SHA-1 of the client's script. */
+  readonly given: string;
+  /** SHA-1 of the script that is sent. */
+  readonly sent: string;
+  /** The argument of the command: the script's text, or its SHA-1. */
+  readonly body: Argument;
+}
+
+/** The error with the SHA-1 of the client's script instead of the one that was sent. */
+function asSentByClient(error: ReplyError, { given, sent }: Replacement): ReplyError {
+  let { message } = error;
+  // Upstash's refusals do not name the line that raised them.
+  if (message.includes("'allow-key-locking' flag is set")) {
+    message = message.replace(/ script: [0-9a-f]{40}, on @.*$/, "");
+  }
+  return new ReplyError(message.replaceAll(sent, given));
+}
+
+function translateDelex(command: readonly Argument[]): Translation | ReplyError {
+  const [, key] = command;
+  if (key === undefined) return new ReplyError("ERR wrong number of arguments for 'delex' command");
+  return { command: ["EVAL", oneCommand, "1", key, ...command], script: false };
+}
+
+function translateSet(command: readonly Argument[]): Translation {
+  const [, key, , ...options] = command;
+  const conditional = options.some((option) => /^ifd?(?:eq|ne)$/i.test(textOf(option)));
+  if (key === undefined || !conditional) return { command, script: false };
+  return { command: ["EVAL", oneCommand, "1", key, ...command], script: false };
+}
+
+/** To copy a key to itself is an error for Redis. At Upstash, it copies nothing. */
+function translateCopy(command: readonly Argument[]): Translation {
+  const isSame = (reply: WireReply) =>
+    reply instanceof ReplyError && reply.message.endsWith("source and destination objects are the same");
+  return { command, script: false, reply: (reply) => (isSame(reply) ? 0 : reply) };
+}
+
+/** SCAN … WITHTYPE, which only Upstash has. */
+function translateScan(command: readonly Argument[]): Translation {
+  // Among the names of options, which are every second word.
+  const at = command.findIndex(
+    (word, position) => position >= 2 && position % 2 === 0 && textOf(word).toUpperCase() === "WITHTYPE",
+  );
+  if (at < 0) return { command, script: false };
+  const scan = [...command.slice(0, at), ...command.slice(at + 1)];
+  return { command: ["EVAL", scanWithTypes, "0", ...scan], script: false };
+}
+
+/** `kept`: the flags that it keeps. */
+function withPrefix(script: string, prefix: string, kept: readonly string[]): string {
+  if (!script.startsWith("#!")) return prefix + script;
+  const end = script.indexOf("\n");
+  const [first, body] = end < 0 ? [script, ""] : [script.slice(0, end), script.slice(end)];
+  const line = first.replace(flags, kept.length === 0 ? "" : ` flags=${kept.join(",")}`);
+  // A shebang with other flags or options must remain, on a line of its own.
+  return /^#!lua[ \t\r]*$/.test(line) ? prefix + body : `${line}\n${prefix}${body.replace(/^\n/, "")}`;
+}
+
+function sha1(script: Argument): string {
+  return createHash("sha1").update(script).digest("hex");
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from "node:crypto";
+import { checkOptions } from "../check.ts";
+import { checkDialect, type Dialect } from "../engine/engine.ts";
+import type { LoggedCommand } from "./command-log.ts";
+import { LocalEndpoint } from "./endpoint.ts";
+import { findRedisServer } from "./redis/process.ts";
+import { embeddedStore, externalStore, type Store, spawnedStore } from "./store.ts";
+
+/** Options of {@link start}. */
+export interface StartOptions {
+  /** Number of endpoints, from 1 to 64. Default: the number of `redis` URLs, or 3. */
+  readonly count?: number;
+  /**
+   * `"redis"`: a `redis-server` process per endpoint. `"embedded"`: an engine in this process that has the commands
+   * that this package needs. `"auto"` (default): `"redis"` if `redis-server` is on PATH, else `"embedded"`.
+   */
+  readonly engine?: "auto" | "redis" | "embedded";
+  /**
+   * The dialect that the endpoints speak: they have its commands, and refuse what only others have. `"redis"` in front of a
+   * real Redis is that server as it is. Give the client's endpoints the same `dialect`, or `"redis"`, which all of them
+   * speak. Default `"upstash"`.
+   */
+  readonly dialect?: Dialect;
+  /** `redis://` or `rediss://` URLs of running servers to use, one per endpoint. Default: none. */
+  readonly redis?: readonly string[];
+  /** Address to listen on. Default `"127.0.0.1"`: other machines cannot connect. */
+  readonly host?: string;
+  /** Port of the first endpoint; each further one has the next port. Default 0: any free ports. */
+  readonly port?: number;
+  /** Token of all endpoints: letters, digits and `. _ ~ + / = -`. Default: a random one. */
+  readonly token?: string;
+  /** Read-only token of all endpoints, of the same characters. Default: a random one. */
+  readonly readOnlyToken?: string;
+  /** Whether `/_faults` is served over HTTP, to loopback only. Default false. */
+  readonly faultsApi?: boolean;
+  /**
+   * How long a script may run on the embedded engine before it is killed, in ms, from 1 to 2 147 483 647. Default
+   * 5000 (5 seconds). A real Redis has its own `lua-time-limit`.
+   */
+  readonly luaTimeLimit?: number;
+  /** Called for every command that any endpoint received. Default: none. */
+  readonly onLog?: (entry: LoggedCommand & { readonly endpoint: string }) => void;
+}
+
+const optionNames: Readonly<Record<keyof StartOptions, 1>> = {
+  count: 1,
+  engine: 1,
+  dialect: 1,
+  redis: 1,
+  host: 1,
+  port: 1,
+  token: 1,
+  readOnlyToken: 1,
+  faultsApi: 1,
+  luaTimeLimit: 1,
+  onLog: 1,
+};
+
+/** Running local endpoints. */
+export interface LocalEndpoints {
+  /** What executes the commands. */
+  readonly engine: "redis" | "embedded";
+  readonly endpoints: readonly LocalEndpoint[];
+  /**
+   * The environment variables that `endpointsFromEnv` reads: `UPSTASH_REDIS_REST_URL_1`,
+   * `UPSTASH_REDIS_REST_TOKEN_1`, and so on. A single endpoint also has them without the number.
+   */
+  env(): Record<string, string>;
+  /** Stops everything that was started. May be called more than once. */
+  close(): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Starts independent local endpoints that speak Upstash's REST protocol. When it rejects, everything that was already
+ * started is stopped.
+ *
+ * @throws TypeError | RangeError for a wrong option
+ * @throws Error when `redis-server` is required but not found or does not start, or when a port is in use
+ * @example
+ * await using local = await start({ count: 3 });
+ * const redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()) });
+ * local.endpoints[1].faults.add({ fault: "drop-reply" });
+ */
+export async function start(options: StartOptions = {}): Promise<LocalEndpoints> {
+  checkOptions("start", options, optionNames, "count");
+  const { host = "127.0.0.1", port = 0, redis = [], faultsApi = false, onLog, dialect = "upstash" } = options;
+  const count = options.count ?? (redis.length || 3);
+  checkValues(options, count, port);
+  const token = options.token ?? randomBytes(24).toString("base64url");
+  const readOnlyToken = options.readOnlyToken ?? randomBytes(24).toString("base64url");
+  const program = redis.length > 0 ? undefined : await chooseProgram(options.engine ?? "auto");
+  const engine = redis.length > 0 || program !== undefined ? "redis" : "embedded";
+
+  async function openStore(index: number): Promise<Store> {
+    if (redis.length > 0) return externalStore(dialect, redis[index]!);
+    if (program !== undefined) return spawnedStore(dialect, program);
+    return embeddedStore(dialect, options.luaTimeLimit ?? 5_000);
+  }
+
+  async function open(index: number): Promise<LocalEndpoint> {
+    const name = `endpoint-${index + 1}`;
+    const store = await openStore(index);
+    try {
+      return await LocalEndpoint.open({
+        name,
+        store,
+        host,
+        port: port === 0 ? 0 : port + index,
+        token,
+        readOnlyToken,
+        faultsApi,
+        onLog: onLog && ((entry) => onLog({ ...entry, endpoint: name })),
+      });
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
+  const opened = await Promise.allSettled(Array.from({ length: count }, (_, index) => open(index)));
+  const endpoints = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const close = async (): Promise<void> => {
+    await Promise.all(endpoints.map((endpoint) => endpoint.close()));
+  };
+  const failed = opened.find((each) => each.status === "rejected");
+  if (failed) {
+    await close();
+    throw failed.reason;
+  }
+  return {
+    engine,
+    endpoints,
+    env: () => environment(endpoints),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function checkValues(options: StartOptions, count: number, port: number): void {
+  const { engine = "auto", redis = [], token, readOnlyToken } = options;
+  if (!["auto", "redis", "embedded"].includes(engine)) {
+    throw new TypeError(`engine is "auto", "redis" or "embedded", not ${JSON.stringify(engine)}`);
+  }
+  checkDialect(options.dialect);
+  if (engine === "embedded" && redis.length > 0) {
+    throw new TypeError('engine "embedded" and redis URLs exclude each other');
+  }
+  if (!Number.isInteger(count) || count < 1 || count > 64) {
+    throw new RangeError(`count is an integer from 1 to 64, not ${count}`);
+  }
+  if (redis.length > 0 && redis.length !== count) {
+    throw new RangeError(`count is ${count}, but there are ${redis.length} redis URLs`);
+  }
+  if (!Number.isInteger(port) || port < 0 || (port > 0 && port + count - 1 > 65_535)) {
+    throw new RangeError(`port is an integer from 0 to ${65_536 - count}, not ${port}`);
+  }
+  for (const [name, value] of Object.entries({ token, readOnlyToken })) {
+    // The value itself is a secret and stays out of the message.
+    if (value !== undefined && !/^[\w.~+/=-]+$/.test(value)) {
+      throw new TypeError(`${name} consists of letters, digits and . _ ~ + / = - only, at least one`);
+    }
+  }
+  for (const url of redis) {
+    if (!/^rediss?:\/\//.test(url)) {
+      throw new TypeError("a redis URL begins with redis:// or rediss://");
+    }
+  }
+}
+
+/** The path of `redis-server`, or undefined to use the embedded engine. */
+async function chooseProgram(engine: "auto" | "redis" | "embedded"): Promise<string | undefined> {
+  if (engine === "embedded") return undefined;
+  const program = await findRedisServer();
+  if (program === undefined && engine === "redis") {
+    throw new Error(
+      'redis-server is not on PATH: install it, give URLs of servers that run (--redis), or use the engine "embedded" (--engine)',
+    );
+  }
+  return program;
+}
+
+function environment(endpoints: readonly LocalEndpoint[]): Record<string, string> {
+  const variables: Record<string, string> = {};
+  for (const [index, { url, token }] of endpoints.entries()) {
+    for (const suffix of endpoints.length === 1 ? ["", "_1"] : [`_${index + 1}`]) {
+      variables[`UPSTASH_REDIS_REST_URL${suffix}`] = url;
+      variables[`UPSTASH_REDIS_REST_TOKEN${suffix}`] = token;
+    }
+  }
+  return variables;
+}

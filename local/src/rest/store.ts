@@ -1,0 +1,124 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Dialect, Engine } from "../engine/engine.ts";
+import type { Backend } from "./backend.ts";
+import { EmbeddedBackend } from "./embedded-backend.ts";
+import { RedisBackend } from "./redis/backend.ts";
+import { deleteData, type RedisProcess, startRedis } from "./redis/process.ts";
+
+/** What an endpoint has after a restart: every write that it acknowledged (`"kept"`), or nothing (`"lost"`). */
+export type Memory = "kept" | "lost";
+
+/** The Redis of one endpoint: a backend that can be stopped and started. */
+export interface Store {
+  readonly backend: Backend;
+  readonly redisUrl: string | undefined;
+  /** Process id of a server that this process started; undefined for other engines and while it is stopped. */
+  readonly pid: number | undefined;
+  /** ms by which its clock is ahead of this machine's. Only the embedded engine's can be set. */
+  clockOffset: number;
+  /** Stops it as a crash does. */
+  stop(): Promise<void>;
+  start(memory: Memory): Promise<void>;
+  /** Stops it for good and deletes its data and files. */
+  close(): Promise<void>;
+}
+
+/** The embedded engine. `luaTimeLimit`: how long a script may run, in ms. */
+export function embeddedStore(dialect: Dialect, luaTimeLimit: number): Store {
+  let offset = 0;
+  const engine = new Engine({ dialect, now: () => Date.now() + offset, luaTimeLimit });
+  return {
+    backend: new EmbeddedBackend(engine),
+    redisUrl: undefined,
+    pid: undefined,
+    get clockOffset() {
+      return offset;
+    },
+    set clockOffset(ms: number) {
+      if (!Number.isFinite(ms)) throw new RangeError(`clockOffset is a number of ms, not ${ms}`);
+      offset = ms;
+    },
+    async stop() {
+      // Nothing to do: the endpoint does not listen, so no command reaches the engine.
+    },
+    async start(memory) {
+      if (memory === "lost") engine.flush();
+    },
+    async close() {
+      engine.flush();
+    },
+  };
+}
+
+/** A new `redis-server` process, with its files in a new temporary directory. `program`: its path. */
+export async function spawnedStore(dialect: Dialect, program: string): Promise<Store> {
+  const directory = await mkdtemp(join(tmpdir(), "redis-rest-local-"));
+  const first = await startRedis(program, directory);
+  const { port, url } = first;
+  let running: RedisProcess | undefined = first;
+  const backend = new RedisBackend(url, dialect);
+  async function stop(): Promise<void> {
+    const stopping = running;
+    running = undefined;
+    await stopping?.kill();
+  }
+  return {
+    backend,
+    redisUrl: url,
+    get pid() {
+      return running?.pid;
+    },
+    get clockOffset() {
+      return 0;
+    },
+    set clockOffset(_ms: number) {
+      throw clockError();
+    },
+    stop,
+    async start(memory) {
+      if (running) return;
+      if (memory === "lost") await deleteData(directory);
+      running = await startRedis(program, directory, port);
+    },
+    async close() {
+      await backend.close();
+      await stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A server that was not started here. It is used, but never stopped and never emptied. */
+export function externalStore(dialect: Dialect, url: string): Store {
+  const backend = new RedisBackend(url, dialect);
+  return {
+    backend,
+    redisUrl: url,
+    pid: undefined,
+    get clockOffset() {
+      return 0;
+    },
+    set clockOffset(_ms: number) {
+      throw clockError();
+    },
+    async stop() {
+      // Nothing to do: only the endpoint stops listening.
+    },
+    async start(memory) {
+      if (memory === "lost") {
+        throw new TypeError(
+          'memory: "lost" is not possible for a Redis given by URL: its data are not ours to delete',
+        );
+      }
+    },
+    close: () => backend.close(),
+  };
+}
+
+function clockError(): TypeError {
+  return new TypeError(
+    "clockOffset can be set on the embedded engine only: redis-server uses the machine's clock",
+  );
+}

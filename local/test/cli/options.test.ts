@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { parseLine, UsageError } from "../../src/cli/line.ts";
+import { commandOptions, commandRequest } from "../../src/cli/options.ts";
+
+const parse = (args: readonly string[]) => commandRequest(parseLine(args, commandOptions));
+
+describe("commandRequest", () => {
+  test("has no start options by default", () => {
+    expect(parse([])).toEqual({ start: {}, writeEnv: undefined, faults: [], pagePort: 0, log: false });
+  });
+
+  test("parses every option", () => {
+    const line =
+      "--count 2 --engine redis --dialect redis-8.4 --redis redis://a --redis redis://b --host ::1 --port 8000 --token t " +
+      "--write-env .dev.vars --log --faults --lua-time-limit 250 --page-port 8001";
+    expect(parse(line.split(" "))).toEqual({
+      start: {
+        count: 2,
+        engine: "redis",
+        dialect: "redis-8.4",
+        redis: ["redis://a", "redis://b"],
+        host: "::1",
+        port: 8000,
+        token: "t",
+        faultsApi: true,
+        luaTimeLimit: 250,
+      },
+      writeEnv: ".dev.vars",
+      faults: [],
+      pagePort: 8001,
+      log: true,
+    });
+  });
+
+  test.each([
+    ["--down 2", { endpoint: 2, rule: { fault: "down", probability: 1 } }],
+    ["--drop-request=1", { endpoint: 1, rule: { fault: "drop-request", probability: 1 } }],
+    ["--drop-reply 3=0.25", { endpoint: 3, rule: { fault: "drop-reply", probability: 0.25 } }],
+    ["--reorder 1", { endpoint: 1, rule: { fault: "reorder", probability: 1 } }],
+    ["--duplicate 1", { endpoint: 1, rule: { fault: "duplicate", probability: 1 } }],
+    ["--delay 2=1000", { endpoint: 2, rule: { fault: "delay", ms: 1000 } }],
+    ["--delay-reply 2=10-500", { endpoint: 2, rule: { fault: "delay-reply", ms: [10, 500] } }],
+    ["--cut-stream 1=2000", { endpoint: 1, rule: { fault: "cut-stream", ms: 2000 } }],
+    ["--silent-stream 1", { endpoint: 1, rule: { fault: "silent-stream", probability: 1 } }],
+    ["--drop-message 1=0.5", { endpoint: 1, rule: { fault: "drop-message", probability: 0.5 } }],
+    ["--duplicate-message 1", { endpoint: 1, rule: { fault: "duplicate-message", probability: 1 } }],
+    ["--delay-message 1=20", { endpoint: 1, rule: { fault: "delay-message", ms: 20 } }],
+    ["--status 1=503", { endpoint: 1, rule: { fault: "status", status: 503 } }],
+  ])("parses %s", (line, fault) => {
+    expect(parse(line.split(" "))).toMatchObject({ faults: [fault] });
+  });
+
+  test("collects several faults", () => {
+    const parsed = parse(["--down", "1", "--down", "2", "--delay", "3=1"]);
+    expect(parsed).toMatchObject({ faults: [{ endpoint: 1 }, { endpoint: 2 }, { endpoint: 3 }] });
+  });
+
+  test.each([
+    ["--env-file .dev.vars", "Unknown option '--env-file'"],
+    ["extra", "Unexpected argument 'extra'"],
+    ["--coutn 3", "Unknown option '--coutn'; did you mean --count?"],
+    ["--bogus", "Unknown option '--bogus'; there are --count, "],
+    ["--count", "'--count"],
+    ["--count three", "'three'"],
+    ["--port -1", "--port"],
+    ["--engine mysql", "'mysql'"],
+    ["--dialect mysql", '--dialect must be "upstash", "redis-8.4" or "redis", got mysql'],
+    ["--delay 2", "--delay 2=1000"],
+    ["--delay 2=soon", "'soon'"],
+    ["--down two", "'two'"],
+    ["--log=yes", "--log"],
+  ])("refuses '%s' in one line", (line, message) => {
+    let failure: unknown;
+    try {
+      parse(line.split(" ").filter(Boolean));
+    } catch (error) {
+      failure = error;
+    }
+    expect(failure).toBeInstanceOf(UsageError);
+    expect((failure as Error).message).toContain(message);
+    expect((failure as Error).message).not.toContain("\n");
+  });
+});

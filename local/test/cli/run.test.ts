@@ -1,0 +1,288 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { freePort } from "../../../test/support/free-port.ts";
+import { runCommand } from "../../src/cli/run.ts";
+
+describe("redis-rest-local", () => {
+  let directory: string;
+  let lines: string[];
+  let warnings: string[];
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "redis-rest-local-test-"));
+    lines = [];
+    warnings = [];
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  const version = async () => "1.2.3";
+
+  /** Runs to the end; `stop` is aborted already. */
+  const runToEnd = (line: string) =>
+    runCommand(line.split(" ").filter(Boolean), {
+      out: (text) => lines.push(text),
+      warn: (text) => warnings.push(text),
+      stop: AbortSignal.abort(),
+      version,
+      pageScript: async () => "page();",
+    });
+
+  /** Runs with the embedded engine until `during` has resolved. */
+  async function runWhile(line: string, during: (env: Record<string, string>) => Promise<void>) {
+    const stop = new AbortController();
+    const ended = runCommand(["--engine", "embedded", ...line.split(" ").filter(Boolean)], {
+      out: (text) => lines.push(text),
+      warn: (text) => warnings.push(text),
+      stop: stop.signal,
+      version,
+      pageScript: async () => "page();",
+    });
+    const count = Number(/--count (\d+)/.exec(line)?.[1] ?? 3);
+    const exported = () => lines.filter((each) => each.startsWith(`export UPSTASH_REDIS_REST_TOKEN_`));
+    await expect.poll(exported).toHaveLength(count);
+    const env = Object.fromEntries(
+      lines.flatMap((each) => {
+        const [, name, value] = /^export (\w+)="([^"]*)"$/.exec(each) ?? [];
+        return name === undefined ? [] : [[name, value!]];
+      }),
+    );
+    await during(env).finally(() => stop.abort());
+    return ended;
+  }
+
+  const post = (env: Record<string, string>, index: number, command: string[]) =>
+    fetch(env[`UPSTASH_REDIS_REST_URL_${index}`]!, {
+      method: "POST",
+      headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
+      body: JSON.stringify(command),
+    });
+
+  const get = (env: Record<string, string>, index: number, path: string) =>
+    fetch(env[`UPSTASH_REDIS_REST_URL_${index}`] + path, {
+      headers: { authorization: `Bearer ${env[`UPSTASH_REDIS_REST_TOKEN_${index}`]}` },
+    });
+
+  test("prints help and version with exit code 0", async () => {
+    expect(await runToEnd("--help")).toBe(0);
+    expect(lines.join("\n")).toMatch(/^Usage: redis-rest-local/);
+    for (const option of ["--count", "--write-env", "--drop-reply", "--faults"])
+      expect(lines[0]).toContain(option);
+    lines = [];
+    expect(await runToEnd("--version")).toBe(0);
+    expect(lines).toEqual(["1.2.3"]);
+    expect(warnings).toEqual([]);
+  });
+
+  test.each(["--bogus", "--count 0", "--redis http://x", "--engine embedded --down 9"])(
+    "exits with 2 and a hint after '%s'",
+    async (line) => {
+      expect(await runToEnd(line)).toBe(2);
+      expect(warnings).toEqual([
+        expect.stringMatching(/^redis-rest-local: /),
+        "Try: redis-rest-local --help",
+      ]);
+    },
+  );
+
+  test("starts working endpoints, and closes them when `stop` aborts", async () => {
+    let url = "";
+    const code = await runWhile("--count 2", async (env) => {
+      url = env.UPSTASH_REDIS_REST_URL_2!;
+      expect(await (await get(env, 2, "/set/key/value")).json()).toEqual({ result: "OK" });
+      expect(lines[0]).toMatch(/^# 2 endpoints in front of the embedded engine. They run until/);
+      // All lines can be pasted into a shell, also into zsh, which knows no comments at its prompt.
+      for (const line of lines)
+        expect(line).toMatch(/^(?:#[\w .,:/=-]*(?:\/#token=[\w-]+)?|export \w+="[\w.:/-]+")$/);
+      expect(lines.join("\n")).toMatch(/Next: .*\n.*--write-env/);
+    });
+    expect(code).toBe(0);
+    await expect(fetch(url)).rejects.toThrow();
+    expect(warnings).toEqual([]);
+  });
+
+  const pageLine = () => lines.find((line) => line.includes("#token="));
+
+  test("serves the page of the endpoints, and says where it is", async () => {
+    let address = "";
+    await runWhile("--count 2", async (env) => {
+      address = /http:\/\/127\.0\.0\.1:\d+\/#token=(.+)$/.exec(pageLine() ?? "")?.[0] ?? "";
+      const { hash } = new URL(address);
+      expect(hash).toBe(`#token=${env.UPSTASH_REDIS_REST_TOKEN_1}`);
+      expect(await (await fetch(address)).text()).toContain("redis-rest-local");
+      expect(await (await fetch(new URL("/page.js", address))).text()).toBe("page();");
+      const headers = { authorization: `Bearer ${env.UPSTASH_REDIS_REST_TOKEN_1}` };
+      const state = await (await fetch(new URL("/api/state", address), { headers })).json();
+      expect(state).toMatchObject({ quorum: 2, endpoints: [{ status: "up" }, { status: "up" }] });
+    });
+    await expect(fetch(address)).rejects.toThrow();
+  });
+
+  test("serves no page with --no-page, and refuses a port that is none", async () => {
+    await runWhile("--no-page", async () => expect(pageLine()).toBeUndefined());
+    expect(await runToEnd("--page-port 65536")).toBe(2);
+  });
+
+  test("sets the faults of the command line", async () => {
+    await runWhile("--count 2 --status 1=503 --down 2", async (env) => {
+      expect((await get(env, 1, "/ping")).status).toBe(503);
+      await expect(get(env, 2, "/ping")).rejects.toThrow();
+    });
+  });
+
+  test("prints every command with --log", async () => {
+    await runWhile("--count 1 --log", async (env) => {
+      await get(env, 1, `/set/key/${"x".repeat(500)}`);
+      await get(env, 1, "/incr/key");
+      expect(lines[0]).toMatch(/^# 1 endpoint in front of the embedded engine. It runs until/);
+    });
+    const log = lines.filter((line) => line.startsWith("endpoint-1"));
+    expect(log).toEqual([
+      expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms ok set "key" "x+\.\.\."$/),
+      expect.stringMatching(/^endpoint-1 billed=1 [\d.]+ms error incr "key" -> ERR value is not an integer/),
+    ]);
+  });
+
+  test("escapes characters that control a terminal", async () => {
+    await runWhile("--count 1 --log", async (env) => {
+      const odd = ["\u001b[2J", "\u009b31m", "\u007f\u0007", "\u202etxt", "\u2028", "a\r\nb", "\ud83d"];
+      for (const text of odd) {
+        await get(env, 1, `/set/key/${encodeURIComponent(text.replace("\ud83d", "x"))}`);
+        await post(env, 1, [text, text]);
+      }
+    });
+    const log = lines.filter((line) => line.startsWith("endpoint-1"));
+    expect(log).toHaveLength(14);
+    for (const line of log) expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+    expect(log[0]).toContain("\\u001b[2J");
+    expect(log[1]).toContain("\\u{1b}[2J");
+  });
+
+  test("serves /_faults with --faults", async () => {
+    await runWhile("--count 1 --faults", async (env) => {
+      expect(await (await get(env, 1, "/_faults")).json()).toEqual({ result: [] });
+    });
+  });
+
+  test("writes the variables into --write-env and keeps other lines", async () => {
+    const file = join(directory, ".dev.vars");
+    await writeFile(
+      file,
+      '# a comment\n\nOTHER="kept"\nUPSTASH_REDIS_REST_URL_1="http://127.0.0.1:1"\nexport UPSTASH_REDIS_REST_URL_4=http://10.0.0.1\n',
+    );
+    await runWhile(`--count 1 --token secret --write-env ${file}`, async (env) => {
+      const url = env.UPSTASH_REDIS_REST_URL_1;
+      expect((await readFile(file, "utf8")).trimEnd().split("\n")).toEqual([
+        "# a comment",
+        "",
+        'OTHER="kept"',
+        `UPSTASH_REDIS_REST_URL="${url}"`,
+        'UPSTASH_REDIS_REST_TOKEN="secret"',
+        `UPSTASH_REDIS_REST_URL_1="${url}"`,
+        'UPSTASH_REDIS_REST_TOKEN_1="secret"',
+      ]);
+    });
+  });
+
+  test("a program that has read the file reaches the endpoints after a restart at the same port", async () => {
+    const file = join(directory, ".dev.vars");
+    const line = `--count 1 --port ${await freePort()} --write-env ${file}`;
+    let before: Record<string, string> = {};
+    await runWhile(line, async (env) => {
+      before = env;
+    });
+    lines = [];
+    await runWhile(line, async (env) => {
+      expect(env).toEqual(before);
+      expect((await get(before, 1, "/ping")).status).toBe(200);
+    });
+    // The token of a database on another machine is not taken for local endpoints.
+    lines = [];
+    await writeFile(
+      file,
+      'UPSTASH_REDIS_REST_URL_1="http://192.168.1.2"\nUPSTASH_REDIS_REST_TOKEN_1="of-the-database"\n',
+    );
+    await runWhile(line, async (env) => expect(env.UPSTASH_REDIS_REST_TOKEN_1).not.toBe("of-the-database"));
+  });
+
+  test.each(["new", "existing"])("leaves a %s file that its owner only can read", async (which) => {
+    const file = join(directory, "some.vars");
+    if (which === "existing") {
+      await writeFile(file, "A=1\n");
+      await chmod(file, 0o644);
+    }
+    await runWhile(`--count 1 --write-env ${file}`, async () => {
+      expect(await readFile(file, "utf8")).toContain("UPSTASH_REDIS_REST_URL=");
+    });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  test("refuses a file that has anything but variables, and stops what it started", async () => {
+    const file = join(directory, "package.json");
+    await writeFile(file, '{ "name": "app" }\n');
+    const port = await freePort();
+    expect(await runToEnd(`--engine embedded --count 1 --port ${port} --no-page --write-env ${file}`)).toBe(
+      2,
+    );
+    expect(warnings[0]).toContain(`--write-env ${file}: line 1 is neither NAME=value`);
+    expect(lines).toEqual([]);
+    expect(await readFile(file, "utf8")).toBe('{ "name": "app" }\n');
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
+  });
+
+  test.each(["--port", "--page-port"])("says what to do where the port of %s is in use", async (option) => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    expect(await runToEnd(`--engine embedded --count 1 ${option} ${port}`)).toBe(1);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        new RegExp(`^redis-rest-local: port ${port} of 127.0.0.1 is in use.* with ${option},`),
+      ),
+    ]);
+    server.close();
+  });
+
+  test("says what to do where redis-server, its folder or the address is missing", async () => {
+    const { PATH, TMPDIR } = process.env;
+    try {
+      process.env.PATH = directory;
+      expect(await runToEnd("--engine redis")).toBe(1);
+      await writeFile(join(directory, "redis-server"), "", { mode: 0o755 });
+      process.env.TMPDIR = join(directory, "none");
+      expect(await runToEnd("--engine redis")).toBe(1);
+    } finally {
+      Object.assign(process.env, { PATH, TMPDIR });
+      if (TMPDIR === undefined) delete process.env.TMPDIR;
+    }
+    expect(await runToEnd("--engine embedded --host 192.0.2.1")).toBe(1);
+    expect(warnings).toEqual([
+      expect.stringMatching(/redis-server is not on PATH: install it/),
+      expect.stringMatching(/no folder can be made.*ENOENT.*set TMPDIR/),
+      expect.stringMatching(/--host is no address of this machine/),
+    ]);
+  });
+
+  test("warns of a file with tokens that git would commit", async () => {
+    execFileSync("git", ["init", "--quiet"], { cwd: directory });
+    const file = join(directory, ".dev.vars");
+    await runWhile(`--count 1 --write-env ${file}`, async () => {
+      await expect.poll(() => warnings).toEqual([expect.stringMatching(/git would commit .*\.gitignore$/)]);
+    });
+  });
+
+  test("warns of an address that other machines can reach", async () => {
+    await runWhile("--count 1 --host 0.0.0.0", async (env) => {
+      expect(env.UPSTASH_REDIS_REST_URL_1).toMatch(/^http:\/\/127\.0\.0\.1:/);
+      await expect.poll(() => warnings).toEqual([expect.stringContaining("0.0.0.0 is not loopback")]);
+    });
+    warnings = [];
+    await runWhile("--count 1 --host localhost", async () => undefined);
+    expect(warnings).toEqual([]);
+  });
+});

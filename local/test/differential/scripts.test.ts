@@ -1,0 +1,86 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { registerScript } from "../../../src/redis/register-script.ts";
+import { redisServer } from "../../../test/support/redis-servers.ts";
+import { seeded } from "../../../test/support/seeded.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { expectSameAnswers } from "./compare.ts";
+import { type RedisServer, startRedisServer } from "./redis-server.ts";
+
+// A nonce (33 characters in the library, 3 here) and an owner, which begins at character 4.
+const value = fc.constantFrom("n1-ann", "n2-ann", "n1-bob", "n3-bob");
+const from = fc.constantFrom(1, 4);
+// Far apart, so that the ms between the two servers do not matter.
+const ttl = fc.constantFrom(1_000_000, 2_000_000, 4_000_000);
+const names = ["a", "b", "c"] as const;
+// Near 2^53, and near the present time in ms; every digit of the counter must be right.
+const least = fc.constantFrom(1, 1_763_714_567_890, 1_763_714_567_891, 9_007_199_254_740_000);
+
+interface Register {
+  readonly keys: readonly string[];
+  readonly fenced: boolean;
+}
+
+const register: fc.Arbitrary<Register> = fc.record({
+  keys: fc.subarray([...names], { minLength: 1 }),
+  fenced: fc.boolean(),
+});
+
+const operation = fc
+  .record({
+    register,
+    op: fc.constantFrom("acquire", "restore", "extend", "release", "free"),
+    value,
+    next: value,
+    from,
+    ttl,
+    least,
+    byName: fc.boolean(),
+  })
+  .map((call) => {
+    const { keys, fenced } = call.register;
+    const all = fenced ? [...keys, "void", ...keys.map((key) => `${key}:fence`)] : [...keys];
+    // For a release: the nonces of all keys, right or wrong.
+    const marks = (call.byName ? call.value : call.next).slice(0, call.from - 1).repeat(keys.length);
+    const argument = call.op === "extend" ? call.next : call.op === "release" ? marks : call.value;
+    const words = [call.op, call.value, call.from, keys.length, call.ttl, argument, call.least, 8_000_000];
+    const script = call.byName ? ["EVALSHA", registerScript.sha.redis] : ["EVAL", registerScript.source];
+    return [...script, all.length, ...all, ...words];
+  });
+
+const look = fc
+  .constantFrom(...names)
+  .map((key) => ["EVAL", registerScript.source, 3, key, "void", `${key}:fence`, "look", "", 1, 1, 0, ""]);
+
+// Interference between operations: a key expires, or an operator forces a release.
+const interference = fc.constantFrom(...names, "void", "a:fence").map((key) => ["DEL", key]);
+
+const finalState = [...names, ...names.map((key) => `${key}:fence`), "void"].flatMap((key) => [
+  ["GET", key],
+  ["PTTL", key],
+]);
+
+describe.runIf(redisServer !== undefined)("registerScript, engine and redis-server", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedisServer();
+  });
+  afterAll(() => redis?.stop());
+
+  it("does the same to keys, ttls, fences and tombstones", { timeout: 120_000 }, async () => {
+    const steps = fc.oneof(
+      { weight: 8, arbitrary: operation },
+      { weight: 1, arbitrary: look },
+      { weight: 1, arbitrary: interference },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps, { minLength: 1, maxLength: 25, size: "max" }), async (commands) => {
+        const engine = new Engine({ dialect: "redis" });
+        engine.execute(["SCRIPT", "LOAD", registerScript.source]);
+        await redis.execute(["SCRIPT", "LOAD", registerScript.source]);
+        await expectSameAnswers(redis, [...commands, ...finalState], engine);
+      }),
+      seeded(100),
+    );
+  });
+});

@@ -1,0 +1,214 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { devPageScript } from "../../../scripts/dev-page.mjs";
+import { Idempotency } from "../../../src/idempotency/index.ts";
+import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
+import {
+  chromiumPath,
+  crossedNames,
+  openBrowser,
+  openPage,
+  overflows,
+} from "../../../test/support/browser.ts";
+import { eachEngine } from "../../../test/support/each-engine.ts";
+import { engines } from "../../../test/support/redis-servers.ts";
+import { start } from "../../src/index.ts";
+import { openPage as openDevPage } from "../../src/page/server.ts";
+
+// The page of `redis-rest-local` in a real browser, with the real library at the endpoints that it shows.
+
+let browser: Browser;
+beforeAll(async () => {
+  if (chromiumPath !== undefined) browser = await openBrowser();
+});
+afterAll(() => browser?.close());
+
+async function open(engine: "redis" | "embedded") {
+  const local = await start({ engine });
+  const dev = await openDevPage(local, { script: devPageScript, interval: 50 });
+  const redlock = new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 700 });
+  const close = async () => {
+    await dev.close();
+    await local.close();
+  };
+  return { local, dev, redlock, close };
+}
+
+/** The cells of the row of a resource, by their labels; undefined without such a row. */
+const rowOf = (page: Page, name: string) =>
+  page.evaluate((wanted) => {
+    const rows = [...document.querySelectorAll("tbody tr")];
+    const row = rows.find((each) => each.querySelector("td.name")?.textContent === wanted);
+    const cells = [...(row?.querySelectorAll("td") ?? [])];
+    return row && Object.fromEntries(cells.map((cell) => [cell.dataset.label, cell.textContent]));
+  }, name);
+
+const card = (page: Page, name: string) => page.getByRole("article", { name });
+const text = (page: Page) => page.locator("body").innerText();
+
+eachEngine(engines, describe.skipIf(chromiumPath === undefined))("the page of endpoints on %s", (engine) => {
+  test("shows a lock, a run and a fault as they are, at every width and in both schemes", async () => {
+    const { local, dev, redlock, close } = await open(engine);
+    const { page, problems, close: leave } = await openPage(browser, dev.url);
+    await expect.poll(() => page.locator("#summary").textContent()).toContain("3 of 3 endpoints up");
+    expect(page.url()).not.toContain("token");
+    expect(await text(page)).toContain("Nothing is held");
+
+    const lock = await redlock.acquire("invoice:42", { ttl: 60_000, fencing: true });
+    await expect.poll(async () => (await rowOf(page, "invoice:42"))?.endpoints).toBe(" 3 of 3");
+    const { holder, fence } = await inspect(redlock, "invoice:42");
+    const row = await rowOf(page, "invoice:42");
+    expect(row).toMatchObject({ fence: `${fence}`, holder: expect.stringContaining(holder!) });
+    const values = await local.endpoints[0]!.execute(["GET", "redlock:lock:{invoice:42}"]);
+    expect(await page.content()).not.toContain(String(values));
+    // The bar has room for it when it is long enough.
+    const bars = () => page.locator(".picture .bar-text").allTextContents();
+    await expect.poll(async () => (await bars()).join(" ")).toContain(`${lock.fence}`);
+
+    const idempotency = new Idempotency(redlock);
+    await idempotency.run("evt", () => "done");
+    await expect.poll(() => text(page)).toMatch(/\bcomplete\b/);
+    const counts = () => local.endpoints.map(({ log }) => `${log.requests} in all`);
+    await expect
+      .poll(() => page.locator(".counts span:first-child .soft").allTextContents())
+      .toEqual(counts());
+
+    for (const width of [1_280, 390]) {
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.emulateMedia({ colorScheme });
+        expect(await overflows(page)).toBe(false);
+        const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        expect(ground).toMatch(colorScheme === "dark" ? /rgb\(13, / : /rgb\(244, /);
+        expect(await rowOf(page, "invoice:42")).toMatchObject({ fence: `${fence}` });
+      }
+    }
+    await page.setViewportSize({ width: 1_280, height: 800 });
+
+    // Nothing is lost while one endpoint does not answer.
+    const lose = card(page, "endpoint-3").getByLabel("lose replies");
+    await lose.click();
+    await expect.poll(() => local.endpoints[2]!.faults.list()).toEqual([{ fault: "drop-reply" }]);
+    const second = await redlock.acquire("report", { ttl: 60_000 });
+    await expect.poll(() => text(page)).toContain("reply lost");
+    await expect.poll(async () => (await rowOf(page, "report"))?.endpoints).toBe(" 3 of 3");
+    await lose.click();
+    await expect.poll(() => local.endpoints[2]!.faults.list()).toEqual([]);
+    await expect.poll(() => text(page)).toMatch(/endpoint-3\s+no longer has the fault drop-reply/);
+    await second.release();
+    await expect.poll(() => rowOf(page, "report")).toBeUndefined();
+
+    await card(page, "endpoint-1").getByRole("button", { name: "Stop" }).click();
+    await expect.poll(() => page.locator("#summary").textContent()).toContain("2 of 3 endpoints up");
+    expect(local.endpoints[0]!.running).toBe(false);
+    await expect.poll(async () => (await rowOf(page, "invoice:42"))?.endpoints).toBe(" 2 of 3");
+    await card(page, "endpoint-2").getByRole("button", { name: "Stop" }).click();
+    await expect.poll(() => page.locator("#summary").textContent()).toContain("every acquire fails");
+    await card(page, "endpoint-1").getByRole("button", { name: "Start empty" }).click();
+    await card(page, "endpoint-2").getByRole("button", { name: "Start", exact: true }).click();
+    await expect.poll(async () => (await rowOf(page, "invoice:42"))?.endpoints).toBe(" 2 of 3");
+    await expect.poll(() => page.locator("#summary").textContent()).toContain("3 of 3 endpoints up");
+    await lock.release();
+    await expect.poll(() => rowOf(page, "invoice:42")).toBeUndefined();
+    expect(problems).toEqual([]);
+
+    await leave();
+    await close();
+  });
+});
+
+describe.skipIf(chromiumPath === undefined)("the page with long names and many locks", () => {
+  test("cuts names, keeps its columns, says what is wrong first, and finds what is not drawn", async () => {
+    const { local, dev, redlock, close } = await open("embedded");
+    const { page, problems, close: leave } = await openPage(browser, dev.url);
+    const long = `orders/${"a-long-name-".repeat(20)}`;
+    await redlock.acquire(long, { ttl: 60_000 });
+    for (let index = 0; index < 60; index++) await redlock.acquire(`job:${index}`, { ttl: 60_000 });
+    await redlock.acquire(long.replace("orders", "refunds"), { ttl: 60_000 });
+
+    const held = page.locator("section", { hasText: "Held now" });
+    await expect.poll(() => held.locator("h2").innerText()).toMatch(/62, the first 50 are shown/);
+    // Nothing is drawn over something else, and every column has room.
+    const cells = () =>
+      held.evaluate((section) =>
+        [...section.querySelectorAll("tbody tr:first-child td")].map(
+          (cell) => cell.getBoundingClientRect().toJSON() as DOMRect,
+        ),
+      );
+    for (const width of [1_280, 1_000]) {
+      await page.setViewportSize({ width, height: 800 });
+      const boxes = await cells();
+      for (const [index, { left, width: own, height }] of boxes.entries()) {
+        expect(own).toBeGreaterThan(60);
+        expect(height).toBeLessThan(40);
+        if (index > 0) expect(left).toBeGreaterThanOrEqual(boxes[index - 1]!.right - 1);
+      }
+    }
+    // What the pointer is on stays, so that its whole text can appear: only what has changed is drawn anew.
+    const [name, remaining] = [held.locator("td").first(), held.locator("td").nth(4)];
+    expect(await name.getAttribute("title")).toBe(long.replace("orders", "refunds"));
+    expect(await name.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)).toBe(true);
+    const node = await name.elementHandle();
+    const before = await remaining.textContent();
+    await expect.poll(() => remaining.textContent()).not.toBe(before);
+    expect(await node!.evaluate(({ isConnected }) => isConnected)).toBe(true);
+    // A panel with nothing in it does not take the place of one that has.
+    expect((await held.boundingBox())!.width).toBeGreaterThan(900);
+
+    await page.getByLabel("Search").fill("job:3 node");
+    await expect.poll(() => held.locator("h2").innerText()).toContain("11 of 62 match");
+    expect(await held.locator("td:first-child").allTextContents()).toEqual(
+      expect.arrayContaining(["job:3", "job:30", "job:39"]),
+    );
+    await page.getByLabel("Search").fill("");
+
+    const wrong = page.locator("section", { hasText: "What is wrong" });
+    expect(await wrong.isVisible()).toBe(false);
+    for (const endpoint of local.endpoints.slice(0, 2)) {
+      await endpoint.execute(["SET", "redlock:tries:{0123456789abcdef}", "A1 t 3", "PX", 60_000]);
+    }
+    local.endpoints[2]!.faults.add({ fault: "delay", ms: 5 });
+    await expect.poll(() => wrong.textContent()).toContain("endpoint-3 has faults switched on: delay ms 5");
+    await expect.poll(() => wrong.textContent()).toContain("key 0123456789ab may be dead: 3 runs began");
+    for (const width of [1_280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await overflows(page)).toBe(false);
+      const tops = await Promise.all([wrong, held].map(async (each) => (await each.boundingBox())!.y));
+      expect(tops).toEqual([...tops].sort((one, other) => one - other));
+      // The name that says which lock it is can be read, beside whatever is said of it.
+      const name = page.locator(".happened .cut", { hasText: "refunds/a-long-name" });
+      expect((await name.boundingBox())!.width).toBeGreaterThan(250);
+    }
+    // Names stand beside lanes.
+    expect(await crossedNames(page, ["node A", "endpoint-1", "endpoint-3"])).toEqual([]);
+    expect(problems).toEqual([]);
+    await leave();
+    await close();
+  });
+});
+
+describe.skipIf(chromiumPath === undefined)("the page without a token", () => {
+  test("asks for it, says where it is, and refuses a wrong one", async () => {
+    const { local, dev, close } = await open("embedded");
+    const {
+      page,
+      problems,
+      close: leave,
+    } = await openPage(browser, new URL("/", dev.url).href, { width: 390 });
+    await expect.poll(() => text(page)).toContain("UPSTASH_REDIS_REST_TOKEN_1");
+    expect(await overflows(page)).toBe(false);
+    await page.getByLabel("Token").fill("wrong");
+    await page.getByRole("button", { name: "Open" }).click();
+    await expect.poll(() => page.locator("#summary").textContent()).toContain("not the one");
+    await page.getByLabel("Token").fill(local.endpoints[0]!.token);
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator("#summary").textContent()).toContain("3 of 3 endpoints up");
+    await page.reload();
+    await expect.poll(() => page.locator("#summary").textContent()).toContain("3 of 3 endpoints up");
+    // The browser itself reports the answer 401.
+    expect(problems).toEqual([expect.stringContaining("401")]);
+    await close();
+    await expect.poll(() => page.locator("#summary").textContent()).toMatch(/have ended|No connection/);
+    await leave();
+  });
+});

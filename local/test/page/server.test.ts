@@ -1,0 +1,296 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { Idempotency } from "../../../src/idempotency/index.ts";
+import { endpointsFromEnv, inspect, Redlock } from "../../../src/index.ts";
+import { eachEngine } from "../../../test/support/each-engine.ts";
+import { readEvents } from "../../../test/support/event-reader.ts";
+import { engines } from "../../../test/support/redis-servers.ts";
+import { until } from "../../../test/support/until.ts";
+import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
+import { type DevPage, openPage } from "../../src/page/server.ts";
+import type { PageMessage, PageState } from "../../src/page/state.ts";
+
+let closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.reverse()) await close();
+  closers = [];
+});
+
+interface Stand {
+  readonly local: LocalEndpoints;
+  readonly first: LocalEndpoint;
+  readonly page: DevPage;
+  readonly redlock: Redlock;
+  ask(path: string, init?: RequestInit): Promise<Response>;
+  state(): Promise<PageState>;
+}
+
+async function open(engine: "redis" | "embedded", count = 3): Promise<Stand> {
+  const local = await start({ engine, count });
+  closers.push(() => local.close());
+  const script = async () => "script();\n//# sourceMappingURL=page.js.map\n";
+  const page = await openPage(local, { script, interval: 40 });
+  closers.push(() => page.close());
+  const [first] = local.endpoints as [LocalEndpoint];
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(new URL(path, page.url), { headers: { authorization: `Bearer ${first.token}` }, ...init });
+  return {
+    local,
+    first,
+    page,
+    redlock: new Redlock({ endpoints: endpointsFromEnv(local.env()), timeout: 5_000 }),
+    ask,
+    state: async () => (await ask("/api/state")).json() as Promise<PageState>,
+  };
+}
+
+/** Opens the stream of the page. */
+async function live({ ask, first }: Stand) {
+  const leave = new AbortController();
+  const headers = { authorization: `Bearer ${first.token}` };
+  const response = await ask("/api/live", { signal: leave.signal, headers });
+  const events = readEvents(response.body);
+  const next = async () => {
+    const event = await events.next();
+    return event === undefined ? undefined : (JSON.parse(event.replace(/^data: /, "")) as PageMessage);
+  };
+  /** Reads messages until one fulfils a condition. */
+  async function find(condition: (message: PageMessage) => boolean): Promise<PageMessage> {
+    for (;;) {
+      const message = await next();
+      if (!message) throw new Error("the stream has ended");
+      if (condition(message)) return message;
+    }
+  }
+  return { response, next, find, leave: () => leave.abort() };
+}
+
+eachEngine(engines)("the page of endpoints on %s", (engine) => {
+  test("shows what is held as inspect does, without a request, and how it ends", async () => {
+    const stand = await open(engine);
+    const { local, redlock } = stand;
+    const { find } = await live(stand);
+    const lock = await redlock.acquire("invoice:{42}", { ttl: 30_000, fencing: true });
+    const counts = () => local.endpoints.map(({ log }) => [log.requests, log.billed]);
+    await find(({ state }) => state.locks[0]?.shares.join() === "same,same,same");
+    const before = counts();
+    const { now } = (await find(() => true)).state;
+    // Several looks, each of which reads the keys once more.
+    const held = await find(({ state }) => state.now - now > 200);
+    expect(counts()).toEqual(before);
+    expect(held.state.endpoints.map(({ requests, billed }) => [requests, billed])).toEqual(before);
+    const { holder } = await inspect(redlock, "invoice:{42}");
+    const [row] = held.state.locks;
+    expect(row).toMatchObject({
+      kind: "lock",
+      held: true,
+      resource: "invoice:{42}",
+      holder,
+      fence: lock.fence,
+    });
+    expect(row!.until - held.state.now).toBeGreaterThan(20_000);
+    expect(row!.until - held.state.now).toBeLessThanOrEqual(30_000);
+    expect(held.state.happenings[0]).toMatchObject({
+      name: "invoice:{42}",
+      text: `is held by node A, ${holder}, fence ${lock.fence} (lock)`,
+    });
+    await lock.release();
+    const { state } = await find((message) => message.state.locks.length === 0);
+    expect(state.happenings[0]).toMatchObject({ name: "invoice:{42}", text: "is no longer held" });
+    expect(state.requests.map(({ operation }) => operation)).toContain("release");
+    expect(JSON.stringify(state)).not.toContain(lock.token);
+  });
+
+  test("shows idempotency records, and finds what others have stored", async () => {
+    const stand = await open(engine, 1);
+    const { redlock, first } = stand;
+    // Not over HTTP, and among many keys: only a walk finds it.
+    for (let index = 0; index < 300; index++) await first.execute(["SET", `other:${index}`, "x"]);
+    await first.execute(["SET", "my:lock:{quiet}", "somebody", "PX", 60_000]);
+    const { find } = await live(stand);
+    const { state } = await find((message) => message.state.locks.length === 1);
+    expect(state.locks[0]).toMatchObject({ resource: "quiet", held: true });
+    expect(state.requests).toEqual([]);
+    let finish: (() => void) | undefined;
+    const run = new Idempotency(redlock).run("evt", () => new Promise<void>((resolve) => (finish = resolve)));
+    const pending = await find((message) => message.state.records[0]?.state === "pending");
+    expect(pending.state.records[0]?.key).toMatch(/^[0-9a-f]{12}$/);
+    finish?.();
+    await run;
+    const done = await find((message) => message.state.records[0]?.state === "complete");
+    expect(done.state.records).toHaveLength(1);
+    await first.execute(["DEL", "my:lock:{quiet}"]);
+    await find((message) => message.state.locks.length === 0);
+    await stand.ask("/", { method: "GET" });
+    await fetch(first.url, {
+      method: "POST",
+      headers: { authorization: `Bearer ${first.token}` },
+      body: JSON.stringify(["FLUSHALL"]),
+    });
+    await find((message) => message.state.records.length === 0);
+  });
+
+  test("shows who holds many locks that one client acquires at once, and a key that may be dead", async () => {
+    const stand = await open(engine);
+    const { find } = await live(stand);
+    const names = Array.from({ length: 12 }, (_, index) => `job:${index}`);
+    await Promise.all(names.map((name) => stand.redlock.acquire(name, { ttl: 60_000 })));
+    const { state } = await find(({ state: { locks } }) => locks.filter(({ held }) => held).length === 12);
+    expect(new Set(state.locks.map(({ client }) => client))).toEqual(new Set(["node A"]));
+    const idempotency = new Idempotency(stand.redlock, { maxAttempts: 2, lease: 1_000, maxHold: 0 });
+    void idempotency.run("evt", () => new Promise<never>(() => undefined)).catch(() => undefined);
+    const begun = await find((message) => message.state.records[0]?.attempts === 1);
+    expect(begun.state.records).toMatchObject([{ state: "pending" }]);
+    const ended = await find((message) => message.state.records[0]?.state === "unfinished");
+    expect(ended.state.records).toMatchObject([{ attempts: 1, key: begun.state.records[0]!.key }]);
+    expect(ended.state.requests.map(({ operation }) => operation)).toContain("count");
+  });
+
+  test("stops and starts an endpoint, with its data and without", async () => {
+    const stand = await open(engine);
+    const { redlock, ask, first } = stand;
+    const { find } = await live(stand);
+    await redlock.acquire("a", { ttl: 60_000 });
+    await find(({ state }) => state.locks[0]?.shares.join() === "same,same,same");
+    const post = async (action: string) =>
+      (await ask(`/api/endpoints/1/${action}`, { method: "POST" })).json();
+    expect(await post("stop")).toEqual({ result: false });
+    const stopped = await find(({ state }) => state.locks[0]?.shares.join() === "unknown,same,same");
+    expect(stopped.state.endpoints[0]).toMatchObject({ status: "stopped", canForget: true });
+    expect(stopped.state.locks[0]?.held).toBe(true);
+    expect(first.running).toBe(false);
+    expect(await post("start")).toEqual({ result: true });
+    await find(({ state }) => state.locks[0]?.shares.join() === "same,same,same");
+    await post("stop");
+    await post("start-empty");
+    const empty = await find(({ state }) => state.locks[0]?.shares.join() === "free,same,same");
+    expect(empty.state.endpoints[0]?.status).toBe("up");
+    expect((await ask("/api/endpoints/1/explode", { method: "POST" })).status).toBe(404);
+  });
+});
+
+describe("the page's server", () => {
+  test("records requests, and faults by the fault API", async () => {
+    const stand = await open("embedded");
+    const { redlock, ask, first } = stand;
+    const { find } = await live(stand);
+    const faults = (method: string, body: unknown) =>
+      ask("/api/endpoints/1/faults", { method, body: JSON.stringify(body) });
+    const added = await faults("POST", { fault: "drop-reply", command: "SET", reset: true });
+    expect(await added.json()).toEqual({ result: first.faults.list() });
+    await find(({ events = [] }) =>
+      events.some(({ phase, name }) => phase === "fault" && name === "drop-reply SET"),
+    );
+    await redlock.acquire("a", { ttl: 60_000 });
+    const { events } = await find(
+      (message) => message.events?.some(({ phase }) => phase === "lost") === true,
+    );
+    expect(events).toContainEqual(
+      expect.objectContaining({ phase: "lost", what: "reply", endpoint: first.name }),
+    );
+    expect((await faults("PUT", [{ fault: "no such" }])).status).toBe(400);
+    expect(first.faults.list()).toHaveLength(1);
+    await faults("PUT", []);
+    expect(first.faults.list()).toEqual([]);
+    const { state } = await find(({ events: more = [] }) => more.some(({ phase }) => phase === "healed"));
+    expect(state.requests.some(({ result }) => result === "reply lost")).toBe(true);
+  });
+
+  test("gives the files to everybody on this machine, and nothing else without the full token", async () => {
+    const { ask, first, page } = await open("embedded", 1);
+    const index = await fetch(page.url);
+    expect(await index.text()).toContain('<script type="module" src="/page.js">');
+    expect(index.headers.get("content-security-policy")).toMatch(
+      /^default-src 'none'; script-src 'self'; style-src/,
+    );
+    expect(index.headers.get("content-security-policy")).not.toContain("unsafe");
+    expect(await (await ask("/page.js")).text()).toBe("script();\n");
+    expect((await ask("/page.css")).headers.get("content-type")).toContain("text/css");
+    for (const path of [
+      "/api/state",
+      "/api/live",
+      "/api/endpoints/1/faults",
+      "/api/endpoints/1/stop",
+      "/x",
+    ]) {
+      const method = path.endsWith("stop") ? "POST" : "GET";
+      for (const token of ["", "wrong", first.readOnlyToken]) {
+        const response = await ask(path, { method, headers: { authorization: `Bearer ${token}` } });
+        expect([path, response.status]).toEqual([path, 401]);
+      }
+    }
+    expect(first.running).toBe(true);
+    expect((await ask("/x")).status).toBe(404);
+    expect((await ask("/", { method: "POST" })).status).toBe(404);
+    expect(page.url).toBe(`${new URL(page.url).origin}/#token=${first.token}`);
+  });
+
+  test("refuses a request that names another host", async () => {
+    const { first, page } = await open("embedded", 1);
+    const port = Number(new URL(page.url).port);
+    const statusFor = async (host: string, target = "/api/state") => {
+      const socket = connect(port, "127.0.0.1");
+      socket.write(
+        `GET ${target} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${first.token}\r\nconnection: close\r\n\r\n`,
+      );
+      const [data] = (await once(socket, "data")) as [Buffer];
+      socket.destroy();
+      return Number(data.toString().split(" ")[1]);
+    };
+    for (const host of [`127.0.0.1:${port}`, "localhost", `[::1]:${port}`])
+      expect(await statusFor(host)).toBe(200);
+    for (const host of [
+      "evil.example",
+      `evil.example:${port}`,
+      "127.evil.example",
+      "localhost.evil.example",
+    ]) {
+      expect([host, await statusFor(host), await statusFor(host, "/")]).toEqual([host, 403, 403]);
+    }
+    expect(await statusFor("localhost", "http://evil.example/api/state")).toBe(403);
+  });
+
+  test("has at most ten streams, and each ends with its client and with the server", async () => {
+    const stand = await open("embedded", 1);
+    const streams = await Promise.all(Array.from({ length: 10 }, () => live(stand)));
+    expect(streams.map(({ response }) => response.status)).toEqual(Array(10).fill(200));
+    expect((await stand.ask("/api/live")).status).toBe(503);
+    streams[0]!.leave();
+    const eleventh = await until(async () => {
+      const another = await live(stand);
+      return another.response.ok ? another : undefined;
+    });
+    expect((await eleventh.next())?.timeline?.endpoints).toEqual(["endpoint-1"]);
+    await stand.page.close();
+    const ends = async () => {
+      while ((await eleventh.next()) !== undefined);
+    };
+    await ends().catch((error: Error) => expect(error.message).toBe("terminated"));
+  });
+
+  test("gives a client that reads slowly fewer messages, and not all of them later", async () => {
+    const stand = await open("embedded", 1);
+    const fast = await live(stand);
+    const port = Number(new URL(stand.page.url).port);
+    const slow = connect(port, "127.0.0.1").pause();
+    closers.push(async () => void slow.destroy());
+    slow.write(
+      `GET /api/live HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${stand.first.token}\r\n\r\n`,
+    );
+    // More than the buffers between the two hold, so that the server has to wait.
+    const long = "x".repeat(100_000);
+    for (let index = 0; index < 40; index++)
+      stand.first.faults.add({ fault: "down", command: `${long}${index}` });
+    let messages = 0;
+    await fast.find(() => ++messages === 8);
+    stand.first.faults.clear();
+    let received = "";
+    slow.setEncoding("latin1").on("data", (text: string) => {
+      received += text;
+    });
+    slow.resume();
+    await until(() => received.includes('"faults":[],"canForget"'), "a message without faults");
+    expect(received.match(/data: /g)!.length).toBeLessThan(8);
+  });
+});

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { eachEngine } from "../../../test/support/each-engine.ts";
+import { engines } from "../../../test/support/redis-servers.ts";
+import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
+
+const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+const bytes: [string, Uint8Array][] = [
+  ["every byte", everyByte],
+  ["every byte, backwards", everyByte.slice().reverse()],
+  ["a lone continuation byte", Uint8Array.of(0x80)],
+  ["a character that is cut", Uint8Array.of(0xf0, 0x9f, 0x94)],
+  ["half of a surrogate pair", Uint8Array.of(0xed, 0xa0, 0x80)],
+  ["a byte order mark", Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)],
+  ["text", new TextEncoder().encode("ünïcödé 你好 🔒")],
+  ["line ends", Uint8Array.of(13, 10, 0, 10, 13)],
+  ["a megabyte", Uint8Array.from({ length: 1_000_000 }, (_, index) => (index * 131) % 256)],
+];
+
+const percents = (text: string) => Buffer.from(text, "latin1").toString("hex").replace(/../g, "%$&");
+
+eachEngine(engines)("bytes over REST on %s", (engine) => {
+  let local: LocalEndpoints;
+  let endpoint: LocalEndpoint;
+
+  beforeAll(async () => {
+    local = await start({ count: 1, engine });
+    endpoint = local.endpoints[0]!;
+  });
+  beforeEach(() => endpoint.execute(["FLUSHALL"]));
+  afterAll(() => local.close());
+
+  async function request(path: string, init: RequestInit = {}) {
+    const authorization = `Bearer ${endpoint.token}`;
+    return fetch(endpoint.url + path, { ...init, headers: { authorization, ...init.headers } });
+  }
+  const post = (path: string, body: Uint8Array | string) =>
+    request(path, { method: "POST", body: body as Uint8Array<ArrayBuffer> });
+  /** The bytes of a reply as latin1, taken from its exact base64 form. */
+  async function latin1(path: string): Promise<string | string[] | null> {
+    const response = await request(path, { headers: { "upstash-encoding": "base64" } });
+    const { result } = await response.json();
+    const decode = (text: string) => Buffer.from(text, "base64").toString("latin1");
+    return Array.isArray(result) ? result.map(decode) : typeof result === "string" ? decode(result) : result;
+  }
+
+  test.each(bytes)("a body of %s is stored as it is", async (_, value) => {
+    expect(await (await post("/set/key", value)).json()).toEqual({ result: "OK" });
+    expect(await latin1("/get/key")).toBe(Buffer.from(value).toString("latin1"));
+    expect(await endpoint.execute(["STRLEN", "key"])).toBe(value.length);
+    const resp2 = await request("/get/key", { headers: { "upstash-response-format": "resp2" } });
+    const sent = Buffer.from(await resp2.arrayBuffer());
+    expect(sent.subarray(sent.indexOf("\n") + 1, -2).equals(value)).toBe(true);
+  });
+
+  test("a body of bytes precedes the options of the query", async () => {
+    await post("/set/key?PX=100000", everyByte);
+    expect(await endpoint.execute(["PTTL", "key"])).toBeGreaterThan(0);
+    expect(await latin1("/get/key")).toHaveLength(256);
+  });
+
+  test("JSON has U+FFFD for bytes that are not UTF-8", async () => {
+    await post("/set/key", Uint8Array.of(0x61, 0xff, 0x62));
+    expect(await (await request("/get/key")).json()).toEqual({ result: "a\ufffdb" });
+  });
+
+  test.each(["\xff", "\xc3", "a\xed\xa0\x80z", "\x00\x01", "%", "+ &=?#/", "\xc3\xa9"])(
+    "percent-encoded bytes in a path are bytes: %j",
+    async (key) => {
+      await request(`/set/${percents(key)}/${percents(`value ${key}`)}`);
+      expect(await latin1(`/get/${percents(key)}`)).toBe(`value ${key}`);
+      expect(await latin1("/keys/*")).toEqual([key]);
+      // A different key that is the same when it is decoded as text.
+      expect(await latin1(`/get/${percents(`${key}\xfe`)}`)).toBeNull();
+    },
+  );
+
+  test("percent-encoded bytes in a query are bytes, and a plus is a space", async () => {
+    await request(`/append?key=${percents("\xff=")}`);
+    await request("/append?key=+%2B");
+    expect(await latin1("/get/key")).toBe("\xff= +");
+    await request("/mset?a=1&&b=x=y&_token=");
+    expect(await endpoint.execute(["MGET", "a", "b"])).toEqual([null, null]);
+    await request(`/mset?a=1&&b=x=y&_token=${endpoint.token}`);
+    expect(await endpoint.execute(["MGET", "a", "b"])).toEqual(["1", "x=y"]);
+  });
+
+  test("bytes are compared, and passed to scripts", async () => {
+    await post("/set/key", Uint8Array.of(0xff, 0xfe));
+    expect(await (await request(`/delex/key/IFEQ/${percents("\xff\xfd")}`)).json()).toEqual({ result: 0 });
+    expect(await (await request(`/set/key/${percents("\xfd")}/IFEQ/${percents("\xff\xfe")}`)).json()).toEqual(
+      {
+        result: "OK",
+      },
+    );
+    expect(await latin1("/get/key")).toBe("\xfd");
+    const script = encodeURIComponent("return {ARGV[1], #ARGV[1], KEYS[1] == ARGV[1]}");
+    const reply = await (await request(`/eval/${script}/1/${percents("\xff")}/${percents("\xff")}`)).json();
+    expect(reply).toEqual({ result: ["\ufffd", 1, 1] });
+  });
+
+  test("a script that is not UTF-8 has the SHA-1 of its bytes", async () => {
+    const script = Buffer.from("return '\xff' -- \xfe", "latin1");
+    const { result: sha } = await (await post("/script/load", script)).json();
+    expect(sha).toBe(
+      await crypto.subtle.digest("SHA-1", script).then((hash) => Buffer.from(hash).toString("hex")),
+    );
+    expect(await latin1(`/evalsha/${sha}/0`)).toBe("\xff");
+  });
+
+  test("the log has bytes as text", async () => {
+    endpoint.log.reset();
+    await post("/set/key", Uint8Array.of(0x61, 0xff));
+    expect(endpoint.log.entries[0]!.command).toEqual(["set", "key", "a\ufffd"]);
+  });
+});

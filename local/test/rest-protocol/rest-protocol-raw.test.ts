@@ -1,0 +1,125 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eachEngine } from "../../../test/support/each-engine.ts";
+import { engines } from "../../../test/support/redis-servers.ts";
+import { until } from "../../../test/support/until.ts";
+import { type LocalEndpoint, type LocalEndpoints, start } from "../../src/index.ts";
+
+const mebibyte = 1024 * 1024;
+
+// Requests that no HTTP client sends, written byte by byte.
+eachEngine(engines)("raw HTTP on %s", (engine) => {
+  let local: LocalEndpoints;
+  let endpoint: LocalEndpoint;
+
+  beforeAll(async () => {
+    local = await start({ count: 1, engine, token: "full" });
+    endpoint = local.endpoints[0]!;
+  });
+  afterAll(() => local.close());
+
+  /** Writes a request and collects the response. */
+  async function open(...lines: string[]) {
+    const socket = connect(Number(new URL(endpoint.url).port), "127.0.0.1");
+    let received = "";
+    let closed = false;
+    socket.on("data", (bytes) => {
+      received += bytes.toString("latin1");
+    });
+    // The endpoint may break the connection; `status` reports that as "closed".
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      closed = true;
+    });
+    await once(socket, "connect");
+    socket.write(Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"));
+    return {
+      socket,
+      isClosed: () => closed,
+      /** The first status, or "closed". */
+      status: () =>
+        until<string | undefined>(
+          () =>
+            received.includes("\r\n\r\n")
+              ? /^HTTP\/1\.1 (\d{3})/.exec(received)?.[1]
+              : closed
+                ? "closed"
+                : undefined,
+          "an answer",
+        ),
+      received: () => received,
+    };
+  }
+
+  async function statusOf(...lines: string[]): Promise<string> {
+    const { socket, status } = await open(...lines);
+    const answer = await status();
+    socket.destroy();
+    return answer;
+  }
+
+  test.each([
+    ["GET // HTTP/1.1", "401"],
+    ["GET //?_token=full HTTP/1.1", "400"],
+    ["GET //ping?_token=full HTTP/1.1", "400"],
+    ["TRACE / HTTP/1.1", "405"],
+    ["TRACE /?_token=full HTTP/1.1", "405"],
+    ["GET http://[ HTTP/1.1", "400"],
+    ["GET http:// HTTP/1.1", "400"],
+    ["GET http://elsewhere/ping?_token=full HTTP/1.1", "200"],
+    ["GET ftp://elsewhere/ping?_token=full HTTP/1.1", "400"],
+    ["OPTIONS * HTTP/1.1", "405"],
+    ["CONNECT localhost:80 HTTP/1.1", "closed"],
+    ["GET /get/%zz HTTP/1.1", "401"],
+    ["GET /get/%zz?_token=full HTTP/1.1", "400"],
+    ["GET /get/%?_token=full HTTP/1.1", "400"],
+    ["GET /?_token=full&%=%zz HTTP/1.1", "400"],
+    ["GET /\\\\?_token=full HTTP/1.1", "400"],
+  ])("%s is answered with %s", async (line, status) => {
+    expect(await statusOf(line, "Host: localhost")).toBe(status);
+    expect(await statusOf("GET /ping?_token=full HTTP/1.1", "Host: localhost")).toBe("200");
+  });
+
+  describe("a body without a token", () => {
+    const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer wrong"];
+
+    test("is not awaited", async () => {
+      expect(await statusOf(...head, `Content-Length: ${10 * mebibyte}`)).toBe("401");
+      expect(await statusOf(...head, "Transfer-Encoding: chunked")).toBe("401");
+      expect(await statusOf(...head, "Content-Length: 10", "Expect: 100-continue")).toBe("401");
+    });
+
+    test("that does not end breaks the connection", async () => {
+      const { socket, isClosed, status } = await open(...head, "Transfer-Encoding: chunked");
+      expect(await status()).toBe("401");
+      const chunk = Buffer.concat([Buffer.from("100000\r\n"), Buffer.alloc(mebibyte), Buffer.from("\r\n")]);
+      for (let sent = 0; sent < 100 && !isClosed(); sent++) await write(socket, chunk);
+      await until(isClosed, "the connection to be closed");
+    });
+  });
+
+  test("a body above the limit is answered with 413 before it ends", async () => {
+    const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer full"];
+    expect(await statusOf(...head, `Content-Length: ${11 * mebibyte}`)).toBe("413");
+    const { socket, status } = await open(...head, "Transfer-Encoding: chunked");
+    const chunk = Buffer.concat([Buffer.from("100000\r\n"), Buffer.alloc(mebibyte), Buffer.from("\r\n")]);
+    for (let sent = 0; sent < 11; sent++) await write(socket, chunk);
+    expect(await status()).toBe("413");
+    socket.destroy();
+  });
+
+  test("Expect: 100-continue is answered with 100 if the token is valid", async () => {
+    const head = ["POST / HTTP/1.1", "Host: localhost", "Authorization: Bearer full"];
+    const { socket, status, received } = await open(...head, "Content-Length: 8", "Expect: 100-continue");
+    expect(await status()).toBe("100");
+    socket.write('["PING"]');
+    await until(() => received().includes('{"result":"PONG"}'), "the reply");
+    socket.destroy();
+  });
+});
+
+/** Resolves when the bytes are sent, or the connection is closed. */
+async function write(socket: Socket, bytes: Uint8Array): Promise<void> {
+  await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
+}

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { CommandLog, type LoggedCommand } from "../../src/rest/command-log.ts";
+
+const entry = (...command: string[]): LoggedCommand => ({
+  command,
+  billed: 1,
+  at: 0,
+  ms: 0,
+  outcome: "ok",
+});
+const charactersOf = (log: CommandLog) =>
+  log.entries.reduce((sum, { command }) => sum + command.join("").length, 0);
+
+describe("the command log", () => {
+  test("keeps short commands unchanged", () => {
+    const log = new CommandLog();
+    const command = entry("SET", "key", "x".repeat(1_000));
+    log.add(command);
+    expect(log.entries).toEqual([command]);
+  });
+
+  test("truncates long arguments and errors, with their length", () => {
+    const logged: LoggedCommand[] = [];
+    const log = new CommandLog((each) => logged.push(each));
+    log.add({ ...entry("SET", "key", "x".repeat(1_000_000)), error: "e".repeat(2_000) });
+    const kept = `${"x".repeat(1_000)}… (1000000 characters)`;
+    const error = `${"e".repeat(1_000)}… (2000 characters)`;
+    expect(log.entries).toMatchObject([{ command: ["SET", "key", kept], error }]);
+    expect(logged).toEqual(log.entries);
+  });
+
+  test("keeps the first 100 arguments, with the number of others", () => {
+    const log = new CommandLog();
+    log.add(entry("DEL", ...Array.from({ length: 5_000 }, (_, index) => `key ${index}`)));
+    const { command } = log.entries[0]!;
+    log.add(entry(...command.slice(0, 100)));
+    expect(log.entries[1]!.command).toHaveLength(100);
+    expect(command).toHaveLength(101);
+    expect(command.slice(-2)).toEqual(["key 98", "… (4901 more)"]);
+  });
+
+  test("is trimmed to the last 10 000 commands, or 8 million characters, a tenth above that", () => {
+    const log = new CommandLog();
+    for (let index = 1; index <= 11_001; index += 1) {
+      log.add(entry(String(index)));
+      expect(log.entries.length).toBe(index <= 11_000 ? index : 10_000);
+    }
+    expect(log.entries[0]!.command).toEqual(["1002"]);
+    log.reset();
+    const long = entry(...Array.from({ length: 100 }, () => "x".repeat(1_000)));
+    for (let index = 1; index <= 89; index += 1) log.add(long);
+    expect(log.entries).toHaveLength(80);
+  });
+
+  test("keeps a bounded number of entries and characters, and bills all", () => {
+    const log = new CommandLog();
+    for (let index = 0; index < 25_000; index++) log.add(entry("GET", String(index)));
+    expect(log.entries.length).toBeGreaterThanOrEqual(10_000);
+    expect(log.entries.length).toBeLessThanOrEqual(11_000);
+    expect(log.entries.at(-1)!.command).toEqual(["GET", "24999"]);
+    const long = Array.from({ length: 100 }, () => "x".repeat(1_000));
+    for (let index = 0; index < 1_000; index++) log.add(entry(...long));
+    expect(charactersOf(log)).toBeLessThanOrEqual(8_800_000);
+    expect(charactersOf(log)).toBeGreaterThan(7_000_000);
+    expect(log.billed).toBe(26_000);
+  });
+});

@@ -1,0 +1,276 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { eachEngine } from "../../../test/support/each-engine.ts";
+import { engines, redisServer } from "../../../test/support/redis-servers.ts";
+import {
+  type LocalEndpoint,
+  type LocalEndpoints,
+  type StartOptions,
+  start as startLocal,
+} from "../../src/index.ts";
+import { RedisConnection } from "../../src/rest/redis/connection.ts";
+
+let started: LocalEndpoints[] = [];
+
+afterEach(async () => {
+  await Promise.all(started.map((local) => local.close()));
+  started = [];
+});
+
+async function start(options: StartOptions): Promise<LocalEndpoints & { first: LocalEndpoint }> {
+  const local = await startLocal(options);
+  started.push(local);
+  return { ...local, first: local.endpoints[0]! };
+}
+
+async function send(endpoint: LocalEndpoint, command: unknown[], signal?: AbortSignal): Promise<unknown> {
+  const response = await fetch(endpoint.url, {
+    method: "POST",
+    headers: { authorization: `Bearer ${endpoint.token}` },
+    body: JSON.stringify(command),
+    ...(signal && { signal }),
+  });
+  return response.json();
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+eachEngine(engines)("endpoints on %s", (engine) => {
+  test("are independent of each other, with names, URLs and one token", async () => {
+    const local = await start({ count: 2, engine });
+    expect(local.engine).toBe(engine);
+    expect(local.endpoints.map(({ name }) => name)).toEqual(["endpoint-1", "endpoint-2"]);
+    const [one, two] = local.endpoints as [LocalEndpoint, LocalEndpoint];
+    expect(await send(one, ["SET", "key", "one"])).toEqual({ result: "OK" });
+    expect(await send(two, ["GET", "key"])).toEqual({ result: null });
+    expect(one.token).toMatch(/^[\w-]{32}$/);
+    expect(local.env()).toEqual({
+      UPSTASH_REDIS_REST_URL_1: one.url,
+      UPSTASH_REDIS_REST_TOKEN_1: one.token,
+      UPSTASH_REDIS_REST_URL_2: two.url,
+      UPSTASH_REDIS_REST_TOKEN_2: one.token,
+    });
+  });
+
+  test("have variables without a number if there is only one", async () => {
+    const { first, env } = await start({ count: 1, engine, token: "given" });
+    expect(env()).toMatchObject({ UPSTASH_REDIS_REST_URL: first.url, UPSTASH_REDIS_REST_TOKEN: "given" });
+  });
+
+  test("stop refuses connections; start has the same port and all acknowledged writes", async () => {
+    const { first } = await start({ count: 1, engine });
+    const { url } = first;
+    for (let index = 0; index < 50; index++)
+      await send(first, ["SET", `key ${index}`, "kept", "PX", 600_000]);
+    await first.stop();
+    await first.stop();
+    await expect(send(first, ["PING"])).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+    await first.start();
+    await first.start();
+    expect(first.url).toBe(url);
+    expect(await first.execute(["DBSIZE"])).toBe(50);
+    expect(await first.execute(["PTTL", "key 49"])).toBeGreaterThan(0);
+  });
+
+  test("start with memory lost has neither data nor scripts", async () => {
+    const { first } = await start({ count: 1, engine });
+    await send(first, ["SET", "key", "lost"]);
+    const sha = await first.execute(["SCRIPT", "LOAD", "return 1"]);
+    await first.stop();
+    await first.start({ memory: "lost" });
+    expect(await first.execute(["DBSIZE"])).toBe(0);
+    expect(await first.execute(["SCRIPT", "EXISTS", String(sha)])).toEqual([0]);
+    // The lost data must not come back at the next restart.
+    await first.stop();
+    await first.start({ memory: "kept" });
+    expect(await first.execute(["DBSIZE"])).toBe(0);
+  });
+
+  test("stop breaks delayed requests, which are then never executed", async () => {
+    const { first } = await start({ count: 1, engine });
+    const remove = first.faults.add({ fault: "delay", ms: 300 });
+    const waiting = expect(send(first, ["SET", "key", "never"])).rejects.toThrow();
+    await expect.poll(() => first.log.requests).toBe(1);
+    await first.stop();
+    await waiting;
+    await first.start();
+    // Delayed for the same time, so the first one would have been executed before this one.
+    await send(first, ["SET", "later", "x"]);
+    remove();
+    expect(await send(first, ["MGET", "key", "later"])).toEqual({ result: [null, "x"] });
+  });
+
+  test("down breaks the connection", async () => {
+    const { first } = await start({ count: 1, engine });
+    const remove = first.faults.add({ fault: "down" });
+    await expect(send(first, ["SET", "key", "x"])).rejects.toThrow();
+    remove();
+    expect(await send(first, ["EXISTS", "key"])).toEqual({ result: 0 });
+  });
+
+  test("a dropped request is never executed, one with a dropped reply is; neither is answered", async () => {
+    const { first } = await start({ count: 1, engine });
+    for (const [fault, stored] of [
+      ["drop-request", 0],
+      ["drop-reply", 1],
+    ] as const) {
+      const remove = first.faults.add({ fault, command: "SET" });
+      const giveUp = new AbortController();
+      const silent = expect(send(first, ["SET", fault, "x"], giveUp.signal)).rejects.toThrow(/abort/);
+      await expect.poll(() => first.log.requests).toBe(1);
+      // Another request is answered meanwhile: the endpoint is only silent, not blocked.
+      await expect.poll(() => send(first, ["EXISTS", fault])).toEqual({ result: stored });
+      giveUp.abort();
+      await silent;
+      remove();
+      first.log.reset();
+    }
+  });
+
+  test("the log has commands, billed commands and requests, and onLog gets each entry", async () => {
+    const seen: string[] = [];
+    const { first } = await start({
+      count: 1,
+      engine,
+      onLog: ({ endpoint, command }) => seen.push(`${endpoint} ${command.join(" ")}`),
+    });
+    await first.execute(["SET", "not", "logged"]);
+    await send(first, ["SET", "key", "1"]);
+    await send(first, ["INCR", "not"]);
+    first.faults.add({ fault: "duplicate" });
+    await send(first, ["INCR", "key"]);
+    expect(first.log.entries).toMatchObject([
+      { command: ["SET", "key", "1"], billed: 1, outcome: "ok" },
+      {
+        command: ["INCR", "not"],
+        billed: 1,
+        outcome: "error",
+        error: expect.stringMatching(/not an integer/),
+      },
+      { command: ["INCR", "key"], billed: 1, outcome: "ok" },
+      { command: ["INCR", "key"], billed: 1, outcome: "ok" },
+    ]);
+    expect([first.log.requests, first.log.billed]).toEqual([3, 4]);
+    expect(seen).toHaveLength(4);
+    expect(seen[0]).toBe("endpoint-1 SET key 1");
+    first.log.reset();
+    expect([first.log.requests, first.log.billed, first.log.entries.length]).toEqual([0, 0, 0]);
+  });
+
+  test("/_faults needs the option and the full token", async () => {
+    const closed = (await start({ count: 1, engine, token: "full" })).first;
+    const call = (endpoint: LocalEndpoint, method: string, body?: unknown, token = "full") =>
+      fetch(`${endpoint.url}/_faults`, {
+        method,
+        headers: { authorization: `Bearer ${token}` },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    expect((await call(closed, "GET")).status).toBe(400);
+
+    const { first } = await start({
+      count: 1,
+      engine,
+      token: "full",
+      readOnlyToken: "reader",
+      faultsApi: true,
+    });
+    expect((await call(first, "POST", { fault: "down" }, "reader")).status).toBe(401);
+    expect(first.faults.list()).toEqual([]);
+    const added = await call(first, "POST", [{ fault: "status", status: 503 }, { fault: "duplicate" }]);
+    expect(((await added.json()) as { result: unknown[] }).result).toHaveLength(2);
+    expect(await send(first, ["PING"])).toEqual({ error: expect.stringMatching(/^ERR/) });
+    expect((await call(first, "POST", { fault: "bogus" })).status).toBe(400);
+    expect(await (await call(first, "DELETE")).json()).toEqual({ result: [] });
+    expect((await call(first, "PATCH")).status).toBe(405);
+    expect(await send(first, ["PING"])).toEqual({ result: "PONG" });
+    // Requests to /_faults are not counted.
+    expect(first.log.requests).toBe(2);
+  });
+});
+
+describe("the embedded engine's clock", () => {
+  test("can be set ahead, and expires keys", async () => {
+    const { first } = await start({ count: 1, engine: "embedded" });
+    await send(first, ["SET", "key", "x", "PX", 60_000]);
+    first.clockOffset = 59_000;
+    expect(await send(first, ["EXISTS", "key"])).toEqual({ result: 1 });
+    first.clockOffset = 61_000;
+    expect(await send(first, ["EXISTS", "key"])).toEqual({ result: 0 });
+    expect(() => {
+      first.clockOffset = Number.NaN;
+    }).toThrow(RangeError);
+  });
+});
+
+describe.runIf(redisServer !== undefined)("the redis-server of an endpoint", () => {
+  test("uses the machine's clock", async () => {
+    const { first } = await start({ count: 1, engine: "redis" });
+    expect(first.clockOffset).toBe(0);
+    expect(() => {
+      first.clockOffset = 1;
+    }).toThrow(/embedded engine only/);
+  });
+
+  test("has exited after stop and after close", async () => {
+    const { first, endpoints, close } = await start({ count: 2, engine: "redis" });
+    const pids = endpoints.map(({ pid }) => pid!);
+    expect(pids.every(alive)).toBe(true);
+    await first.stop();
+    expect(first.pid).toBeUndefined();
+    expect(pids.map(alive)).toEqual([false, true]);
+    await close();
+    expect(pids.map(alive)).toEqual([false, false]);
+  });
+
+  test("that crashes is answered with 500, and runs again after stop and start", async () => {
+    const { first } = await start({ count: 1, engine: "redis" });
+    await send(first, ["SET", "key", "kept"]);
+    process.kill(first.pid!, "SIGKILL");
+    await expect
+      .poll(() => send(first, ["GET", "key"]))
+      .toEqual({ error: expect.stringMatching(/cannot be reached/) });
+    await first.stop();
+    await first.start();
+    expect(await send(first, ["GET", "key"])).toEqual({ result: "kept" });
+  });
+
+  test("may be a running one, which is neither stopped nor emptied", async () => {
+    const owner = await start({ count: 2, engine: "redis" });
+    const urls = owner.endpoints.map(({ redisUrl }) => redisUrl!);
+    const { first, endpoints, close } = await start({ redis: urls.map((url) => `${url}/1`) });
+    expect(endpoints.map(({ redisUrl }) => redisUrl)).toEqual(urls.map((url) => `${url}/1`));
+    await send(first, ["SET", "key", "in database 1"]);
+    expect(await owner.first.execute(["EXISTS", "key"])).toBe(0);
+    await first.stop();
+    await expect(first.start({ memory: "lost" })).rejects.toThrow(/not ours to delete/);
+    await first.start();
+    expect(await send(first, ["GET", "key"])).toEqual({ result: "in database 1" });
+    await close();
+    const connection = await RedisConnection.open(`${urls[0]}/1`);
+    expect(await connection.send([["EXISTS", "key"]])).toEqual([1]);
+    connection.close();
+  });
+
+  test("is connected again after an outage", async () => {
+    const owner = await start({ count: 1, engine: "redis" });
+    const { first } = await start({ redis: [owner.first.redisUrl!] });
+    await send(first, ["SET", "key", "value"]);
+    await owner.first.stop();
+    expect(await send(first, ["GET", "key"])).toEqual({ error: expect.stringMatching(/cannot be reached/) });
+    await owner.first.start();
+    expect(await send(first, ["GET", "key"])).toEqual({ result: "value" });
+  });
+
+  test("has no password in errors", async () => {
+    const { first } = await start({ redis: ["redis://user:secret-password@127.0.0.1:1"] });
+    const answer = JSON.stringify(await send(first, ["PING"]));
+    expect(answer).toMatch(/cannot be reached/);
+    expect(answer).not.toContain("secret-password");
+  });
+});

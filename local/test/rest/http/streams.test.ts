@@ -1,0 +1,229 @@
+import { Redis } from "@upstash/redis";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { eachEngine } from "../../../../test/support/each-engine.ts";
+import { type EventReader, readEvents } from "../../../../test/support/event-reader.ts";
+import { paced } from "../../../../test/support/pace.ts";
+import { engines } from "../../../../test/support/redis-servers.ts";
+import { until } from "../../../../test/support/until.ts";
+import { type LocalEndpoint, type LocalEndpoints, start } from "../../../src/index.ts";
+
+eachEngine(engines)("streams of events on %s", (engine) => {
+  let local: LocalEndpoints;
+  let endpoint: LocalEndpoint;
+  const opened: AbortController[] = [];
+
+  beforeAll(async () => {
+    local = await start({ count: 1, engine });
+    endpoint = local.endpoints[0]!;
+  });
+  afterEach(async () => {
+    endpoint.faults.clear();
+    for (const controller of opened.splice(0)) controller.abort();
+    await until(async () => (await subscribers()) === 0, "the end of all subscriptions");
+    endpoint.log.reset();
+  });
+  afterAll(() => local.close());
+
+  function request(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = { authorization: `Bearer ${endpoint.token}`, accept: "text/event-stream" };
+    return fetch(endpoint.url + path, { method: "POST", headers, ...init });
+  }
+
+  async function open(path: string): Promise<EventReader & { readonly abort: () => void }> {
+    const controller = new AbortController();
+    opened.push(controller);
+    const { body } = await request(path, { signal: controller.signal });
+    return { ...readEvents(body), abort: () => controller.abort() };
+  }
+
+  async function subscribers(): Promise<number> {
+    const channels = (await endpoint.execute(["PUBSUB", "CHANNELS"])) as string[];
+    return channels.length + ((await endpoint.execute(["PUBSUB", "NUMPAT"])) as number);
+  }
+
+  const publish = (channel: string, payload: string) => endpoint.execute(["PUBLISH", channel, payload]);
+  const script = "return {redis.call('PUBLISH', KEYS[1], ARGV[1]), redis.call('PUBSUB', 'NUMSUB', KEYS[1])}";
+
+  test.each(["GET", "POST"])("subscribe, by %s, confirms and then has the messages", async (method) => {
+    const controller = new AbortController();
+    opened.push(controller);
+    const response = await request("/subscribe/a/b%2Cc", { method, signal: controller.signal });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    const events = readEvents(response.body);
+    expect(await events.next()).toBe("data: subscribe,a,1");
+    expect(await events.next()).toBe("data: subscribe,b,c,2");
+    expect(await endpoint.execute(["PUBSUB", "NUMSUB", "a", "b,c", "d"])).toEqual(["a", 1, "b,c", 1, "d", 0]);
+    expect(await publish("a", "one, two")).toBe(1);
+    expect(await events.next()).toBe("data: message,a,one, two");
+    expect(await publish("b,c", "zwölf\nlines")).toBe(1);
+    expect(await events.next()).toBe("data: message,b,c,zwölf\ndata: lines");
+    expect(await publish("d", "nobody")).toBe(0);
+  });
+
+  test("psubscribe names the pattern and the channel", async () => {
+    const events = await open("/psubscribe/lock:*/none%3F");
+    expect(await events.next()).toBe("data: psubscribe,lock:*,1");
+    expect(await events.next()).toBe("data: psubscribe,none?,2");
+    expect(await publish("lock:1", "free")).toBe(1);
+    expect(await events.next()).toBe("data: pmessage,lock:*,lock:1,free");
+  });
+
+  test("a script publishes and sees how many have subscribed", async () => {
+    const [first, second] = [await open("/subscribe/a"), await open("/subscribe/a")];
+    expect([await first.next(), await second.next()]).toEqual(["data: subscribe,a,1", "data: subscribe,a,1"]);
+    const called = await request("/", { body: JSON.stringify(["EVAL", script, 1, "a", "free"]) });
+    expect(await called.json()).toEqual({ result: [2, ["a", 2]] });
+    expect([await first.next(), await second.next()]).toEqual([
+      "data: message,a,free",
+      "data: message,a,free",
+    ]);
+    expect(endpoint.log.entries.at(-1)).toMatchObject({ billed: 3, outcome: "ok" });
+  });
+
+  test("the client's abort ends the subscription; both are billed", async () => {
+    const events = await open("/subscribe/a");
+    await events.next();
+    events.abort();
+    await until(async () => (await subscribers()) === 0, "the end of the subscription");
+    await until(() => endpoint.log.entries.length === 2, "two entries of the log");
+    expect(endpoint.log.entries).toMatchObject([
+      { command: ["SUBSCRIBE", "a"], billed: 1, outcome: "ok" },
+      { command: ["UNSUBSCRIBE", "a"], billed: 1, outcome: "ok" },
+    ]);
+    expect(await publish("a", "nobody")).toBe(0);
+  });
+
+  test("fifty streams that come and go leave nobody behind", async () => {
+    const streams = await Promise.all(Array.from({ length: 50 }, () => open("/subscribe/a")));
+    await Promise.all(streams.map((stream) => stream.next()));
+    expect(await publish("a", "all")).toBe(50);
+    expect(new Set(await Promise.all(streams.map((stream) => stream.next())))).toEqual(
+      new Set(["data: message,a,all"]),
+    );
+    for (const { abort } of streams) abort();
+    await until(async () => (await subscribers()) === 0, "the end of all subscriptions");
+  });
+
+  test("monitor shows the commands that follow", async () => {
+    const events = await open("/monitor");
+    expect(await events.next()).toBe('data: "OK"');
+    await request("/set/key/a%22%5C%0A%ff", { headers: { authorization: `Bearer ${endpoint.token}` } });
+    expect(await events.next()).toMatch(
+      /^data: \d{10}\.\d{6} \[0 0\.0\.0\.0:0\] "set" "key" "a\\"\\\\\\n\\xff"$/,
+    );
+  });
+
+  test("a stop breaks the streams", async () => {
+    const events = await open("/subscribe/a");
+    await events.next();
+    await endpoint.stop();
+    await expect(events.next()).rejects.toThrow();
+    await endpoint.start();
+  });
+
+  test("refuses a wrong token, a read-only one, no channel, and a request that takes no stream", async () => {
+    const answer = async (path: string, headers: Record<string, string>) => {
+      const response = await request(path, { headers: { accept: "text/event-stream", ...headers } });
+      return [response.status, ((await response.json()) as { error: string }).error];
+    };
+    const authorization = `Bearer ${endpoint.token}`;
+    const readOnly = `Bearer ${endpoint.readOnlyToken}`;
+    expect(await answer("/subscribe/a", { authorization: "Bearer wrong" })).toEqual([
+      401,
+      "WRONGPASS invalid or missing auth token",
+    ]);
+    for (const path of ["/subscribe/a", "/monitor"]) {
+      expect(await answer(path, { authorization: readOnly })).toEqual([
+        400,
+        expect.stringMatching(/^NOPERM /),
+      ]);
+    }
+    expect(await answer("/subscribe", { authorization })).toEqual([
+      400,
+      "ERR wrong number of arguments for 'subscribe' command",
+    ]);
+    expect(await answer("/subscribe/a", { authorization, accept: "*/*" })).toEqual([
+      400,
+      "ERR Command is not available: 'subscribe'",
+    ]);
+  });
+
+  describe("faults", () => {
+    test.each([false, true])("cut-stream ends it, reset %s", async (reset) => {
+      endpoint.faults.add({ fault: "cut-stream", command: "SUBSCRIBE", ms: 1, reset, times: 1 });
+      const events = await open("/subscribe/a");
+      expect(await events.next()).toBe("data: subscribe,a,1");
+      if (reset) await expect(events.next()).rejects.toThrow();
+      else expect(await events.next()).toBeUndefined();
+      await until(async () => (await subscribers()) === 0, "the end of the subscription");
+    });
+
+    test("silent-stream confirms, counts as a subscriber, and has no message", async () => {
+      endpoint.faults.add({ fault: "silent-stream", times: 1 });
+      endpoint.faults.add({ fault: "cut-stream", ms: paced(300), times: 1 });
+      const silent = await open("/subscribe/a");
+      expect(await silent.next()).toBe("data: subscribe,a,1");
+      expect(await publish("a", "hello")).toBe(1);
+      expect(await silent.next()).toBeUndefined();
+    });
+
+    test("messages are lost, doubled, and late, set over HTTP as well", async () => {
+      endpoint.faults.add({ fault: "drop-message", times: 1 });
+      const events = await open("/subscribe/a");
+      await events.next();
+      await publish("a", "lost");
+      await until(() => endpoint.faults.list().length === 0, "the loss of the message");
+      endpoint.faults.add({ fault: "duplicate-message", times: 1 });
+      await publish("a", "twice");
+      expect([await events.next(), await events.next()]).toEqual([
+        "data: message,a,twice",
+        "data: message,a,twice",
+      ]);
+      endpoint.faults.add({ fault: "delay-message", times: 1, ms: paced(150) });
+      await publish("a", "late");
+      await publish("a", "prompt");
+      expect([await events.next(), await events.next()]).toEqual([
+        "data: message,a,prompt",
+        "data: message,a,late",
+      ]);
+    });
+
+    test.each(["drop-reply", "duplicate"] as const)("%s leaves no subscription behind", async (fault) => {
+      endpoint.faults.add({ fault, reset: fault === "drop-reply", times: 1 });
+      if (fault === "drop-reply") {
+        await expect(open("/subscribe/a")).rejects.toThrow();
+      } else {
+        const events = await open("/subscribe/a");
+        expect(await events.next()).toBe("data: subscribe,a,1");
+        expect(await publish("a", "once")).toBe(1);
+      }
+    });
+  });
+
+  describe("@upstash/redis", () => {
+    test("subscribe and psubscribe get the messages; unsubscribe ends them", async () => {
+      const { url, token } = endpoint;
+      const redis = new Redis({ url, token, enableTelemetry: false });
+      const got: unknown[] = [];
+      const subscriber = redis.subscribe(["a", "b"]);
+      const patterns = redis.psubscribe(["c*"]);
+      let standing = 0;
+      const stands = () => {
+        standing++;
+      };
+      subscriber.on("subscribe", stands);
+      patterns.on("psubscribe", stands);
+      subscriber.on("message", ({ channel, message }) => got.push([channel, message]));
+      patterns.on("pmessage", ({ pattern, channel, message }) => got.push([pattern, channel, message]));
+      await until(() => standing === 3, "three confirmations");
+      expect(await redis.publish("a", { to: "a" })).toBe(1);
+      expect(await redis.publish("cd", { to: "cd" })).toBe(1);
+      await until(() => got.length === 2, "two messages");
+      expect(got).toContainEqual(["a", { to: "a" }]);
+      expect(got).toContainEqual(["c*", "cd", { to: "cd" }]);
+      await subscriber.unsubscribe(["a"]);
+      await until(async () => (await redis.publish("a", "x")) === 0, "the end of one subscription");
+      await Promise.all([subscriber.unsubscribe(), patterns.unsubscribe()]);
+    });
+  });
+});

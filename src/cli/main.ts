@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { askAt } from "./ask.ts";
+import { runCommand } from "./run-command.ts";
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
+// `redlock-edge watch … | head -1` closes the pipe: nobody reads any more.
+process.stdout.on("error", () => process.exit(0));
+
+// Standard output has the result only.
+const terminal = { input: process.stdin, output: process.stderr };
+const hasTerminal = process.stdin.isTTY && process.stderr.isTTY;
+
+process.exitCode = await runCommand(process.argv.slice(2), {
+  out: (line) => console.log(line),
+  warn: (line) => console.error(line),
+  stop: stop.signal,
+  env: process.env,
+  ask: hasTerminal ? (question) => askAt(terminal, question, stop.signal) : undefined,
+  progress: process.stderr.isTTY
+    ? (text) => process.stderr.write(text === undefined ? "\r\u001b[K" : `\r\u001b[K${text}`)
+    : undefined,
+  async version() {
+    const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
+    return (JSON.parse(manifest) as { version: string }).version;
+  },
+});
+// Requests that were stopped would keep the process alive until their timeout.
+if (stop.signal.aborted) process.exit();

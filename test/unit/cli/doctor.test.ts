@@ -1,0 +1,282 @@
+import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../local/src/memory/index.ts";
+import { type Advice, diagnose, failureAdvice, reportLines } from "../../../src/cli/doctor-advice.ts";
+import { candidateOf, type Examination, examineAll, type Failure } from "../../../src/cli/doctor-probe.ts";
+import { answerReason } from "../../../src/endpoints/failure.ts";
+import { type Endpoint, EndpointError } from "../../../src/index.ts";
+
+const well: Examination = {
+  endpoint: "db.upstash.io",
+  number: 1,
+  variable: "UPSTASH_REDIS_REST_URL_1",
+  dialect: "upstash",
+  isLoopback: false,
+  isEncrypted: true,
+  write: "yes",
+  native: "yes",
+  flag: "yes",
+  scripts: "yes",
+  roundTrip: 12.5,
+  clock: { ahead: 3, within: 7 },
+};
+const three = [well, { ...well, number: 2 }, { ...well, number: 3 }];
+
+/** The advice about the first of three endpoints, the others being well. */
+function adviceFor(change: Partial<Examination>): readonly Advice[] {
+  return diagnose([{ ...well, ...change }, ...three.slice(1)]).endpoints[0]!.advice;
+}
+
+describe("diagnose", () => {
+  test("has nothing to say about three endpoints that are well", () => {
+    const report = diagnose(three);
+    expect(report).toMatchObject({ ok: true, quorum: 2, advice: [] });
+    expect(reportLines(report)).toEqual([
+      "1  db.upstash.io  ok  dialect upstash  round trip 12.5 ms  clock equal (± 7 ms)",
+      "2  db.upstash.io  ok  dialect upstash  round trip 12.5 ms  clock equal (± 7 ms)",
+      "3  db.upstash.io  ok  dialect upstash  round trip 12.5 ms  clock equal (± 7 ms)",
+      "",
+      "3 of 3 ok, a quorum is 2: so locks can be acquired",
+    ]);
+  });
+
+  const redis = (message: string): Failure => ({
+    kind: "redis",
+    status: 400,
+    message: `HTTP 400, ${message}`,
+  });
+  const noNative = redis("ERR syntax error");
+  const noFlag = redis("ERR Unexpected flag in script shebang: allow-key-locking");
+  const noScripts = redis("NOPERM this user has no permissions to run the 'evalsha' command");
+  test.each<[string, Advice["level"], Advice["code"], Partial<Examination>, RegExp]>([
+    ["a second variable for one database", "error", "SAME_DATABASE", { write: 2 }, /URL_1 to another one/],
+    [
+      "a read-only token",
+      "error",
+      "READ_ONLY",
+      { write: redis("NOPERM this user has no permissions to run the 'set' command") },
+      /TOKEN_1 .* not to its read-only token/,
+    ],
+    [
+      "a token that may not run scripts",
+      "error",
+      "SCRIPTS",
+      { flag: noScripts, scripts: noScripts },
+      /EVAL and EVALSHA/,
+    ],
+    [
+      "an outage while it tries commands",
+      "error",
+      "UNREACHABLE",
+      { native: { kind: "timeout", message: "no answer in time" } },
+      /--timeout/,
+    ],
+    ["a slow endpoint", "warning", "SLOW", { roundTrip: 420 }, /timeout above 1300 ms/],
+    ["a token over http", "warning", "NOT_ENCRYPTED", { isEncrypted: false }, /https:\/\//],
+    [
+      "a server's wrong clock",
+      "warning",
+      "CLOCK",
+      { clock: { ahead: -5_000, within: 7 } },
+      /clock of that server/,
+    ],
+  ])("finds %s", (_, level, code, change, fix) => {
+    const advice = adviceFor(change);
+    expect(advice).toMatchObject([{ level, code, fix: expect.stringMatching(fix) }]);
+    expect(diagnose([{ ...well, ...change }]).ok).toBe(level !== "error");
+  });
+
+  test.each([
+    ["a clock within what can be measured", { clock: { ahead: 1_500, within: 800 } }],
+    ["http on loopback", { isEncrypted: false, isLoopback: true }],
+    ["emulated commands on loopback", { dialect: "redis", isLoopback: true }],
+  ] as const)("does not mind %s", (_, change) => {
+    expect(adviceFor(change)).toEqual([]);
+  });
+
+  // By server: the dialect to use, and the level of the advice in each dialect.
+  const nothing = undefined;
+  test.each([
+    ["with both", {}, "upstash", { upstash: nothing, "redis-8.4": "note", redis: "note" }],
+    [
+      "without the flag",
+      { flag: noFlag },
+      "redis-8.4",
+      { upstash: "error", "redis-8.4": nothing, redis: "note" },
+    ],
+    [
+      "without native commands",
+      { native: noNative },
+      "redis",
+      { upstash: "error", "redis-8.4": "error", redis: nothing },
+    ],
+    [
+      "with neither",
+      { native: noNative, flag: noFlag },
+      "redis",
+      { upstash: "error", "redis-8.4": "error", redis: nothing },
+    ],
+  ] as const)("names the same dialect in each dialect, for a server %s", (_, change, best, levels) => {
+    for (const dialect of ["upstash", "redis-8.4", "redis"] as const) {
+      const level = levels[dialect];
+      const fix = expect.stringContaining(`\`dialect: "${best}"\``);
+      expect(adviceFor({ ...change, dialect })).toMatchObject(level ? [{ level, code: "DIALECT", fix }] : []);
+      const isLocal = adviceFor({ ...change, dialect, isLoopback: true }).map((each) => each.level);
+      expect(isLocal).toEqual(level === "error" ? ["error"] : []);
+    }
+  });
+
+  test("blames this machine's clock where most endpoints agree", () => {
+    const ahead = three.map((each) => ({ ...each, clock: { ahead: 9_000, within: 7 } }));
+    const { endpoints } = diagnose(ahead);
+    for (const { advice } of endpoints)
+      expect(advice).toMatchObject([{ fix: expect.stringMatching(/this machine/) }]);
+  });
+
+  test.each([
+    [1, ["note"]],
+    [2, ["warning"]],
+    [3, []],
+    [4, ["warning"]],
+  ])("says what %i endpoints survive", (count, levels) => {
+    const { advice } = diagnose(
+      Array.from({ length: count }, (_, index) => ({ ...well, number: index + 1 })),
+    );
+    expect(advice.map(({ level }) => level)).toEqual(levels);
+  });
+
+  test("says whether locks can be acquired", () => {
+    const bad = { ...well, unreachable: { kind: "timeout", message: "no answer in time" } } as const;
+    const last = (examinations: Examination[]) => reportLines(diagnose(examinations)).at(-1);
+    expect(last([bad, well, well])).toBe(
+      "2 of 3 ok, a quorum is 2: so locks can be acquired, with less to spare",
+    );
+    expect(last([bad, bad, well])).toBe("1 of 3 ok, a quorum is 2: so no lock can be acquired");
+  });
+});
+
+test.each<[Advice["code"], Partial<Failure>, Partial<Examination>, RegExp]>([
+  ["CONFIG", { kind: "config" }, {}, /URL_1 and UPSTASH_REDIS_REST_TOKEN_1/],
+  ["UNREACHABLE", { kind: "timeout" }, {}, /--timeout/],
+  ["UNREACHABLE", { message: "(ECONNREFUSED)" }, { isLoopback: true }, /npx redis-rest-local/],
+  ["UNREACHABLE", { message: "(ECONNREFUSED)" }, {}, /host and port/],
+  ["CONFIG", { kind: "config", message: "set basePath" }, {}, /--base-path/],
+  ["CONFIG", { kind: "config", message: "(allowInsecure: true …" }, {}, /--allow-insecure/],
+  ["UNREACHABLE", { message: "(ENOTFOUND)" }, {}, /host and port of .*URL_1/],
+  ["UNREACHABLE", { message: "(ERR_SSL_WRONG_VERSION_NUMBER)" }, {}, /URL_1 to begin with http:/],
+  ["UNREACHABLE", { message: "(UNABLE_TO_VERIFY_LEAF_SIGNATURE)" }, {}, /certificates/],
+  ["UNREACHABLE", { message: "(CERT_HAS_EXPIRED)" }, {}, /TLS/],
+  ["UNREACHABLE", { message: "(ECONNRESET)" }, {}, /network/],
+  ["TOKEN", { kind: "http", status: 401 }, {}, /TOKEN_1 to the REST token/],
+  ["TOKEN", { kind: "redis", status: 400, message: "WRONGPASS" }, {}, /TOKEN_1 to the REST token/],
+  ["TOKEN", { kind: "http", status: 403, message: "HTTP 403, ERR forbidden" }, {}, /TOKEN_1 to the REST/],
+  ["TOKEN", { kind: "redis", message: "Invalid token" }, {}, /TOKEN_1 to the REST token/],
+  ["LIMIT", { kind: "http", status: 429 }, {}, /plan/],
+  ["LIMIT", { kind: "redis", status: 400, message: "ERR max daily request limit exceeded" }, {}, /plan/],
+  ["NOT_REST", { kind: "http", status: 404 }, {}, /REST URL/],
+  ["NOT_REST", { kind: "malformed", status: 200 }, {}, /REST URL/],
+  ["NOT_REST", { kind: "http", status: 403, message: answerReason("", 403) }, {}, /REST URL/],
+  ["SERVER", { kind: "http", status: 503 }, {}, /status page/],
+  ["SERVER", { kind: "redis", status: 400, message: "MISCONF" }, {}, /log/],
+])("%s: %j", (code, failure, examination, fix) => {
+  const advice = failureAdvice({ kind: "network", message: "", ...failure }, { ...well, ...examination });
+  expect(advice).toMatchObject({ level: "error", code, fix: expect.stringMatching(fix) });
+});
+
+describe("examineAll", () => {
+  const settings = { prefix: "p", timeout: 1_000, id: "unguessable" };
+  const url = new URL("https://db.example");
+
+  /** Examines endpoints; `refuse` says which commands are answered with an error. */
+  function examine(
+    endpoints: readonly Endpoint[],
+    refuse: (command: string) => string | undefined = () => undefined,
+  ) {
+    const sent: string[] = [];
+    const candidates = endpoints.map((endpoint) => ({
+      url,
+      endpoint: {
+        ...endpoint,
+        async send(command, signal) {
+          const line = command.join(" ");
+          sent.push(line);
+          const error = refuse(line);
+          if (error) throw new EndpointError(endpoint.name, "redis", error);
+          return endpoint.send(command, signal);
+        },
+      } satisfies Endpoint,
+    }));
+    return examineAll(candidates, settings).then((examinations) => ({ examinations, sent }));
+  }
+
+  test("finds an endpoint well, and deletes what it wrote", async () => {
+    const endpoint = memoryEndpoint({ name: "e1", dialect: "upstash" });
+    const { examinations } = await examine([endpoint]);
+    expect(examinations).toEqual([
+      {
+        endpoint: "e1",
+        number: 1,
+        dialect: "upstash",
+        isLoopback: false,
+        isEncrypted: true,
+        write: "yes",
+        native: "yes",
+        flag: "yes",
+        scripts: "yes",
+        roundTrip: expect.any(Number),
+        clock: { ahead: expect.any(Number), within: expect.any(Number) },
+      },
+    ]);
+    const { ahead, within } = examinations[0]!.clock!;
+    expect(Math.abs(ahead)).toBeLessThanOrEqual(within + 5);
+    const signal = AbortSignal.timeout(1_000);
+    // Only the fence counter is left, and it expires.
+    const left = (await endpoint.send(["KEYS", "*"], signal)) as string[];
+    expect(left).toEqual(["p:fence:{doctor:unguessable:1}"]);
+    expect(await endpoint.send(["PTTL", left[0]!], signal)).toBeLessThanOrEqual(30_000);
+  });
+
+  test("finds two endpoints that are one database", async () => {
+    const endpoint = memoryEndpoint({ name: "e1" });
+    const { examinations } = await examine([
+      endpoint,
+      { name: "e2", dialect: "redis", send: (...request) => endpoint.send(...request) },
+    ]);
+    expect(examinations.map(({ write }) => write)).toEqual(["yes", 1]);
+  });
+
+  test("reports each refusal by itself", async () => {
+    const endpoint = (dialect: "redis" | "upstash" = "redis") => memoryEndpoint({ name: "e", dialect });
+    const failure = (message: string) => ({ kind: "redis", status: undefined, message });
+    const noWrite = await examine([endpoint()], (line) => (line.startsWith("SET") ? "NOPERM" : undefined));
+    expect(noWrite.examinations[0]).toMatchObject({
+      write: failure("NOPERM"),
+      roundTrip: expect.any(Number),
+    });
+    expect(noWrite.examinations[0]).not.toHaveProperty("scripts");
+    const noScripts = await examine([endpoint("upstash")], (line) =>
+      line.startsWith("EVAL") ? "NOPERM" : undefined,
+    );
+    expect(noScripts.examinations[0]).toMatchObject({ native: "yes", scripts: failure("NOPERM") });
+    const noNative = await examine([endpoint()]);
+    expect(noNative.examinations[0]).toMatchObject({
+      native: failure("Redis refused: ERR syntax error"),
+      scripts: "yes",
+    });
+    expect(noNative.sent).toContain("DEL p:doctor:{unguessable}");
+    const noClock = await examine([endpoint()], (line) => (line === "TIME" ? "ERR" : undefined));
+    expect(noClock.examinations[0]).not.toHaveProperty("clock");
+  });
+
+  test("asks an endpoint that does not answer only once", async () => {
+    const { examinations, sent } = await examine([memoryEndpoint({ name: "e" })], () => "WRONGPASS");
+    expect(sent).toEqual(["PING"]);
+    expect(examinations[0]).toMatchObject({ unreachable: { message: "WRONGPASS" } });
+  });
+
+  test("reports a URL that cannot be used, without the token", async () => {
+    const candidate = candidateOf({ url: "redis://db.example", token: "secret-token" });
+    const [examination] = await examineAll([candidate], settings);
+    expect(examination).toMatchObject({ endpoint: "endpoint 1", unreachable: { kind: "config" } });
+    expect(JSON.stringify(examination)).not.toContain("secret-token");
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { duration, jsonLine, labelled, printable, shellWord, table, wrapped } from "../../../src/cli/text.ts";
+
+const odd = "a\u001b[2J\u009b31m\u007f\u0007\u202etxt\u2028\r\nb\u{e0041}\ud83d";
+
+test("printable() escapes what could control a terminal, and nothing else", () => {
+  expect(printable(odd)).toBe(
+    "a\\u{1b}[2J\\u{9b}31m\\u{7f}\\u{7}\\u{202e}txt\\u{2028}\\u{d}\\u{a}b\\u{e0041}\\u{d83d}",
+  );
+  expect(printable("größer … 日本 🙂")).toBe("größer … 日本 🙂");
+});
+
+test("jsonLine() escapes the same, and parses to the same value", () => {
+  const line = jsonLine({ odd });
+  expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+  expect(JSON.parse(line)).toEqual({ odd });
+});
+
+test.each([
+  [0, "0 ms"],
+  [999.4, "999 ms"],
+  [1_000, "1.0 s"],
+  [59_999, "59.9 s"],
+  [60_000, "1 min 0 s"],
+  [3_599_999, "59 min 59 s"],
+  [3_600_000, "1 h 0 min"],
+  [47.5 * 3_600_000, "47 h 30 min"],
+  [145 * 3_600_000, "6 d 1 h"],
+])("duration(%s) is %s", (ms, text) => {
+  expect(duration(ms)).toBe(text);
+});
+
+test.each([
+  ["invoice:42", "invoice:42"],
+  ["a b", "'a b'"],
+  ["it's", "'it'\\''s'"],
+  ["$(rm)", "'$(rm)'"],
+  ["", "''"],
+])("shellWord(%j) is %s", (word, quoted) => {
+  expect(shellWord(word)).toBe(quoted);
+});
+
+describe("columns", () => {
+  test("table() puts cells below each other", () => {
+    expect(
+      table([
+        ["a", "long", "x"],
+        ["bbb", "c", ""],
+      ]),
+    ).toEqual(["a    long  x", "bbb  c"]);
+  });
+
+  test("labelled() leaves out labels without lines", () => {
+    expect(
+      labelled([
+        ["why", ["one", "two"]],
+        ["remaining", []],
+        ["cost", ["3"]],
+      ]),
+    ).toEqual(["  why   one", "        two", "  cost  3"]);
+  });
+
+  test("wrapped() breaks between words only", () => {
+    expect(wrapped("aa bb ccccccc d", 6)).toEqual(["aa bb", "ccccccc", "d"]);
+  });
+});
