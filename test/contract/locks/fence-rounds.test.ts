@@ -135,6 +135,14 @@ describe("the counters of a fence", () => {
     }
   });
 
+  test("outlive the moment that a fence of the future names", async () => {
+    const world = virtualWorld();
+    await world.runtime.advance(999);
+    setCounter(world, 0, world.runtime.now() + hour - 1);
+    await world.client({ fencing: true, ttl: 10_000, fenceRetention: 20_000 }).redlock.acquire("r");
+    expect(counterTtls(world)).toEqual(new Array(3).fill(hour + 40_000));
+  });
+
   test("are renewed by the first extension after which they could end too early", async () => {
     const world = virtualWorld();
     const { redlock } = world.client({ fencing: true, ttl: 10_000, fenceRetention: 20_000 });
@@ -146,7 +154,11 @@ describe("the counters of a fence", () => {
     await lock.extend();
     expect(counterTtls(world)).toEqual([30_000, 30_000, 30_000]);
     await world.runtime.advance(1);
+    const fence = lock.fence!;
+    // A fence that another client has drawn at one endpoint only.
+    setCounter(world, 0, fence + 5);
     await lock.extend();
+    expect(counters(world)).toEqual([fence + 5, fence, fence]);
     expect(counterTtls(world)).toEqual([40_000, 40_000, 40_000]);
     expect(world.expiries("r")).toEqual([10_000, 10_000, 10_000]);
     await world.runtime.advance(9_000);
