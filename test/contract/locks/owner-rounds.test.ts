@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Lock, QuorumError } from "../../../src/index.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
@@ -31,6 +32,49 @@ describe("an owner's lock", () => {
     expect(releases(links)).toEqual([2, 2, 2]);
     expect(values("r")).toEqual([null, null, null]);
     expect(await second.release()).toBe(false);
+  });
+
+  test.each([1, 2])("of %i handles is released by the marks of what is left of it", async (handles) => {
+    const { client, values, endpoints } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire(["a", "b", "c"], own);
+    if (handles > 1) await redlock.acquire(["a", "b", "c"], own);
+    for (const { engine } of endpoints) engine.execute(["DEL", keyOf("redlock", "lock", "b")]);
+    expect(await lock.release()).toBe(false);
+    expect(releases(links)).toEqual([handles, handles, handles]);
+    expect(["a", "c"].map(values)).toEqual([
+      [null, null, null],
+      [null, null, null],
+    ]);
+  });
+
+  test("gets a new mark from every handle that joins, however many have", async () => {
+    const { client, values, put, endpoints } = virtualWorld();
+    const { redlock, links } = client();
+    await redlock.acquire("r", own);
+    const first = values("r");
+    // A second execution is no other handle.
+    for (const [index, { engine }] of endpoints.entries()) engine.execute(links[index]!.sent[0]!);
+    expect(values("r")).toEqual(first);
+    const owner = first[0]!.slice(33);
+    for (const [joins, next] of [
+      ["10000000", "10000001"],
+      ["99999999", "00000000"],
+    ] as const) {
+      put("r", [0, 1, 2], `s${"a".repeat(24)}${joins}${owner}`);
+      await redlock.acquire("r", own);
+      expect(values("r")).toEqual(new Array(3).fill(`s${"a".repeat(24)}${next}${owner}`));
+    }
+  });
+
+  test("costs what the endpoint bills", async () => {
+    const { client, endpoints } = virtualWorld({ count: 1 });
+    const { redlock, events } = client();
+    const lock = await redlock.acquire("r", own);
+    await lock.extend();
+    await lock.release();
+    const costs = events.flatMap((event) => ("commands" in event ? [event.commands] : []));
+    expect(costs).toEqual(endpoints[0]!.log.map(({ billed }) => billed));
   });
 
   test("needs one request where the handle has learnt the mark: from its acquire or its extension", async () => {
