@@ -98,7 +98,7 @@ export function nearest(given: string, names: readonly string[]): string | undef
 /** Whether they have four letters at the beginning in common, or one is the other with a letter more, less or changed. */
 function isNear(given: string, known: string): boolean {
   let start = 0;
-  while (start < given.length && given[start] === known[start]) start += 1;
+  while (given[start] && given[start] === known[start]) start += 1;
   const [rest, other] = [given.slice(start), known.slice(start)];
   return (
     start > 3 ||

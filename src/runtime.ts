@@ -100,7 +100,7 @@ export function sleep(runtime: Runtime, ms: number, signal?: AbortSignal): Promi
       resolve();
     };
     const cancel = runtime.timer(ms, done);
-    signal?.addEventListener("abort", done, { once: true });
+    signal?.addEventListener("abort", done);
   });
 }
 

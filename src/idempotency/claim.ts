@@ -54,7 +54,7 @@ export function lockedClaim(
 ): ClaimOperations {
   const { prefix, runtime, fenceRetention } = settings;
   const namesOf = (kind: string) => resources.map((resource) => keyOf(prefix, kind, resource));
-  const [record = ""] = own.keys;
+  const record = own.keys[0]!;
   const keys: ClaimKeys = {
     record,
     pending: own.value,

@@ -119,8 +119,7 @@ export class Execution<Value> {
   /** A renewal that is cut by the deadline includes the time to complete, like the begin. */
   #leaseFor(ttl: number): number {
     const { settings } = this.#request;
-    const isCut = ttl < settings.ttl && this.#claim.limit <= settings.maxHold;
-    return isCut ? leaseWithin(settings, ttl) : ttl;
+    return this.#claim.limit <= settings.maxHold ? leaseWithin(settings, ttl) : ttl;
   }
 
   #context(): RunContext {

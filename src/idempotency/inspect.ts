@@ -115,7 +115,7 @@ export async function readKey(
 ): Promise<KeyReading> {
   const round = runRound(settings, async (call): Promise<KeySnapshot> => {
     // The script reads three keys, and returns the values of the first and the third.
-    const reply = await runScript(call, registerScript, [name, name, counter], ["look", "", 1, 1, 0]);
+    const reply = await runScript(call, registerScript, [name, name, counter], ["look", 0, 1, 1, 0]);
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
       throw unexpectedReply();
@@ -199,11 +199,12 @@ function fieldsOf(
   const record = parseRecord(text);
   if (!record) return { state: text === undefined ? "none" : "corrupt" };
   const { state, fingerprint } = record;
+  const { unstored } = record as Pick<KeyVote, "unstored">;
   const since = state === "pending" ? record.startedAt : record.completedAt;
   return {
     state,
     age: Math.max(0, now - since),
     ...(fingerprint !== noFingerprint && { fingerprint }),
-    ...(state === "complete" && record.unstored && { unstored: record.unstored }),
+    ...(unstored && { unstored }),
   };
 }

@@ -24,7 +24,7 @@ export function watchEnd(
   if (!operations.fence || late.length === 0) return { operations, freeLate: () => undefined };
   const ends = new Map<Endpoint, Promise<RegisterAnswer>>();
   const free = async (call: Call): Promise<Answer> => {
-    const end = await ends.get(call.endpoint)?.catch(() => undefined);
+    const end = await ends.get(call.endpoint)!.catch(() => undefined);
     const isOver = !late.includes(call.endpoint) || end?.outcome === "granted";
     return isOver ? { outcome: "lost" } : operations.free(call);
   };

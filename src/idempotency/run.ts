@@ -109,7 +109,7 @@ class RunCall<Value> {
         if (mayRun) return execution.run(handler, pass.attempt);
       }
       const inBackground = this.#rollBack(pass);
-      if (pass.state.kind === "aborted") throw signal?.reason;
+      if (pass.state.kind === "aborted") throw signal!.reason;
       const remainingWait = this.#remainingWait(pass);
       if (remainingWait > 0) {
         const { retryAfter = Infinity } = pass.state.kind === "locked" ? pass.state : {};
@@ -158,7 +158,7 @@ class RunCall<Value> {
   #decode({ record, text }: ReplayState): CallState<Value> {
     if (record.unstored) return { kind: "omitted", reason: record.unstored, record, text };
     try {
-      return { kind: "replay", value: this.#request.codec.decode(record.result ?? ""), record, text };
+      return { kind: "replay", value: this.#request.codec.decode(record.result!), record, text };
     } catch (cause) {
       return { kind: "corrupt", options: { cause } };
     }

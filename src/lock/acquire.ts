@@ -32,13 +32,13 @@ export interface LockStrategy extends HoldOperations {
   /** Which of the round's keys were granted. */
   grantedKeys?(round: Round<RegisterAnswer>): readonly string[];
   /**
-   * What to do after a failed round: "wait" backs off, a number waits that many ms, "again" retries at once even past
-   * `wait`, an error gives up.
+   * What to do after a failed round: a number waits that many ms, "again" retries at once even past `wait`, an error
+   * gives up, and undefined backs off.
    */
   afterFailedRound(
     round: Round<RegisterAnswer>,
     failed: FailedRound,
-  ): "again" | "wait" | number | RedlockError;
+  ): "again" | number | RedlockError | undefined;
 }
 
 /** What is known after a failed round. */
@@ -271,7 +271,7 @@ class Acquisition {
     this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
     const retryAfter = held ? timeUntilFree(round.answers) : undefined;
     const failed: FailedRound = { held, retryAfter, remainingWait, waited: this.#elapsed() };
-    const next = this.#strategy?.afterFailedRound(round, failed) ?? "wait";
+    const next = this.#strategy?.afterFailedRound(round, failed);
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remainingWait, 1), retryAfter ?? Infinity);
     const wanted = typeof next === "number" ? next : undefined;

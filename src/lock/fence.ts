@@ -27,7 +27,7 @@ export function highestFence({ answers }: Pick<Round<RegisterAnswer>, "answers">
   fence: number;
   isAtQuorum: boolean;
 } {
-  const fences = answers.flatMap((answer) => (answer && "fence" in answer && answer.fence) || []);
+  const fences = answers.flatMap((answer) => (answer as RegisterAnswer | undefined)?.fence || []);
   const fence = Math.max(...fences);
   const count = fences.filter((drawn) => drawn === fence).length;
   return { fence, isAtQuorum: count >= quorumOf(answers.length) };

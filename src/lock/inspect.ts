@@ -64,9 +64,11 @@ export async function inspect(
   const name = checkResource(resource);
   const settings = settingsOf(redlock, options);
   const { endpoints, prefix } = settings;
-  const keys = ["lock", "void", "fence"].map((kind) => keyOf(prefix, kind, name));
+  const key = keyOf(prefix, "lock", name);
+  // The script reads no second key.
+  const keys = [key, key, keyOf(prefix, "fence", name)];
   const round = runRound(settings, async (call): Promise<LockSnapshot> => {
-    const reply = await runScript(call, registerScript, keys, ["look", "", 1, 1, 0]);
+    const reply = await runScript(call, registerScript, keys, ["look", 0, 1, 1, 0]);
     if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
     const [value, remaining, counter] = reply;
     const fence = counter === "" ? 0 : readCounter(counter);
@@ -151,12 +153,13 @@ export async function forceRelease(
   const echo = randomToken(runtime);
   const round = runRound(settings, async (call): Promise<Answer> => {
     const reply = await runScript(call, registerScript, [key], ["free", echo, 1, 1, 0]);
-    const [replied] = Array.isArray(reply) && reply.length === 1 ? reply : [];
+    const replied: unknown = Array.isArray(reply) && reply.length === 1 && reply[0];
     if (replied !== echo && replied !== 0) throw unexpectedReply();
     return { outcome: replied === echo ? "granted" : "lost" };
   });
   await round.done;
-  const answers = round.answers.filter((answer) => answer?.outcome !== "error");
-  if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], round.votes());
-  return answers.some((answer) => answer?.outcome === "granted");
+  const votes = round.votes();
+  const answers = votes.filter(({ outcome }) => outcome !== "error");
+  if (answers.length < quorumOf(endpoints.length)) throw new QuorumError("free", [name], votes);
+  return answers.some(({ outcome }) => outcome === "granted");
 }

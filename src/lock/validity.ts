@@ -126,7 +126,6 @@ export class Validity {
   watch(): void {
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
-    if (this.#released) return;
     const left = this.remaining();
     if (left <= 0) {
       this.#expire();

@@ -35,11 +35,11 @@ export function rollback(
 
   async function rollbackOne(call: Call): Promise<Answer> {
     const index = endpoints.indexOf(call.endpoint);
-    const outcome = round?.answers[index]?.outcome;
+    const outcome = round!.answers[index]?.outcome;
     const refused = outcome === "held" || outcome === "lost";
     // A refusal proves that the request was executed and acquired nothing.
     if (refused && !everywhere) return { outcome: "lost" };
-    const request = round?.requests[index];
+    const request = round!.requests[index];
     const released = release(call);
     if (outcome !== "granted" && !refused && request) {
       const ended = settledWithin(

@@ -169,7 +169,6 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
     this.#controller.abort();
     for (const endpoint of this.#silent()) this.#latencies.set(endpoint, 0);
     endpoints.forEach(({ name }, index) => {
-      if (this.answers[index]) return;
       // A usual mistake: seconds instead of ms.
       const hint = timeout < 50 ? ": raise the ttl or the timeout (in ms)" : "";
       const why = `no answer within ${Math.round(timeout)} ms${hint}`;
@@ -199,7 +198,7 @@ export function unlessAborted(
   return new Promise((resolve) => {
     const giveUp = () => resolve(undefined);
     if (signal.aborted) return giveUp();
-    signal.addEventListener("abort", giveUp, { once: true });
+    signal.addEventListener("abort", giveUp);
     void round.result.then((result) => {
       signal.removeEventListener("abort", giveUp);
       resolve(result);

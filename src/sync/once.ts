@@ -1,5 +1,5 @@
 import { checkInteger, checkType } from "../check.ts";
-import { isRedlockError, LockHeldError } from "../errors.ts";
+import { LockHeldError, type RedlockError } from "../errors.ts";
 import { acquireWithRetry } from "../lock/acquire.ts";
 import { Lock } from "../lock/lock.ts";
 import { checkAcquire, clientStateOf, type LockClient, type Settings } from "../lock/options.ts";
@@ -127,7 +127,7 @@ async function confirm(
       return;
     } catch (error) {
       // Less than a ms is not enough for another round: a clock may be too coarse to show it pass.
-      if (!isRedlockError(error) || error.code !== "NO_QUORUM" || claim.remaining() < 1) {
+      if ((error as RedlockError).code !== "NO_QUORUM" || claim.remaining() < 1) {
         await claim[Symbol.asyncDispose]();
         throw error;
       }

@@ -124,7 +124,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
     afterFailedRound({ answers }, { held, retryAfter, waited: ms }) {
       const runs = answers.filter((answer) => (answer as IntervalAnswer | undefined)?.hasRun).length;
       const isOver = held && runs > answers.length - quorumOf(answers.length);
-      return isOver ? new LockHeldError([name], ms, retryAfter ?? 1) : "wait";
+      return isOver ? new LockHeldError([name], ms, retryAfter ?? 1) : undefined;
     },
   };
 }

@@ -174,7 +174,7 @@ export function memberStrategy(
         // Who waits for it depends on whether writers do.
         ...(tells && { channel: membership.channel, announcements }),
       }),
-    afterFailedRound: () => "wait",
+    afterFailedRound: () => undefined,
   };
 }
 
@@ -237,8 +237,7 @@ async function operate(
   const { key, own } = announcements;
   const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
-  const announcesAlways = operation === "acquire" && own?.always === true;
-  const announced = [own?.id ?? "", announcesAlways ? 1 : 0, own?.expiry ?? 0];
+  const announced = [own?.id ?? "", own?.always ? 1 : 0, own?.expiry ?? 0];
   const args = [operation, value, from, ttl, tombstones.length, ...announced, ...(channel ? [channel] : [])];
   const reply = await runScript(call, memberScript, names, args);
   // The time until the obstacle expires, or the commands that were called to tell others.

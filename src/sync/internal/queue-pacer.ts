@@ -5,8 +5,8 @@ import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime.ts";
 export interface PollPacer {
   /** Longest possible next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
   longest(): number;
-  /** ms to pause with so many tickets ahead; "wait", the pause of a plain lock, where that is not known. */
-  pause(ahead: number | undefined): number | "wait";
+  /** ms to pause with so many tickets ahead; undefined, as for a plain lock, where that is not known. */
+  pause(ahead: number | undefined): number | undefined;
 }
 
 /**
@@ -49,7 +49,7 @@ function measuringPacer(runtime: Runtime, bounds: BackoffBounds): PollPacer {
   return {
     longest: () => longest,
     pause(ahead) {
-      if (ahead === undefined) return "wait";
+      if (ahead === undefined) return undefined;
       const at = clock();
       // More than before: an earlier ticket's first request arrived after this one's. So nothing is known yet.
       if (!first || ahead > last.ahead) first = last = { at, ahead };

@@ -119,7 +119,7 @@ export function slotStrategy(
       const triesNext = open.length > 0 && (held || remainingWait > 0);
       if (!triesNext) tried.clear();
       proposed = pick(mostFree(triesNext ? open : slots, freeAt), runtime);
-      return triesNext ? "again" : "wait";
+      return triesNext ? "again" : undefined;
     },
   };
 }

@@ -80,7 +80,7 @@ describe("after a failed round", () => {
   });
 
   test("`wait` pauses as a lock does", async () => {
-    const { runtime, put, start, failures } = acquiring(() => "wait");
+    const { runtime, put, start, failures } = acquiring(() => undefined);
     put("r", [0, 1, 2]);
     start();
     await runtime.advance(25);
@@ -88,19 +88,19 @@ describe("after a failed round", () => {
   });
 
   test("the strategy learns whether others hold it, and when it may be free", async () => {
-    const held = acquiring(() => "wait");
+    const held = acquiring(() => undefined);
     held.put("r", [0, 1, 2]);
     held.start({ wait: 0 });
     await held.runtime.advance(0);
     expect(held.failures[0]).toEqual({ held: true, retryAfter: undefined, remainingWait: 500, waited: 0 });
 
-    const failing = acquiring(() => "wait");
+    const failing = acquiring(() => undefined);
     for (const each of failing.links) each.fate = () => "refused";
     failing.start({ deadline: failing.runtime.now() + 300 });
     await failing.runtime.advance(0);
     expect(failing.failures[0]).toMatchObject({ held: false, retryAfter: undefined, remainingWait: 300 });
 
-    const scripted = acquiring(() => "wait", {
+    const scripted = acquiring(() => undefined, {
       acquire: (call, register, ttl) => acquire(call, { ...register, tombstone: "void" }, ttl),
     });
     scripted.put("r", [0, 1, 2], "somebody-else", 70);
@@ -113,7 +113,7 @@ describe("after a failed round", () => {
 describe("a synchronizer's own requests", () => {
   test("acquire the keys that it names anew for each round, and hold those that it was granted", async () => {
     let round = 0;
-    const { runtime, put, endpoints, start } = acquiring(() => "wait", {
+    const { runtime, put, endpoints, start } = acquiring(() => undefined, {
       keys: () => {
         round += 1;
         return round === 1 ? ["redlock:lock:{r}"] : [`own:${round}`];
@@ -133,7 +133,7 @@ describe("a synchronizer's own requests", () => {
 
   test("are used for the rollback, the extension and the release, and nothing is restored", async () => {
     const performed: string[] = [];
-    const { runtime, put, endpoints, links, start } = acquiring(() => "wait", {
+    const { runtime, put, endpoints, links, start } = acquiring(() => undefined, {
       acquire(call, register, ttl) {
         performed.push("acquire");
         return acquire(call, register, ttl);
@@ -166,7 +166,7 @@ describe("a synchronizer's own requests", () => {
 
 describe("a signal", () => {
   test("that has aborted before the call: nothing is sent", async () => {
-    const { runtime, start, links } = acquiring(() => "wait");
+    const { runtime, start, links } = acquiring(() => undefined);
     const call = start({ signal: AbortSignal.abort(new Error("given up")) });
     await runtime.advance(0);
     expect(call.error).toMatchObject({ message: "given up" });

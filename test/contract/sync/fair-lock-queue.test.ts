@@ -235,7 +235,7 @@ describe("queuePacer", () => {
     expect(simulate(0, 1_000, { min: 10, max: 10 }).requests).toBe(101);
     simulate(20, 100, { max: Infinity });
     const runtime = { now: () => 0, monotonic: () => 0 } as Runtime;
-    expect(queuePacer(runtime, {}).pause(undefined)).toBe("wait");
+    expect(queuePacer(runtime, {}).pause(undefined)).toBe(undefined);
     expect(queuePacer(runtime, { max: Infinity }).longest()).toBe(1_000);
   });
 });

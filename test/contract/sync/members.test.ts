@@ -77,6 +77,22 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     expect(await members()).toEqual([]);
   });
 
+  test("an extension costs 6 commands, and where it only looks or finds no member, 2", async () => {
+    const { key, acquire } = newMembers();
+    await acquire(`${n1}a`);
+    const costOf = async (value: string, ttl: number) => {
+      const extension = call();
+      await extendMember(extension, { keys: [key], value, from }, ttl);
+      return extension.cost.commands;
+    };
+    // Beside the script itself, which is also counted.
+    expect([
+      await costOf(`${n1}a`, 20_000),
+      await costOf(`${n1}a`, 0),
+      await costOf(`${n2}a`, 20_000),
+    ]).toEqual([7, 3, 3]);
+  });
+
   test("members of one group hold it together; another group is refused until the last is gone", async () => {
     const { acquire, release, members } = newMembers();
     expect(await acquire(`${n1}a`)).toEqual({ outcome: "granted" });

@@ -11,12 +11,12 @@ const longestTimer = 2_147_483_647;
 async function pausesFor(backoff: Backoff, answers: readonly (number | undefined)[]) {
   const runtime = steppingRuntime();
   const pacer = queuePacer(runtime, backoff);
-  const pauses: (number | "wait")[] = [];
+  const pauses: (number | undefined)[] = [];
   for (const ahead of answers) {
     const longest = pacer.longest();
     const pause = pacer.pause(ahead);
     pauses.push(pause);
-    if (pause === "wait") continue;
+    if (pause === undefined) continue;
     // The ticket must outlive the pause.
     expect(pause).toBeLessThanOrEqual(longest);
     await runtime.advance(pause);
@@ -28,7 +28,7 @@ async function pausesFor(backoff: Backoff, answers: readonly (number | undefined
 async function pausesAt(backoff: Backoff, answers: readonly (readonly [at: number, ahead: number])[]) {
   const runtime = steppingRuntime();
   const pacer = queuePacer(runtime, backoff);
-  const pauses: (number | "wait")[] = [];
+  const pauses: (number | undefined)[] = [];
   for (const [at, ahead] of answers) {
     await runtime.advance(at - runtime.monotonic());
     pauses.push(pacer.pause(ahead));
@@ -110,7 +110,7 @@ describe("a later one in the queue", () => {
 describe("where nothing is known", () => {
   test("it waits like a plain lock, and expects to pause as before", async () => {
     const { pauses, longest } = await pausesFor({}, [undefined, 0, undefined]);
-    expect([pauses, longest]).toEqual([["wait", 25, "wait"], 37.5]);
+    expect([pauses, longest]).toEqual([[undefined, 25, undefined], 37.5]);
   });
 
   test.each<[string, Backoff, number]>([
