@@ -8,7 +8,7 @@ const dev = {
   exclude: ["local/test/rest/redis/**", "test/unit/cli/cli.test.ts", "local/test/rest/start.test.ts"],
 };
 
-/** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic (docs/mutation.md). */
+/** The tests that run for the mutants of `npm run mutation`: those that are fast and deterministic. */
 const library = {
   include: ["test/{unit,contract,http,otel}/**/*.test.ts"],
   exclude: [

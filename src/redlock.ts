@@ -137,6 +137,7 @@ function acquireOn(
 ): ReturnType<typeof acquireWithRetry> {
   const { settings, options: defaults } = clientStateOf(redlock, "redlock.acquire(…)");
   // The usual call overrides nothing, and need not be checked again.
+  // Stryker disable next-line ConditionalExpression: checked again, the settings are the same
   const isPlain = Object.keys(checkCallNames(options)).length === 0;
   const own = isPlain ? settings : resolveSettings(settings, defaults, options);
   return acquireWithRetry(own, checkResources(resource), checkAcquire(options));

@@ -111,6 +111,7 @@ export class Execution<Value> {
     const renew = (ttl: number) => {
       const newLease = this.#leaseFor(ttl);
       const perform = (call: Call) => operations.extend(call, newLease);
+      // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
       return extendOnQuorum(settings, this.validity, { ttl, names: [key], cost: this.#cost, perform });
     };
     void autoExtend(this.validity, { runtime, ttl: () => lease, maxHold, backoff, extend: renew });

@@ -116,6 +116,7 @@ export async function readKey(
   const round = runRound(settings, async (call): Promise<KeySnapshot> => {
     // The script reads three keys, and returns the values of the first and the third.
     const reply = await runScript(call, registerScript, [name, name, counter], ["look", 0, 1, 1, 0]);
+    // Stryker disable next-line ArrayDeclaration: what it would contain is no reply of the script either
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
       throw unexpectedReply();
@@ -173,7 +174,9 @@ function stateOf(
 ): { readonly state: KeyInspection["state"]; readonly text?: string } {
   const found = classifyRecords(texts, noFingerprint, count);
   if (found.kind === "busy") return { state: "pending", text: pendingText(found.record) };
+  // Stryker disable next-line ConditionalExpression: no other state has `decided`
   if (found.kind === "replay" && found.decided) return { state: "complete", text: found.text };
+  // Stryker disable next-line StringLiteral: every state but `pending` needs as many
   const isCorrupt = texts.filter((text) => !parseRecord(text)).length >= neededFor("corrupt", count);
   if (isCorrupt) return { state: "corrupt" };
   return { state: texts.length > 0 ? "undecided" : "none" };

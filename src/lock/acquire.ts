@@ -222,6 +222,7 @@ class Acquisition {
       last = runRound(context, raise, { cost: this.#cost });
       result = await unlessAborted(last, this.#signal);
       // Refused here means lost between the two rounds, not held from the start.
+      // Stryker disable next-line StringLiteral: it is only compared with granted and refused
       if (result === "refused") result = "unavailable";
       if (result !== "granted") return { result, round, last };
     }
@@ -259,6 +260,7 @@ class Acquisition {
     const context = { ...this.#settings, goesOn: () => this.#waits && !this.#signal?.aborted };
     const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));
     this.#rollbacks.add(done);
+    // Stryker disable next-line ArrowFunction: one that is over may be waited for again
     void done.then(() => this.#rollbacks.delete(done));
     return runInBackground(this.#settings, done);
   }

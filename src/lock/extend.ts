@@ -34,6 +34,7 @@ export async function extendOnQuorum(
   if (validity.released) throw validity.lose("it was released");
   if (validity.loss) throw validity.loss;
   // With a shorter ttl, any endpoint may bring the end forward, whether or not its answer arrives.
+  // Stryker disable next-line EqualityOperator: where both are equal, the same validity is set again
   if (validity.budgetOf(ttl) < validity.remaining()) validity.extend(ttl, stopwatch(settings.runtime));
   // No request may outlast the validity: a hanging request must not hide its end.
   const timeout = Math.min(settings.timeout, validity.remaining());

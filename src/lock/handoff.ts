@@ -221,6 +221,7 @@ function resumedParts(redlock: LockClient, json: LockJSON, options: LockOptions)
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
   const { unsettled, unanswered } = checkOpenRequests(json, settings);
   const { runtime } = settings;
+  // Stryker disable next-line ConditionalExpression: without a fence no counter is ever named
   const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
   const held = { resources: names, prefix, nonce, earlier, owner, fenceRetention };
   const request = owner ? held : { ...held, nonce: randomToken(runtime), earlier: [...earlier, nonce] };

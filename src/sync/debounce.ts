@@ -197,6 +197,7 @@ function textOf(sequence: number, token: string): string {
 
 /** The sequence number of a call, or of what replaces one after a `forceRelease`; 0 where it is neither. */
 function sequenceIn(text: unknown): number {
+  // Stryker disable next-line OptionalChaining: what it throws then is a malformed reply, as 0 is
   const sequence = Number(/^d(\d{16})[tu][0-9a-f]{32}$/.exec(String(text))?.[1] ?? 0);
   return sequence < Number.MAX_SAFE_INTEGER ? sequence : 0;
 }

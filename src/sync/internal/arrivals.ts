@@ -247,6 +247,7 @@ function snapshotOf(
     throw new LimitMismatchError(name, count, others[0]!);
   }
   let latest = "";
+  // Stryker disable next-line EqualityOperator: equal texts are the same
   for (const { generation } of answers) if (generation > latest) latest = generation;
   const current = answers.filter(({ generation }) => generation === latest);
   const ids = new Set(current.flatMap((answer) => answer.ids));

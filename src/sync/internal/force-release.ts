@@ -186,6 +186,7 @@ async function supersede(target: Target, kind: Superseded): Promise<boolean> {
 
 function latestOf(answers: readonly FreeAnswer[]): string {
   let greatest = "";
+  // Stryker disable next-line EqualityOperator: equal texts are the same
   for (const { latest } of answers) if (latest > greatest) greatest = latest;
   return greatest;
 }

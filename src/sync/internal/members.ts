@@ -198,6 +198,7 @@ export function acquireMember(
 
 /** Sets the deadline on one endpoint, and never creates the member; ttl 0 only looks. */
 export function extendMember(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
+  // Stryker disable next-line StringLiteral: the script extends where the word is neither `acquire` nor `release`
   return operate(call, "extend", register, { ttl });
 }
 
