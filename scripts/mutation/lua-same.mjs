@@ -4,6 +4,7 @@ const register = "src/redis/register-script.ts";
 const claim = "src/redis/claim-script.ts";
 const slots = "src/sync/internal/slots.ts";
 const interval = "src/sync/internal/interval.ts";
+const release = "src/sync/internal/force-release.ts";
 const members = "src/sync/internal/members.ts";
 const queue = "src/sync/internal/queue-requests.ts";
 const rows = [
@@ -220,6 +221,8 @@ const rows = [
   [register, "return {value, fence, from > 0 and marks or nil}", "marks of length 0 are read as none"],
   [register, "return {value, fence, from > 2 and marks or nil}", "from is 1, or behind a mark"],
   [register, 'text = text and ""', "the marks in this reply are not read"],
+  [release, "return {nonce, had and 1 or -1, at, remaining}", "only whether it is 1 is read"],
+  [release, 'local limit = tonumber(redis.call("GET", key) or -1)', "there are more keys"],
 ];
 
 /**
