@@ -38,8 +38,8 @@ async function list() {
   const found = Object.entries(JSON.parse(await readFile(foundFile, "utf8")));
   for (const { name, about, bounds } of chosen) {
     console.log(`${name}: ${about}; deviations: ${bounds.test} in npm test, ${bounds.long} at most`);
-    for (const [mutant, { scenario, bound, invariant }] of found) {
-      if (scenario === name) console.log(`  shows "${mutant}" with ${bound}: ${invariant}`);
+    for (const [mutant, [scenario, bound]] of found) {
+      if (scenario === name) console.log(`  shows "${mutant}" with ${bound}`);
     }
   }
   console.log(`\n${chosen.length} worlds`);
@@ -118,10 +118,11 @@ async function findMutants() {
   await listElsewhere();
   if (given.write) {
     const rows = mutants.flatMap(({ name }) => {
-      const row = found.get(name) ?? before[name];
-      return row ? [[name, row]] : [];
+      const report = found.get(name);
+      const [scenario, bound] = report ? [report.scenario, report.bound] : (before[name] ?? []);
+      return scenario ? [`  ${JSON.stringify(name)}: [${JSON.stringify(scenario)}, ${bound}]`] : [];
     });
-    await writeFile(foundFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
+    await writeFile(foundFile, `{\n${rows.join(",\n")}\n}\n`);
   }
   process.exitCode = found.size === wanted.length ? 0 : 1;
 }
@@ -134,7 +135,7 @@ async function find(mutant, before) {
   try {
     for (let bound = 0; bound <= highest; bound += 1) {
       for (const { name, bounds } of chosen) {
-        if (bound > bounds.long || (before && (name !== before.scenario || bound !== before.bound))) continue;
+        if (bound > bounds.long || (before && (name !== before[0] || bound !== before[1]))) continue;
         const order = { scenario: name, bound, wanted: mutant.noticedBy, most };
         const { violations } = await explorer.simulate(order);
         const violation = violations.find(({ invariant }) => mutant.noticedBy.includes(invariant));

@@ -33,7 +33,7 @@ test("every mutant is recorded, here or elsewhere", () => {
   const known = [...Object.keys(found), ...elsewhere.flatMap(({ mutants: names }) => names)];
   expect(known.sort()).toEqual(mutants.map(({ name }) => name).sort());
   const names = scenarios.map(({ name }) => name);
-  expect(Object.values(found).filter(({ scenario }) => !names.includes(scenario))).toEqual([]);
+  expect(Object.values(found).filter(([scenario]) => !names.includes(scenario))).toEqual([]);
 });
 
 test.each([
