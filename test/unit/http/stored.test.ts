@@ -55,7 +55,7 @@ describe("the text of a stored response", () => {
     "t200\n",
     " t200{}\n",
   ])("%j is none", (given) => {
-    expect(() => responseCodec.decode(given)).toThrow(TypeError);
+    expect(() => responseCodec.decode(given)).toThrow(new TypeError("it is not a response"));
   });
 });
 
