@@ -1,8 +1,8 @@
 import { type MemoryEndpoint, memoryEndpoint } from "../local/src/memory/index.ts";
 import type { Timeline, TimelineEvent } from "../picture/timeline.ts";
 import type { Command } from "../src/index.ts";
+import { cellScript } from "../src/redis/cell-script.ts";
 import { claimScript } from "../src/redis/claim-script.ts";
-import { registerScript } from "../src/redis/register-script.ts";
 import { upstashFlag } from "../src/redis/script.ts";
 import { queueScript } from "../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../src/sync/internal/slots.ts";
@@ -21,7 +21,7 @@ export interface Network {
   loss: number;
 }
 
-const scripts = [registerScript, claimScript, slotScript, queueScript];
+const scripts = [cellScript, claimScript, slotScript, queueScript];
 
 /**
  * Clients, endpoints and the network between them, in virtual time. The clients run the real library, the endpoints the

@@ -5,8 +5,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 const source = new URL("../src/", import.meta.url);
 const read = (name) => readFileSync(new URL(name, source), "utf8");
 const flag = JSON.parse(/upstashFlag = (".*");/.exec(read("redis/script.ts"))[1]);
-const register = /source: `([^`]*)`/.exec(read("redis/register-script.ts"))[1];
-const whole = (script) => script.replace(/\$\{registerScript\.source\}/, () => register);
+const cell = /source: `([^`]*)`/.exec(read("redis/cell-script.ts"))[1];
+const whole = (script) => script.replace(/\$\{cellScript\.source\}/, () => cell);
 const sha = (script) => createHash("sha1").update(script).digest("hex");
 
 for (const name of readdirSync(source, { recursive: true })) {

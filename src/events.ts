@@ -47,22 +47,22 @@ export type RedlockEvent =
   /** A round found the resource held. `retryIn`: ms until the next round; `undefined` when it was the last. */
   | (OperationEvent & {
       readonly type: "contended";
-      readonly attempts: number;
+      readonly rounds: number;
       readonly retryIn: number | undefined;
     })
   | (OperationEvent & {
       readonly type: "acquired";
-      readonly attempts: number;
+      readonly rounds: number;
       readonly fence: number | undefined;
     })
   /** The rounds have failed. `error` is what `acquire` throws. */
   | (OperationEvent & {
       readonly type: "notAcquired";
-      readonly attempts: number;
+      readonly rounds: number;
       readonly error: RedlockError;
     })
   /** The call has ended without a result of its rounds: its signal aborted, its deadline had passed, `backoff` threw. */
-  | (OperationEvent & { readonly type: "aborted"; readonly attempts: number; readonly error: unknown })
+  | (OperationEvent & { readonly type: "aborted"; readonly rounds: number; readonly error: unknown })
   | (LockEvent & { readonly type: "resumed"; readonly fence: number | undefined })
   | (OperationEvent & { readonly type: "extended"; readonly ttl: number })
   /** `freed`: what `release` returns; undefined where too few endpoints answered, and the ttl frees it. */

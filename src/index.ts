@@ -23,7 +23,7 @@ export { forceRelease, type Inspection, type InspectionVote, inspect } from "./l
 export type { FencedLock, Lock } from "./lock/lock.ts";
 export type { AcquireOptions, Backoff, BackoffBounds, LockClient, LockOptions } from "./lock/options.ts";
 export { pubSub } from "./lock/wake-up/pub-sub.ts";
-export type { Listener, Pause, WakeUp } from "./lock/wake-up/wake-up.ts";
+export type { WakeUp, WakeUpListener, WakeUpPause } from "./lock/wake-up/wake-up.ts";
 export { type FencedOptions, Redlock, type RedlockOptions, type Routine } from "./redlock.ts";
 export type { WaitUntil } from "./runtime.ts";
 export { type Runtime, systemRuntime } from "./runtime.ts";

@@ -1,6 +1,6 @@
 // Mutants of the Lua scripts that change nothing: the file, the changed line, and why no test can notice it.
 
-const register = "src/redis/register-script.ts";
+const cell = "src/redis/cell-script.ts";
 const claim = "src/redis/claim-script.ts";
 const slots = "src/sync/internal/slots.ts";
 const interval = "src/sync/internal/interval.ts";
@@ -152,75 +152,67 @@ const rows = [
   [queue, 'redis.call("SET", KEYS[3], 2, "PX", expiry)', "only whether it exists is read"],
   [queue, 'redis.call("SET", KEYS[3], 0, "PX", expiry)', "only whether it exists is read"],
   [
-    register,
+    cell,
     "marks = marks .. string.sub(found[i], 0, from - 1)",
     "a text begins at its first character either way",
   ],
   [
-    register,
+    cell,
     "local first, last = (i - 1) * (from + 1) + 1, i * (from - 1)",
     "marks that differ also do so in their last characters",
   ],
   [
-    register,
+    cell,
     "local first, last = (i - 1) * (from - 0) + 1, i * (from - 1)",
     "marks that differ also do so in their last characters",
   ],
   [
-    register,
+    cell,
     "local first, last = (i - 1) * (from - 1) + 2, i * (from - 1)",
     "marks that differ also do so in their last characters",
   ],
   [
-    register,
+    cell,
     'if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and "f" or 2, "PX", ttl) end',
     "it is only compared with `f`",
   ],
   [
-    register,
+    cell,
     'if KEYS[n + 1] then redis.call("SET", KEYS[n + 1], own == n and "f" or 0, "PX", ttl) end',
     "it is only compared with `f`",
   ],
   [
-    register,
+    cell,
     'return {0, other and redis.call("PTTL", KEYS[other]) or -4, other and found[other] or ""}',
     "a time below 0 says that nothing is known",
   ],
   [
-    register,
+    cell,
     'return {0, other and redis.call("PTTL", KEYS[other]) or -2, other and found[other] or ""}',
     "a time below 0 says that nothing is known",
   ],
-  [register, "for i = n + 1, #KEYS do", "no tombstone is there, and every fence is greater"],
+  [cell, "for i = n + 1, #KEYS do", "no tombstone is there, and every fence is greater"],
   [
-    register,
+    cell,
     'fence = math.max(fence, tonumber(found[i] or -1) + (op == "acquire" and 1 or 0))',
     "every fence is greater",
   ],
+  [cell, 'local isShared = string.sub(text, 0, 1) == "s"', "a text begins at its first character either way"],
   [
-    register,
-    'local isShared = string.sub(text, 0, 1) == "s"',
-    "a text begins at its first character either way",
-  ],
-  [
-    register,
+    cell,
     "local joins = isShared and tonumber(string.sub(text, 26, 33)) or 1",
     "any number is one to begin with",
   ],
   [
-    register,
+    cell,
     "local joins = isShared and tonumber(string.sub(text, 26, 33)) or -1",
     "any number is one to begin with",
   ],
-  [
-    register,
-    "marks = marks .. string.sub(text, 0, from - 1)",
-    "a text begins at its first character either way",
-  ],
-  [register, "return {value, fence, from >= 1 and marks or nil}", "marks of length 0 are read as none"],
-  [register, "return {value, fence, from > 0 and marks or nil}", "marks of length 0 are read as none"],
-  [register, "return {value, fence, from > 2 and marks or nil}", "from is 1, or behind a mark"],
-  [register, 'text = text and ""', "the marks in this reply are not read"],
+  [cell, "marks = marks .. string.sub(text, 0, from - 1)", "a text begins at its first character either way"],
+  [cell, "return {value, fence, from >= 1 and marks or nil}", "marks of length 0 are read as none"],
+  [cell, "return {value, fence, from > 0 and marks or nil}", "marks of length 0 are read as none"],
+  [cell, "return {value, fence, from > 2 and marks or nil}", "from is 1, or behind a mark"],
+  [cell, 'text = text and ""', "the marks in this reply are not read"],
   [release, "return {nonce, had and 1 or -1, at, remaining}", "only whether it is 1 is read"],
   [release, 'local limit = tonumber(redis.call("GET", key) or -1)', "there are more keys"],
 ];

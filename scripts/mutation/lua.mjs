@@ -13,7 +13,7 @@ import { mutantsOf } from "./lua-mutants.mjs";
 import { changesNothing } from "./lua-same.mjs";
 
 const files = [
-  "redis/register-script",
+  "redis/cell-script",
   "redis/claim-script",
   "lock/wake-up/publish-script",
   "sync/debounce",
@@ -24,7 +24,7 @@ const files = [
   "sync/internal/slots",
   "sync/internal/interval",
 ].map((name) => join(project, `src/${name}.ts`));
-const [register] = files;
+const [cell] = files;
 const pattern = /source: `([^`]*)`,\n {2}sha: \{[^}]*\}/;
 const flag = "#!lua flags=allow-key-locking\n";
 /** ms for the tests of one mutant; all files together take less. */
@@ -59,7 +59,7 @@ class Mutations {
 
   #textOf(file) {
     const text = this.#active?.file === file ? this.#active.source : this.#sources.get(file);
-    return text.replace(/\$\{registerScript\.source\}/, () => this.#textOf(register));
+    return text.replace(/\$\{cellScript\.source\}/, () => this.#textOf(cell));
   }
 
   #scriptOf(file) {

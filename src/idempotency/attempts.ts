@@ -1,9 +1,9 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import type { Vote } from "../errors.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Round, type RoundContext, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { acquireOrRead, extend, type Register, release } from "../redis/register.ts";
+import { acquireOrRead, type Cell, extend, release } from "../redis/cell.ts";
 import { countOf, countText } from "./record.ts";
 import type { RunRequest } from "./run-request.ts";
 
@@ -90,7 +90,7 @@ function readCounts(
   { token, cost }: CountedRun,
 ): Round<CountSnapshot> {
   const first = registerOf(counter, token, 1);
-  const readOne = async (call: Call): Promise<CountSnapshot> => {
+  const readOne = async (call: EndpointRequest): Promise<CountSnapshot> => {
     const { other } = await acquireOrRead(call, first, retention);
     const before = other === undefined ? 0 : countOf(other);
     if (before === undefined) throw new Error("the value at the key of the count is no count");
@@ -106,7 +106,7 @@ function raiseCounts(
   { run, reading, count }: { run: CountedRun; reading: Round<CountSnapshot>; count: number },
 ): Round<Answer> {
   const { value } = registerOf(counter, run.token, count);
-  const raiseOne = async (call: Call): Promise<Answer> => {
+  const raiseOne = async (call: EndpointRequest): Promise<Answer> => {
     const snapshot = await reading.requests[settings.endpoints.indexOf(call.endpoint)]!;
     if (snapshot.outcome === "error") throw snapshot.cause;
     return extend(call, { keys: [counter], value: snapshot.text }, retention, value);
@@ -120,23 +120,24 @@ function attemptOf(
   counted: Pick<Attempt, "result" | "count"> & { reading: Round<Answer>; last: Round<Answer> },
 ): Attempt {
   const { reading, last, result, count } = counted;
-  const register = (count: number) => registerOf(counter, token, count);
+  const cell = (count: number) => registerOf(counter, token, count);
   // The result may have been known before every endpoint answered: a rollback must not overtake those requests.
-  const rollBack = (perform: (call: Call) => Promise<Answer>) => rollback(settings, last, perform).done;
+  const rollBack = (perform: (call: EndpointRequest) => Promise<Answer>) =>
+    rollback(settings, last, perform).done;
   return {
     result,
     count,
-    clear: () => rollBack((call) => release(call, register(count))),
+    clear: () => rollBack((call) => release(call, cell(count))),
     async undo() {
       if (count > maxAttempts) return;
       // Only the first round has written anything.
-      if (last === reading) return rollBack((call) => release(call, register(1)));
-      await rollBack((call) => extend(call, register(count), retention, register(count - 1).value));
+      if (last === reading) return rollBack((call) => release(call, cell(1)));
+      await rollBack((call) => extend(call, cell(count), retention, cell(count - 1).value));
     },
     votes: () => last.votes(),
   };
 }
 
-function registerOf(counter: string, token: string, count: number): Register {
+function registerOf(counter: string, token: string, count: number): Cell {
   return { keys: [counter], value: countText({ count, token }) };
 }

@@ -1,9 +1,9 @@
-import type { RequestCost } from "../endpoints/call.ts";
+import type { RequestCost } from "../endpoints/endpoint-request.ts";
 import { timeUntilFree } from "../lock/contention.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
-import type { RegisterAnswer } from "../redis/register.ts";
+import type { CellAnswer } from "../redis/cell.ts";
 import type { ClaimOperations } from "./claim.ts";
 import { classifyRecords, type RecordState } from "./record.ts";
 
@@ -20,7 +20,7 @@ export type BeginState =
   | { readonly kind: "locked"; readonly retryAfter: number | undefined }
   | RecordState;
 
-type BeginAnswers = Round<RegisterAnswer>["answers"];
+type BeginAnswers = Round<CellAnswer>["answers"];
 
 /** Sends a begin to every endpoint. */
 export function runBeginRound(
@@ -28,7 +28,7 @@ export function runBeginRound(
   operations: ClaimOperations,
   cost: RequestCost,
   cutsShort: boolean,
-): Round<RegisterAnswer> {
+): Round<CellAnswer> {
   const { ttl: lease, timeout } = settings;
   const context = { ...settings, timeout: Math.min(timeout, lease) };
   return runRound(context, (call) => operations.begin(call, lease), { cost, cutsShort });
@@ -36,7 +36,7 @@ export function runBeginRound(
 
 /** What a round of begins means; waits for every endpoint where later answers may change it. */
 export async function stateOfBegin(
-  round: Round<RegisterAnswer>,
+  round: Round<CellAnswer>,
   result: RoundResult,
   fingerprint: string,
 ): Promise<BeginState> {

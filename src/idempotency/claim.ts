@@ -1,19 +1,12 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { highestFence, leastFence } from "../lock/fence.ts";
 import { counterTtl } from "../lock/lock-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
+import { acquireOrRead, type Cell, type CellAnswer, extend, type Fencing, release } from "../redis/cell.ts";
 import { beginClaim, type ClaimKeys, endClaim, extendClaim } from "../redis/claim.ts";
 import { keyOf } from "../redis/keys.ts";
-import {
-  acquireOrRead,
-  extend,
-  type Fencing,
-  type Register,
-  type RegisterAnswer,
-  release,
-} from "../redis/register.ts";
 
 // What a run claims at one endpoint: its key alone, with native commands where there are some, or its key together with
 // locks, all or none, by a script.
@@ -21,21 +14,21 @@ import {
 /** A run's claim at one endpoint. Each operation is one request. */
 export interface ClaimOperations {
   /** The record's key, with this run's pending record. */
-  readonly own: Register;
+  readonly own: Cell;
   /** Claims everything, or nothing; an answer `held` without a value: a lock is held by another. */
-  begin(call: Call, lease: number): Promise<RegisterAnswer>;
+  begin(call: EndpointRequest, lease: number): Promise<CellAnswer>;
   /** Gives everything a new lease, or nothing. */
-  extend(call: Call, lease: number): Promise<Answer>;
+  extend(call: EndpointRequest, lease: number): Promise<Answer>;
   /** Replaces the pending record, and frees the locks. The answer is about the record: another run's stays. */
-  complete(call: Call, text: string, retention: number): Promise<RegisterAnswer>;
+  complete(call: EndpointRequest, text: string, retention: number): Promise<CellAnswer>;
   /** Deletes the pending record, and frees the locks. */
-  free(call: Call): Promise<Answer>;
+  free(call: EndpointRequest): Promise<Answer>;
   /** The fence, where there are locks. */
   readonly fence?: ClaimFence;
 }
 
 /** The claim of a key alone. */
-export function keyClaim(own: Register): ClaimOperations {
+export function keyClaim(own: Cell): ClaimOperations {
   return {
     own,
     begin: (call, lease) => acquireOrRead(call, own, lease),
@@ -48,7 +41,7 @@ export function keyClaim(own: Register): ClaimOperations {
 /** The claim of a key together with the locks of these resources. `token`: the locks' value. */
 export function lockedClaim(
   settings: Settings,
-  own: Register,
+  own: Cell,
   token: string,
   resources: readonly string[],
 ): ClaimOperations {
@@ -110,7 +103,7 @@ export class ClaimFence {
    */
   draw(
     settings: Settings,
-    round: Round<RegisterAnswer>,
+    round: Round<CellAnswer>,
     lease: number,
     cost: RequestCost,
   ): Round<Answer> | undefined {

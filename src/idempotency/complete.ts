@@ -1,11 +1,11 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import type { EndpointError } from "../errors.ts";
 import type { Settings } from "../lock/options.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../quorum/tally.ts";
-import { acquireOrRead, extend, type RegisterAnswer } from "../redis/register.ts";
+import { acquireOrRead, type CellAnswer, extend } from "../redis/cell.ts";
 import { runInBackground, sleep, stopwatch } from "../runtime.ts";
 import type { ClaimOperations } from "./claim.ts";
 import type { CompleteRecord, UnstoredReason } from "./record.ts";
@@ -48,10 +48,10 @@ interface CompleteText {
  * effect has happened. Another run's record is never changed.
  */
 export async function completeOne(
-  call: Call,
+  call: EndpointRequest,
   operations: ClaimOperations,
   { text, retention, former }: CompleteText,
-): Promise<RegisterAnswer> {
+): Promise<CellAnswer> {
   const { own } = operations;
   const completed = await operations.complete(call, text, retention);
   if (completed.outcome === "granted") return completed;
@@ -124,10 +124,10 @@ class Completion {
     const noted = round.done.then(() => this.#noteSizeRefusals(round));
     const roundResult = await round.result;
     // The part of a refused result that a minority has stored stays: another call may have brought it to a quorum.
-    const goesOn = runInBackground(settings, round.done);
+    const isCallerWaiting = runInBackground(settings, round.done);
     this.#noteSizeRefusals(round);
     // Where some refuse the result for its size, those that answer after the decision may do so as well.
-    if (!goesOn || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await noted;
+    if (!isCallerWaiting || (roundResult === "unavailable" && this.#sizeRefusals.size > 0)) await noted;
     const { length: count } = settings.endpoints;
     const isTooLarge = this.#sizeRefusals.size > count - quorumOf(count);
     if (roundResult !== "unavailable" || unstored || !isTooLarge) return { roundResult, unstored };
@@ -150,7 +150,7 @@ class Completion {
     const { settings, operations, retention, cost } = this.#request;
     const { text, unstored } = this.#record;
     const former = this.#former;
-    const storeOne = async (call: Call): Promise<Answer> => {
+    const storeOne = async (call: EndpointRequest): Promise<Answer> => {
       const refusal = unstored ? undefined : this.#sizeRefusals.get(call.endpoint);
       if (refusal) throw refusal;
       return completeOne(call, operations, { text, retention, former });

@@ -1,10 +1,10 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { autoExtend } from "../lock/auto-extend.ts";
 import { extendOnQuorum } from "../lock/extend.ts";
 import { Validity } from "../lock/validity.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
-import type { RegisterAnswer } from "../redis/register.ts";
+import type { CellAnswer } from "../redis/cell.ts";
 import { runInBackground } from "../runtime.ts";
 import type { Attempt } from "./attempts.ts";
 import type { ClaimOperations } from "./claim.ts";
@@ -59,7 +59,7 @@ export interface Claim {
   readonly lease: number;
   /** ms from the begin to the deadline of the call. */
   readonly limit: number;
-  readonly round: Round<RegisterAnswer>;
+  readonly round: Round<CellAnswer>;
 }
 
 /** One execution of the handler, under a claim that a quorum has granted. */
@@ -110,7 +110,7 @@ export class Execution<Value> {
     const { runtime, maxHold, backoff } = settings;
     const renew = (ttl: number) => {
       const newLease = this.#leaseFor(ttl);
-      const perform = (call: Call) => operations.extend(call, newLease);
+      const perform = (call: EndpointRequest) => operations.extend(call, newLease);
       // Stryker disable next-line ArrayDeclaration: it is only in the text of an error that the renewal ignores
       return extendOnQuorum(settings, this.validity, { ttl, names: [key], cost: this.#cost, perform });
     };

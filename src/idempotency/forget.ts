@@ -1,8 +1,8 @@
-import type { Call } from "../endpoints/call.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
-import { release } from "../redis/register.ts";
+import { release } from "../redis/cell.ts";
 import { runSource } from "../redis/script.ts";
 import { InProgressError } from "./errors.ts";
 import type { Idempotency } from "./idempotency.ts";
@@ -86,7 +86,7 @@ async function remove(
   { round }: KeyReading,
   stays: (text: string) => boolean,
 ): Promise<void> {
-  const removeOne = async (call: Call): Promise<Answer> => {
+  const removeOne = async (call: EndpointRequest): Promise<Answer> => {
     const snapshot = round.answers[settings.endpoints.indexOf(call.endpoint)]!;
     // Reported by the reading; nothing is known there to remove.
     if (snapshot.outcome === "error") return { outcome: "lost" };
@@ -105,7 +105,7 @@ function isPending(text: string): boolean {
 }
 
 /** Checks the type and deletes in one step: a record that is written in between stays. */
-async function removeWrongType(call: Call, name: string): Promise<void> {
+async function removeWrongType(call: EndpointRequest, name: string): Promise<void> {
   const source = 'return redis.call("TYPE", KEYS[1]).ok ~= "string" and redis.call("DEL", KEYS[1]) or 0';
   await runSource(call, source, [1, name]);
 }

@@ -3,8 +3,8 @@ import { type EndpointError, QuorumError } from "../errors.ts";
 import { clientStateOf, type Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
-import { isSnapshot } from "../redis/register.ts";
-import { registerScript } from "../redis/register-script.ts";
+import { isSnapshot } from "../redis/cell.ts";
+import { cellScript } from "../redis/cell-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import type { KeyKind } from "./digest.ts";
 import { type Idempotency, recordKeysOf, resolveIdempotency } from "./idempotency.ts";
@@ -115,7 +115,7 @@ export async function readKey(
 ): Promise<KeyReading> {
   const round = runRound(settings, async (call): Promise<KeySnapshot> => {
     // The script reads three keys, and returns the values of the first and the third.
-    const reply = await runScript(call, registerScript, [name, name, counter], ["look", 0, 1, 1, 0]);
+    const reply = await runScript(call, cellScript, [name, name, counter], ["look", 0, 1, 1, 0]);
     // Stryker disable next-line ArrayDeclaration: what it would contain is no reply of the script either
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {

@@ -1,10 +1,10 @@
-import type { Call } from "../endpoints/call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import type { Settings } from "../lock/options.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
-import type { RegisterAnswer } from "../redis/register.ts";
+import type { CellAnswer } from "../redis/cell.ts";
 import { runInBackground } from "../runtime.ts";
 import type { ClaimOperations } from "./claim.ts";
 
@@ -18,12 +18,12 @@ import type { ClaimOperations } from "./claim.ts";
  */
 export function watchEnd(
   settings: Settings,
-  { operations, round }: { readonly operations: ClaimOperations; readonly round: Round<RegisterAnswer> },
+  { operations, round }: { readonly operations: ClaimOperations; readonly round: Round<CellAnswer> },
 ): { readonly operations: ClaimOperations; readonly freeLate: () => void } {
   const late = settings.endpoints.filter((_, index) => !round.answers[index]);
   if (!operations.fence || late.length === 0) return { operations, freeLate: () => undefined };
-  const ends = new Map<Endpoint, Promise<RegisterAnswer>>();
-  const free = async (call: Call): Promise<Answer> => {
+  const ends = new Map<Endpoint, Promise<CellAnswer>>();
+  const free = async (call: EndpointRequest): Promise<Answer> => {
     const end = await ends.get(call.endpoint)!.catch(() => undefined);
     const isOver = !late.includes(call.endpoint) || end?.outcome === "granted";
     // Stryker disable next-line ObjectLiteral,StringLiteral: nobody reads the votes of this rollback
@@ -40,7 +40,7 @@ export function watchEnd(
     },
     freeLate() {
       // Nothing waits for it, so one request is enough.
-      runInBackground(settings, rollback({ ...settings, goesOn: () => true }, round, free).done);
+      runInBackground(settings, rollback({ ...settings, isCallerWaiting: () => true }, round, free).done);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type Vote } from "../errors.ts";
 import { emit, newId } from "../events.ts";
 import { timeUntil } from "../lock/options.ts";
@@ -6,7 +6,7 @@ import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import type { Answer, RoundResult } from "../quorum/tally.ts";
-import { extend, type Register } from "../redis/register.ts";
+import { type Cell, extend } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { type Attempt, type CountState, countAttempt, stateAfterCount } from "./attempts.ts";
 import { type BeginState, runBeginRound, stateOfBegin } from "./begin.ts";
@@ -129,7 +129,7 @@ class RunCall<Value> {
     const { runtime, wait, timeout } = settings;
     const token = randomToken(runtime);
     const startedAt = Math.floor(runtime.now());
-    const own: Register = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
+    const own: Cell = { keys: [name], value: pendingText({ token, startedAt, fingerprint }) };
     const operations = lock ? lockedClaim(settings, own, token, lock) : keyClaim(own);
     const limit = this.#limit - this.#elapsed();
     // The last round waits for every endpoint, so that it can distinguish a run under way from an outage.
@@ -167,7 +167,7 @@ class RunCall<Value> {
   async #bringToQuorum({ operations }: Claim, { record, text }: ReplayState): Promise<boolean> {
     const { settings, signal } = this.#request;
     const retention = remainingRetention(this.#request, record);
-    const completeRecord = (call: Call) => completeOne(call, operations, { text, retention });
+    const completeRecord = (call: EndpointRequest) => completeOne(call, operations, { text, retention });
     const round = runRound(settings, completeRecord, { cost: this.#cost });
     return (await unlessAborted(round, signal)) === "granted";
   }
@@ -206,11 +206,11 @@ class RunCall<Value> {
   #rollBack({ state, claim, attempt }: Pass<Value>): boolean {
     const { settings } = this.#request;
     const decided = state.kind === "replay" || state.kind === "omitted" ? state : undefined;
-    const rollbackOne = (call: Call): Promise<Answer> => {
+    const rollbackOne = (call: EndpointRequest): Promise<Answer> => {
       if (!decided) return claim.operations.free(call);
       return this.#replaceOne(call, claim, decided);
     };
-    const { done } = rollback(settings, claim.round, rollbackOne, decided !== undefined);
+    const { done } = rollback(settings, claim.round, rollbackOne, { includeRefused: decided !== undefined });
     // Stryker disable next-line ArrowFunction: one that is over may be waited for again
     const rolledBack: Promise<void> = (attempt ? attempt.undo().then(() => done) : done).finally(() =>
       this.#rollbacks.delete(rolledBack),
@@ -220,7 +220,11 @@ class RunCall<Value> {
   }
 
   /** Replaces this run's claim, or another complete record, by the one that a quorum has. */
-  #replaceOne(call: Call, { operations, round }: Claim, { record, text }: DecidedRecord): Promise<Answer> {
+  #replaceOne(
+    call: EndpointRequest,
+    { operations, round }: Claim,
+    { record, text }: DecidedRecord,
+  ): Promise<Answer> {
     const { own } = operations;
     const answer = round.answers[this.#request.settings.endpoints.indexOf(call.endpoint)];
     const found = (answer?.outcome === "held" && answer.other) || own.value;

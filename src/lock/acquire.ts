@@ -1,45 +1,45 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { LockHeldError, QuorumError, type RedlockError } from "../errors.ts";
 import { emit, newId, type OperationEvent } from "../events.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { quorumOf, type RoundResult } from "../quorum/tally.ts";
-import { acquire, type Register, type RegisterAnswer, raiseFence } from "../redis/register.ts";
+import { acquire, type Cell, type CellAnswer, raiseFence } from "../redis/cell.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { timeUntilFree } from "./contention.ts";
 import { highestFence, leastFence } from "./fence.ts";
-import { type HoldOperations, listenFor, releaseOf } from "./hold-operations.ts";
+import { type HoldOperations, listenFor, releaseFunctionOf } from "./hold-operations.ts";
 import { Lock } from "./lock.ts";
 import {
-  acquiredRegister,
+  acquiredCell,
   counterTtl,
   type LockRequest,
-  rollbackRegister,
+  rollbackCell,
   tombstoneRetention,
 } from "./lock-request.ts";
 import { type AcquireOptions, type Settings, timeUntil } from "./options.ts";
-import type { Listener } from "./wake-up/wake-up.ts";
+import type { WakeUpListener } from "./wake-up/wake-up.ts";
 
 /** How a synchronizer differs from a plain lock; what is left out is as for a lock. */
-export interface LockStrategy extends HoldOperations {
+export interface LockStrategy<Reply extends CellAnswer = CellAnswer> extends HoldOperations {
   /** How the error says that it is held; default: by someone else. */
   readonly held?: string;
   /** The keys that the next round is to acquire. */
   keys?(): readonly string[];
   /** Acquires on one endpoint. */
-  acquire?(call: Call, register: Register, ttl: number): Promise<RegisterAnswer>;
+  acquire?(call: EndpointRequest, cell: Cell, ttl: number): Promise<Reply>;
   /** Which of the round's keys were granted. */
-  grantedKeys?(round: Round<RegisterAnswer>): readonly string[];
-  /**
-   * What to do after a failed round: a number waits that many ms, "again" retries at once even past `wait`, an error
-   * gives up, and undefined backs off.
-   */
-  afterFailedRound(
-    round: Round<RegisterAnswer>,
-    failed: FailedRound,
-  ): "again" | number | RedlockError | undefined;
+  grantedKeys?(round: Round<Reply>): readonly string[];
+  /** What to do after a failed round. Default: to back off as a lock does. */
+  afterFailedRound?(round: Round<Reply>, failed: FailedRound): NextStep | undefined;
 }
+
+/** What follows a failed round: a pause of so many ms, another round at once even past `wait`, or an error. */
+export type NextStep =
+  | { readonly type: "pause"; readonly ms: number }
+  | { readonly type: "retry" }
+  | { readonly type: "fail"; readonly error: RedlockError };
 
 /** What is known after a failed round. */
 export interface FailedRound {
@@ -68,19 +68,22 @@ interface Attempt {
   readonly lock?: Lock;
   /** `granted` without a lock: the answers came too late. Undefined: the caller's signal aborted it. */
   readonly result: RoundResult | undefined;
-  readonly round: Round<RegisterAnswer>;
+  readonly round: Round<CellAnswer>;
   /** The round that decided: `round`, or the one that was to raise the fence. */
-  readonly last: Round<RegisterAnswer>;
+  readonly last: Round<CellAnswer>;
 }
 
 /** How long to pause before the next round, in ms: without a message, and at most. */
-interface NextRound {
+interface PauseBounds {
   readonly poll: number;
   readonly longest: number;
 }
 
+/** What follows a failed attempt. The error is made once the rollbacks are done: by then more may be known. */
+type AfterFailure = { readonly pause: PauseBounds } | { readonly pause?: never; makeError(): RedlockError };
+
 /** What the events of a call have in common. */
-type Progress = OperationEvent & { readonly attempts: number };
+type Progress = OperationEvent & { readonly rounds: number };
 
 /** One call of `acquire`: its rounds, its pauses, and its rollbacks. */
 class Acquisition {
@@ -97,11 +100,11 @@ class Acquisition {
   readonly #nextPause: (took: number) => number;
   readonly #cost: RequestCost = { requests: 0, commands: 0 };
   readonly #rollbacks = new Set<Promise<void>>();
-  #attempts = 0;
+  #rounds = 0;
   #waits = true;
   /** Whether some endpoint has granted every round so far. */
   #isAlwaysSplit = true;
-  #listener: Listener | undefined;
+  #listener: WakeUpListener | undefined;
 
   constructor(
     settings: Settings,
@@ -126,7 +129,7 @@ class Acquisition {
     try {
       const outcome = await this.#acquire();
       if (outcome instanceof Lock)
-        outcome.begin({ type: "acquired", ...this.#progress(), fence: outcome.fence });
+        outcome.activate({ type: "acquired", ...this.#progress(), fence: outcome.fence });
       else emit(onEvent, { type: "notAcquired", ...this.#progress(), error: outcome });
       return outcome;
     } catch (error) {
@@ -141,26 +144,26 @@ class Acquisition {
     this.#limit = timeUntil(this.#deadline, this.#settings.runtime);
     for (;;) {
       if (this.#signal?.aborted) throw this.#signal.reason;
-      this.#attempts += 1;
+      this.#rounds += 1;
       const request = this.#newRequest();
       const attempt = await this.#attempt(request);
       if (attempt.lock) return attempt.lock;
       const inBackground = this.#rollBack(request, attempt);
       if (this.#signal?.aborted) throw this.#signal.reason;
       const next = this.#afterFailure(attempt);
-      if (typeof next !== "function") {
-        await this.#pause(attempt, next);
+      if (next.pause) {
+        await this.#pause(attempt, next.pause);
         continue;
       }
       this.#waits = false;
       // Nothing else keeps the rollbacks alive once the caller has its answer.
       if (!inBackground) await Promise.all(this.#rollbacks);
-      return next();
+      return next.makeError();
     }
   }
 
   /** Waits for the next round: for a message where others hold it and publish, else for the backoff's pause. */
-  async #pause({ round }: Attempt, { poll, longest }: NextRound): Promise<void> {
+  async #pause({ round }: Attempt, { poll, longest }: PauseBounds): Promise<void> {
     const signal = this.#signal;
     const outcomes = round.answers.map((answer) => answer?.outcome);
     if (outcomes.includes("held") && poll > 0) {
@@ -181,7 +184,7 @@ class Acquisition {
     return {
       id: this.#id,
       resources: this.#resources,
-      attempts: this.#attempts,
+      rounds: this.#rounds,
       elapsed: this.#elapsed(),
       ...this.#cost,
     };
@@ -208,17 +211,17 @@ class Acquisition {
     const least = leastFence(runtime);
     // An answer after the ttl would be useless.
     const context = { ...this.#settings, timeout: Math.min(timeout, ttl) };
-    const register = acquiredRegister(request);
+    const cell = acquiredCell(request);
     const retention = request.fenceRetention && counterTtl(request.fenceRetention, ttl);
-    const acquireOne = (call: Call) =>
-      this.#strategy?.acquire?.(call, register, ttl) ?? acquire(call, register, ttl, { least, retention });
+    const acquireOne = (call: EndpointRequest) =>
+      this.#strategy?.acquire?.(call, cell, ttl) ?? acquire(call, cell, ttl, { least, retention });
     const round = runRound(context, acquireOne, { cost: this.#cost, cutsShort: !isLast });
     let result = await unlessAborted(round, this.#signal);
     if (result !== "granted") return { result, round, last: round };
     let last = round;
     const drawn = retention > 0 ? highestFence(round) : undefined;
     if (drawn && !drawn.isAtQuorum) {
-      const raise = (call: Call) => raiseFence(call, register, { least: drawn.fence, retention });
+      const raise = (call: EndpointRequest) => raiseFence(call, cell, { least: drawn.fence, retention });
       last = runRound(context, raise, { cost: this.#cost });
       result = await unlessAborted(last, this.#signal);
       // Refused here means lost between the two rounds, not held from the start.
@@ -230,12 +233,7 @@ class Acquisition {
     return lock.remaining() > 0 ? { lock, result, round, last } : { result, round, last };
   }
 
-  #lockOf(
-    request: LockRequest,
-    round: Round<RegisterAnswer>,
-    limit: number,
-    fence: number | undefined,
-  ): Lock {
+  #lockOf(request: LockRequest, round: Round<CellAnswer>, limit: number, fence: number | undefined): Lock {
     const { ttl } = this.#settings;
     const strategy = this.#strategy;
     const granted = strategy?.grantedKeys ? { ...request, keys: strategy.grantedKeys(round) } : request;
@@ -253,37 +251,38 @@ class Acquisition {
 
   /** @returns whether the platform keeps the rollback alive */
   #rollBack(request: LockRequest, { result, round }: Attempt): boolean {
-    const register = rollbackRegister(request);
+    const cell = rollbackCell(request);
     // Where others have a quorum, this round kept nobody out: a message would make the waiters wake each other on and on.
     const settings = result === "refused" ? { ...this.#settings, wakeUp: undefined } : this.#settings;
-    const releaseOne = releaseOf(settings, this.#resources, this.#strategy);
-    const context = { ...this.#settings, goesOn: () => this.#waits && !this.#signal?.aborted };
-    const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));
+    const releaseOne = releaseFunctionOf(settings, this.#resources, this.#strategy);
+    const context = { ...this.#settings, isCallerWaiting: () => this.#waits && !this.#signal?.aborted };
+    const { done } = rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention));
     this.#rollbacks.add(done);
     // Stryker disable next-line ArrowFunction: one that is over may be waited for again
     void done.then(() => this.#rollbacks.delete(done));
     return runInBackground(this.#settings, done);
   }
 
-  /** When the next round follows, or how to make the error to end with once the rollbacks are done. */
-  #afterFailure({ result, round, last }: Attempt): NextRound | (() => RedlockError) {
+  #afterFailure({ result, round, last }: Attempt): AfterFailure {
     const { wait, onEvent } = this.#settings;
     const remainingWait = Math.min(wait, this.#limit) - this.#elapsed();
     const held = result === "refused";
     this.#isAlwaysSplit &&= round.answers.some((answer) => answer?.outcome === "granted");
     const retryAfter = held ? timeUntilFree(round.answers) : undefined;
     const failed: FailedRound = { held, retryAfter, remainingWait, waited: this.#elapsed() };
-    const next = this.#strategy?.afterFailedRound(round, failed);
+    const next = this.#strategy?.afterFailedRound?.(round, failed);
     // A clock may be too coarse to show the last part of a ms pass.
     const longest = Math.min(Math.max(remainingWait, 1), retryAfter ?? Infinity);
-    const wanted = typeof next === "number" ? next : undefined;
-    const pause = next === "again" ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed()), longest);
-    const mayGoOn = next === "again" || (!(next instanceof Error) && remainingWait > 0);
-    const goesOn = mayGoOn && !isHopeless(last.votes());
-    if (held) emit(onEvent, { type: "contended", ...this.#progress(), retryIn: goesOn ? pause : undefined });
-    if (goesOn) return { poll: pause, longest };
-    return () => {
-      if (next instanceof Error) return next;
+    const retries = next?.type === "retry";
+    const wanted = next?.type === "pause" ? next.ms : undefined;
+    const poll = retries ? 0 : Math.min(wanted ?? this.#nextPause(round.elapsed()), longest);
+    const mayGoOn = retries || (next?.type !== "fail" && remainingWait > 0);
+    const isCallerWaiting = mayGoOn && !isHopeless(last.votes());
+    if (held)
+      emit(onEvent, { type: "contended", ...this.#progress(), retryIn: isCallerWaiting ? poll : undefined });
+    if (isCallerWaiting) return { pause: { poll, longest } };
+    const makeError = () => {
+      if (next?.type === "fail") return next.error;
       // A clock may have ended the waiting after a round that was cut short: by now more may be known.
       if (held || isRefused(round)) {
         // Two names of one database look like a holder: the round's own request to one is in the way of the other.
@@ -292,12 +291,13 @@ class Acquisition {
       }
       return new QuorumError("acquire", this.#resources, last.votes(), result === "granted");
     };
+    return { makeError };
   }
 }
 
 const splitHint = " is held by someone else, or two endpoints are one database (npx redlock-edge doctor)";
 
-function isRefused({ answers }: Round<RegisterAnswer>): boolean {
+function isRefused({ answers }: Round<CellAnswer>): boolean {
   const refusals = answers.filter((answer) => answer?.outcome === "held");
   return refusals.length > answers.length - quorumOf(answers.length);
 }

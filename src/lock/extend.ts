@@ -1,4 +1,4 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { QuorumError } from "../errors.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
@@ -14,7 +14,7 @@ export interface Extension {
   readonly names: readonly string[];
   readonly cost: RequestCost;
   /** Extends on one endpoint. */
-  readonly perform: (call: Call) => Promise<Answer>;
+  readonly perform: (call: EndpointRequest) => Promise<Answer>;
   /** Where it was handed over. */
   readonly takeOver?: TakeOver | undefined;
 }

@@ -1,6 +1,6 @@
 import type { Round } from "../quorum/round.ts";
 import { quorumOf } from "../quorum/tally.ts";
-import type { RegisterAnswer } from "../redis/register.ts";
+import type { CellAnswer } from "../redis/cell.ts";
 import type { Runtime } from "../runtime.ts";
 
 /** The latest time that a client's clock may show, in ms since 1970: the year 144683, half way to 2^53. */
@@ -23,11 +23,11 @@ export function leastFence(runtime: Pick<Runtime, "now">): number {
  * The highest fence that a round drew, and whether a quorum has it: a later holder meets at least one endpoint of this
  * quorum, and must not find a lower counter there.
  */
-export function highestFence({ answers }: Pick<Round<RegisterAnswer>, "answers">): {
+export function highestFence({ answers }: Pick<Round<CellAnswer>, "answers">): {
   fence: number;
   isAtQuorum: boolean;
 } {
-  const fences = answers.flatMap((answer) => (answer as RegisterAnswer | undefined)?.fence || []);
+  const fences = answers.flatMap((answer) => (answer as CellAnswer | undefined)?.fence || []);
   const fence = Math.max(...fences);
   const count = fences.filter((drawn) => drawn === fence).length;
   return { fence, isAtQuorum: count >= quorumOf(answers.length) };

@@ -31,9 +31,9 @@ export interface LockJSON {
   /** The endpoints, by name: the receiver's client must have the same. */
   readonly endpoints: readonly string[];
   /** Those at which a request that acquires the lock may still be executed. */
-  readonly unsettled: readonly string[];
+  readonly pendingAcquires: readonly string[];
   /** By endpoint: the lowest ttl of an extension that may still be executed there. */
-  readonly unanswered: Readonly<Record<string, number>>;
+  readonly pendingExtensions: Readonly<Record<string, number>>;
 }
 
 const notHandedOver = "resume needs what handoff(lock) resolved to";
@@ -59,7 +59,7 @@ export function handoff(lock: FencedLock): Promise<FencedLockJSON>;
 export function handoff(lock: Lock): Promise<LockJSON>;
 export async function handoff(lock: Lock): Promise<LockJSON> {
   if (!lock?.parts) throw wrongType("lock", lock, "a Lock, as acquire() returns it");
-  const { settings, request, validity, unsettled, openExtensions, takeOver } = lock.parts();
+  const { settings, request, validity, pendingAcquires, openExtensions, takeOver } = lock.parts();
   for (let current: unknown; current !== lock.parts().extension; ) {
     current = lock.parts().extension;
     await current;
@@ -72,7 +72,7 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
   const { ttl, fence } = lock;
   const { prefix, nonce, owner, resources } = request;
   const endpoints = settings.endpoints.map(({ name }) => name);
-  const unanswered = endpoints.map((name) => [name, openExtensions.lowest(name)] as const);
+  const pendingExtensions = endpoints.map((name) => [name, openExtensions.lowest(name)] as const);
   return {
     resources,
     prefix,
@@ -83,8 +83,8 @@ export async function handoff(lock: Lock): Promise<LockJSON> {
     validUntil,
     ...(fence !== undefined && { fence }),
     endpoints,
-    unsettled: [...unsettled],
-    unanswered: Object.fromEntries(unanswered.filter(([, ttl]) => ttl < Infinity)),
+    pendingAcquires: [...pendingAcquires],
+    pendingExtensions: Object.fromEntries(pendingExtensions.filter(([, ttl]) => ttl < Infinity)),
   };
 }
 
@@ -170,7 +170,7 @@ async function tryToResume(
     return undoTakeOver(settings, lock, takeOver!, error);
   }
   isHeld = true;
-  lock.begin({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
+  lock.activate({ type: "resumed", id, resources: lock.resources, fence: lock.fence });
   if (extended) emit(onEvent, extended);
   return lock;
 }
@@ -219,17 +219,17 @@ function resumedParts(redlock: LockClient, json: LockJSON, options: LockOptions)
   checkInteger("ttl (ms)", ttl, 10, maxTimerDelay);
   checkNumber("validUntil", validUntil, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   if (fence !== undefined) checkInteger("fence", fence, 1, Number.MAX_SAFE_INTEGER);
-  const { unsettled, unanswered } = checkOpenRequests(json, settings);
+  const { pendingAcquires, pendingExtensions } = checkOpenRequests(json, settings);
   const { runtime } = settings;
   // Stryker disable next-line ConditionalExpression: without a fence no counter is ever named
   const fenceRetention = fence === undefined ? 0 : settings.fenceRetention;
   const held = { resources: names, prefix, nonce, earlier, owner, fenceRetention };
   const request = owner ? held : { ...held, nonce: randomToken(runtime), earlier: [...earlier, nonce] };
   // An owner's handles share the nonce, and the unanswered extensions of others compare the owner alone.
-  const own = owner ? { unanswered } : { takeOver: new TakeOver(request) };
+  const own = owner ? { pendingExtensions } : { takeOver: new TakeOver(request) };
   const remaining = validUntil - runtime.now();
   const elapsed = stopwatch(runtime);
-  const state = { id: newId(), ttl, elapsed, fence, limit: Infinity, remaining, unsettled, ...own };
+  const state = { id: newId(), ttl, elapsed, fence, limit: Infinity, remaining, pendingAcquires, ...own };
   return { settings, request, state };
 }
 
@@ -237,8 +237,8 @@ function resumedParts(redlock: LockClient, json: LockJSON, options: LockOptions)
 function checkOpenRequests(
   json: LockJSON,
   { endpoints }: Settings,
-): Pick<LockJSON, "unsettled" | "unanswered"> {
-  const { endpoints: given, unsettled, unanswered } = json;
+): Pick<LockJSON, "pendingAcquires" | "pendingExtensions"> {
+  const { endpoints: given, pendingAcquires, pendingExtensions } = json;
   const names = endpoints.map(({ name }) => name);
   if (!Array.isArray(given) || [...given].sort().join("\n") !== [...names].sort().join("\n")) {
     throw new RangeError(
@@ -246,12 +246,12 @@ function checkOpenRequests(
     );
   }
   const isKnown = (name: unknown) => names.includes(name as string);
-  if (!Array.isArray(unsettled) || !unsettled.every(isKnown)) {
-    throw new TypeError("unsettled must be an array of names of endpoints");
+  if (!Array.isArray(pendingAcquires) || !pendingAcquires.every(isKnown)) {
+    throw new TypeError("pendingAcquires must be an array of names of endpoints");
   }
-  for (const [name, least] of Object.entries(checkType("unanswered", unanswered, "object"))) {
-    if (!isKnown(name)) throw new RangeError("unanswered must name endpoints");
-    checkInteger(`unanswered of ${name}`, least, 10, maxTimerDelay);
+  for (const [name, least] of Object.entries(checkType("pendingExtensions", pendingExtensions, "object"))) {
+    if (!isKnown(name)) throw new RangeError("pendingExtensions must name endpoints");
+    checkInteger(`pendingExtensions of ${name}`, least, 10, maxTimerDelay);
   }
-  return { unsettled, unanswered };
+  return { pendingAcquires, pendingExtensions };
 }

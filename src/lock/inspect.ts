@@ -3,9 +3,9 @@ import { checkText } from "../check.ts";
 import { type EndpointError, QuorumError } from "../errors.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
+import { isSnapshot, readCounter } from "../redis/cell.ts";
+import { cellScript } from "../redis/cell-script.ts";
 import { keyOf } from "../redis/keys.ts";
-import { isSnapshot, readCounter } from "../redis/register.ts";
-import { registerScript } from "../redis/register-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
 import { holderOf } from "./lock-request.ts";
@@ -68,7 +68,7 @@ export async function inspect(
   // The script reads no second key.
   const keys = [key, key, keyOf(prefix, "fence", name)];
   const round = runRound(settings, async (call): Promise<LockSnapshot> => {
-    const reply = await runScript(call, registerScript, keys, ["look", 0, 1, 1, 0]);
+    const reply = await runScript(call, cellScript, keys, ["look", 0, 1, 1, 0]);
     if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
     const [value, remaining, counter] = reply;
     const fence = counter === "" ? 0 : readCounter(counter);
@@ -153,7 +153,7 @@ export async function forceRelease(
   // A plain DEL would do, but a client in between could invent its reply.
   const echo = randomToken(runtime);
   const round = runRound(settings, async (call): Promise<Answer> => {
-    const reply = await runScript(call, registerScript, [key], ["free", echo, 1, 1, 0]);
+    const reply = await runScript(call, cellScript, [key], ["free", echo, 1, 1, 0]);
     const replied: unknown = Array.isArray(reply) && reply.length === 1 && reply[0];
     if (replied !== echo && replied !== 0) throw unexpectedReply();
     return { outcome: replied === echo ? "granted" : "lost" };

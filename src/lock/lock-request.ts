@@ -1,5 +1,5 @@
+import type { Cell } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import type { Register } from "../redis/register.ts";
 import { tokenLength } from "../runtime.ts";
 
 // What one round requests, and the keys and values that it uses in Redis.
@@ -26,37 +26,37 @@ export interface LockRequest {
  */
 export const tombstoneRetention = 60_000;
 
-/** The register as its holder extends and releases it: with an owner token, every handle of the owner is the holder. */
-export function heldRegister({ resources, prefix, nonce, owner, keys }: LockRequest): Register {
+/** The cell as its holder extends and releases it: with an owner token, every handle of the owner is the holder. */
+export function heldCell({ resources, prefix, nonce, owner, keys }: LockRequest): Cell {
   const own = keys ?? resources.map((resource) => keyOf(prefix, "lock", resource));
-  return { keys: own, value: nonce + owner, from: owner ? tokenLength + 1 : 1 };
+  return { keys: own, value: nonce + owner, compareFrom: owner ? tokenLength + 1 : 1 };
 }
 
 /**
- * The register as one round acquires it. Where a script is needed anyway, it has a tombstone: then a request that is
+ * The cell as one round acquires it. Where a script is needed anyway, it has a tombstone: then a request that is
  * executed after its rollback acquires nothing.
  */
-export function acquiredRegister(request: LockRequest): Register {
+export function acquiredCell(request: LockRequest): Cell {
   const { resources, owner, fenceRetention } = request;
-  const register = heldRegister(request);
-  if (resources.length === 1 && !owner && !fenceRetention) return register;
-  return guardedRegister(request);
+  const cell = heldCell(request);
+  if (resources.length === 1 && !owner && !fenceRetention) return cell;
+  return guardedCell(request);
 }
 
-/** The register with its tombstone and its fence counters, also where plain commands acquired it. */
-export function guardedRegister(request: LockRequest): Register {
+/** The cell with its tombstone and its fence counters, also where plain commands acquired it. */
+export function guardedCell(request: LockRequest): Cell {
   const { prefix, resources, nonce, earlier: [origin = nonce] = [] } = request;
   const counters = resources.map((resource) => keyOf(prefix, "fence", resource));
   return {
-    ...heldRegister(request),
+    ...heldCell(request),
     tombstone: `${keyOf(prefix, "void", resources[0]!)}:${origin}`,
     counters,
   };
 }
 
-/** The register as a rollback releases it: exactly what this round acquired, not what its owner held before. */
-export function rollbackRegister(request: LockRequest): Register {
-  return { ...acquiredRegister(request), from: 1 };
+/** The cell as a rollback releases it: exactly what this round acquired, not what its owner held before. */
+export function rollbackCell(request: LockRequest): Cell {
+  return { ...acquiredCell(request), compareFrom: 1 };
 }
 
 /**

@@ -23,9 +23,9 @@ export interface LockState {
   readonly round?: Round<Answer>;
   readonly operations?: HoldOperations | undefined;
   /** Endpoints at which a request that acquires it may still be executed, beside those that the round shows. */
-  readonly unsettled?: readonly string[];
+  readonly pendingAcquires?: readonly string[];
   /** By endpoint: the lowest ttl of an extension that may still be executed there. Default: none. */
-  readonly unanswered?: Readonly<Record<string, number>>;
+  readonly pendingExtensions?: Readonly<Record<string, number>>;
   /** Where it was handed over: in place of whose nonces this handle's comes. */
   readonly takeOver?: TakeOver | undefined;
 }
@@ -37,7 +37,7 @@ export interface LockParts {
   readonly validity: Validity;
   /** Settles when the last extension has ended. */
   readonly extension: Promise<unknown>;
-  readonly unsettled: readonly string[];
+  readonly pendingAcquires: readonly string[];
   readonly openExtensions: OpenExtensions;
   readonly takeOver: TakeOver | undefined;
 }

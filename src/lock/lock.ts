@@ -1,27 +1,20 @@
 import { checkInteger } from "../check.ts";
-import type { Call } from "../endpoints/call.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { EndpointError, LockLostError, QuorumError } from "../errors.ts";
 import { emit, type HoldEnd, type RedlockEvent } from "../events.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Failure, type Round, runRound } from "../quorum/round.ts";
 import type { Answer } from "../quorum/tally.ts";
-import {
-  extend,
-  type Fencing,
-  type Register,
-  type RegisterAnswer,
-  raiseFence,
-  restore,
-} from "../redis/register.ts";
+import { type Cell, type CellAnswer, extend, type Fencing, raiseFence, restore } from "../redis/cell.ts";
 import { maxTimerDelay, runInBackground } from "../runtime.ts";
 import { autoExtend } from "./auto-extend.ts";
 import { extendOnQuorum } from "./extend.ts";
-import { type HoldOperations, type Release, releaseJoined, releaseOf } from "./hold-operations.ts";
+import { type HoldOperations, type Release, releaseFunctionOf, releaseUntilGone } from "./hold-operations.ts";
 import {
-  acquiredRegister,
+  acquiredCell,
   counterTtl,
-  guardedRegister,
-  heldRegister,
+  guardedCell,
+  heldCell,
   type LockRequest,
   tombstoneRetention,
 } from "./lock-request.ts";
@@ -51,7 +44,7 @@ export class Lock {
   readonly fence: number | undefined;
   readonly #request: LockRequest;
   readonly #settings: Settings;
-  readonly #register: Register;
+  readonly #cell: Cell;
   readonly #operations: Required<Pick<HoldOperations, "extend">> & { readonly release: Release };
   /** Not a synchronizer's: what an endpoint has lost can be restored there. */
   readonly #isPlain: boolean;
@@ -59,11 +52,11 @@ export class Lock {
   /** The round that acquired it; its late requests are rolled back at the release. */
   readonly #round: Round<Answer> | undefined;
   /** Names of the endpoints of all requests that acquire it and may still be executed. */
-  readonly #unsettled: string[];
+  readonly #pendingAcquires: string[];
   readonly #openExtensions: OpenExtensions;
   readonly #takeOver: TakeOver | undefined;
-  /** By endpoint: the marks that an extension of an owner's lock has found or left there. */
-  readonly #marks = new Map<string, string | undefined>();
+  /** By endpoint: the handleTags that an extension of an owner's lock has found or left there. */
+  readonly #handleTags = new Map<string, string | undefined>();
   /** ms since the fence's counters were renewed. */
   #sinceCounters: () => number;
   readonly #held: () => number;
@@ -85,19 +78,19 @@ export class Lock {
     this.#held = elapsed;
     this.#settings = settings;
     this.#request = request;
-    this.#register = heldRegister(request);
-    const release = releaseOf(settings, request.resources, operations);
+    this.#cell = heldCell(request);
+    const release = releaseFunctionOf(settings, request.resources, operations);
     this.#operations = { extend, ...operations, release };
     this.#isPlain = !operations;
     this.#ttl = ttl;
     this.#round = round;
     this.#mayRestore = !round;
     const { onEvent, endpoints } = settings;
-    this.#unsettled = [...(state.unsettled ?? [])];
+    this.#pendingAcquires = [...(state.pendingAcquires ?? [])];
     endpoints.forEach(({ name }, index) => {
       if (round && !isSettled(round.answers[index])) void this.#settle(name, round.requests[index]!);
     });
-    this.#openExtensions = new OpenExtensions(state.unanswered);
+    this.#openExtensions = new OpenExtensions(state.pendingExtensions);
     this.#takeOver = state.takeOver;
     // Where another process acquired it, the time is not known: the first extension renews them.
     this.#sinceCounters = round ? elapsed : () => Infinity;
@@ -179,7 +172,7 @@ export class Lock {
   async verify(): Promise<boolean> {
     if (this.#validity.released || this.#validity.loss) return false;
     const round = runRound(this.#settings, (call) =>
-      this.#perform("verify", call, this.#register, (register) => this.#operations.extend(call, register, 0)),
+      this.#perform("verify", call, this.#cell, (cell) => this.#operations.extend(call, cell, 0)),
     );
     const result = await round.result;
     if (result === "unavailable") throw new QuorumError("verify", this.resources, round.votes());
@@ -194,11 +187,11 @@ export class Lock {
 
   /** @internal The value in Redis as this handle's round wrote it: the nonce, followed by the owner. */
   get value(): string {
-    return this.#register.value;
+    return this.#cell.value;
   }
 
   /** @internal Reports that it is held, and for the same hook notices the end; extends it, where that is wanted. */
-  begin(event: RedlockEvent): void {
+  activate(event: RedlockEvent): void {
     const settings = this.#settings;
     emit(settings.onEvent, event);
     if (settings.onEvent) this.#validity.watch();
@@ -220,7 +213,7 @@ export class Lock {
       request: this.#request,
       validity: this.#validity,
       extension: this.#extension,
-      unsettled: this.#unsettled,
+      pendingAcquires: this.#pendingAcquires,
       openExtensions: this.#openExtensions,
       takeOver: this.#takeOver,
     };
@@ -250,31 +243,29 @@ export class Lock {
     return this.remaining();
   }
 
-  async #extendOne(call: Call, ttl: number, renewsCounters: boolean): Promise<Answer> {
+  async #extendOne(call: EndpointRequest, ttl: number, renewsCounters: boolean): Promise<Answer> {
     const { name } = call.endpoint;
     // A shorter extension that may still be executed here would undo this one, so its vote could not be relied on.
     if (this.#openExtensions.lowest(name) < ttl) {
       throw new EndpointError(name, "timeout", "an earlier, shorter extension is unanswered");
     }
-    const { value } = this.#register;
-    const extendStored = (register: Register) =>
+    const { value } = this.#cell;
+    const extendStored = (cell: Cell) =>
       renewsCounters
-        ? raiseFence(call, register, { ...this.#fencing(ttl), ttl, value })
-        : this.#operations.extend(call, register, ttl, value);
-    const register = renewsCounters ? guardedRegister(this.#request) : this.#register;
+        ? raiseFence(call, cell, { ...this.#fencing(ttl), ttl, value })
+        : this.#operations.extend(call, cell, ttl, value);
+    const cell = renewsCounters ? guardedCell(this.#request) : this.#cell;
     const answer = await this.#openExtensions.send(name, ttl, () =>
-      this.#perform("extend", call, register, extendStored),
+      this.#perform("extend", call, cell, extendStored),
     );
     // None where it is gone: what restores it writes the value of the acquire.
-    this.#marks.set(name, answer.marks);
+    this.#handleTags.set(name, answer.handleTags);
     return answer;
   }
 
   /** Performs an operation on one endpoint, where the value may still be that of an earlier handle. */
-  #perform(
-    ...[purpose, call, register, operation]: Parameters<TakeOver["perform"]>
-  ): Promise<RegisterAnswer> {
-    return this.#takeOver?.perform(purpose, call, register, operation) ?? operation(register);
+  #perform(...[purpose, call, cell, operation]: Parameters<TakeOver["perform"]>): Promise<CellAnswer> {
+    return this.#takeOver?.perform(purpose, call, cell, operation) ?? operation(cell);
   }
 
   /** The lowest value of the counters, and how long they must be kept. */
@@ -290,10 +281,10 @@ export class Lock {
     for (const [index, endpoint] of endpoints.entries()) {
       const restored = requests[index]!.then(async ({ outcome }) => {
         if (outcome !== "lost" || this.#validity.released || this.#validity.loss) return;
-        const register = guardedRegister(this.#request);
+        const cell = guardedCell(this.#request);
         this.#mayRestore = true;
         const [request] = runRound({ endpoints: [endpoint], runtime, timeout }, (call) =>
-          restore(call, register, ttl, this.#fencing(ttl)),
+          restore(call, cell, ttl, this.#fencing(ttl)),
         ).requests;
         await this.#settle(endpoint.name, request!);
       });
@@ -303,16 +294,18 @@ export class Lock {
 
   /** Until it is answered, a request may be executed after the release, which then leaves a tombstone. */
   async #settle(name: string, request: Promise<Answer | Failure>): Promise<void> {
-    this.#unsettled.push(name);
-    if (isSettled(await request)) this.#unsettled.splice(this.#unsettled.indexOf(name), 1);
+    this.#pendingAcquires.push(name);
+    if (isSettled(await request)) this.#pendingAcquires.splice(this.#pendingAcquires.indexOf(name), 1);
   }
 
   async #releaseEverywhere(): Promise<boolean> {
     const settings = this.#settings;
     this.#validity.release();
     let isWaitedFor = true;
-    const releaseOne = (call: Call) => this.#releaseOne(call, () => isWaitedFor);
-    const round = rollback(settings, this.#round ?? this.#takeOver?.round, releaseOne, true);
+    const releaseOne = (call: EndpointRequest) => this.#releaseOne(call, () => isWaitedFor);
+    const round = rollback(settings, this.#round ?? this.#takeOver?.round, releaseOne, {
+      includeRefused: true,
+    });
     // Without waitUntil nothing else keeps these requests alive, so every answer is waited for.
     if (!runInBackground(settings, round.done)) await round.done;
     const result = await round.result;
@@ -342,22 +335,24 @@ export class Lock {
    *
    * @param isWaitedFor whether the release has not returned yet: what is acquired afterwards must not be released
    */
-  #releaseOne(call: Call, isWaitedFor: () => boolean): Promise<Answer> {
+  #releaseOne(call: EndpointRequest, isWaitedFor: () => boolean): Promise<Answer> {
     const request = this.#request;
     const settings = this.#settings;
-    const { tombstone } = this.#mayRestore ? guardedRegister(request) : acquiredRegister(request);
+    const { tombstone } = this.#mayRestore ? guardedCell(request) : acquiredCell(request);
     // A request that acquires it may still be executed there, or an owner's release a second time: both check it.
-    const isGuarded = this.#unsettled.includes(call.endpoint.name) || (this.#isPlain && request.owner !== "");
+    const isGuarded =
+      this.#pendingAcquires.includes(call.endpoint.name) || (this.#isPlain && request.owner !== "");
     const retention = isGuarded ? tombstoneRetention : 0;
     const { endpoint, signal } = call;
-    const granted: RegisterAnswer | Failure | undefined =
+    const granted: CellAnswer | Failure | undefined =
       this.#round?.answers[settings.endpoints.indexOf(endpoint)];
-    const marks =
-      this.#marks.get(endpoint.name) ?? (granted && "marks" in granted ? granted.marks : undefined);
-    const register = { ...this.#register, marks, ...(isGuarded && { tombstone }) };
-    const releaseStored = (stored: Register) => this.#operations.release(call, stored, retention);
-    return this.#perform("release", call, register, (stored) =>
-      releaseJoined(stored, releaseStored, () => isWaitedFor() && !signal.aborted),
+    const handleTags =
+      this.#handleTags.get(endpoint.name) ??
+      (granted && "handleTags" in granted ? granted.handleTags : undefined);
+    const cell = { ...this.#cell, handleTags, ...(isGuarded && { tombstone }) };
+    const releaseStored = (stored: Cell) => this.#operations.release(call, stored, retention);
+    return this.#perform("release", call, cell, (stored) =>
+      releaseUntilGone(stored, releaseStored, () => isWaitedFor() && !signal.aborted),
     );
   }
 }

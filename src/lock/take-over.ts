@@ -1,14 +1,14 @@
-import type { Call } from "../endpoints/call.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { rollback } from "../quorum/rollback.ts";
 import type { Round } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
-import { extend, type Register, type RegisterAnswer } from "../redis/register.ts";
-import { releaseOf } from "./hold-operations.ts";
-import { guardedRegister, heldRegister, type LockRequest } from "./lock-request.ts";
+import { type Cell, type CellAnswer, extend } from "../redis/cell.ts";
+import { releaseFunctionOf } from "./hold-operations.ts";
+import { guardedCell, heldCell, type LockRequest } from "./lock-request.ts";
 import type { Settings } from "./options.ts";
 
 /** An operation on one value at an endpoint. */
-type Operation = (register: Register) => Promise<RegisterAnswer>;
+type Operation = (cell: Cell) => Promise<CellAnswer>;
 
 /** What a resumed lock has at each endpoint: its own nonce, or until its first extension there that of an earlier handle. */
 export class TakeOver {
@@ -51,28 +51,28 @@ export class TakeOver {
   /** Performs an operation on the value that an endpoint has. */
   async perform(
     purpose: "verify" | "extend" | "release",
-    { endpoint: { name } }: Call,
-    register: Register,
+    { endpoint: { name } }: EndpointRequest,
+    cell: Cell,
     operation: Operation,
-  ): Promise<RegisterAnswer> {
+  ): Promise<CellAnswer> {
     const nonces = this.#done.has(name) ? [] : this.#earlier;
     // The latest first: most probably the endpoint has that.
-    const earlier = nonces.map((value) => ({ ...register, value })).reverse();
-    if (purpose === "release") return performOnAll([register, ...earlier], operation);
+    const earlier = nonces.map((value) => ({ ...cell, value })).reverse();
+    if (purpose === "release") return performOnAll([cell, ...earlier], operation);
     // With a tombstone it is done by script, which returns what is in the way: see isSplit().
-    const { tombstone } = purpose === "extend" && !this.#isOver ? guardedRegister(this.#request) : register;
-    const registers = [...earlier, register].map((each) => ({ ...each, tombstone }));
-    const answer = await performOnOne(registers, operation);
+    const { tombstone } = purpose === "extend" && !this.#isOver ? guardedCell(this.#request) : cell;
+    const cells = [...earlier, cell].map((each) => ({ ...each, tombstone }));
+    const answer = await performOnOne(cells, operation);
     if (purpose === "extend" && answer.outcome === "granted") this.#done.add(name);
     return answer;
   }
 
   /** Undoes the extension that was to take it over. What another has resumed meanwhile stays. */
   undo(settings: Settings, { ttl, putsBack }: Undoing): Promise<void> | undefined {
-    const register = heldRegister(this.#request);
-    const release = releaseOf(settings, this.#request.resources, undefined);
-    const undoOne = (call: Call) =>
-      putsBack ? extend(call, register, ttl, this.#earlier.at(-1)) : release(call, register, 0);
+    const cell = heldCell(this.#request);
+    const release = releaseFunctionOf(settings, this.#request.resources, undefined);
+    const undoOne = (call: EndpointRequest) =>
+      putsBack ? extend(call, cell, ttl, this.#earlier.at(-1)) : release(call, cell, 0);
     return this.#round && rollback(settings, this.#round, undoOne).done;
   }
 }
@@ -88,7 +88,7 @@ interface Undoing {
  * Whether those that resume a lock at once may have kept it from each other: some endpoints have another value in its place,
  * and neither has any other handle a quorum of them, nor is the lock gone from so many that nobody can have one.
  */
-export function isSplit(answers: Round<RegisterAnswer | Answer>["answers"]): boolean {
+export function isSplit(answers: Round<CellAnswer | Answer>["answers"]): boolean {
   const quorum = quorumOf(answers.length);
   const others = answers.flatMap((answer) =>
     answer?.outcome === "lost" ? ["other" in answer && answer.other ? answer.other : ""] : [],
@@ -102,18 +102,18 @@ export function isSplit(answers: Round<RegisterAnswer | Answer>["answers"]): boo
 }
 
 /** On one value after another, until one is there. */
-async function performOnOne(registers: readonly Register[], operation: Operation): Promise<RegisterAnswer> {
-  let answer: RegisterAnswer = { outcome: "lost" };
-  for (const register of registers) {
-    answer = await operation(register);
+async function performOnOne(cells: readonly Cell[], operation: Operation): Promise<CellAnswer> {
+  let answer: CellAnswer = { outcome: "lost" };
+  for (const cell of cells) {
+    answer = await operation(cell);
     if (answer.outcome === "granted") break;
   }
   return answer;
 }
 
 /** On all values that may be there, at once: granted, if it is granted for one of them. */
-async function performOnAll(registers: readonly Register[], operation: Operation): Promise<RegisterAnswer> {
-  const answers = await Promise.allSettled(registers.map(operation));
+async function performOnAll(cells: readonly Cell[], operation: Operation): Promise<CellAnswer> {
+  const answers = await Promise.allSettled(cells.map(operation));
   const isGranted = (answer: (typeof answers)[number]) =>
     answer.status === "fulfilled" && answer.value.outcome === "granted";
   const [first] = answers;

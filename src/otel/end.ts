@@ -60,13 +60,13 @@ function endOfLock(event: Extract<ObservedEvent, { resources: unknown }>): Opera
 }
 
 function endOfAcquire(
-  event: Extract<ObservedEvent, { attempts: number }>,
+  event: Extract<ObservedEvent, { rounds: number }>,
   outcome: string,
   error: string | undefined,
   attributes: Attributes = {},
 ): OperationEnd {
-  const { attempts, requests, commands, elapsed: ms } = event;
-  const costs = { "redlock.attempts": attempts, "redlock.requests": requests, "redlock.commands": commands };
+  const { rounds, requests, commands, elapsed: ms } = event;
+  const costs = { "redlock.rounds": rounds, "redlock.requests": requests, "redlock.commands": commands };
   return { operation: "acquire", outcome, error, ms, attributes: { ...costs, ...attributes } };
 }
 

@@ -39,7 +39,7 @@ export class Spans {
     if (type === "called") this.#begin("idempotency.run", event, id);
     if (type === "resumed") this.#begin("redlock.hold", event, id);
     const { span, parent } = this.#open.get(id) ?? {};
-    if (type === "contended") span?.addEvent(type, { "redlock.attempts": event.attempts });
+    if (type === "contended") span?.addEvent(type, { "redlock.rounds": event.rounds });
     if (type === "extended") span?.addEvent(type, { "redlock.ttl": event.ttl });
     this.#end(event, id);
     // Beside the span of its acquire, not within it: that one has ended.

@@ -1,4 +1,4 @@
-import type { Call } from "../endpoints/call.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { type Runtime, runInBackground, type WaitUntil } from "../runtime.ts";
 import { type Round, type RoundContext, runRound } from "./round.ts";
 import type { Answer } from "./tally.ts";
@@ -7,7 +7,7 @@ import type { Answer } from "./tally.ts";
 export interface RollbackContext extends RoundContext {
   readonly waitUntil?: WaitUntil | undefined;
   /** Whether the caller still waits for something else, so that the process lives on. Default: it does not. */
-  readonly goesOn?: () => boolean;
+  readonly isCallerWaiting?: () => boolean;
 }
 
 /**
@@ -17,28 +17,28 @@ export interface RollbackContext extends RoundContext {
  *
  * @param round undefined: another process ran it
  * @param release rolls back on one endpoint: exactly what this round acquired, and nothing newer
- * @param everywhere also where the endpoint refused: a holder releases all it may have. Default false
+ * @param options `includeRefused`: also where the endpoint refused, because a holder releases all it may have. Default false
  */
 export function rollback(
   context: RollbackContext,
   round: Round<Answer> | undefined,
-  release: (call: Call) => Promise<Answer>,
-  everywhere = false,
+  release: (call: EndpointRequest) => Promise<Answer>,
+  { includeRefused = false }: { readonly includeRefused?: boolean } = {},
 ): Round<Answer> {
   const { endpoints, runtime, timeout } = context;
   // A failed rollback is not reported: its request has been, already. And its answers do not count as latencies, because
   // it waits for the request before.
   const quiet: RoundContext = { endpoints, runtime, timeout };
-  const onFailure = everywhere ? context.onFailure : undefined;
-  const again = (call: Call, perform: (call: Call) => Promise<Answer>) =>
+  const onFailure = includeRefused ? context.onFailure : undefined;
+  const again = (call: EndpointRequest, perform: (call: EndpointRequest) => Promise<Answer>) =>
     runRound({ ...quiet, endpoints: [call.endpoint] }, perform).done;
 
-  async function rollbackOne(call: Call): Promise<Answer> {
+  async function rollbackOne(call: EndpointRequest): Promise<Answer> {
     const index = endpoints.indexOf(call.endpoint);
     const outcome = round!.answers[index]?.outcome;
     const refused = outcome === "held" || outcome === "lost";
     // A refusal proves that the request was executed and acquired nothing.
-    if (refused && !everywhere) return { outcome: "lost" };
+    if (refused && !includeRefused) return { outcome: "lost" };
     const request = round!.requests[index];
     const released = release(call);
     if (outcome !== "granted" && !refused && request) {
@@ -65,7 +65,7 @@ export function rollback(
     const request = round?.requests[index];
     if (!request) return release(call);
     if (!round.answers[index]) await settledWithin(runtime, timeout / 4, request);
-    if (round.answers[index] || !context.goesOn?.()) return rollbackOne(call);
+    if (round.answers[index] || !context.isCallerWaiting?.()) return rollbackOne(call);
     // Nothing waits for it: after the timeout one rollback is enough, unless the endpoint ignores its signal.
     const later = settledWithin(runtime, timeout, request).then(() => again(call, rollbackOne));
     runInBackground(context, later);

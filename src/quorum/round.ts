@@ -1,5 +1,5 @@
-import type { Call, RequestCost } from "../endpoints/call.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
+import type { EndpointRequest, RequestCost } from "../endpoints/endpoint-request.ts";
 import { EndpointError, type Vote } from "../errors.ts";
 import { type Runtime, stopwatch } from "../runtime.ts";
 import { type Latencies, recordLatency, usefulWait } from "./latency.ts";
@@ -57,7 +57,7 @@ export interface Round<Reply extends Answer> {
 /** Sends `perform`'s request to every endpoint at once. */
 export function runRound<Reply extends Answer>(
   context: RoundContext,
-  perform: (call: Call) => Promise<Reply>,
+  perform: (call: EndpointRequest) => Promise<Reply>,
   options: RoundOptions = {},
 ): Round<Reply> {
   return new PendingRound(context, perform, options);
@@ -84,7 +84,7 @@ class PendingRound<Reply extends Answer> implements Round<Reply> {
 
   constructor(
     context: RoundContext,
-    perform: (call: Call) => Promise<Reply>,
+    perform: (call: EndpointRequest) => Promise<Reply>,
     { cost = { requests: 0, commands: 0 }, cutsShort = false }: RoundOptions,
   ) {
     const { endpoints, runtime, timeout, latencies = new Map() } = context;

@@ -22,7 +22,7 @@ import type { Script } from "./script.ts";
  *
  * `begin` deletes what it has just written when a later key refuses, and only that: what it finds as its own may be what
  * an earlier execution has written, and its run may rely on it. Counters are written last, and expire as those of
- * the register do.
+ * the cell do.
  *
  * SET with NX and GET reads and writes with one command that is billed. Redis before 7.0 does not have both together, and
  * refuses before it does anything.

@@ -1,6 +1,6 @@
-import type { Call } from "../endpoints/call.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
+import { type CellAnswer, type Fencing, isNative, readFence } from "./cell.ts";
 import { claimScript } from "./claim-script.ts";
-import { type Fencing, isNative, type RegisterAnswer, readFence } from "./register.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
 // The claim of an idempotency key together with locks, on one endpoint. Each operation is one request, and each may be
@@ -25,11 +25,11 @@ export interface ClaimKeys {
  * `other`; without it, a lock is in the way.
  */
 export async function beginClaim(
-  call: Call,
+  call: EndpointRequest,
   keys: ClaimKeys,
   ttl: number,
   fencing: Fencing,
-): Promise<RegisterAnswer> {
+): Promise<CellAnswer> {
   const reply = await operate(call, "begin", keys, { ttl, fencing });
   if (reply[0] === keys.token) return { outcome: "granted", fence: readFence(reply[2]) };
   const [, , what, why] = reply;
@@ -43,11 +43,11 @@ export async function beginClaim(
  * the counters to its lowest fence.
  */
 export async function extendClaim(
-  call: Call,
+  call: EndpointRequest,
   keys: ClaimKeys,
   ttl: number,
   fencing?: Fencing,
-): Promise<RegisterAnswer> {
+): Promise<CellAnswer> {
   const reply = await operate(call, "extend", keys, { ttl, fencing });
   return { outcome: reply[0] === keys.token ? "granted" : "lost" };
 }
@@ -57,17 +57,17 @@ export async function extendClaim(
  * The answer is about the record.
  */
 export async function endClaim(
-  call: Call,
+  call: EndpointRequest,
   keys: ClaimKeys,
   next = "",
   retention = 0,
-): Promise<RegisterAnswer> {
+): Promise<CellAnswer> {
   const reply = await operate(call, "end", keys, { ttl: retention, next });
   return { outcome: reply[0] === keys.token ? "granted" : "lost" };
 }
 
 async function operate(
-  call: Call,
+  call: EndpointRequest,
   operation: "begin" | "extend" | "end",
   { record, pending, locks, token, counters }: ClaimKeys,
   more: { readonly ttl: number; readonly next?: string; readonly fencing?: Fencing | undefined },

@@ -1,5 +1,5 @@
-import { type Call, send } from "../endpoints/call.ts";
 import type { Command, Dialect } from "../endpoints/endpoint.ts";
+import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
 
 /** A Lua script. */
 export interface Script {
@@ -30,7 +30,7 @@ export function shaOf({ sha }: Script, dialect: Dialect): string {
 
 /** Runs a script by its hash, and by its text where the endpoint does not know it yet. */
 export async function runScript(
-  call: Call,
+  call: EndpointRequest,
   script: Script,
   keys: readonly string[],
   args: Command,
@@ -46,7 +46,7 @@ export async function runScript(
 }
 
 /** Runs a script by its text. `rest`: the number of keys, the keys, the arguments. */
-export function runSource(call: Call, source: string, rest: Command): Promise<unknown> {
+export function runSource(call: EndpointRequest, source: string, rest: Command): Promise<unknown> {
   return send(call, ["EVAL", textOf(source, call.endpoint.dialect), ...rest]);
 }
 

@@ -1,13 +1,13 @@
 import { checkInteger, checkNames, checkOptions, checkType } from "../check.ts";
-import type { Call } from "../endpoints/call.ts";
+import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { LockLostError, QuorumError } from "../errors.ts";
 import { checkAcquire, type LockClient, type Settings } from "../lock/options.ts";
 import { Validity } from "../lock/validity.ts";
 import { pauses } from "../quorum/backoff.ts";
 import { rollback } from "../quorum/rollback.ts";
 import { type Failure, isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
+import { type CellAnswer, release } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import { type RegisterAnswer, release } from "../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
 import { checkName, syncSettings, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
@@ -106,7 +106,7 @@ interface Announcement {
   /** What is stored in Redis: see {@link textOf}. */
   text: string;
   /** The round that announced it last. */
-  round?: Round<RegisterAnswer>;
+  round?: Round<CellAnswer>;
 }
 
 /** Announces a call as the last one, and once more when its window is over. Removes the announcement if that fails. */
@@ -156,7 +156,7 @@ async function announce(
   { settings, name, key, ttl, signal }: DebounceContext,
   own: Announcement,
   remainingMs: () => number,
-): Promise<{ readonly isLast: boolean; readonly round: Round<RegisterAnswer> }> {
+): Promise<{ readonly isLast: boolean; readonly round: Round<CellAnswer> }> {
   const { runtime, backoff } = settings;
   const { text } = own;
   for (const nextPause = pauses(backoff, runtime); ; ) {
@@ -175,7 +175,12 @@ async function announce(
   }
 }
 
-async function announceOne(call: Call, key: string, text: string, ttl: number): Promise<RegisterAnswer> {
+async function announceOne(
+  call: EndpointRequest,
+  key: string,
+  text: string,
+  ttl: number,
+): Promise<CellAnswer> {
   const reply = await runScript(call, announceScript, [key], [text, ttl]);
   const [echo, other] = itemsOf(reply);
   if (echo === text) return { outcome: "granted" };
@@ -184,8 +189,8 @@ async function announceOne(call: Call, key: string, text: string, ttl: number): 
 }
 
 /** The greatest sequence number that an endpoint returned; 0 where none did. */
-function latestSequence({ answers }: Round<RegisterAnswer>): number {
-  const sequenceOf = (answer: RegisterAnswer | Failure | undefined) =>
+function latestSequence({ answers }: Round<CellAnswer>): number {
+  const sequenceOf = (answer: CellAnswer | Failure | undefined) =>
     answer && "other" in answer ? sequenceIn(answer.other) : 0;
   return Math.max(...answers.map(sequenceOf));
 }

@@ -13,7 +13,7 @@ const lock = { id: 1, resources: ["a", "b"] };
 const run = { id: 2, key: "k", ...costs };
 const spent = { "redlock.requests": 4, "redlock.commands": 7 };
 const notAcquired = (error: RedlockError) =>
-  ({ type: "notAcquired", ...lock, ...costs, attempts: 3, error }) as const;
+  ({ type: "notAcquired", ...lock, ...costs, rounds: 3, error }) as const;
 
 /** A meter that notes its instruments and what is added to them. */
 function notedMeter() {
@@ -33,35 +33,35 @@ function notedMeter() {
 describe("the end of an operation", () => {
   test.each<[event: ObservedEvent, outcome: string, error: string | undefined, attributes: Attributes]>([
     [
-      { type: "acquired", ...lock, ...costs, attempts: 3, fence: 5 },
+      { type: "acquired", ...lock, ...costs, rounds: 3, fence: 5 },
       "acquired",
       undefined,
-      { "redlock.attempts": 3, ...spent, "redlock.fencing": true },
+      { "redlock.rounds": 3, ...spent, "redlock.fencing": true },
     ],
     [
-      { type: "acquired", ...lock, ...costs, attempts: 3, fence: undefined },
+      { type: "acquired", ...lock, ...costs, rounds: 3, fence: undefined },
       "acquired",
       undefined,
-      { "redlock.attempts": 3, ...spent, "redlock.fencing": false },
+      { "redlock.rounds": 3, ...spent, "redlock.fencing": false },
     ],
-    [notAcquired(new LockHeldError(["a"], 1)), "held", undefined, { "redlock.attempts": 3, ...spent }],
+    [notAcquired(new LockHeldError(["a"], 1)), "held", undefined, { "redlock.rounds": 3, ...spent }],
     [
       notAcquired(new RedlockError("NO_QUORUM", "m")),
       "unavailable",
       "NO_QUORUM",
-      { "redlock.attempts": 3, ...spent },
+      { "redlock.rounds": 3, ...spent },
     ],
     [
       notAcquired(new RedlockError("LIMIT_MISMATCH", "m")),
       "failed",
       "LIMIT_MISMATCH",
-      { "redlock.attempts": 3, ...spent },
+      { "redlock.rounds": 3, ...spent },
     ],
     [
-      { type: "aborted", ...lock, ...costs, attempts: 3, error: new TypeError("m") },
+      { type: "aborted", ...lock, ...costs, rounds: 3, error: new TypeError("m") },
       "aborted",
       "TypeError",
-      { "redlock.attempts": 3, ...spent },
+      { "redlock.rounds": 3, ...spent },
     ],
     [{ type: "released", ...lock, ...costs, held: 1_500, freed: true }, "released", undefined, {}],
     [{ type: "released", ...lock, ...costs, held: 1_500, freed: false }, "gone", "LOCK_LOST", {}],
@@ -114,7 +114,7 @@ describe("the end of an operation", () => {
   test.each<[event: ObservedEvent, cost: string | undefined]>([
     [{ type: "acquiring", ...lock }, undefined],
     [{ type: "called", ...run }, undefined],
-    [{ type: "contended", ...lock, ...costs, attempts: 1, retryIn: 5 }, undefined],
+    [{ type: "contended", ...lock, ...costs, rounds: 1, retryIn: 5 }, undefined],
     [{ type: "resumed", ...lock, fence: 1 }, undefined],
     [{ type: "extended", ...lock, ...costs, ttl: 10 }, "extend"],
     [{ type: "extended", ...lock, ...costs, id: undefined, ttl: 10 }, "extend"],

@@ -34,7 +34,7 @@ describe("a lock", () => {
     expect(stand.spans()).toEqual([
       {
         name: "redlock.acquire",
-        attributes: { ...known, ...costs, "redlock.attempts": 1, "redlock.outcome": "acquired" },
+        attributes: { ...known, ...costs, "redlock.rounds": 1, "redlock.outcome": "acquired" },
         error: undefined,
         events: [],
         parent: undefined,
@@ -70,7 +70,7 @@ describe("a lock", () => {
     const [span] = stand.spans();
     expect(span).toMatchObject({ name: "redlock.acquire", error: undefined });
     expect(span?.attributes).toMatchObject({ "redlock.outcome": "held" });
-    expect(span?.attributes["redlock.attempts"]).toBe(span?.events.length);
+    expect(span?.attributes["redlock.rounds"]).toBe(span?.events.length);
     expect(span?.attributes).not.toHaveProperty("error.type");
     expect(await stand.series("redlock.acquire.duration")).toEqual([[{ "redlock.outcome": "held" }, 1]]);
     expect((await stand.histogram("redlock.acquire.duration")).sum).toBeGreaterThanOrEqual(0.25);
@@ -130,8 +130,8 @@ describe("a lock", () => {
     await expect(call).rejects.toBe(reason);
     await expect(redlock.acquire("r", { deadline: 1 })).rejects.toThrow(RangeError);
     expect(stand.spans()).toMatchObject([
-      { error: "AbortError", attributes: { "redlock.outcome": "aborted", "redlock.attempts": 0 } },
-      { error: "RangeError", attributes: { "redlock.outcome": "aborted", "redlock.attempts": 0 } },
+      { error: "AbortError", attributes: { "redlock.outcome": "aborted", "redlock.rounds": 0 } },
+      { error: "RangeError", attributes: { "redlock.outcome": "aborted", "redlock.rounds": 0 } },
     ]);
     expect(await stand.exported()).not.toContain("told to the caller only");
   });

@@ -37,26 +37,26 @@ function told(events: readonly ObservedEvent[], options: OtelOptions = {}) {
 
 const acquire = "redlock.acquire";
 const hold = "redlock.hold";
-const acquired: ObservedEvent = { type: "acquired", ...lock, ...costs, attempts: 2, fence: 7 };
+const acquired: ObservedEvent = { type: "acquired", ...lock, ...costs, rounds: 2, fence: 7 };
 const released: ObservedEvent = { type: "released", ...lock, ...costs, held: 9, freed: true };
 
 test("a lock: two spans beside each other, with the rounds and the extensions as events", () => {
   const { calls, parents } = told([
     { type: "acquiring", ...lock },
-    { type: "contended", ...lock, ...costs, attempts: 1, retryIn: 25 },
+    { type: "contended", ...lock, ...costs, rounds: 1, retryIn: 25 },
     acquired,
     { type: "extended", ...lock, ...costs, ttl: 10_000 },
     released,
   ]);
   const spent = {
-    "redlock.attempts": 2,
+    "redlock.rounds": 2,
     "redlock.requests": 3,
     "redlock.commands": 4,
     "redlock.fencing": true,
   };
   expect(calls).toEqual([
     ["start", acquire, known],
-    ["event", acquire, "contended", { "redlock.attempts": 1 }],
+    ["event", acquire, "contended", { "redlock.rounds": 1 }],
     ["attributes", acquire, { ...spent, "redlock.outcome": "acquired" }],
     ["end", acquire],
     ["start", hold, { ...known, "redlock.fencing": true }],
@@ -93,7 +93,7 @@ test("a span ends once, and nothing is told of what did not begin here", () => {
     lost,
     { type: "extended", ...lock, ...costs, ttl: 5 },
     { ...released, id: undefined },
-    { type: "contended", ...lock, ...costs, attempts: 1, retryIn: undefined },
+    { type: "contended", ...lock, ...costs, rounds: 1, retryIn: undefined },
     { type: "executed", id: 3, key: "k", ...costs },
   ];
   expect(told(strange).calls).toEqual([]);

@@ -111,7 +111,7 @@ export const cases: Record<string, (stage: Stage) => Promise<void>> = {
     const waiting = redlock.acquire(resource, {
       wait: 60_000,
       onEvent: (event) => {
-        if (event.type === "acquired") attempts = event.attempts;
+        if (event.type === "acquired") attempts = event.rounds;
       },
     });
     const channel = `redlock:wake-lock:{${resource}}`;

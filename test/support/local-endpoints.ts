@@ -10,8 +10,8 @@ import {
   type RedlockOptions,
   upstashEndpoint,
 } from "../../src/index.ts";
+import { cellScript } from "../../src/redis/cell-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { registerScript } from "../../src/redis/register-script.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { isMissing } from "./each-engine.ts";
 import { eachInTurns } from "./in-turns.ts";
@@ -132,7 +132,7 @@ async function resetAll(endpoints: readonly LocalEndpoint[], dialect: Dialect): 
   await Promise.all(
     endpoints.map(async (endpoint) => {
       await endpoint.execute(["FLUSHALL"]);
-      await endpoint.execute(["SCRIPT", "LOAD", textOf(registerScript.source, dialect)]);
+      await endpoint.execute(["SCRIPT", "LOAD", textOf(cellScript.source, dialect)]);
     }),
   );
 }

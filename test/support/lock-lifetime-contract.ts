@@ -267,11 +267,11 @@ export function lockLifetimeContract(open: () => Promise<Local>): void {
     const held = expect.any(Number);
     expect(events).toEqual([
       { type: "acquiring", id, resources },
-      { type: "acquired", id, resources, attempts: 1, fence: lock.fence, ...cost },
+      { type: "acquired", id, resources, rounds: 1, fence: lock.fence, ...cost },
       { type: "extended", id, resources, ttl: 20_000, ...cost },
       { type: "acquiring", id: other, resources },
-      { type: "contended", id: other, resources, attempts: 1, retryIn: undefined, ...cost },
-      { type: "notAcquired", id: other, resources, attempts: 1, error, ...cost },
+      { type: "contended", id: other, resources, rounds: 1, retryIn: undefined, ...cost },
+      { type: "notAcquired", id: other, resources, rounds: 1, error, ...cost },
       { type: "released", id, resources, held, freed: true, ...cost },
     ]);
   });

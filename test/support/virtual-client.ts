@@ -8,9 +8,9 @@ import {
   type RedlockOptions,
 } from "../../src/index.ts";
 import { publishScript } from "../../src/lock/wake-up/publish-script.ts";
+import { cellScript } from "../../src/redis/cell-script.ts";
 import { claimScript } from "../../src/redis/claim-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { registerScript } from "../../src/redis/register-script.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
@@ -67,7 +67,7 @@ export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): 
     memoryEndpoint({ name: `e${index + 1}`, dialect, runtime }),
   );
   for (const { engine } of endpoints) {
-    for (const { source } of [registerScript, claimScript, publishScript])
+    for (const { source } of [cellScript, claimScript, publishScript])
       engine.execute(["SCRIPT", "LOAD", textOf(source, dialect)]);
   }
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);

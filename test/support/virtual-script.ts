@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import type { Call } from "../../src/endpoints/call.ts";
-import type { RegisterAnswer } from "../../src/redis/register.ts";
+import type { EndpointRequest } from "../../src/endpoints/endpoint-request.ts";
+import type { CellAnswer } from "../../src/redis/cell.ts";
 import { type Script, textOf } from "../../src/redis/script.ts";
 import type { SteppingRuntime } from "./stepping-runtime.ts";
 import { virtualWorld } from "./virtual-client.ts";
@@ -10,9 +10,9 @@ export interface ScriptWorld {
   readonly runtime: SteppingRuntime;
   execute(...command: (string | number)[]): unknown;
   /** A request to the endpoint. */
-  call(): Call;
+  call(): EndpointRequest;
   /** Performs an operation that reports as its cost what the endpoint bills. */
-  run<Answer extends RegisterAnswer>(operation: (call: Call) => Promise<Answer>): Promise<Answer>;
+  run<Answer extends CellAnswer>(operation: (call: EndpointRequest) => Promise<Answer>): Promise<Answer>;
   /** Subscribes to a channel. Returns what takes the messages that have come since. */
   listen(channel: string): () => string[];
 }

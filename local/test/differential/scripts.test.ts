@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { registerScript } from "../../../src/redis/register-script.ts";
+import { cellScript } from "../../../src/redis/cell-script.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
 import { seeded } from "../../../test/support/seeded.ts";
 import { Engine } from "../../src/engine/engine.ts";
@@ -16,19 +16,19 @@ const names = ["a", "b", "c"] as const;
 // Near 2^53, and near the present time in ms; every digit of the counter must be right.
 const least = fc.constantFrom(1, 1_763_714_567_890, 1_763_714_567_891, 9_007_199_254_740_000);
 
-interface Register {
+interface Cell {
   readonly keys: readonly string[];
   readonly fenced: boolean;
 }
 
-const register: fc.Arbitrary<Register> = fc.record({
+const cell: fc.Arbitrary<Cell> = fc.record({
   keys: fc.subarray([...names], { minLength: 1 }),
   fenced: fc.boolean(),
 });
 
 const operation = fc
   .record({
-    register,
+    cell,
     op: fc.constantFrom("acquire", "restore", "extend", "release", "free"),
     value,
     next: value,
@@ -38,19 +38,19 @@ const operation = fc
     byName: fc.boolean(),
   })
   .map((call) => {
-    const { keys, fenced } = call.register;
+    const { keys, fenced } = call.cell;
     const all = fenced ? [...keys, "void", ...keys.map((key) => `${key}:fence`)] : [...keys];
     // For a release: the nonces of all keys, right or wrong.
     const marks = (call.byName ? call.value : call.next).slice(0, call.from - 1).repeat(keys.length);
     const argument = call.op === "extend" ? call.next : call.op === "release" ? marks : call.value;
     const words = [call.op, call.value, call.from, keys.length, call.ttl, argument, call.least, 8_000_000];
-    const script = call.byName ? ["EVALSHA", registerScript.sha.redis] : ["EVAL", registerScript.source];
+    const script = call.byName ? ["EVALSHA", cellScript.sha.redis] : ["EVAL", cellScript.source];
     return [...script, all.length, ...all, ...words];
   });
 
 const look = fc
   .constantFrom(...names)
-  .map((key) => ["EVAL", registerScript.source, 3, key, "void", `${key}:fence`, "look", "", 1, 1, 0, ""]);
+  .map((key) => ["EVAL", cellScript.source, 3, key, "void", `${key}:fence`, "look", "", 1, 1, 0, ""]);
 
 // Interference between operations: a key expires, or an operator forces a release.
 const interference = fc.constantFrom(...names, "void", "a:fence").map((key) => ["DEL", key]);
@@ -60,7 +60,7 @@ const finalState = [...names, ...names.map((key) => `${key}:fence`), "void"].fla
   ["PTTL", key],
 ]);
 
-describe.runIf(redisServer !== undefined)("registerScript, engine and redis-server", () => {
+describe.runIf(redisServer !== undefined)("cellScript, engine and redis-server", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedisServer();
@@ -76,8 +76,8 @@ describe.runIf(redisServer !== undefined)("registerScript, engine and redis-serv
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { minLength: 1, maxLength: 25, size: "max" }), async (commands) => {
         const engine = new Engine({ dialect: "redis" });
-        engine.execute(["SCRIPT", "LOAD", registerScript.source]);
-        await redis.execute(["SCRIPT", "LOAD", registerScript.source]);
+        engine.execute(["SCRIPT", "LOAD", cellScript.source]);
+        await redis.execute(["SCRIPT", "LOAD", cellScript.source]);
         await expectSameAnswers(redis, [...commands, ...finalState], engine);
       }),
       seeded(100),

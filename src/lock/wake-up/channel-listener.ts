@@ -4,16 +4,16 @@ import { stopwatch } from "../../runtime.ts";
 import { ChannelStream, type StreamListener } from "./channel-stream.ts";
 import { timesToAsk } from "./lottery.ts";
 import {
-  type Listener,
   type ListenerSettings,
-  longestTrust,
-  type Pause,
-  slowestPoll,
+  maxFallbackPoll,
+  maxSleep,
   type Waiter,
+  type WakeUpListener,
+  type WakeUpPause,
 } from "./wake-up.ts";
 
 /** Bounds of the pause after which a waiter asks although no message came, in ms. Uniform between them. */
-const fallback = { min: 1_000, max: slowestPoll };
+const fallback = { min: 1_000, max: maxFallbackPoll };
 
 /** How often a waiter asks again after rounds of which it got a part, while nobody may hold what it waits for. */
 const mostAsksAgain = 3;
@@ -34,7 +34,7 @@ const rest = { afterCut: 1_000, afterFailure: 30_000 };
  * Waits for messages on some channels, each at one endpoint at a time: the first in the client's order that answers.
  * So all who wait are told by the same endpoint, and draw from one lottery. If its stream ends, the next one follows.
  */
-export class ChannelListener implements Listener {
+export class ChannelListener implements WakeUpListener {
   readonly #settings: ListenerSettings;
   readonly #waiter: Waiter;
   readonly #channels: readonly string[];
@@ -65,10 +65,10 @@ export class ChannelListener implements Listener {
     this.#elapsed = stopwatch(settings.runtime);
   }
 
-  async wait({ round, mayBeSplit, poll, longest, signal }: Pause): Promise<void> {
+  async wait({ round, mayBeSplit, poll, longest, signal }: WakeUpPause): Promise<void> {
     const { endpoints, runtime, latencies } = this.#settings;
     const { min, max } = fallback;
-    const { longestPause = longestTrust } = this.#waiter;
+    const { longestPause = maxSleep } = this.#waiter;
     const began = this.#elapsed();
     // Room for one whole attempt of those that ask before.
     this.#slot = Math.max(1, 1.5 * round.elapsed());
@@ -110,15 +110,15 @@ export class ChannelListener implements Listener {
     const stream = this.#streamOf(endpoint, channel);
     const listener: StreamListener = {
       waiter: this.#waiter,
-      stands: (turn) => this.#note(turn),
-      told: (turn) => {
+      onSubscribed: (turn) => this.#note(turn),
+      onMessage: (turn) => {
         this.#hasMessage = true;
         this.#asksAgain = 0;
         this.#note(turn);
       },
-      ended: (stood) => {
+      onClosed: (wasOpen) => {
         this.#streams.delete(channel);
-        this.#restsUntil.set(endpoint, this.#elapsed() + (stood ? rest.afterCut : rest.afterFailure));
+        this.#restsUntil.set(endpoint, this.#elapsed() + (wasOpen ? rest.afterCut : rest.afterFailure));
         this.#wake?.();
       },
     };

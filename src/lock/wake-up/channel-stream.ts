@@ -9,11 +9,11 @@ import type { Waiter } from "./wake-up.ts";
 export interface StreamListener {
   readonly waiter: Waiter;
   /** The subscription stands. A message may have been missed. `turn`: when to ask for that, in slots. */
-  stands(turn: number): void;
+  onSubscribed(turn: number): void;
   /** A message came. `turn`: see {@link drawTurns}. */
-  told(turn: number): void;
-  /** The stream has ended. `stood`: its subscription had stood. */
-  ended(stood: boolean): void;
+  onMessage(turn: number): void;
+  /** The stream has ended. `wasOpen`: it had been subscribed. */
+  onClosed(wasOpen: boolean): void;
 }
 
 /** What a stream needs of its client. */
@@ -53,7 +53,7 @@ export class ChannelStream {
     this.#listeners.add(listener);
     const turn = this.#isOpen ? listener.waiter.firstTurn?.() : undefined;
     // Stryker disable next-line ConditionalExpression: an undefined turn never comes
-    if (turn !== undefined) listener.stands(turn);
+    if (turn !== undefined) listener.onSubscribed(turn);
   }
 
   /** Removes a waiter; with the last one the stream ends. */
@@ -86,7 +86,7 @@ export class ChannelStream {
       this.#isOpen = true;
       this.#cancelTimeout();
       shuffled(this.#listeners, this.#random).forEach((listener, position) => {
-        listener.stands(listener.waiter.firstTurn?.() ?? position);
+        listener.onSubscribed(listener.waiter.firstTurn?.() ?? position);
       });
     }
     if (event?.kind === "released") this.#draw(event.waiters, event.name);
@@ -98,9 +98,9 @@ export class ChannelStream {
     const called = all.filter(({ waiter }) => waiter.name === name);
     const turns = drawTurns(called.length, waiters, this.#random);
     called.forEach((listener, position) => {
-      listener.told(turns[position]!);
+      listener.onMessage(turns[position]!);
     });
-    for (const listener of all) if (listener.waiter.name !== name) listener.told(Infinity);
+    for (const listener of all) if (listener.waiter.name !== name) listener.onMessage(Infinity);
   }
 
   #end(): void {
@@ -109,6 +109,6 @@ export class ChannelStream {
     this.#onEnd();
     const listeners = [...this.#listeners];
     this.#listeners.clear();
-    for (const listener of listeners) listener.ended(this.#isOpen);
+    for (const listener of listeners) listener.onClosed(this.#isOpen);
   }
 }

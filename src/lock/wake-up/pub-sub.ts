@@ -1,5 +1,5 @@
-import type { Call } from "../../endpoints/call.ts";
-import { releaseBy } from "../../redis/register.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
+import { releaseThrough } from "../../redis/cell.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { channelOf } from "./channel.ts";
 import { ChannelListener } from "./channel-listener.ts";
@@ -19,10 +19,10 @@ import type { WakeUp } from "./wake-up.ts";
  * await using lock = await redlock.acquire("invoice:42", { wait: 30_000 });
  */
 export const pubSub: WakeUp = {
-  releaser(prefix, kind, resources) {
+  publishingRelease(prefix, kind, resources) {
     const channels = channelsOf(prefix, kind, resources);
-    return (call, register, retention) =>
-      releaseBy(call, register, retention, (keys, args) =>
+    return (call, cell, retention) =>
+      releaseThrough(call, cell, retention, (keys, args) =>
         releaseAndPublish(call, keys, [...args, ...channels]),
       );
   },
@@ -36,7 +36,7 @@ function channelsOf(prefix: string, kind: string, resources: readonly string[]):
 
 /** Runs the script, and returns the reply of the release. */
 async function releaseAndPublish(
-  call: Call,
+  call: EndpointRequest,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown> {

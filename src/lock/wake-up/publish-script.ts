@@ -1,20 +1,20 @@
-import { registerScript } from "../../redis/register-script.ts";
+import { cellScript } from "../../redis/cell-script.ts";
 import type { Script } from "../../redis/script.ts";
 
 /**
- * Releases a register, and tells those that wait for it.
+ * Releases a cell, and tells those that wait for it.
  *
- * KEYS, ARGV 1 to 8: those of a `release` of the register's script; then the channels.
+ * KEYS, ARGV 1 to 8: those of a `release` of the cell's script; then the channels.
  *
  * Publishes the number of a channel's subscribers, where it has any; also where the release did not find its value: a
- * holder has a quorum, and perhaps not the endpoint at which all listen. Replies: {the reply of the register's script,
+ * holder has a quorum, and perhaps not the endpoint at which all listen. Replies: {the reply of the cell's script,
  * commands that were called for the messages}.
  *
  * Executed twice it publishes twice: a message is a hint only.
  */
 export const publishScript: Script = {
   source: `local function release()
-${registerScript.source}
+${cellScript.source}
 end
 local reply, spent = release(), 0
 for i = 9, #ARGV do

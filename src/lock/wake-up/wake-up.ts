@@ -1,31 +1,31 @@
-import type { Call } from "../../endpoints/call.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import type { Round, RoundContext } from "../../quorum/round.ts";
 import type { Answer } from "../../quorum/tally.ts";
-import type { Register, RegisterAnswer } from "../../redis/register.ts";
+import type { Cell, CellAnswer } from "../../redis/cell.ts";
 
 // How waiters learn that a lock may be free. A message is a hint and never a proof: it may be lost, late, doubled or
 // forged, so every acquire is decided by its rounds, and a waiter that gets no message asks by itself.
 
 /** ms after which a waiter asks in any case: messages may be forged. */
-export const longestTrust = 30_000;
+export const maxSleep = 30_000;
 
 /** The pause after which a waiter asks although no message came is at most so long, in ms. */
-export const slowestPoll = 4_000;
+export const maxFallbackPoll = 4_000;
 
 /** A way to wake up waiters: `pubSub`. */
 export interface WakeUp {
   /**
-   * Releases as `release` of the register does, and tells those that wait.
+   * Releases as `release` of the cell does, and tells those that wait.
    *
    * @param kind `lock`, or the kind of a synchronizer
    */
-  releaser(
+  publishingRelease(
     prefix: string,
     kind: string,
     resources: readonly string[],
-  ): (call: Call, register: Register, retention: number) => Promise<RegisterAnswer>;
+  ): (call: EndpointRequest, cell: Cell, retention: number) => Promise<CellAnswer>;
   /** Waits for one call; the first `wait` subscribes. */
-  listen(settings: ListenerSettings, waiter: Waiter, resources: readonly string[]): Listener;
+  listen(settings: ListenerSettings, waiter: Waiter, resources: readonly string[]): WakeUpListener;
 }
 
 /** What a listener needs of the settings of its call. */
@@ -49,15 +49,15 @@ export interface Waiter {
 }
 
 /** The waiting of one call. */
-export interface Listener {
+export interface WakeUpListener {
   /** Resolves when it is time to ask again, or as soon as `signal` aborts; the caller checks which. */
-  wait(pause: Pause): Promise<void>;
+  wait(pause: WakeUpPause): Promise<void>;
   /** Ends the subscriptions. */
   close(): void;
 }
 
 /** A pause between two rounds. */
-export interface Pause {
+export interface WakeUpPause {
   /** The last round. */
   readonly round: Pick<Round<Answer>, "answers" | "elapsed">;
   /** Whether those that asked at the same moment may have got a part each. */

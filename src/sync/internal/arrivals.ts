@@ -1,8 +1,8 @@
-import type { Call } from "../../endpoints/call.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { QuorumError } from "../../errors.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
-import { type Listener, longestTrust, type Waiter } from "../../lock/wake-up/wake-up.ts";
+import { maxSleep, type Waiter, type WakeUpListener } from "../../lock/wake-up/wake-up.ts";
 import { pauses } from "../../quorum/backoff.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
@@ -16,7 +16,7 @@ import { isInteger, itemsOf } from "./reply.ts";
 // The arrivals at a latch or a barrier, by generation. Within a generation they are a set that only grows, so requests
 // may be lost, late or executed twice; and an endpoint never returns to an earlier generation. The next generation shows
 // that one is complete. A client that sees a later generation writes it to a quorum before it returns, so that every later
-// query finds it there. That is the read of a replicated register by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
+// query finds it there. That is the read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
 // Robustly in Message-Passing Systems", 1995.
 
 /**
@@ -196,8 +196,8 @@ async function runRounds<Value>(
 }
 
 /** Waits for the messages of an arrival set; undefined: it is polled. */
-function listenFor({ settings, name, kind }: ArrivalSet): Listener | undefined {
-  const longestPause = Math.min(longestTrust, settings.ttl / 4);
+function listenFor({ settings, name, kind }: ArrivalSet): WakeUpListener | undefined {
+  const longestPause = Math.min(maxSleep, settings.ttl / 4);
   // All that wait are served by the same arrival. Their requests renew the ttl, too.
   const waiter: Waiter = { kind, name: "all", firstTurn: () => 0, longestPause };
   return settings.wakeUp?.listen(settings, waiter, [name]);
@@ -212,7 +212,7 @@ interface ArrivalAnswer extends Answer {
 }
 
 async function queryEndpoint(
-  call: Call,
+  call: EndpointRequest,
   { settings, key, channel, count }: ArrivalSet,
   { to = "", id }: ArrivalQuery,
 ): Promise<ArrivalAnswer> {

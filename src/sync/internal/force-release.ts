@@ -1,4 +1,4 @@
-import type { Call } from "../../endpoints/call.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { QuorumError } from "../../errors.ts";
 import type { LockClient, Settings } from "../../lock/options.ts";
 import { runRound } from "../../quorum/round.ts";
@@ -220,7 +220,11 @@ async function freeOnQuorum(target: Target, args: FreeArguments): Promise<FreeAn
   return answers;
 }
 
-async function freeOne(call: Call, { settings, keys }: Target, args: FreeArguments): Promise<FreeAnswer> {
+async function freeOne(
+  call: EndpointRequest,
+  { settings, keys }: Target,
+  args: FreeArguments,
+): Promise<FreeAnswer> {
   const nonce = randomToken(settings.runtime);
   const reply = await runScript(call, freeScript, keys, [nonce, ...args]);
   const [echo, had, latest = "", remaining = 0] = itemsOf(reply);

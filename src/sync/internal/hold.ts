@@ -12,6 +12,7 @@ import {
   resolveSettings,
   type Settings,
 } from "../../lock/options.ts";
+import type { CellAnswer } from "../../redis/cell.ts";
 import { runInBackground } from "../../runtime.ts";
 
 // What the synchronizers have in common: the options of a call, the acquire, and the handle it returns.
@@ -99,7 +100,7 @@ export interface Hold extends AsyncDisposable {
 }
 
 /** The strategy of one acquire of a synchronizer. */
-export interface HoldStrategy extends LockStrategy {
+export interface HoldStrategy<Reply extends CellAnswer = CellAnswer> extends LockStrategy<Reply> {
   /** Who holds it; several holds of one owner do not exclude each other. Default: nobody but this hold. */
   readonly owner?: string;
   /** Called when the hold was acquired, before its handle is returned. */

@@ -1,9 +1,9 @@
-import type { Call } from "../../endpoints/call.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { LockHeldError } from "../../errors.ts";
 import type { LockStrategy } from "../../lock/acquire.ts";
 import { quorumOf } from "../../quorum/tally.ts";
+import { type CellAnswer, readCounter } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { type RegisterAnswer, readCounter } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { type Runtime, stopwatch } from "../../runtime.ts";
 import { isInteger, itemsOf } from "./reply.ts";
@@ -77,13 +77,13 @@ return {value, found[3] or 0}`,
 const retention = 86_400_000;
 
 /** One endpoint's answer about the interval. */
-interface IntervalAnswer extends RegisterAnswer {
+interface IntervalAnswer extends CellAnswer {
   /** Whether a run has it, or had it when the call was made. */
   readonly hasRun?: boolean;
 }
 
 /** A strategy for the interval of one name. */
-export interface IntervalStrategy extends LockStrategy {
+export interface IntervalStrategy extends LockStrategy<IntervalAnswer> {
   /** Larger than the fence of every earlier run. Known once the claim is granted. */
   fence(): number;
   /** Announces that the next `extend` is another confirmation, which prolongs what earlier ones began. */
@@ -100,7 +100,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
   let fence = 0;
   let confirmations = 0;
 
-  function run(call: Call, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
+  function run(call: EndpointRequest, value: string, args: IntervalArguments): Promise<IntervalAnswer> {
     const [operation, ms] = args;
     // Stryker disable next-line ConditionalExpression: a confirmation does not read the tombstone
     const isGuarded = operation === "acquire" || (operation === "release" && ms > 0);
@@ -113,7 +113,7 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
     keys: () => keys.slice(0, 1),
     acquire: (call, { value }, ttl) => run(call, value, ["acquire", ttl, Math.floor(waited())]),
     grantedKeys({ answers }) {
-      const drawn = answers.map((answer) => (answer as IntervalAnswer | undefined)?.fence ?? 0);
+      const drawn = answers.map((answer) => (answer && "fence" in answer && answer.fence) || 0);
       fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));
       // Stryker disable next-line MethodExpression: the operations here name their keys themselves
       return keys.slice(0, 1);
@@ -125,9 +125,9 @@ export function intervalStrategy(runtime: Runtime, prefix: string, name: string)
       confirmations += 1;
     },
     afterFailedRound({ answers }, { held, retryAfter, waited: ms }) {
-      const runs = answers.filter((answer) => (answer as IntervalAnswer | undefined)?.hasRun).length;
+      const runs = answers.filter((answer) => answer && "hasRun" in answer && answer.hasRun).length;
       const isOver = held && runs > answers.length - quorumOf(answers.length);
-      return isOver ? new LockHeldError([name], ms, retryAfter ?? 1) : undefined;
+      return isOver ? { type: "fail", error: new LockHeldError([name], ms, retryAfter ?? 1) } : undefined;
     },
   };
 }
@@ -139,7 +139,7 @@ type IntervalArguments = readonly [
 ];
 
 async function operate(
-  call: Call,
+  call: EndpointRequest,
   names: readonly string[],
   value: string,
   args: IntervalArguments,

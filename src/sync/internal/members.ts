@@ -1,9 +1,9 @@
-import type { Call } from "../../endpoints/call.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
 import type { Waiter } from "../../lock/wake-up/wake-up.ts";
+import type { Cell, CellAnswer } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import type { Register, RegisterAnswer } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { tokenLength } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
@@ -166,40 +166,39 @@ export function memberStrategy(
     owner: group,
     waiter,
     keys: () => [membership.key],
-    acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements),
+    acquire: (call, cell, ttl) => acquireMember(call, cell, ttl, announcements),
     extend: extendMember,
-    release: (call, register, retention, tells) =>
-      releaseMember(call, withTombstone(register, membership), {
+    release: (call, cell, retention, notify) =>
+      releaseMember(call, withTombstone(cell, membership), {
         retention: retention || membership.memory,
         // Who waits for it depends on whether writers do.
-        ...(tells && { channel: membership.channel, announcements }),
+        ...(notify && { channel: membership.channel, announcements }),
       }),
-    afterFailedRound: () => undefined,
   };
 }
 
 /**
- * The register with the tombstone of its member. A release that no late request can follow keeps it briefly: it lets a
+ * The cell with the tombstone of its member. A release that no late request can follow keeps it briefly: it lets a
  * second execution reply what the first one did, and refuses a second execution of the acquire.
  */
-export function withTombstone(register: Register, { tombstones }: Membership): Register {
-  return { ...register, tombstone: `${tombstones}:${register.value.slice(0, tokenLength)}` };
+export function withTombstone(cell: Cell, { tombstones }: Membership): Cell {
+  return { ...cell, tombstone: `${tombstones}:${cell.value.slice(0, tokenLength)}` };
 }
 
 /** Acquires on one endpoint. A writer that is refused is announced there. */
 export function acquireMember(
-  call: Call,
-  register: Register,
+  call: EndpointRequest,
+  cell: Cell,
   ttl: number,
   announcements?: Announcements,
-): Promise<RegisterAnswer> {
-  return operate(call, "acquire", register, { ttl, announcements });
+): Promise<CellAnswer> {
+  return operate(call, "acquire", cell, { ttl, announcements });
 }
 
 /** Sets the deadline on one endpoint, and never creates the member; ttl 0 only looks. */
-export function extendMember(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
+export function extendMember(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
   // Stryker disable next-line StringLiteral: the script extends where the word is neither `acquire` nor `release`
-  return operate(call, "extend", register, { ttl });
+  return operate(call, "extend", cell, { ttl });
 }
 
 /** What a release does beside removing the member. */
@@ -214,11 +213,11 @@ export interface MemberRelease {
 
 /** Releases on one endpoint. */
 export function releaseMember(
-  call: Call,
-  register: Register,
+  call: EndpointRequest,
+  cell: Cell,
   { retention, ...more }: MemberRelease,
-): Promise<RegisterAnswer> {
-  return operate(call, "release", register, { ttl: retention, ...more });
+): Promise<CellAnswer> {
+  return operate(call, "release", cell, { ttl: retention, ...more });
 }
 
 type Operation = "acquire" | "extend" | "release";
@@ -230,16 +229,24 @@ interface MemberOperation {
 }
 
 async function operate(
-  call: Call,
+  call: EndpointRequest,
   operation: Operation,
-  { keys, value, from = 1, tombstone }: Register,
+  { keys, value, compareFrom = 1, tombstone }: Cell,
   { ttl, announcements = {}, channel }: MemberOperation,
-): Promise<RegisterAnswer> {
+): Promise<CellAnswer> {
   const { key, own } = announcements;
   const tombstones = ttl > 0 ? [tombstone, own?.tombstone].flatMap((name) => name ?? []) : [];
   const names = [...keys, ...tombstones, ...(key ? [key] : [])];
   const announced = [own?.id ?? "", own?.always ? 1 : 0, own?.expiry ?? 0];
-  const args = [operation, value, from, ttl, tombstones.length, ...announced, ...(channel ? [channel] : [])];
+  const args = [
+    operation,
+    value,
+    compareFrom,
+    ttl,
+    tombstones.length,
+    ...announced,
+    ...(channel ? [channel] : []),
+  ];
   const reply = await runScript(call, memberScript, names, args);
   // The time until the obstacle expires, or the commands that were called to tell others.
   const [echo, number] = itemsOf(reply, 2);

@@ -5,7 +5,7 @@ import { maxTimerDelay, type Runtime, stopwatch } from "../../runtime.ts";
 export interface PollPacer {
   /** Longest possible next pause, in ms. Sent with each request, so that the ticket of a dead process expires soon. */
   longest(): number;
-  /** ms to pause with so many tickets ahead; undefined, as for a plain lock, where that is not known. */
+  /** ms to pause with so many tickets ahead; undefined where that is not known: as a plain lock does. */
   pause(ahead: number | undefined): number | undefined;
 }
 

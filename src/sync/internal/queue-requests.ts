@@ -1,10 +1,10 @@
-import type { Call } from "../../endpoints/call.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import { tombstoneRetention } from "../../lock/lock-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { channelOf } from "../../lock/wake-up/channel.ts";
-import { slowestPoll } from "../../lock/wake-up/wake-up.ts";
+import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
+import type { Cell, CellAnswer } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import type { Register, RegisterAnswer } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
@@ -130,7 +130,7 @@ return {value, 0, calls}`,
 };
 
 /** One endpoint's answer about the lock and its queue. */
-export interface QueueAnswer extends RegisterAnswer {
+export interface QueueAnswer extends CellAnswer {
   /** Number of live tickets before this one. */
   readonly ahead: number;
 }
@@ -152,12 +152,12 @@ export class QueueRequests {
     this.#queue = keyOf(prefix, "queue", name);
     this.#tombstones = keyOf(prefix, "void", name);
     this.#ticket = ticket;
-    this.#wakeUp = wakeUp ? [Math.ceil(slowestPoll + timeout), channelOf(prefix, fairWaiter, name)] : [];
+    this.#wakeUp = wakeUp ? [Math.ceil(maxFallbackPoll + timeout), channelOf(prefix, fairWaiter, name)] : [];
   }
 
   /** Acquires with this value, and else queues the ticket for `expiry` ms. */
   acquire(
-    call: Call,
+    call: EndpointRequest,
     value: string,
     { ttl, expiry }: { readonly ttl: number; readonly expiry: number },
   ): Promise<QueueAnswer> {
@@ -166,7 +166,7 @@ export class QueueRequests {
 
   /** Releases what has this value, and refuses it for `retention` ms; the ticket returns to the queue for `expiry` ms. */
   rollBack(
-    call: Call,
+    call: EndpointRequest,
     value: string,
     { expiry, retention }: { readonly expiry: number; readonly retention: number },
   ): Promise<QueueAnswer> {
@@ -174,13 +174,13 @@ export class QueueRequests {
   }
 
   /** Removes the ticket on one endpoint, for good, and releases what has this value. */
-  remove(call: Call, value: string): Promise<QueueAnswer> {
+  remove(call: EndpointRequest, value: string): Promise<QueueAnswer> {
     const keys = [this.lock, this.#queue, this.tombstoneOf(this.#ticket)];
     return operate(call, keys, [value, this.#ticket, tombstoneRetention, 0, 0, ...this.#wakeUp]);
   }
 
   /** Releases the lock on one endpoint, and tells the first of the queue. */
-  releaseAndTell(call: Call, { value, tombstone }: Register, retention: number): Promise<QueueAnswer> {
+  releaseAndTell(call: EndpointRequest, { value, tombstone }: Cell, retention: number): Promise<QueueAnswer> {
     const keys = [this.lock, this.#queue, ...(tombstone ? [tombstone] : [])];
     return operate(call, keys, [value, "", retention, 0, 0, ...this.#wakeUp]);
   }
@@ -196,7 +196,7 @@ export class QueueRequests {
 
 /** Runs the script. */
 async function operate(
-  call: Call,
+  call: EndpointRequest,
   keys: readonly string[],
   args: readonly [
     value: string,

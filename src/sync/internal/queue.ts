@@ -1,8 +1,8 @@
 import type { Settings } from "../../lock/options.ts";
-import { longestTrust } from "../../lock/wake-up/wake-up.ts";
+import { maxSleep } from "../../lock/wake-up/wake-up.ts";
 import { type Round, runRound } from "../../quorum/round.ts";
 import { quorumOf } from "../../quorum/tally.ts";
-import { type RegisterAnswer, release } from "../../redis/register.ts";
+import { type CellAnswer, release } from "../../redis/cell.ts";
 import { type Runtime, randomToken } from "../../runtime.ts";
 import type { HoldStrategy } from "./hold.ts";
 import { queuePacer } from "./queue-pacer.ts";
@@ -15,20 +15,20 @@ import { fairWaiter, type QueueAnswer, QueueRequests } from "./queue-requests.ts
  * A strategy for a lock that is granted in the order of tickets. Each acquire has one ticket, which is added to the queue
  * of every endpoint that refuses it. The pauses depend on how many tickets are ahead, and on how fast they were served.
  */
-export function queueStrategy(settings: Settings, name: string): HoldStrategy {
+export function queueStrategy(settings: Settings, name: string): HoldStrategy<QueueAnswer> {
   const { runtime, endpoints, backoff, wait, timeout, wakeUp } = settings;
   const ticket = newTicket(runtime);
   const requests = new QueueRequests(settings, name, ticket);
   const { lock } = requests;
   const pacer = queuePacer(runtime, backoff);
   let value = "";
-  let grantingRound: Round<RegisterAnswer> | undefined;
+  let grantingRound: Round<CellAnswer> | undefined;
   let isAcquired = false;
   let ahead: number | undefined;
 
   /** With `wait: 0` we never join the queue. Otherwise the ticket must outlive one pause plus one request. */
   function expiry(): number {
-    const longest = wakeUp ? Math.min(wait, longestTrust) : pacer.longest();
+    const longest = wakeUp ? Math.min(wait, maxSleep) : pacer.longest();
     return wait > 0 ? Math.ceil(longest + timeout) : 0;
   }
 
@@ -36,27 +36,27 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy {
     // Only those that are about to be served: a message for another has been for another.
     waiter: { kind: fairWaiter, name: ticket, firstTurn: () => ((ahead ?? 0) <= 1 ? 0 : Infinity) },
     keys: () => [lock],
-    acquire(call, register, ttl) {
-      value = register.value;
+    acquire(call, cell, ttl) {
+      value = cell.value;
       return requests.acquire(call, value, { ttl, expiry: expiry() });
     },
     grantedKeys(round) {
       grantingRound = round;
       return [lock];
     },
-    release(call, register, retention, tells) {
+    release(call, cell, retention, notify) {
       const outcome = grantingRound?.answers[endpoints.indexOf(call.endpoint)]?.outcome;
       // Where the lock was not free yet, or nothing is known, the holder's ticket may be in the queue.
-      if (isAcquired && register.value === value && outcome !== "granted") {
+      if (isAcquired && cell.value === value && outcome !== "granted") {
         return requests.remove(call, value);
       }
       // Those behind it must not be granted what it has to ask for again: two that each had a part would take turns.
       if (!isAcquired && wait > 0) {
-        return requests.rollBack(call, register.value, { expiry: expiry(), retention });
+        return requests.rollBack(call, cell.value, { expiry: expiry(), retention });
       }
-      const tombstone = retention > 0 ? requests.tombstoneOf(register.value) : undefined;
-      const held = { ...register, tombstone };
-      return tells ? requests.releaseAndTell(call, held, retention) : release(call, held, retention);
+      const tombstone = retention > 0 ? requests.tombstoneOf(cell.value) : undefined;
+      const held = { ...cell, tombstone };
+      return notify ? requests.releaseAndTell(call, held, retention) : release(call, held, retention);
     },
     acquired() {
       isAcquired = true;
@@ -68,12 +68,11 @@ export function queueStrategy(settings: Settings, name: string): HoldStrategy {
       return runRound({ ...settings, onFailure: undefined }, (call) => requests.remove(call, ticket)).done;
     },
     afterFailedRound({ answers }) {
-      const counts = answers.flatMap((answer) =>
-        answer && answer.outcome !== "error" ? (answer as QueueAnswer).ahead : [],
-      );
+      const counts = answers.flatMap((answer) => (answer && answer.outcome !== "error" ? answer.ahead : []));
       // The most that are ahead at any endpoint of the most favourable quorum, among those that have answered.
       ahead = counts.sort((a, b) => a - b)[Math.min(quorumOf(answers.length), counts.length) - 1];
-      return pacer.pause(ahead);
+      const ms = pacer.pause(ahead);
+      return ms === undefined ? undefined : { type: "pause", ms };
     },
   };
 }

@@ -1,8 +1,8 @@
-import type { Call } from "../../endpoints/call.ts";
+import type { EndpointRequest } from "../../endpoints/endpoint-request.ts";
 import type { Settings } from "../../lock/options.ts";
 import { quorumOf } from "../../quorum/tally.ts";
+import { type Cell, type CellAnswer, extend } from "../../redis/cell.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { extend, type Register, type RegisterAnswer } from "../../redis/register.ts";
 import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
 import type { Runtime } from "../../runtime.ts";
 import { LimitMismatchError } from "../errors.ts";
@@ -53,7 +53,7 @@ return {value, own - 1, slots}`,
 };
 
 /** One endpoint's answer about the slots. */
-interface SlotAnswer extends RegisterAnswer {
+interface SlotAnswer extends CellAnswer {
   /** Key of the slot that has the value. */
   readonly slotKey?: string | undefined;
   /** Keys of the slots that were free before. */
@@ -63,7 +63,7 @@ interface SlotAnswer extends RegisterAnswer {
 }
 
 /** A strategy for one of a semaphore's slots. */
-export interface SlotStrategy extends HoldStrategy {
+export interface SlotStrategy extends HoldStrategy<SlotAnswer> {
   /** The slot that was granted, 0 … limit − 1. */
   slot(): number;
 }
@@ -92,27 +92,24 @@ export function slotStrategy(
       const first = slots.indexOf(proposed);
       return [...slots.slice(first), ...slots.slice(0, first)];
     },
-    acquire(call, register, ttl) {
+    acquire(call, cell, ttl) {
       const others = slots.filter((slot) => count > 1 && slot !== proposed);
-      return operate(call, register, { limitKey, limit, ttl, span: register.keys.length, others });
+      return operate(call, cell, { limitKey, limit, ttl, span: cell.keys.length, others });
     },
-    extend: (call, register, ttl) =>
-      ttl > 0
-        ? operate(call, register, { limitKey, limit, ttl, span: 0, others: [] })
-        : extend(call, register, 0),
+    extend: (call, cell, ttl) =>
+      ttl > 0 ? operate(call, cell, { limitKey, limit, ttl, span: 0, others: [] }) : extend(call, cell, 0),
     grantedKeys({ answers }) {
-      granted = answers.flatMap((answer) => (answer as SlotAnswer | undefined)?.slotKey ?? [])[0]!;
+      granted = answers.flatMap((answer) => (answer && "slotKey" in answer && answer.slotKey) || [])[0]!;
       return [granted];
     },
     slot: () => slots.indexOf(granted),
     afterFailedRound(round, { held, remainingWait }) {
-      const answers = round.answers.flatMap((answer) =>
-        // Stryker disable next-line ConditionalExpression,StringLiteral,ArrayDeclaration: none of them has states
-        answer && answer.outcome !== "error" ? [answer as SlotAnswer] : [],
-      );
+      const answers = round.answers.filter((answer) => answer !== undefined && answer.outcome !== "error");
       // Only where no quorum remains: a minority may have been reached first by a client with a wrong limit.
       const others = answers.flatMap(({ inUse = 0 }) => inUse || []);
-      if (others.length > count - quorumOf(count)) return new LimitMismatchError(name, limit, others[0]!);
+      if (others.length > count - quorumOf(count)) {
+        return { type: "fail", error: new LimitMismatchError(name, limit, others[0]!) };
+      }
       tried.add(proposed);
       const freeAt = countFree(slots, answers);
       // The result was clear before all had answered: those that have not may have the slot free.
@@ -121,7 +118,7 @@ export function slotStrategy(
       const triesNext = open.length > 0 && (held || remainingWait > 0);
       if (!triesNext) tried.clear();
       proposed = pick(mostFree(triesNext ? open : slots, freeAt), runtime);
-      return triesNext ? "again" : undefined;
+      return triesNext ? { type: "retry" } : undefined;
     },
   };
 }
@@ -143,20 +140,20 @@ function pick(slots: readonly string[], runtime: Pick<Runtime, "random">): strin
   return slots[Math.floor(runtime.random() * slots.length)]!;
 }
 
-/** One run of the script, beside its register. */
+/** One run of the script, beside its cell. */
 interface SlotOperation {
   readonly limitKey: string;
   readonly limit: number;
   readonly ttl: number;
-  /** How many of the register's keys may be acquired; 0: only extend. */
+  /** How many of the cell's keys may be acquired; 0: only extend. */
   readonly span: number;
   /** Slots of which only the state is read. */
   readonly others: readonly string[];
 }
 
 async function operate(
-  call: Call,
-  { keys, value }: Register,
+  call: EndpointRequest,
+  { keys, value }: Cell,
   { limitKey, limit, ttl, span, others }: SlotOperation,
 ): Promise<SlotAnswer> {
   const refusal = span === 0 ? "lost" : "held";

@@ -1,6 +1,6 @@
 import { tombstoneRetention } from "../../lock/lock-request.ts";
 import { type Settings, timeUntil } from "../../lock/options.ts";
-import { slowestPoll } from "../../lock/wake-up/wake-up.ts";
+import { maxFallbackPoll } from "../../lock/wake-up/wake-up.ts";
 import { pauses } from "../../quorum/backoff.ts";
 import { rollback } from "../../quorum/rollback.ts";
 import { keyOf } from "../../redis/keys.ts";
@@ -65,7 +65,7 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     const tombstone = retention > 0 ? `${tombstones}:${id}` : undefined;
     // A living writer has sent its next request by then: after the rest of the round, the pause, and the request's way.
     // Timers fire late on a busy machine.
-    const longest = wakeUp ? Math.max(pause, slowestPoll) : pause;
+    const longest = wakeUp ? Math.max(pause, maxFallbackPoll) : pause;
     const expiry = Math.min(maxTimerDelay, Math.ceil(Math.max(500, 1.5 * longest + 2 * timeout)));
     // After a refusal there may be another: an endpoint that grants this round must keep readers out, too.
     return { key: writers, own: { id, tombstone, expiry, always: rounds > 1 } };
@@ -73,17 +73,17 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
   // Before the first request, so that a deadline that has passed leaves nothing to remove.
   timeUntil(deadline, runtime);
   return {
-    ...memberStrategy(membership, id, { kind: readWrite, name: "w", longestPause: slowestPoll }),
+    ...memberStrategy(membership, id, { kind: readWrite, name: "w", longestPause: maxFallbackPoll }),
     keys() {
       rounds += 1;
       return [key];
     },
-    acquire: (call, register, ttl) => acquireMember(call, register, ttl, announcements(ttl)),
-    release(call, register, retention, tells) {
-      const channel = tells ? membership.channel : undefined;
+    acquire: (call, cell, ttl) => acquireMember(call, cell, ttl, announcements(ttl)),
+    release(call, cell, retention, notify) {
+      const channel = notify ? membership.channel : undefined;
       // The rollback of a failed round leaves the announcement to the next round.
       const announced = waits ? undefined : announcements(retention);
-      return releaseMember(call, withTombstone(register, membership), {
+      return releaseMember(call, withTombstone(cell, membership), {
         retention: retention || membership.memory,
         announcements: announced ?? (channel ? { key: writers } : undefined),
         channel,
@@ -93,7 +93,7 @@ export function writerStrategy(settings: Settings, name: string, deadline: numbe
     afterFailedRound() {
       const announcedPause = pause;
       pause = nextPause();
-      return announcedPause;
+      return { type: "pause", ms: announcedPause };
     },
     acquired() {
       waits = false;

@@ -155,8 +155,8 @@ describe.each(Object.keys(transports))("no secret is revealed over %s", (transpo
       ttl: 20_000,
       validUntil: Date.now() + 20_000,
       endpoints: clientStateOf(redlock).settings.endpoints.map(({ name }) => name),
-      unsettled: [],
-      unanswered: {},
+      pendingAcquires: [],
+      pendingExtensions: {},
     };
     for (const owner of ["", ...tokens]) {
       seen.push(owner ? undefined : await rejection(resume(redlock, { ...json, owner })));

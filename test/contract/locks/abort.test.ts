@@ -68,7 +68,7 @@ eachInTurns(engines.map((engine) => ({ engine })))("a caller's abort, on $engine
       await expectNothingLeft(resource);
       expect(events).toMatchObject([
         { type: "acquiring" },
-        { type: "aborted", attempts: 1, error: controller.signal.reason },
+        { type: "aborted", rounds: 1, error: controller.signal.reason },
       ]);
     });
 
@@ -85,7 +85,7 @@ eachInTurns(engines.map((engine) => ({ engine })))("a caller's abort, on $engine
       await expectNothingLeft(resource);
       expect(events).toMatchObject([
         { type: "acquiring" },
-        { type: "aborted", attempts: 1, error: controller.signal.reason },
+        { type: "aborted", rounds: 1, error: controller.signal.reason },
       ]);
       replies.open();
     });

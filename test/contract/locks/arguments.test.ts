@@ -130,11 +130,11 @@ describe("wrong arguments", () => {
       { ...json, endpoints: undefined },
       { ...json, endpoints: [...json.endpoints, "another"] },
       { ...json, endpoints: [] },
-      { ...json, unsettled: undefined },
-      { ...json, unsettled: ["another"] },
-      { ...json, unanswered: undefined },
-      { ...json, unanswered: { another: 500 } },
-      { ...json, unanswered: { [json.endpoints[0]!]: "500" } },
+      { ...json, pendingAcquires: undefined },
+      { ...json, pendingAcquires: ["another"] },
+      { ...json, pendingExtensions: undefined },
+      { ...json, pendingExtensions: { another: 500 } },
+      { ...json, pendingExtensions: { [json.endpoints[0]!]: "500" } },
     ]) {
       await expectRefused(() => resume(redlock, wrong as never), Error, "");
     }

@@ -236,11 +236,11 @@ describe("the time until a held lock may be free", () => {
     const { redlock, events } = world.client({ fencing: true, wait: 5_000, backoff });
     const call = watch(redlock.acquire("r"));
     await world.runtime.advance(299);
-    expect(events.slice(1)).toMatchObject([{ type: "contended", retryIn: 300, attempts: 1, requests: 3 }]);
+    expect(events.slice(1)).toMatchObject([{ type: "contended", retryIn: 300, rounds: 1, requests: 3 }]);
     expect(call.settled).toBe(false);
     await world.runtime.advance(1);
     expect(call.value?.remaining()).toBeGreaterThan(0);
-    expect(events.at(-1)).toMatchObject({ type: "acquired", attempts: 2, requests: 6, elapsed: 300 });
+    expect(events.at(-1)).toMatchObject({ type: "acquired", rounds: 2, requests: 6, elapsed: 300 });
   });
 
   test("does not lengthen the waiting", async () => {

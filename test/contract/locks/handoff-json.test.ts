@@ -42,8 +42,8 @@ describe("handoff", () => {
       ttl: 10_000,
       validUntil: runtime.now() + 10_000 - 100 - 2,
       endpoints: ["e1", "e2", "e3"],
-      unsettled: [],
-      unanswered: {},
+      pendingAcquires: [],
+      pendingExtensions: {},
     });
   });
 
@@ -56,14 +56,14 @@ describe("handoff", () => {
   test("names the endpoints whose answers are missing, and their extensions", async () => {
     const { lock } = await unanswered();
     const json = await handoff(lock);
-    expect(json.unsettled).toEqual(["e3"]);
-    expect(json.unanswered).toEqual({ e3: 8_000 });
+    expect(json.pendingAcquires).toEqual(["e3"]);
+    expect(json.pendingExtensions).toEqual({ e3: 8_000 });
   });
 
   test("names none whose late answer has arrived", async () => {
     const { lock, runtime } = await unanswered();
     await runtime.advance(90);
-    expect(await handoff(lock)).toMatchObject({ unsettled: [], unanswered: {} });
+    expect(await handoff(lock)).toMatchObject({ pendingAcquires: [], pendingExtensions: {} });
   });
 
   test("waits for all extensions under way, also for one that begins meanwhile", async () => {
@@ -139,12 +139,12 @@ describe("resume", () => {
     ["too few endpoints", { endpoints: ["e1", "e2"] }, RangeError],
     ["other endpoints", { endpoints: ["e1", "e2", "e4"] }, RangeError],
     ["no endpoints", { endpoints: undefined }, RangeError],
-    ["an unknown endpoint that is unsettled", { unsettled: ["e1", "e4"] }, TypeError],
-    ["no list of unsettled endpoints", { unsettled: undefined }, TypeError],
-    ["an unknown endpoint that is unanswered", { unanswered: { e4: 100 } }, RangeError],
-    ["an unanswered ttl that is too short", { unanswered: { e1: 9 } }, RangeError],
-    ["an unanswered ttl that no timer supports", { unanswered: { e1: 2_147_483_648 } }, RangeError],
-    ["no record of unanswered extensions", { unanswered: undefined }, TypeError],
+    ["an unknown endpoint with an unanswered acquire", { pendingAcquires: ["e1", "e4"] }, TypeError],
+    ["no list of endpoints with unanswered acquires", { pendingAcquires: undefined }, TypeError],
+    ["an unknown endpoint that is unanswered", { pendingExtensions: { e4: 100 } }, RangeError],
+    ["an unanswered ttl that is too short", { pendingExtensions: { e1: 9 } }, RangeError],
+    ["an unanswered ttl that no timer supports", { pendingExtensions: { e1: 2_147_483_648 } }, RangeError],
+    ["no record of unanswered extensions", { pendingExtensions: undefined }, TypeError],
   ])("refuses %s", async (_what, change, error) => {
     const { client, json } = await handedOff();
     const resuming = () => resume(client().redlock, { ...json, ...change } as LockJSON);
@@ -170,7 +170,7 @@ describe("resume", () => {
       { validUntil: -1 },
       { owner: "o".repeat(255) },
       { endpoints: ["e3", "e1", "e2"] },
-      { unsettled: ["e2"], unanswered: { e1: 10, e2: 2_147_483_647 } },
+      { pendingAcquires: ["e2"], pendingExtensions: { e1: 10, e2: 2_147_483_647 } },
     ]) {
       const lock = await resume(client().redlock, { ...json, ...change }, { immediate: true });
       expect(lock.resources).toEqual(["a", "b"]);
@@ -230,7 +230,7 @@ describe("resume", () => {
   test("does not rely on an endpoint where a shorter extension of the owner may be executed", async () => {
     const { client, json } = await handedOff({ token: "owner" });
     const { redlock, links } = client();
-    const lock = await resume(redlock, { ...json, unanswered: { e1: 1_000, e2: 3_000 } });
+    const lock = await resume(redlock, { ...json, pendingExtensions: { e1: 1_000, e2: 3_000 } });
     expect(await lock.extend(1_000)).toBe(1_000 - 10 - 2);
     expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
     expect(await lock.extend(3_000)).toBe(3_000 - 30 - 2);
@@ -241,7 +241,7 @@ describe("resume", () => {
 
   test("releases with a tombstone where an acquire may still be executed, and without elsewhere", async () => {
     const { client, json, endpoints } = await handedOff();
-    const lock = await resume(client().redlock, { ...json, unsettled: ["e2"] });
+    const lock = await resume(client().redlock, { ...json, pendingAcquires: ["e2"] });
     expect(await lock.release()).toBe(true);
     const tombstone = `redlock:void:{a}:${json.nonce}`;
     expect(endpoints.map(({ engine }) => engine.execute(["GET", tombstone]))).toEqual([null, "f", null]);

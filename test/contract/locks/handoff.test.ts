@@ -166,7 +166,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     await rejection(lock.extend(2_000));
     one.gateways[0]!.before = () => undefined;
     const json = viaText(await handoff(lock));
-    expect(Object.values(json.unanswered)).toEqual([2_000]);
+    expect(Object.values(json.pendingExtensions)).toEqual([2_000]);
     const received = await resume(one.client().redlock, json);
     // Executed after this extension, the earlier one would shorten it.
     const { code } = (await rejection(received.extend(10_000))) as { code: string };
@@ -187,7 +187,7 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     const { redlock } = three.client({ timeout: paced(500), waitUntil: () => undefined });
     const lock = await redlock.acquire(resource, { ...options, ttl: 30_000 });
     const json = viaText(await handoff(lock));
-    expect(json.unsettled).toHaveLength(1);
+    expect(json.pendingAcquires).toHaveLength(1);
     slow.before = (command) => (command.includes("acquire") ? late.opened : undefined);
     const received = await resume(three.client().redlock, json);
     expect(await received.release()).toBe(true);

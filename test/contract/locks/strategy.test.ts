@@ -1,14 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../src/index.ts";
-import { acquireWithRetry, type FailedRound, type LockStrategy } from "../../../src/lock/acquire.ts";
+import {
+  acquireWithRetry,
+  type FailedRound,
+  type LockStrategy,
+  type NextStep,
+} from "../../../src/lock/acquire.ts";
 import { Lock } from "../../../src/lock/lock.ts";
 import { clientStateOf } from "../../../src/lock/options.ts";
-import { acquire, release } from "../../../src/redis/register.ts";
+import { acquire, release } from "../../../src/redis/cell.ts";
 import { virtualWorld, watch } from "../../support/virtual-client.ts";
 
 // How a synchronizer changes the rounds of an acquire, in virtual time.
 
-type Decision = ReturnType<LockStrategy["afterFailedRound"]>;
+type Decision = NextStep | undefined;
+
+const again: Decision = { type: "retry" };
 
 /** A world in which "r" is held by others, and an acquire whose decisions the test makes. */
 function acquiring(
@@ -35,7 +42,7 @@ function acquiring(
 describe("after a failed round", () => {
   test("an error ends the call at once, with a round that reports no retry", async () => {
     const error = new QuorumError("own", ["r"], []);
-    const { runtime, put, start, events, rounds } = acquiring(() => error);
+    const { runtime, put, start, events, rounds } = acquiring(() => ({ type: "fail", error }));
     put("r", [0, 1, 2]);
     const call = start();
     await runtime.advance(0);
@@ -43,14 +50,16 @@ describe("after a failed round", () => {
     expect(rounds()).toBe(1);
     expect(events).toMatchObject([
       { type: "acquiring" },
-      { type: "contended", retryIn: undefined, attempts: 1 },
-      { type: "notAcquired", attempts: 1, error },
+      { type: "contended", retryIn: undefined, rounds: 1 },
+      { type: "notAcquired", rounds: 1, error },
     ]);
   });
 
-  test("`again` sends another round at once, also when the waiting is over", async () => {
+  test("`retry` sends another round at once, also when the waiting is over", async () => {
     const error = new QuorumError("own", ["r"], []);
-    const { runtime, put, start, failures, events } = acquiring((_, count) => (count < 4 ? "again" : error));
+    const { runtime, put, start, failures, events } = acquiring((_, count) =>
+      count < 4 ? again : { type: "fail", error },
+    );
     put("r", [0, 1, 2]);
     const call = start({});
     await runtime.advance(0);
@@ -59,7 +68,10 @@ describe("after a failed round", () => {
     const retries = events.flatMap((event) => (event.type === "contended" ? [event.retryIn] : []));
     expect(retries).toEqual([0, 0, 0, undefined]);
 
-    const late = acquiring((_, count) => (count === 1 ? 600 : count === 2 ? "again" : error));
+    const late = acquiring((_, count) => {
+      if (count === 1) return { type: "pause", ms: 600 };
+      return count === 2 ? again : { type: "fail", error };
+    });
     late.put("r", [0, 1, 2]);
     const end = late.start();
     await late.runtime.advance(500);
@@ -67,8 +79,8 @@ describe("after a failed round", () => {
     expect(end.value).toBe(error);
   });
 
-  test("a number is the pause in ms, within the waiting", async () => {
-    const { runtime, put, start, failures } = acquiring(() => 200);
+  test("`pause` waits for so many ms, within the waiting", async () => {
+    const { runtime, put, start, failures } = acquiring(() => ({ type: "pause", ms: 200 }));
     put("r", [0, 1, 2]);
     const call = start();
     await runtime.advance(499);
@@ -79,7 +91,7 @@ describe("after a failed round", () => {
     expect(call.value).toBeInstanceOf(LockHeldError);
   });
 
-  test("`wait` pauses as a lock does", async () => {
+  test("without a step it pauses as a lock does", async () => {
     const { runtime, put, start, failures } = acquiring(() => undefined);
     put("r", [0, 1, 2]);
     start();
@@ -101,7 +113,7 @@ describe("after a failed round", () => {
     expect(failing.failures[0]).toMatchObject({ held: false, retryAfter: undefined, remainingWait: 300 });
 
     const scripted = acquiring(() => undefined, {
-      acquire: (call, register, ttl) => acquire(call, { ...register, tombstone: "void" }, ttl),
+      acquire: (call, cell, ttl) => acquire(call, { ...cell, tombstone: "void" }, ttl),
     });
     scripted.put("r", [0, 1, 2], "somebody-else", 70);
     scripted.start();
@@ -134,13 +146,13 @@ describe("a synchronizer's own requests", () => {
   test("are used for the rollback, the extension and the release, and nothing is restored", async () => {
     const performed: string[] = [];
     const { runtime, put, endpoints, links, start } = acquiring(() => undefined, {
-      acquire(call, register, ttl) {
+      acquire(call, cell, ttl) {
         performed.push("acquire");
-        return acquire(call, register, ttl);
+        return acquire(call, cell, ttl);
       },
-      release(call, register, retention) {
+      release(call, cell, retention) {
         performed.push("release");
-        return release(call, register, retention);
+        return release(call, cell, retention);
       },
       async extend() {
         performed.push("extend");
@@ -174,7 +186,7 @@ describe("a signal", () => {
   });
 
   test("that aborts during a pause ends it: no further round", async () => {
-    const { runtime, put, start, rounds } = acquiring(() => 400);
+    const { runtime, put, start, rounds } = acquiring(() => ({ type: "pause", ms: 400 }));
     put("r", [0, 1, 2]);
     const caller = new AbortController();
     const call = start({ signal: caller.signal });

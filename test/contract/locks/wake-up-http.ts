@@ -27,7 +27,7 @@ export class Contenders {
       ...this.#options,
       endpoints,
       onEvent: (event) => {
-        if (event.type === "acquired") this.#result.rounds += event.attempts;
+        if (event.type === "acquired") this.#result.rounds += event.rounds;
       },
     });
   }

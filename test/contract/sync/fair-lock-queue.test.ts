@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Command, pubSub, QuorumError, Redlock } from "../../../src/index.ts";
 import type { Settings } from "../../../src/lock/options.ts";
 import { channelOf } from "../../../src/lock/wake-up/channel.ts";
-import { slowestPoll } from "../../../src/lock/wake-up/wake-up.ts";
+import { maxFallbackPoll } from "../../../src/lock/wake-up/wake-up.ts";
 import { keyOf } from "../../../src/redis/keys.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import type { Runtime } from "../../../src/runtime.ts";
@@ -155,7 +155,7 @@ describe("a queue in virtual time", () => {
     await remove("d");
     expect(queue()).toBe(`b:${long},c:${long}`);
     expect(await acquire("c")).toEqual({ outcome: "held", ahead: 1 });
-    expect(queue()).toBe(`b:${start + slowestPoll + 100},c:${long}`);
+    expect(queue()).toBe(`b:${start + maxFallbackPoll + 100},c:${long}`);
   });
 
   test("a ticket that is removed while its value has the lock releases it, and calls the first", async () => {
@@ -235,7 +235,7 @@ describe("queuePacer", () => {
     expect(simulate(0, 1_000, { min: 10, max: 10 }).requests).toBe(101);
     simulate(20, 100, { max: Infinity });
     const runtime = { now: () => 0, monotonic: () => 0 } as Runtime;
-    expect(queuePacer(runtime, {}).pause(undefined)).toBe(undefined);
+    expect(queuePacer(runtime, {}).pause(undefined)).toBeUndefined();
     expect(queuePacer(runtime, { max: Infinity }).longest()).toBe(1_000);
   });
 });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Call } from "../../../src/endpoints/call.ts";
+import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { textOf, upstashFlag } from "../../../src/redis/script.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { intervalScript, intervalStrategy } from "../../../src/sync/internal/interval.ts";
@@ -162,12 +162,12 @@ describe("an interval in virtual time", () => {
 });
 
 describe("replies that the script cannot have given", () => {
-  const callWith = (reply: unknown): Call => ({
+  const callWith = (reply: unknown): EndpointRequest => ({
     endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
     signal: new AbortController().signal,
     cost: { requests: 0, commands: 0 },
   });
-  const register = { keys: ["k"], value: n1 };
+  const cell = { keys: ["k"], value: n1 };
   const { acquire, extend, release } = intervalStrategy(systemRuntime, "redlock", "n");
   const nonsense = [
     null,
@@ -187,26 +187,26 @@ describe("replies that the script cannot have given", () => {
   test.each([...nonsense, [0], [n1], [n1, "x"]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to an acquire",
     async (_, reply) => {
-      await expect(acquire!(callWith(reply), register, 10)).rejects.toThrow("unexpected reply");
+      await expect(acquire!(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
     },
   );
 
   test.each([...nonsense.slice(0, 6), [0, 5], [0, "x", "r"]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to a confirmation and to a release",
     async (_, reply) => {
-      await expect(extend!(callWith(reply), register, 10)).rejects.toThrow("unexpected reply");
-      await expect(release!(callWith(reply), register, 0, false)).rejects.toThrow("unexpected reply");
+      await expect(extend!(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
+      await expect(release!(callWith(reply), cell, 0, false)).rejects.toThrow("unexpected reply");
     },
   );
 
   test("and those that it gives", async () => {
-    expect(await acquire!(callWith([n1, "7"]), register, 10)).toEqual({ outcome: "granted", fence: 7 });
-    expect(await acquire!(callWith([n1, 0]), register, 10)).toEqual({ outcome: "granted", fence: 0 });
-    expect(await acquire!(callWith([0, 5, "r"]), register, 10)).toMatchObject({
+    expect(await acquire!(callWith([n1, "7"]), cell, 10)).toEqual({ outcome: "granted", fence: 7 });
+    expect(await acquire!(callWith([n1, 0]), cell, 10)).toEqual({ outcome: "granted", fence: 0 });
+    expect(await acquire!(callWith([0, 5, "r"]), cell, 10)).toMatchObject({
       outcome: "held",
       hasRun: true,
     });
-    expect((await extend!(callWith([0]), register, 10)).outcome).toBe("lost");
-    expect((await release!(callWith([n1]), register, 0, false)).outcome).toBe("granted");
+    expect((await extend!(callWith([0]), cell, 10)).outcome).toBe("lost");
+    expect((await release!(callWith([n1]), cell, 0, false)).outcome).toBe("granted");
   });
 });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Call } from "../../../src/endpoints/call.ts";
+import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 import {
   type Announcements,
@@ -22,7 +22,7 @@ test("memberScript has the hash of the text that each dialect sends", () => {
 
 const nonces = ["1", "2", "3"].map((digit) => `t${digit.repeat(32)}`) as [string, string, string];
 const [n1, n2, n3] = nonces;
-const from = 34;
+const compareFrom = 34;
 
 describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on $title", ({ open }) => {
   let store: OpenStore;
@@ -32,7 +32,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
   });
   afterAll(() => store.close());
 
-  function call(): Call {
+  function call(): EndpointRequest {
     return {
       endpoint: store.endpoints[0]!,
       signal: new AbortController().signal,
@@ -45,7 +45,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     names += 1;
     const key = `members:{${names}}`;
     const waiting = `waiting:{${names}}`;
-    const registerOf = (value: string) => ({ keys: [key], value, from, tombstone: `${key}:${value}` });
+    const registerOf = (value: string) => ({ keys: [key], value, compareFrom, tombstone: `${key}:${value}` });
     const own = { id: "w1", tombstone: `${waiting}:w1`, expiry: 20_000 };
     return {
       key,
@@ -82,7 +82,7 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
     await acquire(`${n1}a`);
     const costOf = async (value: string, ttl: number) => {
       const extension = call();
-      await extendMember(extension, { keys: [key], value, from }, ttl);
+      await extendMember(extension, { keys: [key], value, compareFrom }, ttl);
       return extension.cost.commands;
     };
     // Beside the script itself, which is also counted.
@@ -247,7 +247,12 @@ describe.each(stores([1], [1]).filter(({ count }) => count === 1))("a member on 
 });
 
 describe("a member in virtual time", () => {
-  const registerOf = (value: string) => ({ keys: ["members"], value, from, tombstone: `void:${value}` });
+  const registerOf = (value: string) => ({
+    keys: ["members"],
+    value,
+    compareFrom,
+    tombstone: `void:${value}`,
+  });
   const writer = { key: "writers", own: { id: "w1", tombstone: undefined, expiry: 100 } };
   const reader = { key: "writers" };
 
@@ -322,35 +327,35 @@ describe("a member in virtual time", () => {
 
 describe("replies that the script cannot have given", () => {
   const value = `${n1}a`;
-  const callWith = (reply: unknown): Call => ({
+  const callWith = (reply: unknown): EndpointRequest => ({
     endpoint: { name: "e", dialect: "redis", exactReplies: true, send: async () => reply },
     signal: new AbortController().signal,
     cost: { requests: 0, commands: 0 },
   });
-  const register = { keys: ["k"], value, from, tombstone: "v" };
+  const cell = { keys: ["k"], value, compareFrom, tombstone: "v" };
   const nonsense = [null, "OK", 1, value, [], [1], ["t"], [value, 1], [null, 5], [n1], [0, 5, 6], [0, value]];
 
   test.each([...nonsense, [0], [0, -1], [0, 1.5], [0, "5"]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to an acquire",
     async (_, reply) => {
-      await expect(acquireMember(callWith(reply), register, 10)).rejects.toThrow("unexpected reply");
+      await expect(acquireMember(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
     },
   );
 
   test.each([...nonsense, [0, 5]].map((reply) => [JSON.stringify(reply), reply]))(
     "%s to an extend and to a release",
     async (_, reply) => {
-      await expect(extendMember(callWith(reply), register, 10)).rejects.toThrow("unexpected reply");
-      await expect(releaseMember(callWith(reply), register, { retention: 0 })).rejects.toThrow(
+      await expect(extendMember(callWith(reply), cell, 10)).rejects.toThrow("unexpected reply");
+      await expect(releaseMember(callWith(reply), cell, { retention: 0 })).rejects.toThrow(
         "unexpected reply",
       );
     },
   );
 
   test("and those that it gives", async () => {
-    expect((await acquireMember(callWith([value]), register, 10)).outcome).toBe("granted");
-    expect(await acquireMember(callWith([0, 7]), register, 10)).toEqual({ outcome: "held", retryAfter: 7 });
-    expect((await extendMember(callWith([value]), register, 10)).outcome).toBe("granted");
-    expect((await releaseMember(callWith([0]), register, { retention: 0 })).outcome).toBe("lost");
+    expect((await acquireMember(callWith([value]), cell, 10)).outcome).toBe("granted");
+    expect(await acquireMember(callWith([0, 7]), cell, 10)).toEqual({ outcome: "held", retryAfter: 7 });
+    expect((await extendMember(callWith([value]), cell, 10)).outcome).toBe("granted");
+    expect((await releaseMember(callWith([0]), cell, { retention: 0 })).outcome).toBe("lost");
   });
 });

@@ -140,9 +140,9 @@ export const worldMutants: readonly Mutant[] = [
       {
         file: "idempotency/forget.ts",
         find: "release(call, { keys: [name], value: text });",
-        replace: "release(call, { keys: [name], value: text, from: 2_048 });",
+        replace: "release(call, { keys: [name], value: text, compareFrom: 2_048 });",
       },
-      { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
+      { file: "redis/cell-script.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
     noticedBy: ["a run is not forgotten"],
   },

@@ -1,7 +1,7 @@
 import { Engine, type Reply, ReplyError } from "../../../local/src/memory/index.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import { cellScript } from "../../../src/redis/cell-script.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
-import { registerScript } from "../../../src/redis/register-script.ts";
 import { shaOf, textOf } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
@@ -29,7 +29,7 @@ export interface Contents {
 
 /** The scripts that endpoints know. */
 const scripts = [
-  registerScript,
+  cellScript,
   claimScript,
   slotScript,
   memberScript,

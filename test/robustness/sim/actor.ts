@@ -71,11 +71,11 @@ function watchEvent(world: World, process: Process, event: RedlockEvent): void {
   world.count(`event ${event.type}`);
   if (event.type !== "acquired") return;
   // At most four requests to an endpoint: the script's hash and its text, for the acquire and for the fence.
-  const most = event.attempts * world.servers.length * 4;
+  const most = event.rounds * world.servers.length * 4;
   world.check(
     "requests are bounded",
     event.requests <= most,
-    () => `${process.name} sent ${event.requests} requests in ${event.attempts} attempts`,
+    () => `${process.name} sent ${event.requests} requests in ${event.rounds} rounds`,
   );
 }
 

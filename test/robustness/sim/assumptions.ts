@@ -246,7 +246,7 @@ const claims = {
     needs: [],
   },
   linearizable: {
-    means: "Histories of locks, permits and fenced registers are linearizable.",
+    means: "Histories of locks, permits and fenced cells are linearizable.",
     needs: [...exclusive, "kept memory"],
   },
 } as const satisfies Record<string, Claim>;

@@ -279,7 +279,11 @@ export const exemptions: readonly Exemption[] = [
     because:
       "the giver cannot know of that release; SET NX sees no tombstone, and a release that is lost leaves none: docs/internals/algorithm.md",
     without: [
-      inCheck("work-handoff.ts", "  if (isGuarded || unsettled.length === 0) kept.delete", "  kept.delete"),
+      inCheck(
+        "work-handoff.ts",
+        "  if (isGuarded || pendingAcquires.length === 0) kept.delete",
+        "  kept.delete",
+      ),
     ],
     seed: 2355,
     work: "locks",

@@ -16,7 +16,7 @@ import { type Hold, noncesOf, originOf } from "./holds.ts";
 import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
-/** Checks that the histories of locks, and of the registers that their fences guard, are linearizable. */
+/** Checks that the histories of locks, and of the cells that their fences guard, are linearizable. */
 export function checkHistories(
   world: World,
   holds: readonly Hold[],

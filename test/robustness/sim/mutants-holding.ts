@@ -181,7 +181,7 @@ export const holdingMutants: readonly Mutant[] = [
       "it prolongs a lock that another client held meanwhile, or that nobody holds (redsync: WithSetNXOnExtend)",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: 'if found[n + 1] or other or (op == "extend" and own < n) then',
         replace: "if found[n + 1] or other then",
       },
@@ -193,7 +193,7 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "an extension that does not compare, and is executed late",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
         replace:
           'if found[i] and (op == "extend" or string.sub(found[i], from) == string.sub(value, from)) then',
@@ -311,7 +311,7 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "the counter is ignored, and clients' clocks differ",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: 'fence = math.max(fence, tonumber(found[i] or 0) + (op == "acquire" and 1 or 0))',
         replace: "fence = math.max(fence, 1)",
       },
@@ -335,7 +335,7 @@ export const holdingMutants: readonly Mutant[] = [
     breaks: "the counter of every resource stays forever",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: 'redis.call("SET", KEYS[i], fence, "PX", string.format("%.0f", kept))',
         replace: 'redis.call("SET", KEYS[i], fence)',
       },
@@ -348,8 +348,8 @@ export const holdingMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "acquire(call, register, ttl, { least, retention })",
-        replace: "acquire(call, register, ttl, { least: 1, retention })",
+        find: "acquire(call, cell, ttl, { least, retention })",
+        replace: "acquire(call, cell, ttl, { least: 1, retention })",
       },
     ],
     noticedBy: ["fences outlive memory"],

@@ -7,7 +7,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "the run's own record is taken for another's: no run before the lease ends (Powertools)",
     patches: [
       {
-        file: "redis/register.ts",
+        file: "redis/cell.ts",
         find: "if (other === null || other === value) return granted;",
         replace: "if (other === null) return granted;",
       },
@@ -19,7 +19,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "a late first handler overwrites the second one's result (Powertools, hono-idempotency)",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
         replace:
           'if found[i] and (op == "extend" and string.find(ARGV[6], "^[CN]1 ") or string.sub(found[i], from) == string.sub(value, from)) then',
@@ -39,10 +39,10 @@ export const idempotencyMutants: readonly Mutant[] = [
       },
       {
         file: "idempotency/execution.ts",
-        find: 'import type { RegisterAnswer } from "../redis/register.ts";',
-        replace: 'import { type RegisterAnswer, release } from "../redis/register.ts";',
+        find: 'import type { CellAnswer } from "../redis/cell.ts";',
+        replace: 'import { type CellAnswer, release } from "../redis/cell.ts";',
       },
-      { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
+      { file: "redis/cell-script.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
     noticedBy: ["a stored result stands", "replays agree", ...twoAtOnce],
   },
@@ -87,7 +87,7 @@ export const idempotencyMutants: readonly Mutant[] = [
     breaks: "an option that the client ignores: records stay forever (hono-idempotency on @upstash/redis)",
     patches: [
       {
-        file: "redis/register.ts",
+        file: "redis/cell.ts",
         find: '["SET", keys[0]!, value, "NX", "GET", "PX", ttl]',
         replace: '["SET", keys[0]!, value, "NX", "GET"]',
       },

@@ -20,7 +20,7 @@ export const keepingMutants: readonly Mutant[] = [
       "a client whose clock is ahead draws a fence, and after the retention the next client draws a smaller one",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: "kept = kept + math.max(0, fence -",
         replace: "kept = kept + 0 * math.max(0, fence -",
       },
@@ -69,12 +69,12 @@ export const keepingMutants: readonly Mutant[] = [
     breaks: "another holder loses an endpoint, or a lock that a quorum has lost comes back",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: "if found[n + 1] or other or (op ==",
         replace: 'if found[n + 1] or (other and op ~= "restore") or (op ==',
       },
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: "  if ttl == 0 then\n    text",
         replace:
           '  if op == "restore" then\n    text = ARGV[6]\n    redis.call("SET", KEYS[i], text, "PX", ttl)\n  elseif ttl == 0 then\n    text',

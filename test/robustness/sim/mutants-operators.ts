@@ -43,7 +43,7 @@ export const operatorMutants: readonly Mutant[] = [
     breaks: "the release returns true, and the lock stands until its ttl",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: 'for _, i in ipairs(mine) do redis.call("DEL", KEYS[i]) end',
         replace: "",
       },

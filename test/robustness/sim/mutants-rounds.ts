@@ -98,7 +98,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "null, which means that another client holds the lock, counts as success",
     patches: [
       {
-        file: "redis/register.ts",
+        file: "redis/cell.ts",
         find: "if (reply === no) return { outcome: refused };",
         replace: "if (reply === no) return granted;",
       },
@@ -125,7 +125,7 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "const { done } = rollback(context, round, (call) => releaseOne(call, register, tombstoneRetention));",
+        find: "const { done } = rollback(context, round, (call) => releaseOne(call, cell, tombstoneRetention));",
         replace: "const done = Promise.resolve();",
       },
     ],
@@ -154,8 +154,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "quorum/rollback.ts",
-        find: "if (refused && !everywhere) return",
-        replace: 'if ((refused || outcome === "error") && !everywhere) return',
+        find: "if (refused && !includeRefused) return",
+        replace: 'if ((refused || outcome === "error") && !includeRefused) return',
       },
     ],
     noticedBy: ["nothing is abandoned"],
@@ -219,9 +219,9 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/acquire.ts",
-        find: "    const register = rollbackRegister(request);",
+        find: "    const cell = rollbackCell(request);",
         replace:
-          "    if (this.#signal?.aborted) throw this.#signal.reason;\n    const register = rollbackRegister(request);",
+          "    if (this.#signal?.aborted) throw this.#signal.reason;\n    const cell = rollbackCell(request);",
       },
     ],
     noticedBy: ["nothing is abandoned"],
@@ -268,9 +268,9 @@ export const roundMutants: readonly Mutant[] = [
       "after a lost reply, the retry is refused because of our own key (@upstash/lock on @upstash/redis)",
     patches: [
       {
-        file: "redis/register.ts",
-        find: "if (call.endpoint.exactReplies && isPlain(register)) {\n    return plainAnswer(",
-        replace: "if (isPlain(register)) {\n    return plainAnswer(",
+        file: "redis/cell.ts",
+        find: "if (call.endpoint.exactReplies && isPlain(cell)) {\n    return plainAnswer(",
+        replace: "if (isPlain(cell)) {\n    return plainAnswer(",
       },
     ],
     noticedBy: ["refusals are true"],
@@ -280,7 +280,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "an acquire that is executed twice is refused because of itself (@upstash/lock)",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: "if found[i] and string.sub(found[i], from) == string.sub(value, from) then",
         replace:
           'if op ~= "acquire" and found[i] and string.sub(found[i], from) == string.sub(value, from) then',
@@ -295,10 +295,10 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock-request.ts",
-        find: "{ ...acquiredRegister(request), from: 1 }",
-        replace: "acquiredRegister(request)",
+        find: "{ ...acquiredCell(request), compareFrom: 1 }",
+        replace: "acquiredCell(request)",
       },
-      { file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" },
+      { file: "redis/cell-script.ts", find: "then return {0, marks} end", replace: "then end" },
     ],
     noticedBy: twoHolders,
   },
@@ -306,14 +306,14 @@ export const roundMutants: readonly Mutant[] = [
     name: "refresh keeps the first handle's nonce",
     breaks: "two handles of an owner rely on one nonce, and a failed acquire of the first one rolls it back",
     patches: [
-      { file: "redis/register-script.ts", find: "if text ~= value and not", replace: "if false and not" },
+      { file: "redis/cell-script.ts", find: "if text ~= value and not", replace: "if false and not" },
     ],
     noticedBy: [...twoHolders, "holds survive"],
   },
   {
     name: "release ends any hold of its owner",
     breaks: "executed late or twice, it ends the owner's next hold, and another client enters",
-    patches: [{ file: "redis/register-script.ts", find: "then return {0, marks} end", replace: "then end" }],
+    patches: [{ file: "redis/cell-script.ts", find: "then return {0, marks} end", replace: "then end" }],
     noticedBy: [...twoHolders, "holds survive"],
   },
   {
@@ -321,7 +321,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "it does not compare before deleting",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: "    other = found[i] and i or other\n",
         replace:
           '    other = found[i] and i or other\n    if op == "release" then redis.call("DEL", KEYS[i]) end\n',
@@ -334,10 +334,10 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "between the read and the deletion the lock may become another client's",
     patches: [
       {
-        file: "redis/register.ts",
-        find: '  if (isNative(call) && isPlain(register)) {\n    return plainAnswer(await send(call, ["DELEX"',
+        file: "redis/cell.ts",
+        find: '  if (isNative(call) && isPlain(cell)) {\n    return plainAnswer(await send(call, ["DELEX"',
         replace:
-          '  if (isPlain(register)) {\n    const [key] = register.keys;\n    const seen = await runScript(call, registerScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== register.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, registerScript, [key!], ["free", register.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(register)) {\n    return plainAnswer(await send(call, ["DELEX"',
+          '  if (isPlain(cell)) {\n    const [key] = cell.keys;\n    const seen = await runScript(call, cellScript, [key!, key!, key!], ["look", "", 1, 1, 0]);\n    if ((seen as unknown[])[0] !== cell.value) return { outcome: "lost" };\n    const [said] = (await runScript(call, cellScript, [key!], ["free", cell.value, 1, 1, 0])) as unknown[];\n    return { outcome: said === 0 ? "lost" : "granted" };\n  }\n  if (isNative(call) && isPlain(cell)) {\n    return plainAnswer(await send(call, ["DELEX"',
       },
     ],
     noticedBy: twoAtOnce,
@@ -354,9 +354,7 @@ export const roundMutants: readonly Mutant[] = [
     name: "no tombstone",
     breaks:
       "an acquire that is executed after its rollback leaves a lock without a holder (the 180 s incident)",
-    patches: [
-      { file: "redis/register-script.ts", find: "if found[n + 1] or other or", replace: "if other or" },
-    ],
+    patches: [{ file: "redis/cell-script.ts", find: "if found[n + 1] or other or", replace: "if other or" }],
     noticedBy: ["rolled back stays rolled back"],
   },
   {
@@ -377,8 +375,8 @@ export const roundMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/lock.ts",
-        find: "const isGuarded = this.#unsettled.includes(call.endpoint.name) ||",
-        replace: "const isGuarded =",
+        find: "this.#pendingAcquires.includes(call.endpoint.name) ||",
+        replace: "",
       },
     ],
     noticedBy: ["rolled back stays rolled back"],
@@ -388,7 +386,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "a second execution of an acquire shortens the validity",
     patches: [
       {
-        file: "redis/register-script.ts",
+        file: "redis/cell-script.ts",
         find: 'math.max(redis.call("PTTL", KEYS[i]), ttl)',
         replace: "ttl",
       },

@@ -8,7 +8,7 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "lock/wake-up/channel-stream.ts",
-        find: "        listener.stands(listener.waiter.firstTurn?.() ?? position);\n",
+        find: "        listener.onSubscribed(listener.waiter.firstTurn?.() ?? position);\n",
         replace: "        void [listener, position];\n",
       },
     ],
@@ -44,7 +44,7 @@ export const wakeUpMutants: readonly Mutant[] = [
     patches: [
       {
         file: "sync/internal/writers.ts",
-        find: '{ kind: readWrite, name: "w", longestPause: slowestPoll }',
+        find: '{ kind: readWrite, name: "w", longestPause: maxFallbackPoll }',
         replace: '{ kind: readWrite, name: "w" }',
       },
     ],

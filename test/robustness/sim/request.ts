@@ -19,7 +19,7 @@ export interface Request {
   readonly tombstone: string | undefined;
   /** Only raises the fence counters; the value is left as it is. */
   readonly raises: boolean;
-  /** ms for which the value is to stand; of registers and announcements only. */
+  /** ms for which the value is to stand; of cells and announcements only. */
   readonly ttl?: number;
   /** The value is a member of a set. */
   readonly isMember?: boolean;

@@ -48,7 +48,7 @@ interface Waiting extends WaitingLimits {
 
 // docs/waiting.md promises these, in ms by the clock of the process that waits.
 const longestPoll = 4_000;
-const longestTrust = 30_000;
+const maxSleep = 30_000;
 
 /** ms for timers that fire late, and for what happens after them. */
 const tolerance = 60;
@@ -206,7 +206,7 @@ export class WakeUps {
    */
   #checkAsks(waiting: Waiting, rounds: number): void {
     const { process, askedAt, toldAt, stoodAt, blindSince, wasBlind, timeout, backoff } = waiting;
-    const { longestPause = longestTrust } = waiting;
+    const { longestPause = maxSleep } = waiting;
     const now = this.#timeOf(process);
     const roundEnd = askedAt + (rounds * timeout) / process.rate;
     const passed = (since: number) => (now - since) * process.rate - tolerance;

@@ -144,13 +144,13 @@ async function useReceived({ json, held }: LockMessage, received: ReceivedLock):
     return;
   }
   await release(receiver, received, timeout);
-  const { fence, owner, resources, unsettled } = json;
+  const { fence, owner, resources, pendingAcquires } = json;
   const isPlain = fence === undefined && owner === "" && resources.length === 1;
   // A receiver that dies keeps the lock until its ttl; and an acquire that is executed late sees no tombstone where it is
   // plain, or where the release got lost: only the giver would get the answer.
   const isReleased = (name: string) => noncesOf(received.hold).some((nonce) => wire.isReleased(nonce, name));
-  const isGuarded = !isPlain && unsettled.every(isReleased);
-  if (isGuarded || unsettled.length === 0) kept.delete(held.hold.nonce);
+  const isGuarded = !isPlain && pendingAcquires.every(isReleased);
+  if (isGuarded || pendingAcquires.length === 0) kept.delete(held.hold.nonce);
 }
 
 /** The giver's handle has ended: it relies on nothing, and sends nothing. */

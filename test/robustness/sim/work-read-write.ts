@@ -33,10 +33,10 @@ export class ReadWriteWorkload implements Workload {
   #longestPause = 0;
   #longestTimeout = 0;
   /** The longest pause of one that waits for messages, in ms. */
-  readonly #slowestPoll: number;
+  readonly #maxFallbackPoll: number;
 
   constructor({ world, wire, scenario }: SharedContext) {
-    this.#slowestPoll = scenario.wakeUps ? 4_000 : 0;
+    this.#maxFallbackPoll = scenario.wakeUps ? 4_000 : 0;
     this.#world = world;
     this.#wire = wire;
     this.#holds = new Holds(world, "a writer is alone");
@@ -117,7 +117,7 @@ export class ReadWriteWorkload implements Workload {
   /** A writer that no longer asks keeps readers out for a pause and its requests' timeouts, not for its ttl. */
   #checkAnnouncements(): void {
     const world = this.#world;
-    const pause = Math.max(this.#longestPause, this.#slowestPoll);
+    const pause = Math.max(this.#longestPause, this.#maxFallbackPoll);
     const most = Math.max(500, 1.5 * pause + 2 * this.#longestTimeout);
     for (const server of world.servers) {
       const now = Math.floor(server.time());

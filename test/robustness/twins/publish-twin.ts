@@ -1,5 +1,5 @@
 import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
-import { registerTwin } from "./register-twin.ts";
+import { cellTwin } from "./cell-twin.ts";
 import type { Twin, TwinCall } from "./twin.ts";
 
 /** The twin of `publishScript`, which says what it does. */
@@ -13,7 +13,7 @@ export const publishTwin: Twin = {
 
 function run(twin: TwinCall): ByteReply {
   const { call, args } = twin;
-  const reply = registerTwin.run(twin);
+  const reply = cellTwin.run(twin);
   let spent = 0;
   for (const channel of args.slice(8)) {
     const [, subscribers] = call("PUBSUB", "NUMSUB", channel) as [string, number];

@@ -1,6 +1,6 @@
 import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
+import { cellScript } from "../../../src/redis/cell-script.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
-import { registerScript } from "../../../src/redis/register-script.ts";
 import type { Script } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
@@ -35,9 +35,9 @@ function nonce(name: string): string {
 const nonces = ["na", "nb", "nc"].map(nonce);
 const shared = (joins: number) => `s${"0".repeat(24)}${String(joins).padStart(8, "0")}`;
 
-const register: RandomScript = {
-  name: "registerScript",
-  script: registerScript,
+const cell: RandomScript = {
+  name: "cellScript",
+  script: cellScript,
   call(draw) {
     const op = draw.pick(["acquire", "acquire", "restore", "extend", "release", "release", "free", "look"]);
     const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["a", "b", "c"]]);
@@ -72,19 +72,19 @@ const register: RandomScript = {
   },
 };
 
-/** Releases of the same keys, and messages about them. The register is acquired by the disturbances. */
+/** Releases of the same keys, and messages about them. The cell is acquired by the disturbances. */
 const publish: RandomScript = {
   name: "publishScript",
   script: publishScript,
   call(draw) {
-    const { keys, args } = register.call(draw);
+    const { keys, args } = cell.call(draw);
     const names = keys.slice(0, Number(args[3]));
     const marks = names.map(() => registerValue(draw).slice(0, Number(args[2]) - 1)).join("");
     const released = ["release", ...args.slice(1, 5), marks, 0, 0];
     const channels = draw.pick([["heard"], ["unheard"], ["heard", "unheard"]]);
     return { keys: keys.slice(0, names.length + 1), args: [...released, ...channels] };
   },
-  disturbance: register.disturbance,
+  disturbance: cell.disturbance,
 };
 
 /** A nonce or a shared mark, and an owner; most of them one of two, so that they often meet. Not all is ASCII. */
@@ -248,7 +248,7 @@ const announce: RandomScript = {
 
 /** Every script that has a twin. */
 export const randomScripts: readonly RandomScript[] = [
-  register,
+  cell,
   publish,
   claim,
   member,

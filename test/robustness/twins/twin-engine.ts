@@ -5,19 +5,19 @@ import type { Engine, Reply } from "../../../local/src/memory/index.ts";
 import type { Command } from "../../../src/endpoints/endpoint.ts";
 import { announceTwin } from "./announce-twin.ts";
 import { arrivalTwin } from "./arrival-twin.ts";
+import { cellTwin } from "./cell-twin.ts";
 import { claimTwin } from "./claim-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
 import { publishTwin } from "./publish-twin.ts";
 import { queueTwin } from "./queue-twin.ts";
-import { registerTwin } from "./register-twin.ts";
 import { slotTwin } from "./slot-twin.ts";
 import type { Twin, TwinCall } from "./twin.ts";
 
 /** All twins, by the SHA-1 of the script that each replaces. */
 export const twins: ReadonlyMap<string, Twin> = new Map(
   [
-    registerTwin,
+    cellTwin,
     publishTwin,
     claimTwin,
     memberTwin,

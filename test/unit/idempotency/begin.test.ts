@@ -5,21 +5,21 @@ import { classifyBegin } from "../../../src/idempotency/begin.ts";
 import { completeText, noFingerprint, parseRecord, pendingText } from "../../../src/idempotency/record.ts";
 import type { Failure } from "../../../src/quorum/round.ts";
 import type { RoundResult } from "../../../src/quorum/tally.ts";
-import type { RegisterAnswer } from "../../../src/redis/register.ts";
+import type { CellAnswer } from "../../../src/redis/cell.ts";
 
-type Given = RegisterAnswer | Failure | undefined;
+type Given = CellAnswer | Failure | undefined;
 
 const failure = (message: string): Failure => ({
   outcome: "error",
   cause: new EndpointError("endpoint-1", "redis", message),
 });
-const held = (other: string): RegisterAnswer => ({ outcome: "held", other });
+const held = (other: string): CellAnswer => ({ outcome: "held", other });
 const pending = (token: string, fingerprint = noFingerprint) =>
   pendingText({ token, startedAt: 1, fingerprint });
 const complete = (fingerprint = noFingerprint) =>
   completeText({ token: "t9", completedAt: 2, fingerprint, result: "1" });
 
-const granted: RegisterAnswer = { outcome: "granted" };
+const granted: CellAnswer = { outcome: "granted" };
 const silent: Given = undefined;
 const down = failure("connect ECONNREFUSED");
 const wrongType = failure("WRONGTYPE Operation against a key holding the wrong kind of value");

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
-  acquiredRegister,
+  acquiredCell,
   counterTtl,
-  heldRegister,
+  heldCell,
   holderOf,
-  rollbackRegister,
+  rollbackCell,
 } from "../../../src/lock/lock-request.ts";
 import { randomToken, systemRuntime, tokenLength } from "../../../src/runtime.ts";
 
@@ -14,8 +14,8 @@ describe("lock requests", () => {
 
   test("a single resource without owner and fence: no tombstone, whole values", () => {
     const request = { ...fields, resources: ["a"], nonce };
-    expect(acquiredRegister(request)).toEqual({ keys: ["p:lock:{a}"], value: nonce, from: 1 });
-    expect(rollbackRegister(request)).toEqual(acquiredRegister(request));
+    expect(acquiredCell(request)).toEqual({ keys: ["p:lock:{a}"], value: nonce, compareFrom: 1 });
+    expect(rollbackCell(request)).toEqual(acquiredCell(request));
   });
 
   test.each([
@@ -24,16 +24,16 @@ describe("lock requests", () => {
     ["fencing", { resources: ["a"], fenceRetention: 1_000 }],
   ])("%s: a tombstone for exactly this round, and counters", (_what, change) => {
     const request = { ...fields, ...change, nonce };
-    const register = acquiredRegister(request);
-    expect(register.tombstone).toBe(`p:void:{a}:${nonce}`);
-    expect(register.counters).toEqual(request.resources.map((name) => `p:fence:{${name}}`));
+    const cell = acquiredCell(request);
+    expect(cell.tombstone).toBe(`p:void:{a}:${nonce}`);
+    expect(cell.counters).toEqual(request.resources.map((name) => `p:fence:{${name}}`));
     // Exactly what the round acquired, not what its owner holds through another handle.
-    expect(rollbackRegister(request)).toEqual({ ...register, from: 1 });
+    expect(rollbackCell(request)).toEqual({ ...cell, compareFrom: 1 });
   });
 
   test("an owner is compared without the nonce", () => {
-    const register = heldRegister({ ...fields, owner: "me", nonce });
-    expect(register.value.slice(register.from! - 1)).toBe("me");
+    const cell = heldCell({ ...fields, owner: "me", nonce });
+    expect(cell.value.slice(cell.compareFrom! - 1)).toBe("me");
     expect(nonce).toHaveLength(tokenLength);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Call } from "../../../src/endpoints/call.ts";
 import type { Endpoint } from "../../../src/endpoints/endpoint.ts";
+import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import { type LockOptions, resolveSettings } from "../../../src/lock/options.ts";
 import { rollback } from "../../../src/quorum/rollback.ts";
@@ -24,7 +24,7 @@ function rig(options: LockOptions = {}, { heedsSignal = false, cutsShort = false
   }));
   const settings = resolveSettings({ endpoints, runtime }, { timeout: 100, ...options });
   const replies = new Map<string, Gate<Reply>>(names.map((name) => [name, gate<Reply>()]));
-  const perform = async ({ endpoint, signal }: Call): Promise<Answer> => {
+  const perform = async ({ endpoint, signal }: EndpointRequest): Promise<Answer> => {
     // Without an answer a request ends with its signal.
     const ended = new Promise<Reply>((resolve) => {
       signal.addEventListener("abort", () => heedsSignal && resolve(network));
@@ -65,7 +65,7 @@ describe("rollback", () => {
     answer("b", "held");
     answer("c", "held");
     await acquiring.done;
-    await rollback(settings, acquiring, release, true).done;
+    await rollback(settings, acquiring, release, { includeRefused: true }).done;
     expect(released.sort()).toEqual(["a", "b", "c"]);
   });
 
@@ -148,14 +148,14 @@ describe("rollback", () => {
     const ends = [gate(), gate()];
     let started = 0;
     // On c: executed when the request for it is delivered, and that may be in any order.
-    const release = async ({ endpoint }: Call): Promise<Answer> => {
+    const release = async ({ endpoint }: EndpointRequest): Promise<Answer> => {
       if (endpoint.name !== "c") return { outcome: "lost" };
       await ends[started++]!.passed;
       const outcome = isHeld ? "granted" : "lost";
       isHeld = false;
       return { outcome };
     };
-    const round = rollback(settings, acquiring, release, true);
+    const round = rollback(settings, acquiring, release, { includeRefused: true });
     await runtime.advance(30);
     isHeld = true;
     answer("c", "granted");
@@ -222,7 +222,7 @@ describe("rollback", () => {
     answer("a", "held");
     answer("b", "held");
     await acquiring.result;
-    const { done } = rollback({ ...settings, goesOn: () => true }, acquiring, release);
+    const { done } = rollback({ ...settings, isCallerWaiting: () => true }, acquiring, release);
     await runtime.advance(25);
     await done;
     await runtime.advance(74);
@@ -238,7 +238,7 @@ describe("rollback", () => {
     answer("a", "held");
     answer("b", "held");
     await acquiring.result;
-    rollback({ ...settings, goesOn: () => true }, acquiring, release);
+    rollback({ ...settings, isCallerWaiting: () => true }, acquiring, release);
     await runtime.advance(99);
     expect(released).toEqual([]);
     await runtime.advance(100);
@@ -253,10 +253,10 @@ describe("rollback", () => {
     answer("a", "held");
     answer("b", "held");
     await acquiring.result;
-    let goesOn = true;
-    rollback({ ...settings, goesOn: () => goesOn }, acquiring, release);
+    let isCallerWaiting = true;
+    rollback({ ...settings, isCallerWaiting: () => isCallerWaiting }, acquiring, release);
     await runtime.advance(24);
-    goesOn = false;
+    isCallerWaiting = false;
     await runtime.advance(1);
     expect(released).toEqual(["c"]);
   });
@@ -307,7 +307,7 @@ describe("rollback", () => {
     await acquiring.done;
     await rollback(settings, acquiring, () => Promise.reject(network)).done;
     expect(failing).toEqual([]);
-    await rollback(settings, acquiring, () => Promise.reject(network), true).done;
+    await rollback(settings, acquiring, () => Promise.reject(network), { includeRefused: true }).done;
     expect(failing).toHaveLength(3);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Call } from "../../../src/endpoints/call.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
 import { beginClaim, type ClaimKeys, endClaim, extendClaim } from "../../../src/redis/claim.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
 
@@ -23,7 +23,7 @@ function rig(reply: unknown, dialect: Dialect = "redis") {
     return reply;
   };
   const cost = { requests: 0, commands: 0 };
-  const call: Call = {
+  const call: EndpointRequest = {
     endpoint: { name: "e", dialect, exactReplies: true, send },
     signal: new AbortController().signal,
     cost,
@@ -31,11 +31,11 @@ function rig(reply: unknown, dialect: Dialect = "redis") {
   return { call, sent, cost };
 }
 
-const begin = (call: Call) => beginClaim(call, keys, 1_000, fencing);
+const begin = (call: EndpointRequest) => beginClaim(call, keys, 1_000, fencing);
 const operations = {
   begin,
-  extend: (call: Call) => extendClaim(call, keys, 1_000),
-  end: (call: Call) => endClaim(call, keys, "C", 60_000),
+  extend: (call: EndpointRequest) => extendClaim(call, keys, 1_000),
+  end: (call: EndpointRequest) => endClaim(call, keys, "C", 60_000),
 };
 
 test.each([
@@ -71,10 +71,15 @@ test.each([
 
 test.each([
   ["begin", begin, "begin P token 2 1000  5000 10000", true],
-  ["raise", (call: Call) => extendClaim(call, keys, 0, fencing), "extend P token 2 0  5000 10000", true],
+  [
+    "raise",
+    (call: EndpointRequest) => extendClaim(call, keys, 0, fencing),
+    "extend P token 2 0  5000 10000",
+    true,
+  ],
   ["extend", operations.extend, "extend P token 2 1000  0 0", false],
   ["end", operations.end, "end P token 2 60000 C 0 0", false],
-  ["free", (call: Call) => endClaim(call, keys), "end P token 2 0  0 0", false],
+  ["free", (call: EndpointRequest) => endClaim(call, keys), "end P token 2 0  0 0", false],
 ])(
   "%s sends one command, with the counters only where it changes them",
   async (_, perform, words, counts) => {

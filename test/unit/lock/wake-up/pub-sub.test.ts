@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { memoryEndpoint } from "../../../../local/src/memory/index.ts";
-import type { Call } from "../../../../src/endpoints/call.ts";
+import type { EndpointRequest } from "../../../../src/endpoints/endpoint-request.ts";
 import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
 import { pubSub } from "../../../../src/lock/wake-up/pub-sub.ts";
 
 /** Releases at an endpoint whose reply to the script is changed on its way. */
 async function release(change: (reply: [unknown, number]) => unknown) {
   const endpoint = memoryEndpoint();
-  const call: Call = {
+  const call: EndpointRequest = {
     endpoint: {
       ...endpoint,
       name: "e",
@@ -17,7 +17,11 @@ async function release(change: (reply: [unknown, number]) => unknown) {
     signal: new AbortController().signal,
     cost: { requests: 0, commands: 0 },
   };
-  const answer = await pubSub.releaser("p", "lock", ["a", "b"])(call, { keys: ["k"], value: "tv" }, 0);
+  const answer = await pubSub.publishingRelease("p", "lock", ["a", "b"])(
+    call,
+    { keys: ["k"], value: "tv" },
+    0,
+  );
   return { ...answer, cost: call.cost };
 }
 

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../../../src/endpoints/endpoint.ts";
 import type { Settings } from "../../../../src/lock/options.ts";
 import type { ChannelListener } from "../../../../src/lock/wake-up/channel-listener.ts";
-import type { Pause } from "../../../../src/lock/wake-up/wake-up.ts";
+import type { WakeUpPause } from "../../../../src/lock/wake-up/wake-up.ts";
 import type { SteppingRuntime } from "../../../support/stepping-runtime.ts";
 
 /** A subscription, as the endpoint sees it. */
@@ -69,7 +69,7 @@ export function settingsOf(
 export async function pauseOf(
   runtime: SteppingRuntime,
   listener: ChannelListener,
-  pause: Partial<Pause> = {},
+  pause: Partial<WakeUpPause> = {},
 ): Promise<number> {
   const began = runtime.monotonic();
   const round = { answers: [], elapsed: () => 100 };

@@ -1,8 +1,8 @@
 import type { ByteReply } from "../../../local/src/engine/commands/reply.ts";
 import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 
-/** The twin of `registerScript`, which says what it does. */
-export const registerTwin: Twin = {
+/** The twin of `cellScript`, which says what it does. */
+export const cellTwin: Twin = {
   sha: {
     redis: "ddeafccd85c7b99182adac4a4fcd4d987bc15915",
     upstash: "4c93cc57f0589dc44835dd21f615d66934efedd5",

@@ -1,29 +1,29 @@
-import { type Call, send } from "../endpoints/call.ts";
-import { registerScript } from "./register-script.ts";
+import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
+import { cellScript } from "./cell-script.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
-// A register on one endpoint: a value with a ttl, at one key or at several together. Locks, idempotency records
+// A cell on one endpoint: a value with a ttl, at one key or at several together. Locks, idempotency records
 // and semaphore permits are made of these operations. Each is one request, and each may be executed twice without harm.
 // Where the endpoint has a native command for it, that is used; else the script.
 
 /** Where a value is stored, or is to be stored. */
-export interface Register {
+export interface Cell {
   /** One key, or several that are acquired all together or not at all. */
   readonly keys: readonly string[];
   /** Begins with a letter, so that no client in between parses it as JSON or a number. */
   readonly value: string;
   /** The character at which the comparison of values begins. Default 1: they are compared whole. */
-  readonly from?: number | undefined;
+  readonly compareFrom?: number | undefined;
   /** Key that remembers that the value was rolled back, so that a late request for it is refused. */
   readonly tombstone?: string | undefined;
   /** Counters from which a fence is drawn. */
   readonly counters?: readonly string[] | undefined;
   /** The part before the owner that a release expects at each key. Default: the value's own nonce. */
-  readonly marks?: string | undefined;
+  readonly handleTags?: string | undefined;
 }
 
 /** The result of an operation. */
-export interface RegisterAnswer {
+export interface CellAnswer {
   readonly outcome: "granted" | "held" | "lost";
   /** The fence drawn, where there are counters. */
   readonly fence?: number | undefined;
@@ -31,8 +31,8 @@ export interface RegisterAnswer {
   readonly retryAfter?: number | undefined;
   /** The value in the way, where the endpoint returned it. */
   readonly other?: string | undefined;
-  /** The marks that its owner's value has now. From a release: they differ from those it named; nothing was deleted. */
-  readonly marks?: string | undefined;
+  /** The tags of the handles that its owner's value has now. From a release: they differ from those it named; nothing was deleted. */
+  readonly handleTags?: string | undefined;
 }
 
 /** The lowest fence to draw, and for how many ms its counters outlive the moment that the fence names. */
@@ -41,27 +41,27 @@ export interface Fencing {
   readonly retention: number;
 }
 
-const granted: RegisterAnswer = { outcome: "granted" };
+const granted: CellAnswer = { outcome: "granted" };
 const noFencing: Fencing = { least: 0, retention: 0 };
 
-/** Acquires the register if it is empty or has this value already. */
+/** Acquires the cell if it is empty or has this value already. */
 export async function acquire(
-  call: Call,
-  register: Register,
+  call: EndpointRequest,
+  cell: Cell,
   ttl: number,
   fencing?: Fencing,
-): Promise<RegisterAnswer> {
-  const { keys, value } = register;
-  if (call.endpoint.exactReplies && isPlain(register)) {
+): Promise<CellAnswer> {
+  const { keys, value } = cell;
+  if (call.endpoint.exactReplies && isPlain(cell)) {
     return plainAnswer(await send(call, ["SET", keys[0]!, value, "NX", "PX", ttl]), "OK", null, "held");
   }
-  return operate(call, "acquire", register, { ttl, fencing });
+  return operate(call, "acquire", cell, { ttl, fencing });
 }
 
-/** Acquires the register, or returns the value in the way. */
-export async function acquireOrRead(call: Call, register: Register, ttl: number): Promise<RegisterAnswer> {
-  const { keys, value } = register;
-  if (call.endpoint.exactReplies && isPlain(register)) {
+/** Acquires the cell, or returns the value in the way. */
+export async function acquireOrRead(call: EndpointRequest, cell: Cell, ttl: number): Promise<CellAnswer> {
+  const { keys, value } = cell;
+  if (call.endpoint.exactReplies && isPlain(cell)) {
     try {
       const other = await send(call, ["SET", keys[0]!, value, "NX", "GET", "PX", ttl]);
       // Its own value is there already: from an earlier execution whose reply was lost.
@@ -73,107 +73,107 @@ export async function acquireOrRead(call: Call, register: Register, ttl: number)
       if (!(error as Error).message.includes("syntax error")) throw error;
     }
   }
-  return operate(call, "acquire", register, { ttl });
+  return operate(call, "acquire", cell, { ttl });
 }
 
-/** Gives the register a new ttl, and a new value if there is one; never creates it. ttl 0 only checks. */
+/** Gives the cell a new ttl, and a new value if there is one; never creates it. ttl 0 only checks. */
 export async function extend(
-  call: Call,
-  register: Register,
+  call: EndpointRequest,
+  cell: Cell,
   ttl: number,
   value?: string,
-): Promise<RegisterAnswer> {
-  if (isNative(call) && isPlain(register) && ttl > 0) {
-    const { keys, value: old } = register;
+): Promise<CellAnswer> {
+  if (isNative(call) && isPlain(cell) && ttl > 0) {
+    const { keys, value: old } = cell;
     const reply = await send(call, ["SET", keys[0]!, value ?? old, "IFEQ", old, "PX", ttl]);
     return plainAnswer(reply, "OK", null, "lost");
   }
-  return operate(call, "extend", register, { ttl, value });
+  return operate(call, "extend", cell, { ttl, value });
 }
 
-/** Raises the counters to the lowest fence while the register has the value, and with a ttl extends it: see {@link extend}. */
+/** Raises the counters to the lowest fence while the cell has the value, and with a ttl extends it: see {@link extend}. */
 export function raiseFence(
-  call: Call,
-  register: Register,
+  call: EndpointRequest,
+  cell: Cell,
   { ttl = 0, value, ...fencing }: Fencing & { readonly ttl?: number; readonly value?: string },
-): Promise<RegisterAnswer> {
-  return operate(call, "extend", register, { ttl, value, fencing });
+): Promise<CellAnswer> {
+  return operate(call, "extend", cell, { ttl, value, fencing });
 }
 
 /** Acquires again what its holder has lost at this endpoint; by script, so that the tombstone is respected. */
 export function restore(
-  call: Call,
-  register: Register,
+  call: EndpointRequest,
+  cell: Cell,
   ttl: number,
   fencing?: Fencing,
-): Promise<RegisterAnswer> {
-  return operate(call, "restore", register, { ttl, fencing });
+): Promise<CellAnswer> {
+  return operate(call, "restore", cell, { ttl, fencing });
 }
 
 /** Deletes the value, and leaves a tombstone, if there is one, for `retention` ms. */
-export async function release(call: Call, register: Register, retention = 0): Promise<RegisterAnswer> {
-  const { keys, value } = register;
-  if (isNative(call) && isPlain(register)) {
+export async function release(call: EndpointRequest, cell: Cell, retention = 0): Promise<CellAnswer> {
+  const { keys, value } = cell;
+  if (isNative(call) && isPlain(cell)) {
     return plainAnswer(await send(call, ["DELEX", keys[0]!, "IFEQ", value]), 1, 0, "lost");
   }
-  return releaseBy(call, register, retention);
+  return releaseThrough(call, cell, retention);
 }
 
 /**
  * Releases as {@link release} does, always by a script.
  *
- * @param run runs a script that contains the register's, and resolves with that one's reply. Default: the register's
+ * @param run runs a script that contains the cell's, and resolves with that one's reply. Default: the cell's
  */
-export function releaseBy(
-  call: Call,
-  register: Register,
+export function releaseThrough(
+  call: EndpointRequest,
+  cell: Cell,
   retention: number,
   run?: RunOperation,
-): Promise<RegisterAnswer> {
-  const { keys, value, from = 1, marks } = register;
-  const expected = marks ?? value.slice(0, from - 1).repeat(keys.length);
-  return operate(call, "release", register, { ttl: retention, value: expected, run });
+): Promise<CellAnswer> {
+  const { keys, value, compareFrom = 1, handleTags } = cell;
+  const expected = handleTags ?? value.slice(0, compareFrom - 1).repeat(keys.length);
+  return operate(call, "release", cell, { ttl: retention, value: expected, run });
 }
 
-/** Runs the register's script with these keys and arguments. */
+/** Runs the cell's script with these keys and arguments. */
 type RunOperation = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
 
 type Operation = "acquire" | "restore" | "extend" | "release";
 
-/** Runs the script and reads its reply. `value`: see ARGV 6 of the script; default: the register's value. */
+/** Runs the script and reads its reply. `value`: see ARGV 6 of the script; default: the cell's value. */
 async function operate(
-  call: Call,
+  call: EndpointRequest,
   operation: Operation,
-  register: Register,
+  cell: Cell,
   more: {
     readonly ttl: number;
     readonly value?: string | undefined;
     readonly fencing?: Fencing | undefined;
     readonly run?: RunOperation | undefined;
   },
-): Promise<RegisterAnswer> {
-  const { keys, value, from = 1, tombstone, counters = [] } = register;
+): Promise<CellAnswer> {
+  const { keys, value, compareFrom = 1, tombstone, counters = [] } = cell;
   const { ttl, value: next = value, fencing: { least, retention } = noFencing } = more;
-  const { run = (names, args) => runScript(call, registerScript, names, args) } = more;
+  const { run = (names, args) => runScript(call, cellScript, names, args) } = more;
   const drawn = retention ? counters : [];
   const names = tombstone ? [...keys, tombstone, ...drawn] : keys;
-  const args = [operation, value, from, keys.length, ttl, next, least, retention];
+  const args = [operation, value, compareFrom, keys.length, ttl, next, least, retention];
   const reply = await run(names, args);
   if (!Array.isArray(reply)) throw unexpectedReply();
   // Upstash bills the script itself, one read of all keys, and each write or delete.
   call.cost.commands += 1;
-  if (reply[0] !== value) return refusal(call, operation, reply, keys.length * (from - 1));
+  if (reply[0] !== value) return refusal(call, operation, reply, keys.length * (compareFrom - 1));
   // An owner's ttl is read before it is extended, and the clock before counters are written.
-  const writes = operation === "extend" && from > 1 ? 2 * keys.length : keys.length;
+  const writes = operation === "extend" && compareFrom > 1 ? 2 * keys.length : keys.length;
   const counted = drawn.length && drawn.length + 1;
   call.cost.commands += operation === "release" ? names.length : (ttl && writes) + counted;
-  return success(reply, keys.length * (from - 1), retention > 0);
+  return success(reply, keys.length * (compareFrom - 1), retention > 0);
 }
 
-function success(reply: readonly unknown[], marksLength: number, isFenced: boolean): RegisterAnswer {
-  const marks = isMarks(reply[2], marksLength) ? { marks: reply[2] } : {};
-  if (!isFenced) return { outcome: "granted", ...marks };
-  return { outcome: "granted", fence: readFence(reply[1]), ...marks };
+function success(reply: readonly unknown[], tagsLength: number, isFenced: boolean): CellAnswer {
+  const handleTags = areHandleTags(reply[2], tagsLength) ? { handleTags: reply[2] } : {};
+  if (!isFenced) return { outcome: "granted", ...handleTags };
+  return { outcome: "granted", fence: readFence(reply[1]), ...handleTags };
 }
 
 /** The fence in a reply. */
@@ -186,16 +186,17 @@ export function readFence(word: unknown): number {
 
 /** A refusal has one form only: an endpoint that replies anything else is out of order, not held by someone. */
 function refusal(
-  call: Call,
+  call: EndpointRequest,
   operation: Operation,
   reply: readonly unknown[],
-  marksLength: number,
-): RegisterAnswer {
+  tagsLength: number,
+): CellAnswer {
   const [no, retryAfter, other] = reply;
   if (operation === "release") {
-    const marks = reply.length === 2 && isMarks(retryAfter, marksLength) ? { marks: retryAfter } : undefined;
-    if (no !== 0 || (reply.length !== 1 && !marks)) throw unexpectedReply();
-    return { outcome: "lost", ...marks };
+    const handleTags =
+      reply.length === 2 && areHandleTags(retryAfter, tagsLength) ? { handleTags: retryAfter } : undefined;
+    if (no !== 0 || (reply.length !== 1 && !handleTags)) throw unexpectedReply();
+    return { outcome: "lost", ...handleTags };
   }
   if (no !== 0 || reply.length !== 3 || !isSnapshot(call, other, retryAfter)) throw unexpectedReply();
   if (operation === "extend") return { outcome: "lost", other: String(other) };
@@ -203,13 +204,13 @@ function refusal(
   return { outcome: "held", retryAfter: Number(retryAfter), other: String(other) };
 }
 
-/** Whether a script can have returned these marks: `length` characters, each a letter or digit, or `-` where absent. */
-function isMarks(text: unknown, length: number): text is string {
+/** Whether a script can have returned these handleTags: `length` characters, each a letter or digit, or `-` where absent. */
+function areHandleTags(text: unknown, length: number): text is string {
   return typeof text === "string" && text.length === length && /^[a-z0-9-]+$/.test(text);
 }
 
 /** Whether a script can have returned this of a key: its value, and the ms until it expires. */
-export function isSnapshot({ endpoint }: Call, value: unknown, remaining: unknown): boolean {
+export function isSnapshot({ endpoint }: EndpointRequest, value: unknown, remaining: unknown): boolean {
   // A client in between may have parsed the value; nothing else turns text into another type.
   return Number.isSafeInteger(remaining) && (typeof value === "string" || !endpoint.exactReplies);
 }
@@ -221,18 +222,18 @@ export function readCounter(word: unknown): number | undefined {
 }
 
 /** The meaning of a reply to a plain command: one means yes, one means no, any other is an error. */
-function plainAnswer(reply: unknown, yes: unknown, no: unknown, refused: "held" | "lost"): RegisterAnswer {
+function plainAnswer(reply: unknown, yes: unknown, no: unknown, refused: "held" | "lost"): CellAnswer {
   if (reply === yes) return granted;
   if (reply === no) return { outcome: refused };
   throw unexpectedReply();
 }
 
 /** Whether the endpoint has compare-and-set commands and their plain replies can be trusted. */
-export function isNative({ endpoint }: Call): boolean {
+export function isNative({ endpoint }: EndpointRequest): boolean {
   return endpoint.dialect !== "redis" && endpoint.exactReplies === true;
 }
 
 /** Whether plain commands are enough. */
-function isPlain({ keys, from = 1, tombstone }: Register): boolean {
-  return keys.length === 1 && from === 1 && !tombstone;
+function isPlain({ keys, compareFrom = 1, tombstone }: Cell): boolean {
+  return keys.length === 1 && compareFrom === 1 && !tombstone;
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { registerScript } from "../../../src/redis/register-script.ts";
+import { cellScript } from "../../../src/redis/cell-script.ts";
 import { upstashFlag } from "../../../src/redis/script.ts";
 
 const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
@@ -9,8 +9,8 @@ test("upstashFlag is a line of its own", () => {
   expect(upstashFlag).toBe("#!lua flags=allow-key-locking\n");
 });
 
-describe("registerScript", () => {
-  const { source, sha } = registerScript;
+describe("cellScript", () => {
+  const { source, sha } = cellScript;
 
   test("has the hash of the text that each dialect sends", () => {
     expect(sha.redis).toBe(sha1(source));

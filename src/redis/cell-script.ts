@@ -1,7 +1,7 @@
 import type { Script } from "./script.ts";
 
 /**
- * All operations on a register at one endpoint: one value at n keys, all or none.
+ * All operations on a cell at one endpoint: one value at n keys, all or none.
  *
  * KEYS: the n keys; then the tombstone, if there is one; then the fence counters, if there are any.
  *
@@ -38,7 +38,7 @@ import type { Script } from "./script.ts";
  *
  * Executing it twice does no more than executing it once. Numbers are printed with %.0f: Lua would write 1.79e+12.
  */
-export const registerScript: Script = {
+export const cellScript: Script = {
   source: `local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 if op == "free" then return {redis.call("DEL", KEYS[1]) == 1 and value or 0} end
 local found = redis.call("MGET", unpack(KEYS))

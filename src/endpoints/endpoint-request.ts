@@ -7,14 +7,14 @@ export interface RequestCost {
 }
 
 /** The requests of one round to one endpoint, within a deadline that `signal` ends. */
-export interface Call {
+export interface EndpointRequest {
   readonly endpoint: Endpoint;
   readonly signal: AbortSignal;
   readonly cost: RequestCost;
 }
 
 /** Sends one command. */
-export function send(call: Call, command: Command): Promise<unknown> {
+export function send(call: EndpointRequest, command: Command): Promise<unknown> {
   call.cost.requests += 1;
   call.cost.commands += 1;
   return call.endpoint.send(command, call.signal);

@@ -1,30 +1,30 @@
 import { describe, expect, test } from "vitest";
-import { type Call, send } from "../../../src/endpoints/call.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import { type EndpointRequest, send } from "../../../src/endpoints/endpoint-request.ts";
 import { EndpointError } from "../../../src/errors.ts";
 import {
   acquire,
   acquireOrRead,
+  type Cell,
+  type CellAnswer,
   extend,
-  type Register,
-  type RegisterAnswer,
   raiseFence,
   readCounter,
   release,
   restore,
-} from "../../../src/redis/register.ts";
-import { registerScript } from "../../../src/redis/register-script.ts";
+} from "../../../src/redis/cell.ts";
+import { cellScript } from "../../../src/redis/cell-script.ts";
 import { runScript, upstashFlag } from "../../../src/redis/script.ts";
 
-const plain: Register = { keys: ["k"], value: "tv" };
-const full: Register = { keys: ["k1", "k2"], value: "tv", tombstone: "void", counters: ["f1", "f2"] };
+const plain: Cell = { keys: ["k"], value: "tv" };
+const full: Cell = { keys: ["k1", "k2"], value: "tv", tombstone: "void", counters: ["f1", "f2"] };
 const dialects: readonly Dialect[] = ["redis", "redis-8.4", "upstash"];
 const redisError = (message: string) => new EndpointError("e", "redis", message);
 
 /** A call to an endpoint that gives `replies` in turn. */
 function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies = true } = {}) {
   const sent: Command[] = [];
-  const call: Call = {
+  const call: EndpointRequest = {
     endpoint: {
       name: "e",
       dialect,
@@ -44,14 +44,14 @@ function rig(replies: unknown[], { dialect = "upstash" as Dialect, exactReplies 
 
 const evalsha = (dialect: Dialect, keys: string[], ...args: (string | number)[]) => [
   "EVALSHA",
-  dialect === "upstash" ? registerScript.sha.upstash : registerScript.sha.redis,
+  dialect === "upstash" ? cellScript.sha.upstash : cellScript.sha.redis,
   keys.length,
   ...keys,
   ...args,
 ];
 
 describe("commands", () => {
-  type Operation = (call: Call) => Promise<RegisterAnswer>;
+  type Operation = (call: EndpointRequest) => Promise<CellAnswer>;
   const compareAndSet = ["SET", "k", "tw", "IFEQ", "tv", "PX", 50];
   const rows: [what: string, perform: Operation, command: Command, replies: [unknown, object][]][] = [
     [
@@ -130,7 +130,9 @@ describe("commands", () => {
 describe("scripts", () => {
   const granted = { outcome: "granted" };
 
-  test.each<[what: string, perform: (call: Call) => Promise<RegisterAnswer>, keys: string[], args: Command]>([
+  test.each<
+    [what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>, keys: string[], args: Command]
+  >([
     ["extend", (call) => extend(call, plain, 50, "tw"), ["k"], ["extend", "tv", 1, 1, 50, "tw", 0, 0]],
     ["release", (call) => release(call, plain), ["k"], ["release", "tv", 1, 1, 0, "", 0, 0]],
     ["look", (call) => extend(call, plain, 0), ["k"], ["extend", "tv", 1, 1, 0, "tv", 0, 0]],
@@ -148,9 +150,9 @@ describe("scripts", () => {
     }
   });
 
-  test.each<[what: string, perform: (call: Call) => Promise<RegisterAnswer>]>([
+  test.each<[what: string, perform: (call: EndpointRequest) => Promise<CellAnswer>]>([
     ["for several keys", (call) => acquire(call, { keys: ["k1", "k2"], value: "tv" }, 50)],
-    ["for an owner's value", (call) => acquire(call, { keys: ["k"], value: "tv", from: 2 }, 50)],
+    ["for an owner's value", (call) => acquire(call, { keys: ["k"], value: "tv", compareFrom: 2 }, 50)],
     ["for a tombstone", (call) => acquire(call, { keys: ["k"], value: "tv", tombstone: "void" }, 50)],
     ["to look without a ttl", (call) => extend(call, plain, 0)],
     ["to restore", (call) => restore(call, plain, 50)],
@@ -208,9 +210,9 @@ describe("scripts", () => {
 });
 
 describe("the cost of a script", () => {
-  const owned: Register = { ...full, value: "t-own", from: 3 };
-  const marks = "t-t-";
-  type Perform = (call: Call) => Promise<RegisterAnswer>;
+  const owned: Cell = { ...full, value: "t-own", compareFrom: 3 };
+  const handleTags = "t-t-";
+  type Perform = (call: EndpointRequest) => Promise<CellAnswer>;
 
   test.each<[what: string, commands: number, perform: Perform, reply: unknown[]]>([
     ["acquire two keys", 1 + 1 + 2, (call) => acquire(call, full, 50), ["tv", "0"]],
@@ -226,9 +228,9 @@ describe("the cost of a script", () => {
       "extend an owner's: and read their ttls",
       1 + 1 + 4,
       (call) => extend(call, owned, 50),
-      ["t-own", "0", marks],
+      ["t-own", "0", handleTags],
     ],
-    ["acquire an owner's", 1 + 1 + 2, (call) => acquire(call, owned, 50), ["t-own", "0", marks]],
+    ["acquire an owner's", 1 + 1 + 2, (call) => acquire(call, owned, 50), ["t-own", "0", handleTags]],
     ["look at them", 1 + 1, (call) => extend(call, full, 0), ["tv", "0"]],
     ["find them lost", 1 + 1, (call) => extend(call, full, 50), [0, -3, ""]],
     [
@@ -247,20 +249,20 @@ describe("the cost of a script", () => {
   });
 });
 
-describe("the marks of an owner's register", () => {
-  const owned: Register = { keys: ["k1", "k2"], value: "t1own", from: 3 };
+describe("the handleTags of an owner's cell", () => {
+  const owned: Cell = { keys: ["k1", "k2"], value: "t1own", compareFrom: 3 };
 
   test("are returned where the script returns them, one for each key", async () => {
     const { call } = rig([["t1own", "0", "t1s2"]]);
-    expect(await acquire(call, owned, 50)).toEqual({ outcome: "granted", marks: "t1s2" });
+    expect(await acquire(call, owned, 50)).toEqual({ outcome: "granted", handleTags: "t1s2" });
     const fenced = rig([["t1own", "7", "t1s2"]]);
     const fencing = { least: 1, retention: 9_000 };
     const answer = await acquire(fenced.call, { ...owned, counters: ["f"] }, 50, fencing);
-    expect(answer).toEqual({ outcome: "granted", fence: 7, marks: "t1s2" });
+    expect(answer).toEqual({ outcome: "granted", fence: 7, handleTags: "t1s2" });
   });
 
-  test.each([undefined, "", "t1", "t1s2t", "t1 2", "T1s2", 1234])("%j is none", async (marks) => {
-    expect(await acquire(rig([["t1own", "0", marks]]).call, owned, 50)).toEqual({ outcome: "granted" });
+  test.each([undefined, "", "t1", "t1s2t", "t1 2", "T1s2", 1234])("%j is none", async (handleTags) => {
+    expect(await acquire(rig([["t1own", "0", handleTags]]).call, owned, 50)).toEqual({ outcome: "granted" });
   });
 
   test("do not exist where values are compared whole", async () => {
@@ -270,7 +272,7 @@ describe("the marks of an owner's register", () => {
   test("that a release names are those given, or the value's own at every key", async () => {
     const { call, sent } = rig([["t1own"], ["t1own"]]);
     await release(call, owned);
-    await release(call, { ...owned, marks: "s1t2" }, 60_000);
+    await release(call, { ...owned, handleTags: "s1t2" }, 60_000);
     expect(sent.map((command) => command.slice(5))).toEqual([
       ["release", "t1own", 3, 2, 0, "t1t1", 0, 0],
       ["release", "t1own", 3, 2, 60_000, "s1t2", 0, 0],
@@ -278,7 +280,7 @@ describe("the marks of an owner's register", () => {
   });
 
   test("that differ are the reply to a release, which then has deleted nothing", async () => {
-    expect(await release(rig([[0, "s1--"]]).call, owned)).toEqual({ outcome: "lost", marks: "s1--" });
+    expect(await release(rig([[0, "s1--"]]).call, owned)).toEqual({ outcome: "lost", handleTags: "s1--" });
     expect(await release(rig([[0]]).call, owned)).toEqual({ outcome: "lost" });
     for (const reply of [[0, "s1"], [0, 5], [0, "s1--", 1], [1], [1, "s1--"], []]) {
       await expect(release(rig([reply]).call, owned)).rejects.toThrow(/unexpected reply/);
@@ -334,15 +336,15 @@ test.each([
 describe("runScript", () => {
   test.each(dialects)("sends the source after a NOSCRIPT error: %s", async (dialect) => {
     const { call, sent } = rig([redisError("HTTP 400, NOSCRIPT No matching script."), "reply"], { dialect });
-    expect(await runScript(call, registerScript, ["k"], [1])).toBe("reply");
-    const text = (dialect === "upstash" ? upstashFlag : "") + registerScript.source;
+    expect(await runScript(call, cellScript, ["k"], [1])).toBe("reply");
+    const text = (dialect === "upstash" ? upstashFlag : "") + cellScript.source;
     expect(sent).toEqual([evalsha(dialect, ["k"], 1), ["EVAL", text, 1, "k", 1]]);
     expect(call.cost).toEqual({ requests: 2, commands: 2 });
   });
 
   test("does not repeat the request after any other failure, because it may have been executed", async () => {
     const { call, sent } = rig([new EndpointError("e", "timeout", "no answer")]);
-    await expect(runScript(call, registerScript, ["k"], [])).rejects.toThrow("no answer");
+    await expect(runScript(call, cellScript, ["k"], [])).rejects.toThrow("no answer");
     expect(sent).toHaveLength(1);
   });
 });
