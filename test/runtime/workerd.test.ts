@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -6,7 +7,7 @@ import { type OpenStage, openStage } from "./stage.ts";
 
 async function bundle(): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [new URL("worker.ts", import.meta.url).pathname],
+    entryPoints: [fileURLToPath(new URL("worker.ts", import.meta.url))],
     bundle: true,
     write: false,
     format: "esm",

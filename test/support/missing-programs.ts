@@ -1,3 +1,4 @@
+import process from "node:process";
 import type { Reporter, TestModule } from "vitest/node";
 import { missingPrograms } from "./programs.ts";
 
@@ -8,8 +9,10 @@ export class MissingPrograms implements Reporter {
     if (skipped === 0 || missingPrograms.length === 0) return;
     const list = (key: "name" | "apt" | "brew", between: string) =>
       missingPrograms.map((program) => program[key]).join(between);
+    // A workflow shows this line at the top of its run.
+    const mark = process.env.GITHUB_ACTIONS === "true" ? "::warning::" : "";
     console.warn(
-      `${skipped} tests were skipped: ${list("name", ", ")} not found. ` +
+      `${mark}${skipped} tests were skipped: ${list("name", ", ")} not found. ` +
         `Install: apt-get install ${list("apt", " ")}, or brew install ${list("brew", " ")}`,
     );
   }

@@ -5,7 +5,7 @@ import process from "node:process";
 import { findRedisServer } from "../../local/src/rest/redis/process.ts";
 
 // Programs that some tests need beside Node. Without one its tests are skipped, and `missing-programs.ts` says so at the
-// end of a run; in CI they fail.
+// end of a run. With CI=true they fail, except for those that OPTIONAL_PROGRAMS names, as "Chromium,PostgreSQL".
 
 /** How to install a program that is missing. */
 interface Install {
@@ -41,10 +41,16 @@ export const postgresPrograms: string | undefined = note(await findPostgres(), {
 /**
  * What a test file that needs a program calls.
  *
- * @throws Error in CI where it is missing: a run that skips tests there would look as if they had passed
+ * @throws Error in CI where it is missing and not optional: a run that skips tests there would look as if they had passed
  */
 export function requireInCi(program: string | undefined, name: string): void {
-  if (program === undefined && process.env.CI === "true" && !isMutationRun) {
+  const { CI, OPTIONAL_PROGRAMS = "" } = process.env;
+  if (
+    program === undefined &&
+    CI === "true" &&
+    !isMutationRun &&
+    !OPTIONAL_PROGRAMS.split(",").includes(name)
+  ) {
     throw new Error(`${name} is not installed, and CI requires it`);
   }
 }
