@@ -64,7 +64,7 @@ function eventOf(value: unknown, at: number): TimelineEvent {
   must(Number.isFinite(event.time), `${where}: time must be a number of ms`);
   must(
     typeof event.phase === "string" && Object.hasOwn(phases, event.phase),
-    `${where}: ${event.phase} is no phase`,
+    `${where}: ${event.phase} is not a phase`,
   );
   for (const member of texts) {
     must(

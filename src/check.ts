@@ -16,7 +16,7 @@ export function checkInteger(name: string, value: number, min: number, max: numb
   return value;
 }
 
-/** A value of the right type; null and arrays are no objects. */
+/** A value of the right type; null and arrays are not objects. */
 export function checkType<Value>(name: string, value: Value, type: string): Value {
   if (typeof value === type && value !== null && !Array.isArray(value)) return value;
   throw wrongType(name, value, type === "object" ? "an object" : `a ${type}`);

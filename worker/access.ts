@@ -10,7 +10,7 @@ import type { Reader, WorkerEnv } from "./webhook.ts";
 // Attempts are not counted: with that, those who guess could lock the operator out. A random secret of this length
 // cannot be guessed, and an attempt costs two hashes of a small body: no row, no request to Redis, no line in the log.
 const minSecretLength = 32;
-// Fewer are no random secret, such as 40 spaces.
+// Fewer are not a random secret, such as 40 spaces.
 const minDifferentCharacters = 8;
 // How the secret of .dev.vars.example begins, which everybody can read.
 const placeholder = "change-me";

@@ -13,7 +13,7 @@ import type { DeliveryRow } from "./rows.ts";
 import { type Sender, senders, sendersOf } from "./senders.ts";
 import { receive, type WorkerEnv } from "./webhook.ts";
 
-/** What the Worker of `npm run dev` has and the deployed one has not. */
+/** What the Worker of `npm run dev` has and the deployed one does not have. */
 export interface AppOptions {
   /** Makes the page's buttons, which are forms that post to the Worker itself. Default: the page has none. */
   readonly tryIt?: (deliveries: readonly DeliveryRow[]) => Markup;

@@ -150,7 +150,7 @@ export const redisSemaphoreRows = [
       const [first, ...others] = world.servers;
       const clients = await Promise.all(world.servers.map((server) => world.redis(server)));
       const options = { acquireAttemptsLimit: 1, acquireTimeout: 300, refreshInterval: 0 };
-      // Full at two of three endpoints, so that a grant of the third one is no quorum.
+      // Full at two of three endpoints, so that a grant of the third one is not a quorum.
       for (const server of others) {
         const client = await world.redis(server);
         await new world.peers.RedlockMultiSemaphore([client], world.key, 2, 2, options).acquire();

@@ -20,7 +20,7 @@ it.each([
   [{ to: "1" }, "to must be a number"],
   [{ events: {} }, "events"],
   [event({ time: "1" }), "event 1: time"],
-  [event({ phase: "toString" }), "event 1: toString is no phase"],
+  [event({ phase: "toString" }), "event 1: toString is not a phase"],
   [event({ client: 1 }), "event 1: client"],
   [event({ fence: "7" }), "event 1: fence"],
   [event({ outcome: "refused" }), "event 1: outcome must be one of granted, held"],

@@ -1,4 +1,4 @@
-// Plugin of StrykerJS: leaves out the texts of errors, and of the command's output. Their words are no behaviour; what
+// Plugin of StrykerJS: leaves out the texts of errors, and of the command's output. Their words are not behaviour; what
 // tests have to check of an error is its class, its code, and that it contains no secret. It also leaves out what
 // changes nothing wherever it stands: a `catch` at the end of a function that returns undefined, as the end does.
 

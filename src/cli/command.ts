@@ -30,7 +30,7 @@ export interface CommandEnvironment {
   version(): Promise<string>;
   /** Asks the person at the terminal; undefined where there is none. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
-  /** Shows what is waited for, or removes it again; undefined where standard error is no terminal. */
+  /** Shows what is waited for, or removes it again; undefined where standard error is not a terminal. */
   readonly progress?: ((text: string | undefined) => void) | undefined;
 }
 

@@ -95,7 +95,7 @@ function reasonOf(
         unstored ? `its result is not stored (${unstored}), so ${words.unstored}` : words.stored
       }`;
     case "corrupt":
-      return `${share("corrupt")} a value that is no record: calls get RecordCorruptError until it is forgotten`;
+      return `${share("corrupt")} a value that is not a record: calls get RecordCorruptError until it is forgotten`;
     case "none":
       return `no endpoint that answered has a record: ${words.none}${
         votes.some(({ attempts }) => attempts) ? ", unless the key is dead" : ""

@@ -44,7 +44,7 @@ export function lockReport(resource: string, found: Inspection | QuorumError, no
     holder: decided?.holder,
     remaining: decided?.remaining ?? 0,
     fence,
-    // A counter that is ahead of the clock has counted, and is no time.
+    // A counter that is ahead of the clock has counted, and is not a time.
     fenceAge: fence !== undefined && fence <= now ? now - fence : undefined,
     quorum,
     votes,

@@ -13,7 +13,7 @@ export const forgetCommand: Command = defineCommand({
   summary: "removes what is stored for an idempotency key, so that it runs again; asks first",
   help: `Usage: redlock-edge forget <key> [--scope <name>]… [options]
 
-Removes the result, the count of attempts, and any value that is no record: the next call with this key runs the
+Removes the result, the count of attempts, and any value that is not a record: the next call with this key runs the
 handler, and its effect happens again. A run under way is not removed: wait until its lease has ended. All endpoints
 must answer.
 

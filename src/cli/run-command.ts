@@ -65,7 +65,7 @@ function unknown(name: string | undefined): string {
   return `unknown command '${name}'${near ? `; did you mean ${near}?` : `, there are: ${names.join(", ")}`}`;
 }
 
-/** Whether the options contain `--help`; what follows `--` is no option. */
+/** Whether the options contain `--help`; what follows `--` is not an option. */
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf("--");
   return args.slice(0, end < 0 ? args.length : end).some((word) => word === "--help" || word === "-h");

@@ -7,7 +7,7 @@ const denied = "this user may not: change its permissions, or name another file"
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file, or no such folder",
   EISDIR: "it is a folder: name a file in it",
-  ENOTDIR: "a part of the path is no folder",
+  ENOTDIR: "a part of the path is not a folder",
   EACCES: denied,
   EPERM: denied,
 };

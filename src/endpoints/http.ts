@@ -130,7 +130,7 @@ export function asEndpoints(given: readonly (HttpEndpointOptions | Endpoint)[]):
     throw wrongType("endpoints", given, "an array of at least one { url, token }");
   }
   const endpoints = given.map(asEndpoint);
-  // The same Redis twice is no second opinion: a quorum of it proves nothing.
+  // The same Redis twice is not a second opinion: a quorum of it proves nothing.
   const names = endpoints.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {

@@ -2,7 +2,7 @@ import type { Codec } from "../idempotency/index.ts";
 import { readUpTo } from "./body.ts";
 
 // A response as it is stored: a letter for the form of the body, the status, the headers as JSON, a line feed, the
-// body. `t`: text; `b`: base64, where it is no text; `n`: not stored.
+// body. `t`: text; `b`: base64, where it is not a text; `n`: not stored.
 //   t201{"content-type":"application/json","location":"/payments/7"}
 //   {"id":7}
 

@@ -93,7 +93,7 @@ function readCounts(
   const readOne = async (call: EndpointRequest): Promise<CountSnapshot> => {
     const { other } = await acquireOrRead(call, first, retention);
     const before = other === undefined ? 0 : countOf(other);
-    if (before === undefined) throw new Error("the value at the key of the count is no count");
+    if (before === undefined) throw new Error("the value at the key of the count is not a count");
     return { outcome: "granted", text: other ?? first.value, before };
   };
   return runRound(context, readOne, { cost });

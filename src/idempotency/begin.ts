@@ -74,7 +74,7 @@ function isPreliminary(state: BeginState): boolean {
   return kind === "split-vote" || kind === "corrupt" || kind === "unclear" || kind === "locked";
 }
 
-/** Whether an endpoint says that the value at the key is no string, but a list, a hash or the like. */
+/** Whether an endpoint says that the value at the key is not a string, but a list, a hash or the like. */
 function isWrongType(answer: Answer | Failure | undefined): boolean {
   return answer?.outcome === "error" && answer.cause.message.includes("WRONGTYPE");
 }

@@ -20,7 +20,7 @@ export interface IdempotencyEvent {
    * - `locked`: another holder has a lock that the run needs.
    * - `mismatch`: the key was used with another fingerprint.
    * - `dead`: too many runs of the key began and did not end.
-   * - `corrupt`: the stored value is no record, or the codec cannot decode it.
+   * - `corrupt`: the stored value is not a record, or the codec cannot decode it.
    * - `unavailable`: no quorum answered in time; the handler did not run.
    * - `aborted`: the call ended otherwise: its signal aborted, its deadline had passed, or `backoff` threw; the handler
    *   did not run. `error` says why.

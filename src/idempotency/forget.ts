@@ -14,7 +14,7 @@ import type { RecordKeys } from "./run-request.ts";
 const maxRemovals = 3;
 
 /**
- * Removes the result, the count of attempts, and any value that is no record, so that the key can run again. A run
+ * Removes the result, the count of attempts, and any value that is not a record, so that the key can run again. A run
  * under way is not removed: its handler would learn of it too late, and two handlers would run.
  *
  * @returns whether there was anything to remove

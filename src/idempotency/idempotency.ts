@@ -155,7 +155,7 @@ export class Idempotency {
    * @throws QuorumError when too few endpoints answered to begin; the handler did not run
    * @throws LeaseLostError when the handler ran longer than its lease and another run took over meanwhile
    * @throws DeadKeyError when `maxAttempts` runs began and neither completed nor failed
-   * @throws RecordCorruptError when the stored value is no record, or the codec cannot decode it
+   * @throws RecordCorruptError when the stored value is not a record, or the codec cannot decode it
    * @throws ResultUnavailableError when a run is complete, but its result could not be stored
    * @throws what the handler throws; then the key is free again
    *

@@ -22,7 +22,7 @@ import type { RecordKeys } from "./run-request.ts";
 export interface KeyInspection {
   /**
    * What a run would find. `undecided`: some endpoints have a value, but too few to decide the state; `votes` has the
-   * values. `corrupt`: the value is no record.
+   * values. `corrupt`: the value is not a record.
    */
   readonly state: "none" | "pending" | "complete" | "corrupt" | "undecided";
   /** ms since the run began or completed, as far as the wall clocks agree; undefined where neither is known. */
@@ -116,7 +116,7 @@ export async function readKey(
   const round = runRound(settings, async (call): Promise<KeySnapshot> => {
     // The script reads three keys, and returns the values of the first and the third.
     const reply = await runScript(call, cellScript, [name, name, counter], ["look", 0, 1, 1, 0]);
-    // Stryker disable next-line ArrayDeclaration: what it would contain is no reply of the script either
+    // Stryker disable next-line ArrayDeclaration: what it would contain is not a reply of the script either
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {
       throw unexpectedReply();

@@ -103,7 +103,7 @@ export type RecordState =
   | { readonly kind: "mismatch"; readonly complete: boolean }
   /** Another run is under way. */
   | { readonly kind: "busy"; readonly record: PendingRecord }
-  /** A value is no record, and none decides. */
+  /** A value is not a record, and none decides. */
   | { readonly kind: "corrupt" }
   /** No run has a quorum, and several may have a part each: they roll back and try again. */
   | { readonly kind: "split-vote" };
@@ -139,7 +139,7 @@ export function classifyRecords(texts: readonly string[], fingerprint: string, c
   records.sort((a, b) => b.times - a.times || (a.text < b.text ? -1 : 1));
   const complete = records.find(({ record }) => record?.state === "complete");
   const decided = complete !== undefined && complete.times >= quorum;
-  // Stryker disable next-line ArrayDeclaration: what it would contain is no record
+  // Stryker disable next-line ArrayDeclaration: what it would contain is not a record
   for (const { record, times } of decided ? [] : records) {
     if (record?.state === "pending" && times >= quorum) return { kind: "busy", record };
   }

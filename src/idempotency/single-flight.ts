@@ -100,7 +100,7 @@ type Compute<Value> = (context: FlightContext) => Promise<Value> | Value;
 
 /**
  * Computes a value once on all replicas: one caller computes, the others wait for its value and share it until its ttl
- * ends. For what is expensive or must not be done twice at the same time, such as the refresh of a token. It is no lock:
+ * ends. For what is expensive or must not be done twice at the same time, such as the refresh of a token. It is not a lock:
  * after a crash, or with `onOutage: "run"`, a second caller may compute while the first one still does.
  *
  * Every caller gets the value as JSON returns it. A value that cannot be stored (it takes more than about 1 MB, or JSON

@@ -104,7 +104,7 @@ const places = {
 /**
  * Checks the names of options, not their values.
  *
- * @throws TypeError when they are no object, or one is unknown or of something else
+ * @throws TypeError when they are not an object, or one is unknown or of something else
  */
 export function checkLockNames<Options extends LockOptions>(
   options: Options,
@@ -159,7 +159,7 @@ export function setClientState(redlock: LockClient, value: ClientState): void {
 
 /**
  * @param call a call of its method, where it is the `this` of one
- * @throws TypeError when it is no client
+ * @throws TypeError when it is not a client
  */
 export function clientStateOf(redlock: LockClient, call?: string): ClientState {
   if (call) checkThis(redlock, call);

@@ -17,7 +17,7 @@ export interface OperationEnd {
   readonly attributes: Attributes;
 }
 
-/** The codes of a run's ends that come from the key's state, as in its errors. Being busy is no failure. */
+/** The codes of a run's ends that come from the key's state, as in its errors. Being busy is not a failure. */
 const runErrors: Readonly<Record<string, string>> = {
   lost: "LEASE_LOST",
   mismatch: "FINGERPRINT_MISMATCH",

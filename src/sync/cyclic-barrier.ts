@@ -53,7 +53,7 @@ function runOf(text: string): string {
 
 /**
  * The first level of a run. It is higher than the last level of a run that a quorum has forgotten, so that what a
- * minority still remembers of that run is no later generation. A run has 10 000 levels for each ttl that it lasts.
+ * minority still remembers of that run is not a later generation. A run has 10 000 levels for each ttl that it lasts.
  */
 function firstLevel(now: number, ttl: number): number {
   return Math.floor(now / ttl) * 10_000;

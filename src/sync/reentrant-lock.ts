@@ -19,7 +19,7 @@ const kind = "reentrant";
 /** The owner of a {@link ReentrantLock}, and the defaults of every acquire. */
 export interface ReentrantLockOptions extends SyncOptions {
   /**
-   * Name of the owner, 1 … 255 characters. It is no secret, but everybody who knows it can acquire the lock beside its
+   * Name of the owner, 1 … 255 characters. It is not a secret, but everybody who knows it can acquire the lock beside its
    * holder. Default: a random name of this object's own. Pass the same one in other processes of the same owner.
    */
   readonly owner?: string | undefined;

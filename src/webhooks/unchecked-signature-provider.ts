@@ -44,7 +44,11 @@ export function uncheckedSignatureProvider(
       const { timestamp = claims.timestamp, id = claims.id ?? (await bodyHash(body)) } = content ?? {};
       const { idSigned = true, scope, deliveryId } = claims;
       if (!isId(id))
-        throw new WebhookVerificationError(name, "malformed-header", "the id has not the form of an id");
+        throw new WebhookVerificationError(
+          name,
+          "malformed-header",
+          "the id does not have the form of an id",
+        );
       return {
         id,
         idSigned,

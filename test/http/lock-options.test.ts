@@ -149,7 +149,7 @@ describe("lock() refuses at once", () => {
 
   test.each([
     ["no client", { redlock: undefined }, TypeError],
-    ["what is no client", { redlock: {} }, TypeError],
+    ["what is not a client", { redlock: {} }, TypeError],
     ["no resource", { resource: undefined }, TypeError],
     ["a resource that is a number", { resource: 7 }, TypeError],
     ["a resource that is null", { resource: null }, TypeError],

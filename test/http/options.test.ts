@@ -20,7 +20,7 @@ describe("wrong options are refused at set-up", () => {
       ["a client that is none", { redlock: { acquire: 1 } }, TypeError, /redlock/],
       ["a provider that is none", { redlock, provider: {} }, TypeError, /provider/],
       ["no header's name", { redlock, header: "no name" }, TypeError, /header.*no name/],
-      ["a header that is no text", { redlock, header: 7 }, TypeError, /header.*number/],
+      ["a header that is not a text", { redlock, header: 7 }, TypeError, /header.*number/],
       ["required", { redlock, required: "yes" }, TypeError, /required.*yes/],
       ["failOpen", { redlock, failOpen: 1 }, TypeError, /failOpen.*number/],
       ["failOpen for webhooks", { redlock, provider, failOpen: true }, RangeError, /failOpen/],

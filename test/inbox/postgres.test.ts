@@ -500,7 +500,7 @@ test("types: the client of the pool, and the result of the effect", () => {
     >();
     // @ts-expect-error only the first call has a result
     outcome.result;
-    // @ts-expect-error a query of a pool would leave the transaction: a pool is no client
+    // @ts-expect-error a query of a pool would leave the transaction: a pool is not a client
     await onceInPostgres(pool, { key: "a" }, (client: pg.Pool) => client.query("SELECT 1"));
     // @ts-expect-error a key is a text
     await onceInPostgres(pool, { key: 7 }, () => 1);

@@ -61,7 +61,7 @@ describe("a lock", () => {
     ]);
   });
 
-  test("that others hold is no error; its rounds are events, and its wait is measured", async () => {
+  test("that others hold is not an error; its rounds are events, and its wait is measured", async () => {
     const { redlock, runtime, put, stand } = open();
     put("r", all);
     const call = watch(redlock.acquire("r", { wait: 250, backoff: { min: 100, max: 100 } }));

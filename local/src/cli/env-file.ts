@@ -135,7 +135,7 @@ async function textBefore(path: string): Promise<string | undefined> {
   try {
     // Reading a pipe would wait for its writer.
     const found = await stat(path);
-    if (!found.isFile() && !found.isDirectory()) throw refusal(path, "it is no regular file");
+    if (!found.isFile() && !found.isDirectory()) throw refusal(path, "it is not a regular file");
     // Its owner could make it writable, as root can write it: it is meant to stay as it is.
     if (found.isFile() && (found.mode & 0o200) === 0) throw refusal(path, "it is read-only");
     const bytes = await readFile(path);
@@ -143,7 +143,10 @@ async function textBefore(path: string): Promise<string | undefined> {
     if (!bytes.equals(Buffer.from(text))) throw refusal(path, "it is not UTF-8 text");
     const line = foreignLine(text);
     if (line !== undefined) {
-      throw refusal(path, `line ${line} is neither NAME=value nor a comment, so it is no file of variables`);
+      throw refusal(
+        path,
+        `line ${line} is neither NAME=value nor a comment, so it is not a file of variables`,
+      );
     }
     return text;
   } catch (error) {
@@ -157,7 +160,7 @@ const denied = "this user may not: change its permissions, or name another file"
 const remedies: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file, or no such folder",
   EISDIR: "it is a folder: name a file in it",
-  ENOTDIR: "a part of the path is no folder",
+  ENOTDIR: "a part of the path is not a folder",
   EACCES: denied,
   EPERM: denied,
   EROFS: "it is on a disk that can only be read: name another file",

@@ -19,7 +19,7 @@ function textFor({ code, syscall, path, address, port }: SystemError, option: st
     return `this user may not listen on port ${port}: choose one above 1023 with ${option}`;
   }
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
-    return `--host is no address of this machine (${code}): leave it out for 127.0.0.1, or take 0.0.0.0 for all addresses`;
+    return `--host is not an address of this machine (${code}): leave it out for 127.0.0.1, or take 0.0.0.0 for all addresses`;
   }
   if (syscall === "mkdtemp") {
     return `no folder can be made for redis-server's files (${code}, ${path}): set TMPDIR to a folder that may be written, or take --engine embedded`;

@@ -264,7 +264,7 @@ describe("redis-rest-local", () => {
     expect(warnings).toEqual([
       expect.stringMatching(/redis-server is not on PATH: install it/),
       expect.stringMatching(/no folder can be made.*ENOENT.*set TMPDIR/),
-      expect.stringMatching(/--host is no address of this machine/),
+      expect.stringMatching(/--host is not an address of this machine/),
     ]);
   });
 

@@ -91,7 +91,7 @@ describe("a recording", () => {
     ]);
   });
 
-  test("does not quote errors, and knows that a script that is not cached is no failure", () => {
+  test("does not quote errors, and knows that a script that is not cached is not a failure", () => {
     const { recording, arrived, executed, ended } = started();
     arrived(1, 0);
     executed(1, 1, new ReplyError("ERR value secret-token"));

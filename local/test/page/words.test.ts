@@ -283,7 +283,7 @@ describe("the page", () => {
       "e2 has faults switched on: delay ms 400",
       "e3 is stopped",
       "e4 is up, but its Redis does not answer",
-      "key 1 has a value that is no record: its runs fail",
+      "key 1 has a value that is not a record: its runs fail",
       "key 2 may be dead: 1 run began and neither completed nor failed, and none is under way",
     ]);
   });

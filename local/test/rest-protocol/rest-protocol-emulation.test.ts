@@ -177,7 +177,7 @@ eachEngine(engines)("Upstash's additions to Redis 7 on %s", (engine) => {
   });
 
   describe("keys", () => {
-    test("COPY of a key to itself copies nothing, and is no error", async () => {
+    test("COPY of a key to itself copies nothing, and is not an error", async () => {
       await run("SET", "key", "value");
       expect(await run("COPY", "key", "key")).toEqual({ result: 0 });
       expect(await run("COPY", "key", "other")).toEqual({ result: 1 });

@@ -50,7 +50,7 @@ const places = {
  * Checks the names of options, not their values.
  *
  * @param usual the option that is meant where somebody gives a number
- * @throws TypeError when they are no object, or one is unknown or of something else
+ * @throws TypeError when they are not an object, or one is unknown or of something else
  */
 export function checkSyncNames<Options extends object>(
   what: string,

@@ -27,7 +27,7 @@ import { isInteger, itemsOf } from "./reply.ts";
  *
  * Replies: {value, the largest fence}: done. {0, ms, "c"}: refused for a claim, or a tombstone. {0, ms, "r"}: refused for
  * a run that has the interval, or had it when the call was made. `ms`: until it ends. {0} to `extend` and `release`: it
- * has not the value.
+ * does not have the value.
  *
  * As for locks, a fence from a client whose clock is ahead is remembered until its time has passed.
  *

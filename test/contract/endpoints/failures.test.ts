@@ -96,7 +96,7 @@ describe("an answer of something else", () => {
       ["404", { status: 404, body: '{"error":"No such route"}' }, "http", true, `HTTP 404, ${foreign}`],
       ["JSON", { body: '{"ok":true}' }, "malformed", false, `HTTP 200, ${foreign}`],
       [
-        "an error that is no text",
+        "an error that is not a text",
         { status: 400, body: '{"error":{"code":7}}' },
         "malformed",
         false,
@@ -143,7 +143,7 @@ describe("an answer of something else", () => {
       ["a page with 502", { status: 502, body: page }, "malformed", false, unusable],
       ["JSON with 404", { status: 404, body: '{"ok":false}' }, "malformed", false, foreign],
       [
-        "an error that is no text",
+        "an error that is not a text",
         { status: 400, body: '{"error":{"code":7}}' },
         "malformed",
         false,

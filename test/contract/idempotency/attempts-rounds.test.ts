@@ -242,7 +242,7 @@ describe("a run that cannot be counted", () => {
     expect(links.map(({ sent }) => sent.filter(isRaise).length)).toEqual([0, 1, 1]);
   });
 
-  test("is one where a quorum has a text that is no count", async () => {
+  test("is one where a quorum has a text that is not a count", async () => {
     const world = virtualWorld();
     await crash(world);
     for (const { engine } of world.endpoints.slice(0, 2)) {

@@ -291,7 +291,7 @@ eachEngine(storesOf([1, 3]))("runs that do not end on $title", ({ open, count, d
     expect((await healthy.idempotency.run(key, { maxAttempts: 2 }, () => 1)).status).toBe("executed");
   });
 
-  test("are not counted where the stored value is no count", async () => {
+  test("are not counted where the stored value is not a count", async () => {
     const key = freshKey();
     const name = await counterName(key);
     for (const text of ["7", "A1 t0 0", "A1 t0 x", "A1 t0 1 2"]) {

@@ -48,7 +48,7 @@ describe("the slowest endpoint is waited for where it may change the answer:", (
     expect((call.error as InProgressError).retryAfter).toBe(28_950);
   });
 
-  test("it shows the same beside a value that is no record", async () => {
+  test("it shows the same beside a value that is not a record", async () => {
     const { call, runtime } = await calling(["text", pending("ta"), pending("ta")]);
     await runtime.advance(50);
     expect(call.error).toBeInstanceOf(InProgressError);

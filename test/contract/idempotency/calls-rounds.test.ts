@@ -184,7 +184,7 @@ describe("waiting for another run", () => {
     expect(call.error).toBeInstanceOf(InProgressError);
   });
 
-  test("does not help a run with another fingerprint, or a value that is no record", async () => {
+  test("does not help a run with another fingerprint, or a value that is not a record", async () => {
     for (const text of [pending("tother", 1_700_000_000_000, "ab"), "text of others"]) {
       const world = virtualWorld();
       await put(world, [text, text, text]);

@@ -266,7 +266,7 @@ describe("arguments", async () => {
 
   test.each([
     ["an empty key", () => idempotency.run("", handler), RangeError, /key/],
-    ["a key that is no string", () => idempotency.run(wrong(42), handler), TypeError, /key.*number/],
+    ["a key that is not a string", () => idempotency.run(wrong(42), handler), TypeError, /key.*number/],
     ["no key", () => idempotency.run(wrong(undefined), handler), TypeError, /key.*missing/],
     ["no handler", () => idempotency.run("k", wrong(undefined)), TypeError, /handler.*missing/],
     ["a handler that is none", () => idempotency.run("k", {}, wrong("x")), TypeError, /handler.*"x"/],

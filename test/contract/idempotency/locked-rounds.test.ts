@@ -131,7 +131,7 @@ describe("a run with a lock", () => {
     expect([records(world), world.values("a")]).toEqual([free, free]);
   });
 
-  test("refuses a counter that is no number, and leaves it as it is", async () => {
+  test("refuses a counter that is not a number, and leaves it as it is", async () => {
     const world = virtualWorld({ count: 1 });
     const counter = keyOf("redlock", "fence", "a");
     world.endpoints[0]!.engine.execute(["SET", counter, "x"]);
@@ -255,7 +255,7 @@ describe("waiting for the lock", () => {
     expect(records(world)).toEqual(free);
   });
 
-  test("is no outage, and an outage is no lock", async () => {
+  test("is not an outage, and an outage is not a lock", async () => {
     const world = virtualWorld();
     world.put("a", [0]);
     const client = runner(world);

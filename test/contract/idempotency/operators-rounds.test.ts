@@ -126,7 +126,7 @@ describe("inspect", () => {
     expect(await of(having([[`P1 ta ${start + 500} -`, 5]]))).toMatchObject({ age: 0 });
   });
 
-  test("a value without an end, and one that is no record", async () => {
+  test("a value without an end, and one that is not a record", async () => {
     const world = having([["text of others", 9_000], undefined, undefined]);
     world.endpoints[1]!.engine.execute(["SET", name, ""]);
     const seen = await of(world);
@@ -142,7 +142,7 @@ describe("inspect", () => {
   test.each<[what: string, texts: (string | undefined)[], state: string]>([
     ["one of three is pending", [pending, undefined, undefined], "undecided"],
     ["one of three is complete", [complete, undefined, undefined], "undecided"],
-    ["one of three is no record", ["text", undefined, undefined], "undecided"],
+    ["one of three is not a record", ["text", undefined, undefined], "undecided"],
     ["two runs have one each", [pending, pending.replace("ta", "tb"), undefined], "undecided"],
     ["a run has a quorum, another result a minority", [pending, complete, pending], "pending"],
     ["two are no record, one is pending", ["text", pending, ""], "corrupt"],
@@ -206,7 +206,7 @@ describe("forget", () => {
 
   test.each([
     ["only counts", [undefined, undefined, undefined], ["A1 ta 1"]],
-    ["a text that is no record", [["text", 9_000], undefined, undefined], []],
+    ["a text that is not a record", [["text", 9_000], undefined, undefined], []],
     ["an empty text", [["", 9_000], undefined, undefined], []],
   ] as const)("removes %s", async (_what, texts, given) => {
     const world = having(texts as Parameters<typeof having>[0], given);
@@ -218,7 +218,7 @@ describe("forget", () => {
   test.each([
     ["LPUSH", "x"],
     ["HSET", "f", "x"],
-  ])("removes what is no text: %s", async (command, ...args) => {
+  ])("removes what is not a text: %s", async (command, ...args) => {
     const world = having([undefined, undefined, undefined]);
     world.endpoints[1]!.engine.execute([command, name, ...args]);
     expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);

@@ -122,7 +122,7 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, count 
     ])("takes as %s what so many endpoints have that it is: %j", async (state, text) => {
       const key = freshKey();
       const client = reaching(count);
-      // What is no record stands as soon as no quorum can be without it.
+      // What is not a record stands as soon as no quorum can be without it.
       const enough = state === "corrupt" ? count - quorum + 1 : quorum;
       for (let reached = 1; reached <= count; reached += 1) {
         await place(
@@ -212,7 +212,7 @@ eachEngine(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, count 
       }
     });
 
-    test("removes a value that is no record, too", async () => {
+    test("removes a value that is not a record, too", async () => {
       const key = freshKey();
       const { idempotency } = reaching(count);
       for (const text of ["something else", ""]) {

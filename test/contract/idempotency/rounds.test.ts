@@ -80,7 +80,7 @@ describe("a result that an endpoint does not have", () => {
     expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
   });
 
-  test("replaces no run under way, and nothing that is no record", async () => {
+  test("replaces no run under way, and nothing that is not a record", async () => {
     for (const [value, shown] of [
       ["P1 tother 1700000000000 -", "P1"],
       ["text of others", "text"],

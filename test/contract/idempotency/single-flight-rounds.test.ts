@@ -317,7 +317,7 @@ describe("a single flight", () => {
 
   test.each([
     ["another's claim, which stays", "P1 another 1 -", /^P1 another/],
-    ["what is no record, which goes", "garbage", /^P1 t/],
+    ["what is not a record, which goes", "garbage", /^P1 t/],
   ])("that is too old is computed beside %s", async (_, beside, expected) => {
     const world = virtualWorld();
     const { call, gates, computed } = callers(world);

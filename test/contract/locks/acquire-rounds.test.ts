@@ -241,7 +241,7 @@ describe("the last round of an acquire", () => {
 });
 
 describe("answers that come too late", () => {
-  test("a lock whose answers took longer than its ttl is no lock: it is rolled back", async () => {
+  test("a lock whose answers took longer than its ttl is not a lock: it is rolled back", async () => {
     const { runtime, client, values } = virtualWorld();
     const { slow } = delays(runtime);
     // Of which 1 ms and 2 ms are drift: exactly nothing remains.

@@ -78,7 +78,7 @@ describe.each(stores([1, 2, 3, 5], [3]))(
       await threeTimes(parties);
     });
 
-    test("an earlier run that a minority remembers is no later generation", async () => {
+    test("an earlier run that a minority remembers is not a later generation", async () => {
       if (minority === 0) return;
       const name = newResource("barrier");
       const key = keyOf("redlock", "barrier", name);

@@ -156,7 +156,7 @@ eachInTurns(stores([1, 2, 3, 5], [1, 3]))("Semaphore on $title", ({ open, count 
     expect(await other.tryAcquire()).not.toBeNull();
   });
 
-  test("a wrong limit that reached a minority first blocks those endpoints, and is no error for others", async () => {
+  test("a wrong limit that reached a minority first blocks those endpoints, and is not an error for others", async () => {
     const name = newResource("semaphore");
     const semaphore = new Semaphore(first.redlock, name, { limit: 2 });
     await store.execute(count - 1, ["SET", keyOf("redlock", "limit", name), "7", "PX", "60000"]);

@@ -67,7 +67,8 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
     seenBy: "test/contract/sync/fair-lock-split.test.ts; the simulator noticed it once in 23 000 seeds",
   },
   {
-    defect: "the locks that a begin takes after the end of its run are held for nobody until the lease ends",
+    defect:
+      "the locks that a begin takes after the end of its run are held, and nobody uses them, until the lease ends",
     seenBy:
       "test/contract/idempotency/locked-late.test.ts; the simulator noticed it twice in 1 150 seeds of runs with locks",
   },

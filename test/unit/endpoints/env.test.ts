@@ -52,7 +52,7 @@ describe("endpointsFromEnv", () => {
       { ...one("a", "_1"), UPSTASH_REDIS_REST_URL_1: "" },
       "UPSTASH_REDIS_REST_URL_1",
     ],
-    ["a url that is no text", { ...one("a"), UPSTASH_REDIS_REST_URL: 5 }, "UPSTASH_REDIS_REST_URL"],
+    ["a url that is not a text", { ...one("a"), UPSTASH_REDIS_REST_URL: 5 }, "UPSTASH_REDIS_REST_URL"],
     // It is not clear whether it is one of the quorum.
     ["one without a number beside _2", { ...one("a"), ...one("b", "_2") }, "UPSTASH_REDIS_REST_URL_1,"],
     [

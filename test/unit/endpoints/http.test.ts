@@ -207,7 +207,7 @@ describe("httpEndpoint", () => {
     expect(httpEndpoint({ url: "http://localhost:1", token: "!~" }).name).toBe("localhost:1");
   });
 
-  test("refuses a name that is no text, and an unknown dialect", () => {
+  test("refuses a name that is not a text, and an unknown dialect", () => {
     expect(() => httpEndpoint({ url, token, name: 1 as unknown as string })).toThrow(TypeError);
     expect(() => httpEndpoint({ url, token, dialect: "valkey" as "redis" })).toThrow(TypeError);
   });

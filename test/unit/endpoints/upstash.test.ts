@@ -93,7 +93,7 @@ describe("upstashEndpoint", () => {
     expect(await rejection(sending)).toMatchObject({ message: "@upstash/redis: the request failed (down)" });
   });
 
-  test("refuses what is no client of @upstash/redis", () => {
+  test("refuses what is not a client of @upstash/redis", () => {
     for (const wrong of [undefined, null, {}, { eval: () => 1, evalsha: () => 1 }]) {
       expect(() => upstashEndpoint(wrong as unknown as UpstashClient)).toThrow(TypeError);
     }

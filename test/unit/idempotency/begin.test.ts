@@ -57,11 +57,11 @@ describe("classifyBegin", () => {
     ["one of three has no record, two are down", [held("x"), down, down], "unavailable", corrupt],
     ["one of two refuses, one is silent", [p1, silent], "refused", splitVote],
     ["one of two refuses, one grants", [granted, p1], "refused", splitVote],
-    ["the only value is no record", [held("x")], "refused", corrupt],
-    ["the only value is no string", [wrongType], "unavailable", corrupt],
+    ["the only value is not a record", [held("x")], "refused", corrupt],
+    ["the only value is not a string", [wrongType], "unavailable", corrupt],
     ["two of three values are no strings", [wrongType, granted, wrongType], "unavailable", corrupt],
-    ["one of three values is no string", [wrongType, granted, down], "unavailable", unclear],
-    ["one of three values is no string, two runs", [wrongType, granted, p1], "unavailable", splitVote],
+    ["one of three values is not a string", [wrongType, granted, down], "unavailable", unclear],
+    ["one of three values is not a string, two runs", [wrongType, granted, p1], "unavailable", splitVote],
   ])("%s", (_what, answers, result, expected) => {
     expect(classifyBegin(answers, result, noFingerprint)).toEqual(expected);
   });

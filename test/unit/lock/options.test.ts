@@ -169,7 +169,7 @@ describe("checkAcquire", () => {
   test.each<[what: string, options: object, type: new () => Error, message: RegExp]>([
     ["an empty token", { token: "" }, RangeError, /token.*has 0/],
     ["a long token", { token: "t".repeat(256) }, RangeError, /token.*has 256/],
-    ["a token that is no string", { token: 5 }, TypeError, /token.*number/],
+    ["a token that is not a string", { token: 5 }, TypeError, /token.*number/],
     ["a signal that is none", { signal: {} }, TypeError, /signal/],
     ["deadline NaN", { deadline: NaN }, RangeError, /deadline.*NaN/],
     ["a negative deadline", { deadline: -1 }, RangeError, /deadline.*-1/],

@@ -151,7 +151,7 @@ describe("the script of a claim with two locks", () => {
     expect(run(stored, "begin")).toEqual({ reply, after });
   });
 
-  test("a begin leaves a counter that is no number, and returns it", () => {
+  test("a begin leaves a counter that is not a number, and returns it", () => {
     const { reply, after } = run({ counter2: ["odd", 50] }, "begin");
     expect(reply).toEqual(["t", 7, "odd"]);
     expect(after).toEqual({ ...begun, ...counted(200), counter2: ["odd", 10_200] });

@@ -250,7 +250,7 @@ describe("set-up of hmacProvider", () => {
     ["another algorithm", { algorithm: "HMAC-MD5" }, /^algorithm must/],
     ["an algorithm that begins with one", { algorithm: "HMAC-SHA256d" }, /^algorithm must/],
     ["an algorithm that ends with one", { algorithm: "x-HMAC-SHA256" }, /^algorithm must/],
-    ["a prefix that is no text", { prefix: 1 }, /^prefix must/],
+    ["a prefix that is not a text", { prefix: 1 }, /^prefix must/],
     ["an empty separator", { separator: "" }, /^separator (must|is missing)/],
     ["a tag switch that is no boolean", { tagSecrets: "no" }, /^tagSecrets must/],
     ["a scope that is no function", { scope: ["a"] }, /^scope must/],

@@ -121,7 +121,7 @@ describe("the message of a refusal", () => {
     expect(() => check(at + 11_000, at + 300_000)).toThrow(`the future: 11 s ${allowed}`);
   });
 
-  it("says that a time is missing where it is no number", async () => {
+  it("says that a time is missing where it is not a number", async () => {
     const provider = hmacProvider({
       name: "acme",
       secret: "hush",

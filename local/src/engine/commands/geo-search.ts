@@ -164,7 +164,7 @@ export function readOptions(search: Search, words: readonly string[], options: S
   }
 }
 
-/** Sets the centre to a member. A missing key has none, which is no error. */
+/** Sets the centre to a member. A missing key has none, which is not an error. */
 export function readMember(search: Search, member: string): void {
   const score = search.positions?.get(member);
   if (score !== undefined) search.centre = decodePosition(score);

@@ -178,7 +178,7 @@ export const deleteIf: Command = { arity: -2, keys: [0, 0, 1], write: true, run:
 
 /** Commands on keys that Upstash answers otherwise than Redis. */
 export const upstashKeyCommands: Commands = {
-  // To copy a key to itself is no error, and copies nothing.
+  // To copy a key to itself is not an error, and copies nothing.
   COPY: {
     arity: -3,
     keys: [0, 1, 1],

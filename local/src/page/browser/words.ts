@@ -75,7 +75,7 @@ export function wrongs({ endpoints, records }: Pick<PageState, "endpoints" | "re
   });
   const keys = records.flatMap(({ key, state, attempts = 0 }) => {
     const name = key.startsWith("flight") ? key : `key ${key}`;
-    if (state === "corrupt") return [{ name, text: "has a value that is no record: its runs fail" }];
+    if (state === "corrupt") return [{ name, text: "has a value that is not a record: its runs fail" }];
     if (state !== "unfinished") return [];
     const began = `${counted(attempts, "run")} began and neither completed nor failed`;
     return [{ name, text: `may be dead: ${began}, and none is under way` }];
@@ -102,7 +102,7 @@ const meanings: Readonly<Record<Share, string>> = {
 /** How an endpoint stands to a row, in words. */
 export const shareText = (share: Share, endpoint: string): string => `${endpoint} ${meanings[share]}`;
 
-/** How many endpoints have it: `3 of 3`, and what that means where it is no quorum. */
+/** How many endpoints have it: `3 of 3`, and what that means where it is not a quorum. */
 export function sharesText({ shares, held }: Pick<LockRow, "shares" | "held">): string {
   const same = shares.filter((share) => share === "same").length;
   return `${same} of ${shares.length}${held ? "" : ", no quorum"}`;
