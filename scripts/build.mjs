@@ -1,4 +1,4 @@
-// `node scripts/build.mjs [redlock-edge|local]`: builds a package into its dist/; `npm run build` builds both.
+// `npm run build`: builds both packages, each into its dist/. `node scripts/build.mjs redlock-edge`: only that one.
 import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,10 +15,9 @@ const redlockEdgeOutside = {
   setup: ({ onResolve }) => onResolve({ filter: /^redlock-edge$/ }, ({ path }) => ({ path, external: true })),
 };
 
-const [only] = process.argv.slice(2);
-if (only !== "local") buildRedlockEdge();
-// Its types refer to those of the other.
-if (only !== "redlock-edge") await buildRedisRestLocal();
+buildRedlockEdge();
+// Its types are compiled against those of the other.
+if (process.argv[2] !== "redlock-edge") await buildRedisRestLocal();
 
 /** File by file, with the comments: users read it in node_modules, and step through it. */
 function buildRedlockEdge() {

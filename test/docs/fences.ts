@@ -60,7 +60,7 @@ export function fencesOf(page: string, text: string = readFileSync(page, "utf8")
 
 function meaningOf(info: string, where: string): Pick<Fence, "language" | "file" | "continues" | "output"> {
   const [language = "", ...words] = info.trim().split(/\s+/);
-  if (!/^(ts|js|sh|console|sql|json|toml|text|mermaid)$/.test(language)) {
+  if (!/^(ts|js|sh|console|sql|json|toml|yaml|dockerfile|text|mermaid)$/.test(language)) {
     throw new Error(`${where}: a block needs a language, not '${info}'`);
   }
   const file = words.find((word) => word.startsWith("file="))?.slice("file=".length);
