@@ -153,7 +153,7 @@ describe("writeVariables()", () => {
     expect(await failure(folder)).toContain("it is a folder: name a file in it");
     expect(await failure(join(folder, "none", "file"))).toContain("no such folder");
     execFileSync("mkfifo", [join(folder, "pipe")]);
-    expect(await failure(join(folder, "pipe"))).toContain("no regular file");
+    expect(await failure(join(folder, "pipe"))).toContain("not a regular file");
   });
 
   test("writes through a symbolic link, and what is new is its owner's", async () => {
