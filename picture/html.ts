@@ -17,7 +17,7 @@ svg{max-width:100%;height:auto}`;
  * A page that shows a timeline: one file, which works without a network. Where scripts do not run it has the same
  * picture, but cannot zoom.
  *
- * @param script The bundle of browser.ts; `scripts/picture.mjs` makes it.
+ * @param script The bundle of browser.ts; `scripts/draw.mjs` makes it.
  */
 export function pictureHtml(timeline: Timeline, script: string): string {
   const title = escapeMarkup(timeline.title);

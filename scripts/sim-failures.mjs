@@ -2,8 +2,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import process from "node:process";
+import { pictureScript } from "./draw.mjs";
 import { load, project } from "./load.mjs";
-import { pictureScript } from "./picture.mjs";
 import { startSimulator } from "./simulator.mjs";
 
 /** Where pictures are written by default: it is never committed. */

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { browserScript } from "../../scripts/browser-script.mjs";
-import { pictureScript } from "../../scripts/picture.mjs";
+import { pictureScript } from "../../scripts/draw.mjs";
 import {
   chromiumPath,
   openBrowser,

@@ -38,5 +38,5 @@ const some = [
 
 test.each(some)("noticed: %s", { timeout: 120_000 }, async (name) => {
   const mutant = mutants.find((one) => one.name === name);
-  expect(await seedThatNotices(mutant!, 60), `npm run mutants -- --only "${name}"`).toBeGreaterThan(0);
+  expect(await seedThatNotices(mutant!, 60), `npm run sim:mutants -- --only "${name}"`).toBeGreaterThan(0);
 });

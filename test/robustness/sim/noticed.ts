@@ -4,7 +4,7 @@ import type { Report } from "./main.ts";
 import { concerns, type Mutant } from "./mutant.ts";
 import { themeOf } from "./scenario.ts";
 
-/** By mutant: the seed at which `npm run mutants -- --write` noticed it. */
+/** By mutant: the seed at which `npm run sim:mutants -- --write` noticed it. */
 export const caught: Readonly<Record<string, { readonly seed: number }>> = JSON.parse(
   readFileSync(new URL("caught.json", import.meta.url), "utf8"),
 );

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 test.each(Object.keys(plays))("docs/images/%s is what the simulator draws", (file) => {
   const committed = readFileSync(new URL(`../../../docs/images/${file}`, import.meta.url), "utf8");
-  expect(toSvg(timelines.get(file)!) === committed, "node scripts/pictures.mjs draws it anew").toBe(true);
+  expect(toSvg(timelines.get(file)!) === committed, "node scripts/draw-docs.mjs draws it anew").toBe(true);
 });
 
 const eventsOf = (file: string, phase: TimelineEvent["phase"]) =>

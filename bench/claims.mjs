@@ -1,13 +1,13 @@
-// `npm run compare`: shows each row of the table in docs/choosing.md that compares this package with others, on the others
+// `npm run claims`: shows each row of the table in docs/choosing.md that compares this package with others, on the others
 // and on this one, with real redis-servers. Prints what it observed, and fails if that contradicts the page, or if the page
 // has a row that no program shows. `-- --only redis-semaphore` runs the rows whose text contains that.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { rows } from "./compare/rows.mjs";
-import { claimsOf, contradictions, differences } from "./compare/table.mjs";
-import { World } from "./compare/world.mjs";
+import { rows } from "./claims/rows.mjs";
+import { claimsOf, contradictions, differences } from "./claims/table.mjs";
+import { World } from "./claims/world.mjs";
 
 const { values } = parseArgs({ options: { only: { type: "string" } } });
 const chosen = rows.filter((row) => `${row.package} ${row.peer}`.includes(values.only ?? ""));

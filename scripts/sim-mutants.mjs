@@ -1,4 +1,4 @@
-// Checks that the simulator catches known bugs: `npm run mutants`. Puts them into the library one at a time, and counts
+// Checks that the simulator catches known bugs: `npm run sim:mutants`. Puts them into the library one at a time, and counts
 // the seeds until the simulator notices each. Fails if it misses one: it would then miss other defects as well.
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ import { load, project } from "./load.mjs";
 import { bundleSimulator, simulateAll, startSimulator } from "./simulator.mjs";
 
 const usage =
-  'npm run mutants -- [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]\n' +
-  '  npm run mutants -- --list [--only "part of a name"]…';
+  'npm run sim:mutants -- [--only "part of a name"]… [--seeds 4000] [--jobs 2] [--write]\n' +
+  '  npm run sim:mutants -- --list [--only "part of a name"]…';
 const caughtFile = join(project, "test/robustness/sim/caught.json");
 
 process.exitCode = 1;

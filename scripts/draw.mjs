@@ -1,4 +1,4 @@
-// `npm run picture -- timeline.json` draws a timeline (docs/internals/timeline.md): it writes timeline.html beside it;
+// `npm run draw -- timeline.json` draws a timeline (docs/internals/timeline.md): it writes timeline.html beside it;
 // with --svg, timeline.svg.
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
@@ -12,7 +12,7 @@ export const pictureScript = () => browserScript("picture/browser.ts");
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [file, form] = process.argv.slice(2);
   if (file === undefined || (form !== undefined && form !== "--svg")) {
-    console.error("usage: npm run picture -- <timeline.json> [--svg]");
+    console.error("usage: npm run draw -- <timeline.json> [--svg]");
     process.exit(2);
   }
   const target = `${file.replace(/\.json$/, "")}.${form === "--svg" ? "svg" : "html"}`;

@@ -1,4 +1,4 @@
-// Draws the pictures of docs/internals/algorithm.md and docs/fencing.md with the simulator: `node scripts/pictures.mjs`,
+// Draws the pictures of docs/internals/algorithm.md and docs/fencing.md with the simulator: `node scripts/draw-docs.mjs`,
 // after a change of the library or of picture/ that changes them.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
