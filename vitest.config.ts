@@ -45,8 +45,16 @@ export function reporters(file: string): object {
   return { reporters: [...always, ["json", { outputFile: `node_modules/.cache/${file}` }]] };
 }
 
-/** The local endpoints import the sources of redlock-edge by its name. */
-export const resolve = { alias: { "redlock-edge": fileURLToPath(new URL("src/index.ts", import.meta.url)) } };
+/** The local endpoints import the sources of redlock-edge by its names. */
+export const resolve = {
+  alias: [
+    { find: /^redlock-edge$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
+    {
+      find: /^redlock-edge\/(\w+)$/,
+      replacement: fileURLToPath(new URL("src/$1/index.ts", import.meta.url)),
+    },
+  ],
+};
 
 export default defineConfig({
   resolve,

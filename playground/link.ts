@@ -1,7 +1,9 @@
 import type { MemoryEndpoint } from "../local/src/memory/index.ts";
-import type { Outcome, TimelineEvent } from "../picture/timeline.ts";
+import { answerOf, keysIn, operationOf } from "../local/src/page/command.ts";
+import type { TimelineEvent } from "../picture/timeline.ts";
 import { type Command, type Endpoint, EndpointError } from "../src/index.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { labelOf } from "./stored.ts";
 
 /** What a world is to its clients and to what they send. */
 export interface Wire {
@@ -48,9 +50,11 @@ export class Link implements Endpoint {
     const { world, name: client } = this.#client;
     const { name: endpoint } = this;
     const request = world.newRequest();
-    const operation = operationOf(command) ?? this.#client.doing;
-    const key = resourceOf(command);
-    const about = { client, endpoint, request, operation, ...(key === undefined ? {} : { key }) };
+    const words = command.map(String);
+    const [key] = keysIn(words);
+    const named = operationOf(words, key);
+    const operation = named === words[0] ? this.#client.doing : named;
+    const about = { client, endpoint, request, operation, ...(key && { key: labelOf(key) }) };
     world.claim(command, client);
     world.record({ phase: "sent", ...about });
     const { scheduler, network } = world;
@@ -75,7 +79,8 @@ export class Link implements Endpoint {
     } catch (error) {
       answer = { error };
     }
-    const outcome = "error" in answer ? "error" : outcomeOf(command, about.operation, answer.reply);
+    const outcome =
+      "error" in answer ? "error" : answerOf(about.operation, command.map(String), answer.reply);
     if (!world.killed.has(endpoint.name)) world.record({ phase: "executed", ...about, outcome });
     world.look(endpoint);
     const isLost = world.isCut(name, endpoint.name) || world.random() < world.network.loss;
@@ -99,28 +104,4 @@ interface About {
   readonly request: string;
   readonly operation: string;
   readonly key?: string;
-}
-
-const named = new Set(["acquire", "restore", "extend", "release", "begin", "end", "look", "free"]);
-const natives: Readonly<Record<string, string>> = { SET: "acquire", DELEX: "release" };
-
-/** What a command does, as far as it says so. */
-function operationOf(command: Command): string | undefined {
-  return natives[String(command[0])] ?? command.map(String).find((word) => named.has(word));
-}
-
-/** The resource that it is about. */
-function resourceOf(command: Command): string | undefined {
-  const key = command.map(String).find((word) => word.startsWith("redlock:"));
-  const [, kind, resource] = /^redlock:(\w+)[^{]*\{(.*)\}/.exec(key ?? "") ?? [];
-  return kind === "idem" ? "delivery" : resource;
-}
-
-function outcomeOf(command: Command, operation: string, reply: unknown): Outcome {
-  // SET with NX and GET returns what stood there before.
-  if (command.includes("GET")) return reply === null ? "granted" : "held";
-  const first: unknown = Array.isArray(reply) ? reply[0] : reply;
-  const isNo = first === null || first === 0;
-  if (!isNo) return "granted";
-  return operation === "acquire" || operation === "begin" ? "held" : "gone";
 }

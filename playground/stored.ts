@@ -1,4 +1,5 @@
 import type { MemoryEndpoint } from "../local/src/memory/index.ts";
+import { keyOf, parseKey, type StoredKey } from "../src/stored/index.ts";
 import { epoch } from "./names.ts";
 
 /** One value at one endpoint. */
@@ -12,8 +13,13 @@ export interface Stored {
   readonly fence: number | undefined;
 }
 
-/** The kinds of keys that say who holds something, and what the picture calls them. */
-const shown: Readonly<Record<string, string>> = { lock: "", fair: "", slot: " permit ", idem: " delivery" };
+/** The kinds of keys that say who holds something. */
+const shown = new Set(["lock", "fair", "slot", "idem"]);
+
+/** What the picture calls a resource. */
+export function labelOf({ kind, resource }: StoredKey): string {
+  return kind === "idem" ? "delivery" : resource;
+}
 
 /** What says who holds something at an endpoint: locks, permits and idempotency records, without counters and tombstones. */
 export function storedAt(
@@ -22,25 +28,20 @@ export function storedAt(
 ): Map<string, Stored> {
   const found = new Map<string, Stored>();
   const offset = typeof clockOffset === "number" ? clockOffset : 0;
-  for (const key of engine.execute(["KEYS", "*"]) as string[]) {
-    const [, kind = "", more = "", resource = ""] = /^redlock:(\w+)(?::(\d+))?:.*?\{(.*)\}/.exec(key) ?? [];
-    if (shown[kind] === undefined) continue;
-    const value = String(engine.execute(["GET", key]));
-    const expires = Number(engine.execute(["PEXPIRETIME", key]));
-    const label = kind === "idem" ? shown[kind] : `${resource}${more && `${shown[kind]}${more}`}`;
-    found.set(key, {
+  for (const name of engine.execute(["KEYS", "*"]) as string[]) {
+    const key = parseKey(name);
+    if (!key || !shown.has(key.kind)) continue;
+    const { prefix, resource, slot } = key;
+    const value = String(engine.execute(["GET", name]));
+    const expires = Number(engine.execute(["PEXPIRETIME", name]));
+    const fence = engine.execute(["GET", keyOf(prefix, "fence", resource)]);
+    found.set(name, {
       value,
-      label: label.trim(),
+      label: slot === undefined ? labelOf(key) : `${resource} permit ${slot}`,
       holder: ownerOf(value),
       until: expires - offset - epoch,
-      fence: fenceAt(engine, key, kind),
+      fence: fence === null ? undefined : Number(fence),
     });
   }
   return found;
-}
-
-function fenceAt(engine: MemoryEndpoint["engine"], key: string, kind: string): number | undefined {
-  if (kind !== "lock") return undefined;
-  const fence = engine.execute(["GET", key.replace(":lock:", ":fence:")]);
-  return fence === null ? undefined : Number(fence);
 }

@@ -4,6 +4,7 @@ import type { Command } from "../src/index.ts";
 import { cellScript } from "../src/redis/cell-script.ts";
 import { claimScript } from "../src/redis/claim-script.ts";
 import { upstashFlag } from "../src/redis/script.ts";
+import { tokensIn } from "../src/stored/index.ts";
 import { queueScript } from "../src/sync/internal/queue-requests.ts";
 import { slotScript } from "../src/sync/internal/slots.ts";
 import { seededRandom } from "../test/support/random.ts";
@@ -184,9 +185,4 @@ export class World implements Wire {
     else this.cuts.delete(`${client}>${endpoint}`);
     this.record({ phase: isCut ? "fault" : "healed", client, endpoint, name: "partition" });
   }
-}
-
-/** The library's random tokens in a text. */
-function tokensIn(text: string): string[] {
-  return text.match(/t[0-9a-f]{32}/g) ?? [];
 }

@@ -105,6 +105,7 @@ describe("the packed packages", () => {
       import { github, standardWebhooks } from "redlock-edge/webhooks";
       import { CountDownLatch, CyclicBarrier, FairLock, ReadWriteLock, ReentrantLock } from "redlock-edge/sync";
       import { debounce, once, Semaphore } from "redlock-edge/sync";
+      import { parseKey } from "redlock-edge/stored";
       import { memoryEndpoint } from "redis-rest-local/memory";
       import { start } from "redis-rest-local";
       const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
@@ -118,6 +119,7 @@ describe("the packed packages", () => {
       const middleware = [typeof idempotent({ redlock }), typeof lockRoute({ redlock, resource: "a" })];
       const inbox = [onceInD1, onceInPostgres].map((it) => typeof it);
       if (inbox.join() !== "function,function") throw new Error("redlock-edge/inbox");
+      if (parseKey("redlock:lock:{a}").resource !== "a") throw new Error("redlock-edge/stored");
       const { slot } = await new Semaphore(redlock, "s", { limit: 1 }).acquire();
       const nightly = await once(redlock, "nightly", { every: 60_000 }, () => "ran");
       const last = await debounce(redlock, "d", { window: 5 }, () => "last");
@@ -385,6 +387,7 @@ describe("the packed packages", () => {
       "webhooks/index",
       "inbox/index",
       "sync/index",
+      "stored/index",
     ].map((name) => `${name}.js`);
     expect(entries.filter(namesNode)).toEqual([]);
     expect(namesNode("cli/main.js")).toBe(true);

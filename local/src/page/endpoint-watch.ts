@@ -1,13 +1,14 @@
+import type { StoredKey } from "redlock-edge/stored";
 import type { FaultRule } from "../faults/faults.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
-import { isShown, type KeyParts } from "./key.ts";
+import { isShown } from "./key.ts";
 import { readKeys, scanStep } from "./read.ts";
 import type { EndpointState } from "./state.ts";
-import { Stored, type StoredValue } from "./stored.ts";
+import { type SeenValue, Stored } from "./stored.ts";
 
 /** What a watch tells. */
 export interface Changes {
-  stored(parts: KeyParts, value: StoredValue | undefined, at: number): void;
+  stored(parts: StoredKey, value: SeenValue | undefined, at: number): void;
   fault(name: string, phase: "fault" | "healed", at: number): void;
 }
 
@@ -24,7 +25,7 @@ export class EndpointWatch {
   readonly #endpoint: LocalEndpoint;
   readonly #changes: Changes;
   readonly #stored = new Stored();
-  readonly #waiting = new Map<string, KeyParts>();
+  readonly #waiting = new Map<string, StoredKey>();
   readonly #samples: { readonly at: number; readonly requests: number; readonly billed: number }[] = [];
   #faults = new Map<string, string>();
   #reads = 0;
@@ -48,19 +49,19 @@ export class EndpointWatch {
   }
 
   /** What it has under a key; undefined: it is not up. */
-  holds(key: string): StoredValue | "free" | undefined {
+  holds(key: string): SeenValue | "free" | undefined {
     if (!this.#endpoint.running) return undefined;
     const found = this.#stored.get(key);
     return found && found.until > Date.now() ? found : "free";
   }
 
   /** The keys that it has. */
-  shown(now: number): KeyParts[] {
+  shown(now: number): StoredKey[] {
     return this.#stored.values(now).map(({ parts }) => parts);
   }
 
   /** A command has run that may have changed these keys: reads them at once. */
-  changed(keys: readonly KeyParts[], at: number): void {
+  changed(keys: readonly StoredKey[], at: number): void {
     if (keys.length === 0) return;
     if (this.#reads < mostReads) void this.#read(keys, at);
     else for (const parts of keys) if (this.#waiting.size < 500) this.#waiting.set(parts.key, parts);
@@ -106,7 +107,7 @@ export class EndpointWatch {
     }
   }
 
-  async #read(keys: readonly KeyParts[], at: number): Promise<void> {
+  async #read(keys: readonly StoredKey[], at: number): Promise<void> {
     this.#reads += 1;
     const began = Date.now();
     try {
@@ -121,7 +122,7 @@ export class EndpointWatch {
     }
   }
 
-  #take(parts: KeyParts, value: StoredValue | undefined, at: number, slack?: number): void {
+  #take(parts: StoredKey, value: SeenValue | undefined, at: number, slack?: number): void {
     if (this.#stored.set(parts.key, value, at, slack)) this.#changes.stored(parts, value, at);
   }
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
+import { keyOf, parseKey, parseValue, type StoredKey, tokensIn } from "redlock-edge/stored";
 import { type Reply, ReplyError } from "../engine/engine.ts";
 import type { LocalEndpoint } from "../rest/endpoint.ts";
-import { type KeyParts, partsOf, recordKind } from "./key.ts";
-import type { StoredValue } from "./stored.ts";
+import type { SeenValue } from "./stored.ts";
 
 // Reads what is stored, past HTTP: such reads are not logged, not billed, and hit by no fault.
 
@@ -14,12 +14,12 @@ const longestKey = 2_000;
 /** Reads keys at one endpoint with nothing in between. `undefined`: nothing is there. */
 export async function readKeys(
   endpoint: LocalEndpoint,
-  keys: readonly KeyParts[],
-): Promise<(StoredValue | undefined)[]> {
-  const commands = keys.flatMap((parts) => [
-    parts.kind === "read-write" ? ["ZCARD", parts.key] : ["GETRANGE", parts.key, 0, longest],
-    ["PTTL", parts.key],
-    ["GET", parts.key.replace(`:${parts.kind}:{`, ":fence:{")],
+  keys: readonly StoredKey[],
+): Promise<(SeenValue | undefined)[]> {
+  const commands = keys.flatMap(({ key, prefix, kind, resource }) => [
+    kind === "read-write" ? ["ZCARD", key] : ["GETRANGE", key, 0, longest],
+    ["PTTL", key],
+    ["GET", keyOf(prefix, "fence", resource)],
   ]);
   const replies = await endpoint.read(commands);
   const now = Date.now();
@@ -28,34 +28,27 @@ export async function readKeys(
 
 /** What three replies say: the value, ms until it expires, and the fence counter. */
 export function storedValue(
-  parts: KeyParts,
+  parts: StoredKey,
   [value, ttl, counter]: readonly (Reply | ReplyError)[],
   now: number,
-): StoredValue | undefined {
+): SeenValue | undefined {
   if (typeof ttl !== "number" || ttl === -2 || value instanceof ReplyError) return undefined;
   const until = ttl === -1 ? Number.MAX_SAFE_INTEGER : now + ttl;
   if (parts.kind === "read-write") {
     return { parts, holder: `${value} ${value === 1 ? "holder" : "holders"}`, token: undefined, until };
   }
   const text = String(value);
-  const token = /t[0-9a-f]{32}/.exec(text)?.[0];
-  if (recordKind(parts)) {
-    return { parts, holder: digestOf(text), token, until, record: recordOf(text) };
+  const [token] = tokensIn(text);
+  const said = parseValue(parts, text);
+  const found = { parts, token, until };
+  if (said?.type === "record") {
+    const { state, since } = said;
+    return { ...found, holder: digestOf(text), record: since === undefined ? { state } : { state, since } };
   }
-  if (parts.kind === "tries") {
-    return { parts, holder: digestOf(text), token, until, attempts: Number(/ (\d+)$/.exec(text)?.[1] ?? 0) };
-  }
+  if (said?.type === "count") return { ...found, holder: digestOf(text), attempts: said.attempts };
   const fence = counter instanceof ReplyError ? 0 : Number(counter ?? 0);
-  // As inspect() does: the owner's token, or the nonce of a handle without one.
-  const owner = parts.kind === "once" ? (token ?? text) : text.slice(33) || text;
   const known = Number.isSafeInteger(fence) && fence > 0;
-  return { parts, holder: digestOf(owner), token, until, ...(known && { fence }) };
-}
-
-function recordOf(text: string): NonNullable<StoredValue["record"]> {
-  const match = /^([PCN])1 \S+ (\d+) (?:-|[0-9a-f]+)(?: |$)/.exec(text);
-  if (!match) return { state: "corrupt" };
-  return { state: match[1] === "P" ? "pending" : "complete", since: Number(match[2]) };
+  return { ...found, holder: digestOf(said?.holder ?? text), ...(known && { fence }) };
 }
 
 function digestOf(text: string): string {
@@ -66,11 +59,11 @@ function digestOf(text: string): string {
 export async function scanStep(
   endpoint: LocalEndpoint,
   cursor: string,
-): Promise<{ readonly cursor: string; readonly keys: readonly KeyParts[] }> {
+): Promise<{ readonly cursor: string; readonly keys: readonly StoredKey[] }> {
   const [reply] = await endpoint.read([["SCAN", cursor, "COUNT", 100]]);
   const [next, found] = Array.isArray(reply) ? reply : [];
   const keys = Array.isArray(found)
-    ? found.flatMap((key) => (String(key).length < longestKey ? (partsOf(String(key)) ?? []) : []))
+    ? found.flatMap((key) => (String(key).length < longestKey ? (parseKey(String(key)) ?? []) : []))
     : [];
   return { cursor: String(next ?? "0"), keys };
 }

@@ -5,7 +5,7 @@ import type { Clients, Sender } from "./clients.ts";
 import { labelOf } from "./key.ts";
 import { commandsOf, outcomeOf, type RequestWords, wordsOf } from "./request.ts";
 import type { RequestRow } from "./state.ts";
-import type { StoredValue } from "./stored.ts";
+import type { SeenValue } from "./stored.ts";
 
 // Makes events of the picture and rows of the page from what happens to requests. No I/O, no clock.
 
@@ -111,7 +111,7 @@ export class Recording {
   }
 
   /** Takes what an endpoint has under a key since `at`; undefined: nothing. */
-  stored(endpoint: string, key: string, value: StoredValue | undefined, at: number): void {
+  stored(endpoint: string, key: string, value: SeenValue | undefined, at: number): void {
     const about = { time: at, endpoint, key };
     if (!value) {
       this.#drafts.push({ ...about, phase: "removed" });

@@ -1,8 +1,10 @@
 import type { Buffer } from "node:buffer";
+import { type StoredKey, tokensIn } from "redlock-edge/stored";
 import { ReplyError } from "../engine/engine.ts";
 import { type Argument, nameOf, textOf } from "../rest/argument.ts";
 import type { WireReply } from "../rest/redis/resp.ts";
-import { isShown, type KeyParts, partsOf, recordKind } from "./key.ts";
+import { answerOf, keysIn, operationOf } from "./command.ts";
+import { isShown } from "./key.ts";
 
 // What a request does, by its words. No I/O.
 
@@ -10,9 +12,9 @@ import { isShown, type KeyParts, partsOf, recordKind } from "./key.ts";
 export interface RequestWords {
   /** `acquire`, `extend`, `release`, …, or the command's name. */
   readonly operation: string;
-  readonly key: KeyParts | undefined;
+  readonly key: StoredKey | undefined;
   /** All keys of this library's in it that the page shows. */
-  readonly keys: readonly KeyParts[];
+  readonly keys: readonly StoredKey[];
   /** The random names in it: clients make them, and no two clients the same. */
   readonly tokens: readonly string[];
   /** How many commands it has. */
@@ -43,48 +45,19 @@ function decoded(word: string): string {
 
 /** What a request does. */
 export function wordsOf(commands: readonly (readonly Argument[])[]): RequestWords {
-  const [first = [""]] = commands;
-  const keys = commands.flatMap((command) => keysOf(command)).filter(isShown);
+  const all = commands.map(wordsIn);
+  const found = all.flatMap(keysIn);
+  const keys = found.filter(isShown);
   // An own script names other keys as well: what it is about comes first.
-  const key = keys[0] ?? commands.flatMap((command) => keysOf(command))[0];
-  const found = commands.flatMap((command) =>
-    command.slice(1).flatMap((word) => [...beginningOf(word).matchAll(/t[0-9a-f]{32}/g)].map(([one]) => one)),
-  );
-  const operation = commands.length > 1 ? `${commands.length} commands` : operationOf(first, key);
-  return { operation, key, keys, tokens: [...new Set(found)].slice(0, 20), commands: commands.length };
+  const key = keys[0] ?? found[0];
+  const tokens = new Set(all.flatMap(([, ...words]) => words.flatMap(tokensIn)));
+  const operation = all.length > 1 ? `${all.length} commands` : operationOf(all[0] ?? [""], key);
+  return { operation, key, keys, tokens: [...tokens].slice(0, 20), commands: all.length };
 }
 
-/** Enough of an argument: results of runs may be long. */
-const beginningOf = (word: Argument): string => textOf(word).slice(0, 2_000);
-
-function keysOf(command: readonly Argument[]): KeyParts[] {
-  const count = isScript(command) ? Number(textOf(command[2] ?? "0")) : undefined;
-  const words = count === undefined ? command.slice(1, 101) : command.slice(3, 3 + Math.min(count, 100));
-  return words.flatMap((word) => partsOf(beginningOf(word)) ?? []);
-}
-
-const isScript = (command: readonly Argument[]): boolean =>
-  /^(EVAL|EVALSHA|FCALL)(_RO)?$/.test(nameOf(command));
-
-const operations = new Set("acquire restore extend release free look begin end".split(" "));
-
-function operationOf(command: readonly Argument[], key: KeyParts | undefined): string {
-  const name = nameOf(command);
-  if (!key) return name;
-  if (key.kind === "tries") return "count";
-  const words = command.map(beginningOf);
-  if (isScript(command)) {
-    const word = words[3 + Number(words[2])] ?? "";
-    return operations.has(word) ? word : name;
-  }
-  const options = words.slice(3).map((word) => word.toUpperCase());
-  if (name === "SET" && options.includes("NX")) return recordKind(key) ? "begin" : "acquire";
-  if (name === "SET" && options.includes("IFEQ")) {
-    if (!recordKind(key)) return "extend";
-    return /^[CN]1 /.test(words[2] ?? "") ? "complete" : "extend";
-  }
-  return name === "DELEX" ? "release" : name;
-}
+/** Enough of each argument: results of runs may be long. */
+const wordsIn = (command: readonly Argument[]): string[] =>
+  command.map((word) => textOf(word).slice(0, 2_000));
 
 /** What the reply to a command means: `granted`, `held`, `gone`, `error`; undefined where it is none of these. */
 export function outcomeOf(
@@ -93,14 +66,7 @@ export function outcomeOf(
   reply: WireReply,
 ): "granted" | "held" | "gone" | "error" | undefined {
   if (reply instanceof ReplyError) return "error";
-  if (!key || operation === nameOf(command)) return undefined;
-  if (operation === "look" || operation === "count") return undefined;
-  const missing = operation === "acquire" || operation === "begin" ? "held" : "gone";
-  if (nameOf(command) === "SET" && operation === "begin") {
-    const own = textOf(command[2] ?? "");
-    const found = reply instanceof Uint8Array ? textOf(reply) : undefined;
-    return found === undefined || found === own ? "granted" : "held";
-  }
-  const first = Array.isArray(reply) ? reply[0] : reply;
-  return first === null || first === 0 ? missing : "granted";
+  if (!key || operation === nameOf(command) || operation === "look" || operation === "count")
+    return undefined;
+  return answerOf(operation, wordsIn(command), reply instanceof Uint8Array ? textOf(reply) : reply);
 }

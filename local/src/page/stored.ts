@@ -1,11 +1,12 @@
-import { heldKind, type KeyParts } from "./key.ts";
+import type { StoredKey } from "redlock-edge/stored";
+import { heldKind } from "./key.ts";
 import type { LockRow, RecordRow, Share } from "./state.ts";
 
 // What is stored under the library's keys, by endpoint. No I/O.
 
 /** What one endpoint has under one key. */
-export interface StoredValue {
-  readonly parts: KeyParts;
+export interface SeenValue {
+  readonly parts: StoredKey;
   /** Whose it is: a hash. */
   readonly holder: string;
   /** The random name in the value, if there is one. It stays in this process. */
@@ -22,14 +23,14 @@ const mostKeys = 1_000;
 
 /** What one endpoint has, as far as it was read. */
 export class Stored {
-  readonly #values = new Map<string, StoredValue>();
+  readonly #values = new Map<string, SeenValue>();
 
-  get(key: string): StoredValue | undefined {
+  get(key: string): SeenValue | undefined {
     return this.#values.get(key);
   }
 
   /** All that has not expired. */
-  values(now: number): StoredValue[] {
+  values(now: number): SeenValue[] {
     for (const [key, { until }] of this.#values) if (until <= now) this.#values.delete(key);
     return [...this.#values.values()];
   }
@@ -39,7 +40,7 @@ export class Stored {
    *
    * @param slack ms: expiries that differ by less are the same, read at different moments.
    */
-  set(key: string, found: StoredValue | undefined, now: number, slack = 20): boolean {
+  set(key: string, found: SeenValue | undefined, now: number, slack = 20): boolean {
     const before = this.#values.get(key);
     const was = before && before.until > now ? before : undefined;
     // One that is only read again keeps its place: the newest are the last.
@@ -59,11 +60,11 @@ export class Stored {
 }
 
 /** What all endpoints have under one key; undefined: the endpoint is not up. */
-export type Across = readonly (StoredValue | "free" | undefined)[];
+export type Across = readonly (SeenValue | "free" | undefined)[];
 
 /** Most endpoints' value, and how each stands to it. Undefined: nothing is there. */
 export function majorityOf(across: Across) {
-  const found = across.filter((each): each is StoredValue => typeof each === "object");
+  const found = across.filter((each): each is SeenValue => typeof each === "object");
   const count = (holder: string) => found.filter((each) => each.holder === holder).length;
   const [most] = [...found].sort((one, other) => count(other.holder) - count(one.holder));
   if (!most) return undefined;

@@ -1,3 +1,4 @@
+import { keyOf, type StoredKey } from "redlock-edge/stored";
 import type { Timeline, TimelineEvent } from "../../../picture/timeline.ts";
 import { appended } from "../../../picture/view.ts";
 import { isReading } from "../rest/http/command-access.ts";
@@ -5,7 +6,7 @@ import type { Observation } from "../rest/observe.ts";
 import type { LocalEndpoints } from "../rest/start.ts";
 import { Clients } from "./clients.ts";
 import { EndpointWatch } from "./endpoint-watch.ts";
-import { heldKind, isOfRuns, type KeyParts, labelOf } from "./key.ts";
+import { heldKind, isOfRuns, labelOf } from "./key.ts";
 import { Recording } from "./recording.ts";
 import { outcomeOf, wordsOf } from "./request.ts";
 import type { Happening, LockRow, PageMessage, PageState, RecordRow } from "./state.ts";
@@ -28,7 +29,7 @@ export class Watch {
   readonly #timer: NodeJS.Timeout;
   readonly #waiting = new Set<() => void>();
   /** What is held, and by whom. */
-  readonly #holders = new Map<string, { readonly parts: KeyParts; readonly holder: string }>();
+  readonly #holders = new Map<string, { readonly parts: StoredKey; readonly holder: string }>();
   /** Their texts are made when they are asked for: whose a token is may become known later. */
   #happenings: { readonly at: number; readonly name: string; readonly say: () => string }[] = [];
   #timeline: Timeline;
@@ -112,7 +113,7 @@ export class Watch {
   }
 
   /** Says who got what, and who freed it. */
-  #noteChange(parts: KeyParts, at: number): void {
+  #noteChange(parts: StoredKey, at: number): void {
     const kind = heldKind(parts);
     if (kind === undefined) return;
     const across = this.#across(parts.key);
@@ -158,12 +159,18 @@ export class Watch {
     };
   }
 
-  #records(keys: readonly KeyParts[]): RecordRow[] {
+  #records(keys: readonly StoredKey[]): RecordRow[] {
     // A key of which only the count is left has a row as well.
-    const names = new Set(keys.filter(isOfRuns).map(({ key }) => key.replace(":tries:{", ":idem:{")));
-    const counter = (name: string) => name.replace(/:(?:idem|flight):\{/, ":tries:{");
-    const rows = [...names].flatMap(
-      (name) => recordRow(this.#across(name), this.#across(counter(name))) ?? [],
+    const ofRuns = keys.filter(isOfRuns).map((parts) => {
+      const { prefix, kind, resource, key } = parts;
+      return {
+        record: kind === "tries" ? keyOf(prefix, "idem", resource) : key,
+        count: keyOf(prefix, "tries", resource),
+      };
+    });
+    const byName = new Map(ofRuns.map((names) => [names.record, names]));
+    const rows = [...byName.values()].flatMap(
+      ({ record, count }) => recordRow(this.#across(record), this.#across(count)) ?? [],
     );
     return rows.sort((one, other) => badFirst.indexOf(one.state) - badFirst.indexOf(other.state));
   }

@@ -1,9 +1,8 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
-import { keyOf } from "../../../src/redis/keys.ts";
+import { keyOf, parseKey } from "../../../src/redis/keys.ts";
 import { ReplyError } from "../../src/engine/engine.ts";
 import { Clients } from "../../src/page/clients.ts";
-import { partsOf } from "../../src/page/key.ts";
 import { Recording } from "../../src/page/recording.ts";
 import type { Observation } from "../../src/rest/observe.ts";
 import type { WireReply } from "../../src/rest/redis/resp.ts";
@@ -120,7 +119,7 @@ describe("a recording", () => {
   test("of what is stored names the client that sent its token", () => {
     const { recording, arrived } = started();
     arrived(1, 0);
-    const value = { parts: partsOf(key)!, holder: "hash", until: 900, fence: 7 };
+    const value = { parts: parseKey(key)!, holder: "hash", until: 900, fence: 7 };
     recording.stored("e1", "a", { ...value, token }, 1);
     recording.stored("e1", "a", undefined, 2);
     recording.stored("e1", "b", { ...value, token: `t${"9".repeat(32)}` }, 3);

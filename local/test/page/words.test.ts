@@ -1,36 +1,25 @@
 import { Buffer } from "node:buffer";
 import { describe, expect, test } from "vitest";
-import { keyOf } from "../../../src/redis/keys.ts";
+import { keyOf, parseKey } from "../../../src/redis/keys.ts";
 import { ReplyError } from "../../src/engine/engine.ts";
 import { isOn, others, switches, without } from "../../src/page/browser/switches.ts";
 import { duration, matching, summary, wrongs } from "../../src/page/browser/words.ts";
 import { Clients } from "../../src/page/clients.ts";
-import { isShown, labelOf, partsOf } from "../../src/page/key.ts";
+import { isShown, labelOf } from "../../src/page/key.ts";
 import { storedValue } from "../../src/page/read.ts";
 import { commandsOf, outcomeOf, wordsOf } from "../../src/page/request.ts";
 import type { PageState } from "../../src/page/state.ts";
-import { lockRow, recordRow, Stored, type StoredValue } from "../../src/page/stored.ts";
+import { lockRow, recordRow, type SeenValue, Stored } from "../../src/page/stored.ts";
 
 const token = (digit: string) => `t${digit.repeat(32)}`;
 
 describe("keys", () => {
-  test.each([
-    ["redlock", "lock", "invoice:42"],
-    ["my:app", "lock", "50% {off}"],
-    ["p", "slot:12", "pool"],
-    ["p", "lock", "user:{7}:cart"],
-    ["p", "read-write", "a}b"],
-  ])("of %s, %s and %s are taken apart again", (prefix, kind, resource) => {
-    expect(partsOf(keyOf(prefix, kind, resource))).toMatchObject({ prefix, kind, resource });
-  });
-
-  test("of others, and those that hold nothing, are not shown", () => {
-    expect(["session:{42}", "cache", "a:b:{}"].map(partsOf)).toEqual([undefined, undefined, undefined]);
-    const shown = (kind: string) => isShown(partsOf(keyOf("p", kind, "r"))!);
-    const kinds = ["lock", "fair", "slot:0", "idem", "tries", "flight", "read-write", "once"];
+  test("that hold nothing are not shown", () => {
+    const shown = (kind: string) => isShown(parseKey(keyOf("p", kind, "r"))!);
+    const kinds = ["lock", "fair", "slot:0", "idem", "tries", "flight", "read-write", "once", "reentrant"];
     expect(kinds.filter(shown)).toEqual(kinds);
     expect(["fence", "void", "limit", "session"].filter(shown)).toEqual([]);
-    expect(labelOf(partsOf(keyOf("p", "slot:3", "pool"))!)).toBe("pool slot 3");
+    expect(labelOf(parseKey(keyOf("p", "slot:3", "pool"))!)).toBe("pool slot 3");
   });
 });
 
@@ -142,8 +131,8 @@ describe("clients", () => {
 });
 
 describe("what is stored", () => {
-  const parts = partsOf(keyOf("p", "lock", "a"))!;
-  const value = (holder: string, more: Partial<StoredValue> = {}): StoredValue => ({
+  const parts = parseKey(keyOf("p", "lock", "a"))!;
+  const value = (holder: string, more: Partial<SeenValue> = {}): SeenValue => ({
     parts,
     holder,
     token: undefined,
@@ -160,7 +149,7 @@ describe("what is stored", () => {
     expect(owned("1")).toBe(owned("2"));
     expect(storedValue(parts, [new ReplyError("WRONGTYPE"), 5, null], 0)).toBeUndefined();
     expect(storedValue(parts, ["", -2, null], 0)).toBeUndefined();
-    const record = partsOf(keyOf("p", "flight", "h"))!;
+    const record = parseKey(keyOf("p", "flight", "h"))!;
     expect(labelOf(record)).toBe("flight h…");
     expect(storedValue(record, ["C1 t 12 - {}", 5, null], 0)?.record).toEqual({
       state: "complete",
@@ -189,7 +178,7 @@ describe("what is stored", () => {
   });
 
   test("is a key that may be dead where only a count of its runs is left", () => {
-    const tries = partsOf(keyOf("p", "tries", "h"))!;
+    const tries = parseKey(keyOf("p", "tries", "h"))!;
     const count = storedValue(tries, ["A1 t 3", 500, null], 0)!;
     const nothing = ["free", "free", "free"] as const;
     expect(recordRow(nothing, [count, count, "free"])).toMatchObject({
@@ -197,7 +186,7 @@ describe("what is stored", () => {
       attempts: 3,
       shares: ["same", "same", "free"],
     });
-    const record = storedValue(partsOf(keyOf("p", "idem", "h"))!, ["P1 t 12 -", 500, null], 0)!;
+    const record = storedValue(parseKey(keyOf("p", "idem", "h"))!, ["P1 t 12 -", 500, null], 0)!;
     expect(recordRow([record, record, record], [count, "free", "free"])).toMatchObject({
       state: "pending",
       attempts: 3,

@@ -1,4 +1,5 @@
-import { createHash } from "node:crypto";
+import { parseKey } from "../../../src/stored/index.ts";
+import { hashOf } from "./run-histories.ts";
 
 /** What keys are called in the picture: by their resources, as calls and holds name them. */
 export class Names {
@@ -7,18 +8,15 @@ export class Names {
 
   /** A call names a key of runs, in the scope `sim`. */
   learn(key: string): void {
-    const hash = createHash("sha256")
-      .update(JSON.stringify(["sim", key]))
-      .digest("hex");
-    this.#runs.set(hash, key);
+    this.#runs.set(hashOf(key), key);
   }
 
   /** `redlock:lock:{a}` → `a`, `redlock:slot:2:{pool}` → `pool#2`; what no key looks like stays as it is. */
   of(key: string): string {
-    const parts = /^redlock:([a-z-]+):(?:(\d+):)?\{([^}]*)\}(?::(.*))?$/.exec(key);
+    const parts = parseKey(key);
     if (!parts) return key;
-    const [, kind, slot, tag = "", rest] = parts;
-    const resource = this.#runs.get(tag) ?? rest ?? tag;
+    const { kind, slot } = parts;
+    const resource = this.#runs.get(parts.resource) ?? parts.resource;
     if (kind === "tries") return `tries of ${resource}`;
     return slot === undefined ? resource : `${resource}#${slot}`;
   }

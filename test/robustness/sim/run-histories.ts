@@ -137,7 +137,8 @@ export function countKeyOf(key: string): string {
   return `redlock:tries:{${hashOf(key)}}`;
 }
 
-function hashOf(key: string): string {
+/** A key of runs as it is stored. */
+export function hashOf(key: string): string {
   return createHash("sha256")
     .update(JSON.stringify(["sim", key]))
     .digest("hex");

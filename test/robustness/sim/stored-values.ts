@@ -1,3 +1,4 @@
+import { keyOf, parseKey } from "../../../src/stored/index.ts";
 import type { Server } from "./server.ts";
 
 /** A value at a key of a server, or one of its members. */
@@ -32,8 +33,9 @@ export function storedValues(server: Server, key: string, now: number): Map<stri
 }
 
 /** The counter of fences beside a lock. */
-function fenceAt(server: Server, key: string): number | undefined {
-  if (!key.startsWith("redlock:lock:")) return undefined;
-  const counter = server.execute(["GET", key.replace(":lock:", ":fence:")]);
+function fenceAt(server: Server, name: string): number | undefined {
+  const key = parseKey(name);
+  if (key?.kind !== "lock") return undefined;
+  const counter = server.execute(["GET", keyOf(key.prefix, "fence", key.resource)]);
   return counter === null ? undefined : Number(counter);
 }

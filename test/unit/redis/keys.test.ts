@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { keyOf } from "../../../src/redis/keys.ts";
+import { keyOf, parseKey } from "../../../src/redis/keys.ts";
 import { slotOf } from "../../support/cluster-slot.ts";
 
 const seed = Date.now() % 2 ** 31;
@@ -13,6 +13,7 @@ const odd = fc.oneof(
   fc.constantFrom("lock", "fence", "{lock}", ":{a}", "%7D", "}", "{", "{}", "{}{a}", "a{b}c{d}", "{{a}}"),
 );
 const kinds = ["lock", "fence", "void", "idem"];
+const prefixes = fc.constantFrom("redlock", "redlock:lock:", "redlock:lock", "redlock:", "redlock:lock::x");
 
 describe("slotOf", () => {
   // The specification's check value and examples.
@@ -54,13 +55,6 @@ describe("keyOf", () => {
   });
 
   test("is different for different prefixes, also where one begins with the other", () => {
-    const prefixes = fc.constantFrom(
-      "redlock",
-      "redlock:lock:",
-      "redlock:lock",
-      "redlock:",
-      "redlock:lock::x",
-    );
     fc.assert(
       fc.property(odd, odd, prefixes, prefixes, (a, b, prefix, other) => {
         const keys = kinds.map((kind) => keyOf(prefix, kind, a));
@@ -89,5 +83,27 @@ describe("keyOf", () => {
     expect(new Set(tagged)).toEqual(new Set([slotOf("t")]));
     const spread = Array.from({ length: 50 }, (_, index) => slotOf(keyOf("redlock", "lock", `r${index}`)));
     expect(new Set(spread).size).toBeGreaterThan(45);
+  });
+});
+
+describe("parseKey", () => {
+  test("takes apart what keyOf has made", () => {
+    fc.assert(
+      fc.property(odd, prefixes, (resource, prefix) => {
+        for (const kind of ["lock", "idem", "once-end"]) {
+          const key = keyOf(prefix, kind, resource);
+          expect(parseKey(key)).toEqual({ key, prefix, kind, resource });
+        }
+        const slot = keyOf(prefix, "slot:12", resource);
+        expect(parseKey(slot)).toEqual({ key: slot, prefix, kind: "slot", slot: 12, resource });
+        const tombstone = `${keyOf(prefix, "void", resource)}:t0123`;
+        expect(parseKey(tombstone)).toEqual({ key: tombstone, prefix, kind: "void", resource });
+      }),
+      { seed, numRuns: 5_000 },
+    );
+  });
+
+  test.each(["session:{42}", "cache", "a:b:{}", "a:B:{c}", "a:lock:{b}c"])("does not know %s", (key) => {
+    expect(parseKey(key)).toBeUndefined();
   });
 });

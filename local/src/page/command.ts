@@ -1,0 +1,46 @@
+import { parseKey, type StoredKey } from "redlock-edge/stored";
+import { recordKind } from "./key.ts";
+
+// What a command of this library's does, and what its reply means. The playground uses it too.
+
+const isScript = ([name = ""]: readonly string[]): boolean => /^(EVAL|EVALSHA|FCALL)(_RO)?$/i.test(name);
+
+/** The keys of this library's in a command. */
+export function keysIn(command: readonly string[]): StoredKey[] {
+  const words = isScript(command) ? command.slice(3, 3 + Number(command[2] ?? 0)) : command.slice(1);
+  return words.slice(0, 100).flatMap((word) => parseKey(word) ?? []);
+}
+
+const operations = new Set("acquire restore extend release free look begin end".split(" "));
+
+/** What a command does to a key: `acquire`, `extend`, `release`, …; the command's name where it does not say so. */
+export function operationOf(command: readonly string[], key: StoredKey | undefined): string {
+  const name = (command[0] ?? "").toUpperCase();
+  if (!key) return name;
+  if (key.kind === "tries") return "count";
+  if (isScript(command)) {
+    const word = command[3 + Number(command[2])] ?? "";
+    return operations.has(word) ? word : name;
+  }
+  const options = command.slice(3).map((word) => word.toUpperCase());
+  if (name === "SET" && options.includes("NX")) return recordKind(key) ? "begin" : "acquire";
+  if (name === "SET" && options.includes("IFEQ")) {
+    return recordKind(key) && /^[CN]1 /.test(command[2] ?? "") ? "complete" : "extend";
+  }
+  return name === "DELEX" ? "release" : name;
+}
+
+/** What the reply to an operation means. */
+export function answerOf(
+  operation: string,
+  command: readonly string[],
+  reply: unknown,
+): "granted" | "held" | "gone" {
+  // SET with NX and GET returns what was there before.
+  if (operation === "begin" && /^SET$/i.test(command[0] ?? "")) {
+    return reply === null || reply === command[2] ? "granted" : "held";
+  }
+  const first: unknown = Array.isArray(reply) ? reply[0] : reply;
+  if (first !== null && first !== 0) return "granted";
+  return operation === "acquire" || operation === "begin" ? "held" : "gone";
+}

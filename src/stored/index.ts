@@ -1,0 +1,88 @@
+import { countOf, noFingerprint, parseRecord, type UnstoredReason } from "../idempotency/record.ts";
+import { holderOf } from "../lock/lock-request.ts";
+import { keyOf, parseKey, type StoredKey } from "../redis/keys.ts";
+
+// What endpoints have stored, for tools that show or check it. It reads nothing itself.
+
+export { keyOf, parseKey, type StoredKey, type UnstoredReason };
+
+/** What a value says. */
+export type StoredValue = StoredHold | StoredRecord | StoredCount;
+
+/** Who holds a lock, a permit, an interval, or is a member. */
+export interface StoredHold {
+  readonly type: "hold";
+  /**
+   * The owner's token, or for a hold without one the random name of its handle. Of `read-write`: `r` for a reader, else
+   * the writer's token. It is a secret: with it anybody could release the lock.
+   */
+  readonly holder: string;
+}
+
+/** The record of an idempotent run. */
+export interface StoredRecord {
+  readonly type: "record";
+  /** `corrupt`: this library did not write the value, or it is damaged. */
+  readonly state: "pending" | "complete" | "corrupt";
+  /** When the run began or completed, in ms since 1970. */
+  readonly since?: number;
+  /** Of the request: hexadecimal. */
+  readonly fingerprint?: string;
+  /** Of a complete run, as the codec encoded it. */
+  readonly result?: string;
+  /** Why a complete run has no result, where it has none. */
+  readonly unstored?: UnstoredReason;
+}
+
+/** How many runs of a key began and neither completed nor failed. */
+export interface StoredCount {
+  readonly type: "count";
+  readonly attempts: number;
+}
+
+const holds: ReadonlySet<string> = new Set([
+  "lock",
+  "slot",
+  "fair",
+  "reentrant",
+  "read-write",
+  "writers",
+  "once",
+]);
+
+/**
+ * Reads a value.
+ *
+ * @param key of any prefix and resource
+ * @param text a string as GET returns it, or one member of a sorted set (`read-write`, `writers`). Of a record
+ * the first 300 bytes are enough, where its result is not needed whole
+ * @returns undefined where a value of this kind says nothing that can be shown, or has another form
+ * @example
+ * const key = parseKey(name);
+ * const said = key && parseValue(key, await redis.get(name));
+ * if (said?.type === "record" && said.state === "pending") console.log("began", new Date(said.since));
+ */
+export function parseValue({ kind }: Pick<StoredKey, "kind">, text: string): StoredValue | undefined {
+  if (holds.has(kind)) return { type: "hold", holder: holderOf(text.replace(/^r\d+:/, "")) };
+  if (kind === "idem" || kind === "flight") return { type: "record", ...recordOf(text) };
+  const attempts = kind === "tries" ? countOf(text) : undefined;
+  return attempts === undefined ? undefined : { type: "count", attempts };
+}
+
+function recordOf(text: string): Omit<StoredRecord, "type"> {
+  const record = parseRecord(text);
+  if (!record) return { state: "corrupt" };
+  const { state, fingerprint } = record;
+  const known = fingerprint === noFingerprint ? {} : { fingerprint };
+  if (state === "pending") return { state, since: record.startedAt, ...known };
+  const { completedAt: since, result, unstored } = record;
+  return { state, since, ...known, ...(unstored ? { unstored } : result !== undefined && { result }) };
+}
+
+/**
+ * The random names in a value or in an argument of a command. Each is made by one client, and by no other; a lock's names
+ * its handle, a record's its run.
+ */
+export function tokensIn(text: string): string[] {
+  return text.match(/t[0-9a-f]{32}/g) ?? [];
+}
