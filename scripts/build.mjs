@@ -51,7 +51,9 @@ async function buildRedisRestLocal() {
 
 /** Runs the compiler, and adapts the types: they import .ts files, and name a library that no year's has. */
 function compile(config, target) {
-  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", config], { stdio: "inherit" });
+  execFileSync(process.execPath, ["node_modules/@typescript/native/bin/tsc", "-p", config], {
+    stdio: "inherit",
+  });
   for (const file of filesOf(target, ".d.ts")) {
     const types = readFileSync(file, "utf8");
     const library = /asyncDispos/i.test(types) ? '/// <reference lib="esnext.disposable" />\n' : "";

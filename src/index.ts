@@ -1,3 +1,4 @@
+/** @module redlock-edge */
 export type {
   Command,
   Dialect,

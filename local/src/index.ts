@@ -1,3 +1,4 @@
+/** @module redis-rest-local */
 export {
   Engine,
   type EngineOptions,

@@ -1,3 +1,4 @@
+/** @module redlock-edge/hono */
 export type { FromContext, FromDelivery, NoEnvGiven, UnknownEnv } from "./context.ts";
 export {
   type IdempotencyVariables,

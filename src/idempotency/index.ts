@@ -1,3 +1,4 @@
+/** @module redlock-edge/idempotency */
 export {
   DeadKeyError,
   FingerprintMismatchError,

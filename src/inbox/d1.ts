@@ -18,7 +18,10 @@ export interface D1Statement {
 /** What is used of D1's binding, a `D1Database`. Not a session of it: what a session reads may be old. */
 export interface D1<Statement extends D1Statement, Result> {
   /** A statement, whose values are still to come. */
-  prepare(sql: string): { bind(...values: unknown[]): Statement };
+  prepare(sql: string): {
+    /** The statement with its values. */
+    bind(...values: unknown[]): Statement;
+  };
   /** Runs the statements in one transaction: an error of one of them undoes all. */
   batch(statements: Statement[]): Promise<Result[]>;
 }

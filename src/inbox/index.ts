@@ -1,3 +1,4 @@
+/** @module redlock-edge/inbox */
 export { type D1, type D1Statement, d1Schema, onceInD1, pruneD1 } from "./d1.ts";
 export {
   deliveryKey,

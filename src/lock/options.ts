@@ -145,7 +145,9 @@ export interface ClientState {
 
 /** A client: a {@link Redlock}. Nothing else will do: what the functions beside it need of it is internal. */
 export interface LockClient {
+  /** That of {@link Redlock}. */
   acquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
+  /** That of {@link Redlock}. */
   tryAcquire(resource: string | readonly string[], options?: AcquireOptions): Promise<unknown>;
 }
 

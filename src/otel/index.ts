@@ -1,2 +1,3 @@
+/** @module redlock-edge/otel */
 export type { ObservedEvent } from "./end.ts";
 export { type OtelOptions, otel } from "./otel.ts";

@@ -1,3 +1,4 @@
+/** @module redlock-edge/sync */
 export { CountDownLatch, type CountDownLatchOptions, type LatchState } from "./count-down-latch.ts";
 export { CyclicBarrier, type CyclicBarrierOptions } from "./cyclic-barrier.ts";
 export { type DebounceOptions, type DebounceOutcome, debounce } from "./debounce.ts";

@@ -1,3 +1,4 @@
+/** @module redlock-edge/webhooks */
 export { sha256 } from "../bytes.ts";
 export type { SignatureAlgorithm } from "./algorithm.ts";
 export { bodyHash, bodyId } from "./body.ts";

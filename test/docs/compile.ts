@@ -58,7 +58,7 @@ export async function compile(
   const files = programs.map(({ path }) => path);
   writeFileSync(config, JSON.stringify({ compilerOptions: { ...strict, ...modules[resolution] }, files }));
   const printed = await printedBy(
-    resolve("node_modules/typescript/bin/tsc"),
+    resolve("node_modules/@typescript/native/bin/tsc"),
     "-p",
     config,
     "--pretty",

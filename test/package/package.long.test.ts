@@ -41,7 +41,7 @@ function codeOf(entry: string, dist = join(installed, "dist")): string {
 
 /** Fails unless the compiler accepts these files and the types that they import, under both module resolutions. */
 function checkTypes(...names: string[]): void {
-  const tsc = join(process.cwd(), "node_modules/typescript/bin/tsc");
+  const tsc = join(process.cwd(), "node_modules/@typescript/native/bin/tsc");
   const common = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
   for (const module of [
     ["--module", "nodenext"],

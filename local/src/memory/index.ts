@@ -1,3 +1,4 @@
+/** @module redis-rest-local/memory */
 export { type Reply, ReplyError } from "../engine/commands/reply.ts";
 export { Engine, type EngineOptions, type Push, type SubscriptionKind } from "../engine/engine.ts";
 export {
