@@ -7,6 +7,7 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
 import { project } from "./load.mjs";
+import { applyPatch } from "./patch.mjs";
 
 const directory = join(project, "node_modules", ".cache", "simulator");
 
@@ -16,7 +17,7 @@ const directory = join(project, "node_modules", ".cache", "simulator");
  * @param {{ mutant?: import("../test/robustness/sim/mutants.ts").Mutant, entry?: string }} [options] `entry`: what to
  *   bundle instead of the simulator: a process that answers each message
  * @returns {Promise<{ file: string, remove: () => Promise<void> }>}
- * @throws when one of the mutant's patches does not match exactly once
+ * @throws when one of the mutant's patches no longer applies
  */
 export async function bundleSimulator({ mutant, entry = "test/robustness/sim/main.ts" } = {}) {
   const name = `${entry} ${mutant?.name ?? "sound"}`.replace(/\W+/g, "-");
@@ -51,14 +52,7 @@ function mutation({ name, patches }) {
         if (ofFile.length === 0) return undefined;
         let contents = await readFile(path, "utf8");
         for (const patch of ofFile) {
-          const { find, replace } = patch;
-          const pieces = contents.split(find);
-          if (pieces.length !== 2) {
-            throw new Error(
-              `mutant "${name}" no longer applies: found ${pieces.length - 1} times in src/${file}:\n${find}`,
-            );
-          }
-          contents = pieces.join(replace);
+          contents = applyPatch(contents, patch);
           applied.add(patch);
         }
         return { contents, loader: "ts" };

@@ -1,4 +1,4 @@
-import type { Mutant } from "../sim/mutant.ts";
+import { type Mutant, patch } from "../sim/mutant.ts";
 import { mutants as simulated } from "../sim/mutants.ts";
 
 /** Further defects, most of them of `once` and `debounce`: each world of these has one that it shows first. */
@@ -7,11 +7,11 @@ export const worldMutants: readonly Mutant[] = [
     name: "late execution undoes a permit's extension",
     breaks: "a second execution of an acquire shortens the validity",
     patches: [
-      {
-        file: "sync/internal/slots.ts",
-        find: 'redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))',
-        replace: 'redis.call("SET", KEYS[own], value, "PX", ttl)',
-      },
+      patch(
+        "sync/internal/slots.ts slotScript",
+        'redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))',
+        'redis.call("SET", KEYS[own], value, "PX", ttl)',
+      ),
     ],
     noticedBy: ["validity is honest", "one holder per slot", "permits within the limit", "linearizable"],
   },
@@ -19,11 +19,11 @@ export const worldMutants: readonly Mutant[] = [
     name: "a repeated confirmation prolongs an interval",
     breaks: "a request that is executed again keeps all replicas out for longer than the interval",
     patches: [
-      {
-        file: "sync/internal/interval.ts",
-        find: "if number > tonumber(run or 0) then",
-        replace: "if number >= tonumber(run or 0) then",
-      },
+      patch(
+        "sync/internal/interval.ts intervalScript",
+        "if number > tonumber(run or 0) then",
+        "if number >= tonumber(run or 0) then",
+      ),
     ],
     noticedBy: ["refusals are true"],
   },
@@ -31,11 +31,11 @@ export const worldMutants: readonly Mutant[] = [
     name: "an interval without a run",
     breaks: "a claim that could not become a run is released, and its interval keeps all replicas out",
     patches: [
-      {
-        file: "sync/internal/interval.ts",
-        find: 'redis.call("SET", KEYS[2], before .. ":" .. before, "KEEPTTL")',
-        replace: "",
-      },
+      patch(
+        "sync/internal/interval.ts intervalScript",
+        'redis.call("SET", KEYS[2], before .. ":" .. before, "KEEPTTL")',
+        "",
+      ),
     ],
     noticedBy: ["refusals are true"],
   },
@@ -44,11 +44,11 @@ export const worldMutants: readonly Mutant[] = [
     breaks:
       "where the reply to the first one is lost, the run counts as lost, and nobody runs in its interval",
     patches: [
-      {
-        file: "sync/internal/interval.ts",
-        find: "string.sub(holder, -#value) == value",
-        replace: "holder == value",
-      },
+      patch(
+        "sync/internal/interval.ts intervalScript",
+        "string.sub(holder, -#value) == value",
+        "holder == value",
+      ),
     ],
     noticedBy: ["refusals are true"],
   },
@@ -56,35 +56,29 @@ export const worldMutants: readonly Mutant[] = [
     name: "fences of runs follow the clock",
     breaks: "a replica whose clock is behind draws a smaller fence than the run before",
     patches: [
-      {
-        file: "sync/internal/interval.ts",
-        find: "fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));",
-        replace: "fence = Math.floor(runtime.now());",
-      },
+      patch(
+        "sync/internal/interval.ts intervalStrategy",
+        "fence = Math.max(Math.floor(runtime.now()), ...drawn.map((last) => last + 1));",
+        "fence = Math.floor(runtime.now());",
+      ),
     ],
     noticedBy: ["fences increase"],
   },
   {
     name: "a run is not informed of its end",
     breaks: "its routine goes on while the next run begins",
-    patches: [
-      {
-        file: "sync/once.ts",
-        find: "return outcome.signal;",
-        replace: "return new AbortController().signal;",
-      },
-    ],
+    patches: [patch("sync/once.ts once", "return outcome.signal;", "return new AbortController().signal;")],
     noticedBy: ["validity is honest"],
   },
   {
     name: "only the first endpoint's sequence counts",
     breaks: "where that endpoint did not answer, a call never becomes later than those before it",
     patches: [
-      {
-        file: "sync/debounce.ts",
-        find: "Math.max(...answers.map(sequenceOf))",
-        replace: "sequenceOf(answers[0])",
-      },
+      patch(
+        "sync/debounce.ts latestSequence",
+        "Math.max(...answers.map(sequenceOf))",
+        "sequenceOf(answers[0])",
+      ),
     ],
     noticedBy: ["requests are bounded", "calls end"],
   },
@@ -92,11 +86,11 @@ export const worldMutants: readonly Mutant[] = [
     name: "a short announcement cuts a long one",
     breaks: "a call with a shorter ttl makes the endpoint forget too early which call was the last",
     patches: [
-      {
-        file: "sync/debounce.ts",
-        find: 'math.max(tonumber(ARGV[2]), redis.call("PTTL", KEYS[1]))',
-        replace: "ARGV[2]",
-      },
+      patch(
+        "sync/debounce.ts announceScript",
+        'math.max(tonumber(ARGV[2]), redis.call("PTTL", KEYS[1]))',
+        "ARGV[2]",
+      ),
     ],
     noticedBy: ["validity is honest"],
   },
@@ -104,11 +98,11 @@ export const worldMutants: readonly Mutant[] = [
     name: "a call that gives up stays the last",
     breaks: "the call before it does not run, and no other does",
     patches: [
-      {
-        file: "sync/debounce.ts",
-        find: "(call) => release(call, { keys: [key], value })).done",
-        replace: '() => Promise.resolve({ outcome: "lost", key, value, release })).done',
-      },
+      patch(
+        "sync/debounce.ts isLastAfterWindow",
+        "(call) => release(call, { keys: [key], value })).done",
+        '() => Promise.resolve({ outcome: "lost", key, value, release })).done',
+      ),
     ],
     noticedBy: ["nothing is abandoned"],
   },
@@ -116,7 +110,12 @@ export const worldMutants: readonly Mutant[] = [
     name: "a frozen call takes itself for the last",
     breaks: "later calls have come, run and expired, and it runs all the same",
     patches: [
-      { file: "sync/debounce.ts", find: "    if (validity.loss) throw validity.loss;\n", replace: "" },
+      patch(
+        "sync/debounce.ts isLastAfterWindow",
+        `    if (validity.loss) throw validity.loss;
+`,
+        "",
+      ),
     ],
     noticedBy: ["a later call replaces it"],
   },
@@ -124,25 +123,19 @@ export const worldMutants: readonly Mutant[] = [
     name: "a late begin keeps its locks",
     breaks:
       "a begin that is executed after the end of its run holds the locks for nobody until the lease ends",
-    patches: [
-      {
-        file: "idempotency/execution.ts",
-        find: 'if (roundResult !== "unavailable") freeLate();',
-        replace: "",
-      },
-    ],
+    patches: [patch("idempotency/execution.ts #store", 'if (roundResult !== "unavailable") freeLate();', "")],
     noticedBy: ["nothing is abandoned"],
   },
   {
     name: "forget deletes what has begun since",
     breaks: "a late removal deletes the record of the next run, which is under way",
     patches: [
-      {
-        file: "idempotency/forget.ts",
-        find: "release(call, { keys: [name], value: text });",
-        replace: "release(call, { keys: [name], value: text, compareFrom: 2_048 });",
-      },
-      { file: "redis/cell-script.ts", find: "then return {0, marks} end", replace: "then end" },
+      patch(
+        "idempotency/forget.ts remove",
+        "release(call, { keys: [name], value: text });",
+        "release(call, { keys: [name], value: text, compareFrom: 2_048 });",
+      ),
+      patch("redis/cell-script.ts", "then return {0, marks} end", "then end"),
     ],
     noticedBy: ["a run is not forgotten"],
   },

@@ -13,11 +13,19 @@ export interface Mutant {
   readonly theme?: Theme;
 }
 
-/** Replaces a text that must occur exactly once in a file of src/. */
+/** Replaces a text that must occur exactly once in a function of src/. */
 export interface Patch {
   readonly file: string;
+  /** The name of a function, method, class or constant. Undefined: the whole file, as for a script. */
+  readonly within?: string | undefined;
   readonly find: string;
   readonly replace: string;
+}
+
+/** @param place a file of src/ and what it declares: `lock/extend.ts extendOnQuorum` */
+export function patch(place: string, find: string, replace: string): Patch {
+  const [file, within] = place.split(" ");
+  return { file: file!, within, find, replace };
 }
 
 /** Two holders at once, by their clocks or by their histories; or one that a quorum no longer keeps the others from. */

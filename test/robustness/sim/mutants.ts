@@ -1,20 +1,16 @@
 import type { Mutant } from "./mutant.ts";
 import { holdingMutants } from "./mutants-holding.ts";
-import { idempotencyMutants } from "./mutants-idempotency.ts";
-import { keepingMutants } from "./mutants-keeping.ts";
-import { lockedRunMutants } from "./mutants-locked-runs.ts";
 import { operatorMutants } from "./mutants-operators.ts";
 import { roundMutants } from "./mutants-rounds.ts";
+import { runMutants } from "./mutants-runs.ts";
 import { syncMutants } from "./mutants-sync.ts";
 import { wakeUpMutants } from "./mutants-wake-ups.ts";
 
-/** Every defect that the simulator must notice. */
+/** Defects that the simulator must notice: one or a few of each kind. `npm run mutation` tries the others. */
 export const mutants: readonly Mutant[] = [
   ...roundMutants,
   ...holdingMutants,
-  ...keepingMutants,
-  ...idempotencyMutants,
-  ...lockedRunMutants,
+  ...runMutants,
   ...operatorMutants,
   ...syncMutants,
   ...wakeUpMutants,

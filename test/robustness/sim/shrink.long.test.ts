@@ -12,7 +12,6 @@ import type { Failing } from "./shrink.ts";
 // Known defects that let two hold one lock: the seed that notices each shrinks to a simulation that one can follow.
 
 const some = [
-  "quorum of one",
   "only the first of several keys",
   "release ends any hold of its owner",
   "partial grants are kept",
