@@ -104,7 +104,12 @@ export const moreSenders: Record<string, Sender> = {
     make: (secret, options) => twilio({ secret, ...named(options) }),
     ...generated,
     sign(secret, _time, text = "MessageSid=SM1&Body=hi") {
-      const fields = [...new URLSearchParams(text)].sort().flat().join("");
+      // As Twilio's package joins them: in order, each once.
+      const given = new URLSearchParams(`&${text}`);
+      const fields = [...new Set(given.keys())]
+        .sort()
+        .flatMap((name) => [...new Set(given.getAll(name))].sort().map((value) => name + value))
+        .join("");
       const signature = Buffer.from(hmac(secret, url + fields, "sha1").digest()).toString("base64");
       const headers = { "x-twilio-signature": signature, "i-twilio-idempotency-token": "t-1" };
       return { headers, body: bytes(text) };
