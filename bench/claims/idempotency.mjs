@@ -10,7 +10,7 @@ export const idempotencyRows = [
     // A run is still at work when its lease ends, another run takes over and completes, then the first one ends, late. A
     // third delivery shows what is stored then.
     peer: "a late handler overwrites the result of the run that took over, or deletes it when it fails",
-    ours: "completing or freeing a key compares the owner; the second run's result stays",
+    ours: "completing or freeing compares the owner; the second run's result stays",
     async observePeer(world) {
       const client = await connected(world, new URL(world.servers[0].redisUrl).port);
       const seen = [];
@@ -51,7 +51,7 @@ export const idempotencyRows = [
   },
   {
     package: name,
-    peer: "the reply to its begin is lost: the handler does not run, nor for the next delivery: busy for the whole lease",
+    peer: "the reply to its begin is lost: busy for the whole lease, and no handler runs",
     ours: "`QuorumError`, and the next delivery runs the handler; with `wait`, this one does",
     async observePeer(world) {
       const [server] = world.servers;

@@ -8,7 +8,7 @@ const hour = 3_600_000;
 export const redisSemaphoreRows = [
   {
     package: name,
-    peer: "`RedlockMutex` also returns expired locks (ttl 200 ms, replies after 400 ms): two holders at once",
+    peer: "`RedlockMutex` returns expired locks, too (ttl 200 ms, replies after 400 ms): two holders",
     ours: "refused",
     async observePeer(world) {
       const [server] = world.servers;
@@ -119,7 +119,7 @@ export const redisSemaphoreRows = [
   {
     package: name,
     peer: "an outage looks like contention: `tryAcquire()` of a `RedlockMutex` is false in both cases",
-    ours: "null when it is held, `QuorumError` when too few endpoints answer",
+    ours: "null when it is held, `QuorumError` in an outage",
     async observePeer(world) {
       const proxy = await world.redisProxy(world.servers[0]);
       const clients = [await world.redis(proxy)];
@@ -145,7 +145,7 @@ export const redisSemaphoreRows = [
   {
     package: name,
     peer: "a refused `RedlockMultiSemaphore` leaves its permits behind: the clean-up removes other names",
-    ours: "a refused permit leaves nothing behind",
+    ours: "leaves nothing behind",
     async observePeer(world) {
       const [first, ...others] = world.servers;
       const clients = await Promise.all(world.servers.map((server) => world.redis(server)));

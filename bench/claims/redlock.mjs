@@ -7,8 +7,8 @@ const name = "redlock 5.0.0-beta.2";
 export const redlockRows = [
   {
     package: name,
-    peer: "two endpoints that split 1–1: `acquire` never ends (pending after 3 s with a ttl of 1 s)",
-    ours: "the last answer ends the round; the next round follows after a pause with jitter",
+    peer: "two endpoints that split 1–1: `acquire` never ends (pending after 3 s, ttl 1 s)",
+    ours: "the last answer ends the round; the next one follows after a pause",
     async observePeer(world) {
       const [first, second] = world.servers;
       await rival(first, world.key, 60_000);
@@ -56,7 +56,7 @@ export const redlockRows = [
   },
   {
     package: name,
-    peer: "three contenders that each got one of three endpoints keep it through all their retries: at least two of them fail",
+    peer: "three contenders with one of three endpoints each keep it through all retries: at least two fail",
     ours: "a round without a quorum is rolled back; all are served",
     async observePeer(world) {
       const contenders = [0, 1, 2].map(async (own) => {
@@ -93,7 +93,7 @@ export const redlockRows = [
   },
   {
     package: name,
-    peer: "`extend` hangs: 3 s after a 1 s lock was acquired, the signal of `using` has not aborted",
+    peer: "`extend` hangs: 3 s after a 1 s lock began, the signal of `using` has not aborted",
     ours: "a local timer aborts the signal in time",
     async observePeer(world) {
       const proxy = await world.redisProxy(world.servers[0]);

@@ -6,7 +6,7 @@ const name = "@upstash/lock 0.2.1";
 export const upstashLockRows = [
   {
     package: name,
-    peer: "a lost reply and the SDK's retry: `acquire()` returns false while its own key holds the lock for the whole lease",
+    peer: "a lost reply and the SDK's retry: `acquire()` is false while its own key holds the lock for the whole lease",
     ours: "sends each request once; where the SDK retries, the script recognises its own value",
     async observePeer(world) {
       const [server] = world.servers;

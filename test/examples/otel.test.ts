@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { bundleForNode } from "./bundle.ts";
 import { startNode } from "./node-process.ts";
@@ -37,11 +36,4 @@ test("examples/otel/console prints the spans of its job, and the metrics", async
     expect(output).toContain(`name: '${metric}'`);
   }
   expect(output).not.toContain("token");
-});
-
-test("docs/observability.md has the example as it is", () => {
-  const [, code] =
-    /^```js file=console.mjs\n(.*?)^```$/ms.exec(readFileSync("docs/observability.md", "utf8")) ?? [];
-  const source = readFileSync("examples/otel/console.mjs", "utf8");
-  expect(source.endsWith(`\n\n${code}`)).toBe(true);
 });
