@@ -21,11 +21,10 @@ const library = {
     "test/contract/locks/{abort,budget,extend,fencing,handoff,late,late-acquires,lifetime}.test.ts",
     "test/contract/locks/{quorum,resources,restore,using}.test.ts",
     "test/contract/idempotency/{attempts,calls,deadline,faults,lease,results}.test.ts",
-    "test/contract/sync/{semaphore,reentrant-lock,read-write-lock,fair-lock,once,debounce}.test.ts",
-    "test/contract/sync/{count-down-latch,cyclic-barrier,force-release}.test.ts",
+    "test/contract/sync/engines/*.test.ts",
     "test/http/{api,workerd}.test.ts",
     // Thousands of random schedules each.
-    "test/contract/sync/*-{model,schedules}.test.ts",
+    "test/contract/sync/**/{model,schedules,holds-model}.test.ts",
   ],
 };
 

@@ -1,34 +1,32 @@
-import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Command } from "../../../src/endpoints/endpoint.ts";
+import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/index.ts";
-import { upstashFlag } from "../../../src/redis/script.ts";
+import type { Script } from "../../../src/redis/script.ts";
+import { announceScript } from "../../../src/sync/debounce.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
   debounce,
-  FairLock,
   forceRelease,
-  type Hold,
   LimitMismatchError,
   once,
-  ReadWriteLock,
-  ReentrantLock,
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
 import { freeScript } from "../../../src/sync/internal/force-release.ts";
-import { newResource } from "../../support/local-endpoints.ts";
-import { isSettled, rejection } from "../../support/outcomes.ts";
-import { allArrived, type OpenStore } from "../../support/stores.ts";
-import { until } from "../../support/until.ts";
-import { stores, type Visitor, visitor } from "./stand.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.ts";
+import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
+import { holders } from "./holders.ts";
 
-test("freeScript has the hash of the text that each dialect sends", () => {
-  const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
-  const { source } = freeScript;
-  expect(freeScript.sha).toEqual({ redis: sha1(source), upstash: sha1(upstashFlag + source) });
-});
+// What an operator frees, in virtual time: what is gone then, what is remembered, and for how long.
+
+const day = 86_400_000;
+const start = 1_700_000_000_000;
+const unreachable = () => expect.unreachable("it must not run");
+const newWorld = (...scripts: Script[]) => syncWorld([freeScript, ...scripts]);
 
 const kinds: readonly SynchronizerKind[] = [
   "Semaphore",
@@ -41,183 +39,279 @@ const kinds: readonly SynchronizerKind[] = [
   "debounce",
 ];
 
-const holders: readonly [SynchronizerKind, (visitor: Visitor, name: string) => Promise<Hold | null>][] = [
-  ["Semaphore", ({ redlock }, name) => new Semaphore(redlock, name, { limit: 1 }).tryAcquire()],
-  ["ReadWriteLock", ({ redlock }, name) => new ReadWriteLock(redlock, name).tryAcquireWrite()],
-  ["FairLock", ({ redlock }, name) => new FairLock(redlock, name).tryAcquire()],
-  ["ReentrantLock", ({ redlock }, name) => new ReentrantLock(redlock, name).tryAcquire()],
-];
-
-describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open, count }) => {
-  let store: OpenStore;
-  let first: Visitor;
-  let second: Visitor;
-
-  beforeAll(async () => {
-    store = await open();
-    first = visitor(store, { ttl: 20_000 });
-    second = visitor(store, { ttl: 20_000 });
+describe.each(kinds)("%s", (kind) => {
+  test("that is not in use: there is nothing to free, and nothing is stored", async () => {
+    const { client, ttls } = newWorld();
+    const own = client();
+    expect(await forceRelease(own.redlock, kind, "n")).toBe(false);
+    expect([sentBy(own), ttls()]).toEqual([[1, 1, 1], {}]);
   });
-  afterAll(() => store.close());
 
-  /** Executes again, as late requests, what a visitor has sent about a name to every endpoint. */
-  async function repeat({ links }: Visitor, name: string, operation = ""): Promise<void> {
-    const late = (command: Command) =>
-      command.some((word) => String(word).includes(name)) && (!operation || command.includes(operation));
-    for (const [index, { sent }] of links.entries()) {
-      for (const command of sent.filter(late)) {
-        await store.endpoints[index]!.send(command, new AbortController().signal).catch(() => undefined);
-      }
+  test("is freed where a quorum answers, after all have answered", async () => {
+    const { runtime, client } = newWorld();
+    const { slow } = delays(runtime);
+    const own = client();
+    own.links[0]!.fate = () => "refused";
+    own.links[2]!.fate = () => slow(60);
+    const freed = watch(forceRelease(own.redlock, kind, "n"));
+    await runtime.advance(59);
+    expect(freed.settled).toBe(false);
+    await runtime.advance(1);
+    expect(freed.value).toBe(false);
+  });
+
+  test("with too few answers is a QuorumError that shows them", async () => {
+    const own = newWorld().client();
+    for (const link of own.links.slice(1)) link.fate = () => "refused";
+    const { votes } = (await rejection(forceRelease(own.redlock, kind, "n"))) as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+  });
+});
+
+describe.each(holders)("$title", ({ kind, script, keys, acquire, another }) => {
+  test("that is held is free for the one who waits, and its holder learns of the loss", async () => {
+    const { runtime, client, ttls, atOnce } = newWorld(script);
+    const hold = await acquire(client().redlock, "n");
+    expect(Object.keys(ttls())).toEqual(keys.map((key) => `redlock:${key}:{n}`));
+    const next = watch(another(client().redlock, "n"));
+    await runtime.advance(5);
+    expect(await atOnce(forceRelease(client().redlock, kind, "n"))).toBe(true);
+    await runtime.advance(5);
+    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    const after = [await hold.verify(), await hold.release(), await next.value!.verify()];
+    expect(after).toEqual([false, false, true]);
+  });
+
+  test("that is held leaves nothing behind", async () => {
+    const { client, ttls, atOnce } = newWorld(script);
+    await acquire(client().redlock, "n");
+    expect(await atOnce(forceRelease(client().redlock, kind, "n"))).toBe(true);
+    expect([ttls(0), ttls(1), ttls(2)]).toEqual([{}, {}, {}]);
+  });
+});
+
+describe("what counts as something to free", () => {
+  test("is what any endpoint has", async () => {
+    const { client, at, each } = newWorld();
+    at([1], "SET", "fair", "n", "somebody", "PX", 5_000);
+    expect(await forceRelease(client().redlock, "FairLock", "n")).toBe(true);
+    expect(each("EXISTS", "fair", "n")).toEqual([0, 0, 0]);
+  });
+
+  test("is also a queue or a waiting writer alone, but not the memory of an interval that is over", async () => {
+    for (const [kind, key, had] of [
+      ["FairLock", "queue", true],
+      ["ReadWriteLock", "writers", true],
+      ["once", "once", true],
+      ["once", "once-end", false],
+      ["once", "once-fence", false],
+    ] as const) {
+      const { client, each } = newWorld();
+      each("SET", key, "n", "something", "PX", 5_000);
+      expect(await forceRelease(client().redlock, kind, "n"), key).toBe(had);
+      expect(each("EXISTS", key, "n")).toEqual(new Array(3).fill(key === "once-fence" ? 1 : 0));
     }
-  }
-
-  test.each(kinds)("%s that is not in use: there is nothing to free", async (kind) => {
-    expect(await forceRelease(first.redlock, kind, newResource("free"))).toBe(false);
   });
 
-  test.each(kinds)("%s: too few endpoints is a QuorumError", async (kind) => {
-    const cut = visitor(store);
-    for (const link of cut.links.slice(Math.floor(count / 2))) link.fate = () => "refused";
-    expect(await rejection(forceRelease(cut.redlock, kind, "n"))).toBeInstanceOf(QuorumError);
+  test("belongs to a prefix", async () => {
+    const { client, endpoints } = newWorld();
+    endpoints[0]!.engine.execute(["SET", "mine:fair:{n}", "x"]);
+    const { redlock } = client();
+    expect(await forceRelease(redlock, "FairLock", "n")).toBe(false);
+    expect(await forceRelease(redlock, "FairLock", "n", { prefix: "mine" })).toBe(true);
   });
+});
 
-  test.each(holders)(
-    "%s: another can acquire it, and its holder learns of the loss",
-    async (kind, acquire) => {
-      const name = newResource("free{1}");
-      const hold = (await acquire(first, name))!;
-      await allArrived(first.links);
-      expect(await acquire(second, name)).toBeNull();
-      expect(await forceRelease(second.redlock, kind, name)).toBe(true);
-      await allArrived(second.links);
-      const next = (await acquire(second, name))!;
-      await allArrived(second.links);
-      expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
-      expect([await hold.verify(), await hold.release(), await next.verify()]).toEqual([false, false, true]);
-      expect(await next.release()).toBe(true);
-    },
-  );
-
-  test("FairLock and ReadWriteLock: waiters are served", async () => {
-    const name = newResource("free");
-    const options = { wait: 60_000 };
-    const fair = new FairLock(first.redlock, name, options);
-    const readWrite = new ReadWriteLock(first.redlock, name, options);
-    await Promise.all([fair.acquire(), readWrite.acquireRead()]);
-    const waiting = visitor(store, { ttl: 20_000 });
-    const turn = new FairLock(waiting.redlock, name, options).acquire();
-    const writing = new ReadWriteLock(waiting.redlock, name, options).acquireWrite();
-    await until(() => waiting.events.filter(({ type }) => type === "contended").length > 1, "contention");
-    expect(await forceRelease(second.redlock, "FairLock", name)).toBe(true);
-    expect(await forceRelease(second.redlock, "ReadWriteLock", name)).toBe(true);
-    expect(await (await turn).verify()).toBe(true);
-    expect(await (await writing).verify()).toBe(true);
-  });
-
-  test("Semaphore: frees all permits of any limit, and the limit", async () => {
-    const name = newResource("free");
-    const wrong = new Semaphore(first.redlock, name, { limit: 3 });
-    const right = new Semaphore(second.redlock, name, { limit: 1 });
-    const permits = [await wrong.acquire(), await wrong.acquire(), await wrong.acquire()];
+describe("a semaphore", () => {
+  test("loses all permits of any limit, and the limit", async () => {
+    const { client, ttls, atOnce } = newWorld(slotScript);
+    const { redlock } = client();
+    const wrong = new Semaphore(redlock, "n", { limit: 3 });
+    const permits = [await atOnce(wrong.acquire()), await atOnce(wrong.acquire())];
+    const right = new Semaphore(redlock, "n", { limit: 1 });
     expect(await rejection(right.acquire())).toBeInstanceOf(LimitMismatchError);
-    expect(await forceRelease(second.redlock, "Semaphore", name)).toBe(true);
+    const operator = client();
+    expect(await forceRelease(operator.redlock, "Semaphore", "n")).toBe(true);
+    // One request learns the limit, the next one names the slots.
+    expect([sentBy(operator), ttls()]).toEqual([[2, 2, 2], {}]);
     const permit = await right.acquire();
     for (const old of permits) expect(await rejection(old.extend())).toBeInstanceOf(LockLostError);
     expect(await permit.verify()).toBe(true);
-    expect(await rejection(wrong.tryAcquire())).toBeInstanceOf(LimitMismatchError);
   });
 
-  test("CountDownLatch: frees one with a wrong count, and no late request counts for the next", async () => {
-    const name = newResource("free");
-    const wrong = new CountDownLatch(first.redlock, name, { count: 5 });
-    const right = new CountDownLatch(second.redlock, name, { count: 2 });
-    await wrong.arrive("a");
-    expect(await rejection(right.arrive("a"))).toBeInstanceOf(LimitMismatchError);
-    expect(await forceRelease(second.redlock, "CountDownLatch", name)).toBe(true);
-    await allArrived([...first.links, ...second.links]);
-    expect(await right.inspect({ wait: 0 })).toEqual({ open: false, arrived: 0, remaining: 2 });
-    await repeat(first, name);
-    expect(await forceRelease(second.redlock, "CountDownLatch", name)).toBe(false);
-    expect(await right.arrive("b")).toEqual({ open: false, arrived: 1, remaining: 1 });
-    await repeat(first, name);
-    expect(await right.inspect()).toEqual({ open: false, arrived: 1, remaining: 1 });
-    expect(await right.arrive("a")).toMatchObject({ open: true });
-    await right.wait({ wait: 0 });
+  test("whose limits differ by endpoint is freed with the largest", async () => {
+    const { client, at, ttls } = newWorld();
+    for (const [index, limit] of [2, 5, 1].entries()) {
+      at([index], "SET", "limit", "n", limit);
+      at([index], "SET", `slot:${limit - 1}`, "n", "somebody");
+    }
+    const operator = client();
+    expect(await forceRelease(operator.redlock, "Semaphore", "n")).toBe(true);
+    expect([sentBy(operator), ttls(0), ttls(1), ttls(2)]).toEqual([[2, 2, 2], {}, {}, {}]);
   });
+});
 
-  test("CountDownLatch: closes an open one for good, and waiting calls go on waiting", async () => {
-    const name = newResource("free");
-    const latch = new CountDownLatch(first.redlock, name, { count: 2 });
-    await latch.arrive("a");
-    expect(await latch.arrive("b")).toMatchObject({ open: true });
-    await allArrived(first.links);
-    const sent = first.links[0]!.sent.length;
-    expect(await forceRelease(second.redlock, "CountDownLatch", name)).toBe(true);
-    const waiting = new CountDownLatch(second.redlock, name, { count: 2 }).wait({ wait: 60_000 });
-    waiting.catch(() => undefined);
-    await repeat(first, name);
-    expect(first.links[0]!.sent.length).toBe(sent);
-    expect(await latch.arrive("a")).toEqual({ open: false, arrived: 1, remaining: 1 });
-    expect(await isSettled(waiting)).toBe(false);
-    // A second reset, while a call waits.
-    expect(await forceRelease(second.redlock, "CountDownLatch", name)).toBe(true);
-    expect(await latch.arrive("c")).toEqual({ open: false, arrived: 1, remaining: 1 });
-    expect(await latch.arrive("d")).toMatchObject({ open: true });
-    await waiting;
-  });
-
-  test("CyclicBarrier: waiting parties arrive again, late requests do not count", async () => {
-    const name = newResource("free");
-    const party = (parties: number) => new CyclicBarrier(visitor(store).redlock, name, { parties });
-    const late = visitor(store);
-    const gone = new CyclicBarrier(late.redlock, name, { parties: 2 });
-    // Has arrived, and has given up waiting.
-    await rejection(gone.arriveAndWait("gone", { wait: 0 }));
-    await allArrived(late.links);
-    expect(await rejection(party(3).arriveAndWait("x", { wait: 0 }))).toBeInstanceOf(LimitMismatchError);
-    expect(await forceRelease(second.redlock, "CyclicBarrier", name)).toBe(true);
-    const [a, b, c] = ["a", "b", "c"].map((id) => {
-      const barrier = party(3);
-      return () => barrier.arriveAndWait(id, { wait: 60_000 });
-    }) as [() => Promise<number>, () => Promise<number>, () => Promise<number>];
-    const one = a();
-    const two = b();
-    await repeat(late, name);
-    expect([await isSettled(one), await isSettled(two)]).toEqual([false, false]);
-    expect(await forceRelease(second.redlock, "CyclicBarrier", name)).toBe(true);
-    const generations = await Promise.all([one, two, c()]);
-    expect(new Set(generations).size).toBe(1);
-    await repeat(late, name);
-    const following = await Promise.all([a(), b(), c()]);
-    expect(following).toEqual(generations.map((number) => number + 1));
-  });
-
-  test("once: it runs again, with a larger fence", async () => {
-    const name = newResource("free");
-    const run = () => once(first.redlock, name, { every: 60_000 }, ({ fence }) => fence);
-    const before = await run();
-    await allArrived(first.links);
+describe("once", () => {
+  test("runs again, with a larger fence, and no late confirmation brings the interval back", async () => {
+    const { client, each, atOnce, endpoints } = newWorld(intervalScript);
+    const own = client();
+    const run = () => atOnce(once(own.redlock, "n", { every: 60_000 }, ({ fence }) => fence));
+    expect(await run()).toEqual({ ran: true, value: start });
     expect((await run()).ran).toBe(false);
-    expect(await forceRelease(second.redlock, "once", name)).toBe(true);
-    expect(await forceRelease(second.redlock, "once", name)).toBe(false);
-    // A late confirmation.
-    await repeat(first, name, "extend");
-    const after = await run();
-    expect(before.ran && after.ran && after.value > before.value).toBe(true);
+    expect(await forceRelease(client().redlock, "once", "n")).toBe(true);
+    expect(await forceRelease(client().redlock, "once", "n")).toBe(false);
+    const confirmation = own.links[0]!.sent.find((command) => command.includes("extend"))!;
+    for (const endpoint of endpoints) await endpoint.send(confirmation, new AbortController().signal);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+    expect(await run()).toEqual({ ran: true, value: start + 1 });
+  });
+});
+
+describe("debounce", () => {
+  test("does not run the pending call, and remembers that as long as the call would have been", async () => {
+    const { runtime, client, each } = newWorld(announceScript);
+    const pending = watch(debounce(client().redlock, "n", { window: 100, ttl: 5_000 }, unreachable));
+    await runtime.advance(60);
+    const operator = client();
+    expect(await forceRelease(operator.redlock, "debounce", "n")).toBe(true);
+    expect(sentBy(operator)).toEqual([2, 2, 2]);
+    const [text] = each("GET", "debounce", "n");
+    expect(text).toMatch(/^d0001700000000000u[0-9a-f]{32}$/);
+    expect(each("PTTL", "debounce", "n")).toEqual([5_040, 5_040, 5_040]);
+    expect(await forceRelease(client().redlock, "debounce", "n")).toBe(false);
+    await runtime.advance(40);
+    expect(pending.value).toEqual({ ran: false });
+    const next = watch(debounce(client().redlock, "n", { window: 10 }, () => "ran"));
+    await runtime.advance(10);
+    expect(next.value).toEqual({ ran: true, value: "ran" });
   });
 
-  test("debounce: the pending call does not run, and the next one does", async () => {
-    const name = newResource("free");
-    const pending = visitor(store);
-    const options = { window: 1_500, ttl: 60_000 };
-    const call = debounce(pending.redlock, name, options, () => expect.unreachable("it was freed"));
-    await until(() => pending.links.every(({ sent, pending: left }) => sent.length > 0 && left === 0));
-    expect(await forceRelease(second.redlock, "debounce", name)).toBe(true);
-    expect(await forceRelease(second.redlock, "debounce", name)).toBe(false);
-    expect(await call).toEqual({ ran: false });
-    expect(await debounce(second.redlock, name, { ...options, window: 10 }, () => 1)).toEqual({
-      ran: true,
-      value: 1,
-    });
+  test("runs a call that came meanwhile: it has superseded what was to be freed", async () => {
+    const { runtime, client, each } = newWorld(announceScript);
+    watch(debounce(client().redlock, "n", { window: 1_000 }, unreachable));
+    await runtime.advance(500);
+    const operator = client();
+    operator.links[0]!.fate = () => {
+      const later = `d${String(start + 9_999).padStart(16, "0")}t${"a".repeat(32)}`;
+      if (operator.links[0]!.sent.length === 2) each("SET", "debounce", "n", later, "PX", 60_000);
+      return "delivered";
+    };
+    expect(await forceRelease(operator.redlock, "debounce", "n")).toBe(true);
+    expect(each("PTTL", "debounce", "n")).toEqual([60_000, 60_000, 60_000]);
+  });
+});
+
+describe("a latch or barrier", () => {
+  const latchOf = ({ redlock }: VirtualClient, count = 2, ttl = day) =>
+    new CountDownLatch(redlock, "n", { count, ttl });
+
+  test("is reset for a day, or for what remained of it", async () => {
+    for (const [ttl, kept] of [
+      [40_000, day],
+      [3 * day, 3 * day - 1_000],
+    ] as const) {
+      const { runtime, client, each } = newWorld(arrivalScript);
+      await latchOf(client(), 2, ttl).arrive("a");
+      await runtime.advance(1_000);
+      const operator = client();
+      expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
+      expect(sentBy(operator)).toEqual([2, 2, 2]);
+      expect(each("PTTL", "latch", "n")).toEqual([kept, kept, kept]);
+      expect(each("HLEN", "latch", "n")).toEqual([1, 1, 1]);
+    }
+  });
+
+  test("is later after each reset, also within a ms, and has nothing to free until an arrival", async () => {
+    const { client, each } = newWorld(arrivalScript);
+    const numbers: number[] = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      await latchOf(client(), 2 + turn).arrive("a");
+      expect(await forceRelease(client().redlock, "CountDownLatch", "n")).toBe(true);
+      const [text] = each("HGET", "latch", "n", "g") as string[];
+      expect(text).toMatch(/^g2\d{16}t[0-9a-f]{32}0$/);
+      numbers.push(Number(text!.slice(2, 18)));
+      expect(await forceRelease(client().redlock, "CountDownLatch", "n")).toBe(false);
+    }
+    expect(numbers).toEqual([start, start + 1, start + 2]);
+  });
+
+  test("with a wrong count takes the right one then, and late requests do not count", async () => {
+    const { client, endpoints, atOnce } = newWorld(arrivalScript);
+    const late = client();
+    await latchOf(late, 5).arrive("a");
+    const right = latchOf(client(), 2);
+    expect(await rejection(right.arrive("a"))).toBeInstanceOf(LimitMismatchError);
+    expect(await forceRelease(client().redlock, "CountDownLatch", "n")).toBe(true);
+    for (const endpoint of endpoints)
+      await endpoint.send(late.links[0]!.sent[0]!, new AbortController().signal);
+    expect(await atOnce(right.inspect())).toEqual({ open: false, arrived: 0, remaining: 2 });
+    expect(await atOnce(right.arrive("b"))).toEqual({ open: false, arrived: 1, remaining: 1 });
+    expect(await atOnce(right.arrive("a"))).toMatchObject({ open: true });
+    expect(await atOnce(latchOf(client(), 2).inspect())).toMatchObject({ open: true });
+  });
+
+  test("makes waiting parties arrive again, with a number that is greater by 2", async () => {
+    const { runtime, client } = newWorld(arrivalScript);
+    const party = (id: string) => {
+      const barrier = new CyclicBarrier(client().redlock, "n", { parties: 2 });
+      return () => watch(barrier.arriveAndWait(id, { wait: 60_000 }));
+    };
+    const [a, b] = [party("a"), party("b")];
+    const before = [a(), b()];
+    await runtime.advance(30);
+    const early = a();
+    await runtime.advance(15);
+    expect(await forceRelease(client().redlock, "CyclicBarrier", "n")).toBe(true);
+    await runtime.advance(15);
+    expect(early.settled).toBe(false);
+    const late = b();
+    await runtime.advance(20);
+    expect([early.value, late.value]).toEqual([before[0]!.value! + 3, before[0]!.value! + 3]);
+  });
+
+  test("that moves on by itself faster than it is reset, again and again, is a QuorumError", async () => {
+    for (const [kind, key, begin] of [
+      ["CountDownLatch", "latch", "g2"],
+      ["CyclicBarrier", "barrier", "g"],
+    ] as const) {
+      const { client, each } = newWorld();
+      const generation = (number: number) => begin + String(2 ** 50 + number).padStart(16, "0");
+      each("HSET", key, "n", "g", generation(0), "n", 2);
+      const operator = client();
+      const [first] = operator.links;
+      first!.fate = () => {
+        const { length } = first!.sent;
+        each("HSET", key, "n", "g", generation(10 * length));
+        return "delivered";
+      };
+      const error = await rejection(forceRelease(operator.redlock, kind, "n"));
+      expect(error).toBeInstanceOf(QuorumError);
+      expect(sentBy(operator)).toEqual([11, 11, 11]);
+    }
+  });
+
+  test("that a minority has moved on meanwhile is reset", async () => {
+    const { client, each, at } = newWorld();
+    each("HSET", "latch", "n", "g", "g1", "n", 2);
+    const operator = client();
+    operator.links[0]!.fate = () => {
+      if (operator.links[0]!.sent.length === 2) at([0], "HSET", "latch", "n", "g", "g9");
+      return "delivered";
+    };
+    expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
+    expect(sentBy(operator)).toEqual([2, 2, 2]);
+  });
+
+  test("that a quorum has moved on meanwhile is reset once more", async () => {
+    const { client, each, at } = newWorld();
+    each("HSET", "latch", "n", "g", "g1", "n", 2);
+    const operator = client();
+    operator.links[0]!.fate = () => {
+      if (operator.links[0]!.sent.length === 2) at([0, 1], "HSET", "latch", "n", "g", "g29000000000000000");
+      return "delivered";
+    };
+    expect(await forceRelease(operator.redlock, "CountDownLatch", "n")).toBe(true);
+    expect(sentBy(operator)).toEqual([3, 3, 3]);
+    expect(each("HGET", "latch", "n", "g")[2]).toMatch(/^g29000000000000001t/);
   });
 });

@@ -10,7 +10,7 @@ import { keyOf } from "../../../src/redis/keys.ts";
 import { type Link, link } from "../../support/link.ts";
 import { ampleTimeout, sdkClient } from "../../support/local-endpoints.ts";
 import { atLength } from "../../support/sets.ts";
-import { type OpenStore, type Store, storesOf } from "../../support/stores.ts";
+import { allArrived, type OpenStore, type Store, storesOf } from "../../support/stores.ts";
 
 /** One client of a store, with links of its own. */
 export interface Visitor {
@@ -78,4 +78,22 @@ export function standing(store: OpenStore, kind: string, name: string): Promise<
 /** Sends one command about a key to every endpoint. */
 export function onEach(store: OpenStore, ...command: [string, string, ...string[]]): Promise<unknown[]> {
   return Promise.all(store.endpoints.map((_, index) => store.execute(index, command)));
+}
+
+/** Requests and commands billed for what `work` does with one client, by endpoint. */
+export async function costOf(
+  store: OpenStore,
+  { links }: Pick<Visitor, "links">,
+  work: () => Promise<unknown>,
+): Promise<number[]> {
+  const total = () => {
+    const costs = store.endpoints.map((_, index) => store.cost(index));
+    const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+    return [sumOf(costs.map(({ requests }) => requests)), sumOf(costs.map(({ billed }) => billed))];
+  };
+  await allArrived(links);
+  const before = total();
+  await work();
+  await allArrived(links);
+  return total().map((sum, index) => (sum - before[index]!) / store.endpoints.length);
 }

@@ -51,16 +51,16 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
   {
     defect: "a short permit shortens the time for which the limit of a longer one is remembered",
     seenBy:
-      "test/contract/sync/semaphore.test.ts: the memory of its limit; the simulator notices it less than once in 2 000 seeds",
+      "test/contract/sync/semaphore/rounds.test.ts: the limit is remembered as long as any permit of it; the simulator notices it less than once in 2 000 seeds",
   },
   {
     defect: "three arrive at a latch, each pair of them at another endpoint, and none checks once more",
-    seenBy: "test/contract/sync/count-down-latch-schedules.test.ts: the last arrival returns that it is open",
+    seenBy: "test/contract/sync/count-down-latch/schedules.test.ts: the last arrival returns that it is open",
   },
   {
     defect:
       "a waiter's ticket does not return with its rollback, and two waiters take turns in holding a part each",
-    seenBy: "test/contract/sync/fair-lock-split.test.ts; the simulator noticed it once in 23 000 seeds",
+    seenBy: "test/contract/sync/fair-lock/split.test.ts; the simulator noticed it once in 23 000 seeds",
   },
   {
     defect:
@@ -72,17 +72,17 @@ export const elsewhere: readonly { readonly defect: string; readonly seenBy: str
     defect:
       "a latch that an operator resets is deleted: a late earlier request arrives at the next one, or opens it",
     seenBy:
-      "test/contract/sync/force-release.test.ts: no late request counts for the next, an open one is closed and stays so",
+      "test/contract/sync/force-release.test.ts: a latch with a wrong count takes the right one then, and late requests do not count",
   },
   {
     defect: "a repeated confirmation prolongs an interval",
     seenBy:
-      "test/contract/sync/interval.test.ts: a confirmation that comes again does not prolong the interval",
+      "test/contract/sync/scripts/interval.test.ts: a confirmation that comes again does not prolong the interval",
   },
   {
     defect: "a claim loops when the clock is too coarse for the last fraction of a ms",
     seenBy:
-      "test/contract/sync/once-confirmation-rounds.test.ts: in the simulator a pause always ends later than it began",
+      "test/contract/sync/once/confirmation.test.ts: in the simulator a pause always ends later than it began",
   },
   {
     defect: "a ttl that is no integer is refused by Redis (@upstash/lock: extend(500))",

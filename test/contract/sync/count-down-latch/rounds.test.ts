@@ -1,0 +1,356 @@
+import { describe, expect, test } from "vitest";
+import { QuorumError } from "../../../../src/index.ts";
+import {
+  type ArrivalOptions,
+  ArrivalsMissingError,
+  CountDownLatch,
+  LimitMismatchError,
+} from "../../../../src/sync/index.ts";
+import { arrivalScript } from "../../../../src/sync/internal/arrivals.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+
+// The rounds of a latch in virtual time: when it opens, what a call returns then, and how long it is remembered.
+
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([arrivalScript], options);
+const day = 86_400_000;
+
+const latchOf = ({ redlock }: VirtualClient, count = 3, options: ArrivalOptions = {}) =>
+  new CountDownLatch(redlock, "l", { count, ...options });
+
+/** By endpoint: the ids that have arrived there. */
+const idsIn = ({ each }: SyncWorld) =>
+  each("HKEYS", "latch", "l").map((fields) =>
+    (fields as string[])
+      .filter((field) => field.length > 1)
+      .map((field) => field.slice(1))
+      .sort()
+      .join(),
+  );
+const generationsIn = ({ each }: SyncWorld) => each("HGET", "latch", "l", "g");
+
+/** Puts arrivals, or an open latch, at endpoints. */
+function put(world: SyncWorld, indices: readonly number[], ids: string, generation = "g0", count = 3): void {
+  putArrivals(world, indices, { kind: "latch", name: "l", generation, ids: [...ids], count });
+}
+
+describe("an arrival", () => {
+  test("counts each id once; the last one opens the latch, which stays open", async () => {
+    const world = newWorld();
+    const latch = latchOf(world.client());
+    const states = [];
+    for (const id of ["1", "true", "1", "[1]"]) states.push(await latch.arrive(id));
+    expect(states).toEqual([
+      { open: false, arrived: 1, remaining: 2 },
+      { open: false, arrived: 2, remaining: 1 },
+      { open: false, arrived: 2, remaining: 1 },
+      { open: true, arrived: 3, remaining: 0 },
+    ]);
+    // Open on every endpoint before the call returned.
+    expect(generationsIn(world)).toEqual(["g1", "g1", "g1"]);
+    const later = latchOf(world.client());
+    await later.wait({ wait: 0 });
+    expect(await later.inspect()).toEqual({ open: true, arrived: 3, remaining: 0 });
+    expect(await later.arrive("late")).toEqual({ open: true, arrived: 3, remaining: 0 });
+  });
+
+  test("costs one round, and one more where it opens the latch", async () => {
+    const { client } = newWorld();
+    const own = client();
+    const latch = latchOf(own, 2);
+    await latch.arrive("a");
+    expect(sentBy(own)).toEqual([1, 1, 1]);
+    await latch.arrive("b");
+    expect(sentBy(own)).toEqual([3, 3, 3]);
+    await latch.arrive("c");
+    expect(sentBy(own)).toEqual([4, 4, 4]);
+  });
+
+  test("looks once more where the endpoints differ: others may have arrived at the same moment", async () => {
+    const world = newWorld();
+    put(world, [0], "a");
+    const own = world.client();
+    expect(await world.atOnce(latchOf(own).arrive("c"))).toEqual({ open: false, arrived: 2, remaining: 1 });
+    expect(sentBy(own)).toEqual([2, 2, 2]);
+    expect(idsIn(world)).toEqual(["a,c", "c", "c"]);
+  });
+
+  test("opens the latch where only that look finds the last of the others", async () => {
+    const world = newWorld();
+    put(world, [0], "a");
+    const own = world.client();
+    // Another one arrives between the two rounds.
+    own.links[1]!.fate = () => {
+      if (own.links[1]!.sent.length === 2) put(world, [1], "bc");
+      return "delivered";
+    };
+    expect(await world.atOnce(latchOf(own).arrive("c"))).toEqual({ open: true, arrived: 3, remaining: 0 });
+    expect(sentBy(own)).toEqual([3, 3, 3]);
+  });
+
+  test("looks no further where all that answered agree", async () => {
+    const world = newWorld();
+    put(world, [0, 1], "a");
+    const own = world.client();
+    own.links[2]!.fate = () => "lost";
+    expect(await world.atOnce(latchOf(own).arrive("c"))).toEqual({ open: false, arrived: 2, remaining: 1 });
+    expect(sentBy(own)).toEqual([1, 1, 1]);
+  });
+
+  test("that is repeated through an outage counts once, for as long as `wait`", async () => {
+    const world = newWorld();
+    const own = world.client({ wait: 25 });
+    for (const link of own.links.slice(1)) link.fate = () => "reply lost";
+    const call = watch(latchOf(own).arrive("a"));
+    await world.runtime.advance(24);
+    expect([call.settled, sentBy(own)]).toEqual([false, [3, 3, 3]]);
+    await world.runtime.advance(1);
+    const { votes } = call.error as QuorumError;
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+    expect([sentBy(own), idsIn(world)]).toEqual([
+      [4, 4, 4],
+      ["a", "a", "a"],
+    ]);
+    for (const link of own.links) link.fate = () => "delivered";
+    expect(await latchOf(own).arrive("a")).toEqual({ open: false, arrived: 1, remaining: 2 });
+  });
+
+  test("is tried no more where the endpoints refuse for good", async () => {
+    const world = newWorld();
+    const { runtime, client } = world;
+    const own = client();
+    for (const [index, { faults }] of world.endpoints.entries()) {
+      if (index > 0) faults.add({ fault: "status", status: 401 });
+    }
+    const call = watch(latchOf(own).arrive("a"));
+    await runtime.advance(0);
+    expect([call.error instanceof QuorumError, sentBy(own)]).toEqual([true, [1, 1, 1]]);
+  });
+});
+
+describe("an open latch", () => {
+  test("that only a minority knows of is written to a quorum before a call returns it", async () => {
+    const world = newWorld();
+    put(world, [2], "", "g1");
+    put(world, [0, 1], "ab");
+    const own = world.client();
+    expect(await world.atOnce(latchOf(own).inspect())).toMatchObject({ open: true });
+    expect([generationsIn(world), sentBy(own)]).toEqual([
+      ["g1", "g1", "g1"],
+      [2, 2, 2],
+    ]);
+  });
+
+  test("that a quorum knows of needs no further request", async () => {
+    const world = newWorld();
+    put(world, [0, 2], "", "g1");
+    put(world, [1], "ab");
+    const own = world.client();
+    expect(await world.atOnce(latchOf(own).inspect())).toEqual({ open: true, arrived: 3, remaining: 0 });
+    expect([generationsIn(world), sentBy(own)]).toEqual([
+      ["g1", "g0", "g1"],
+      [1, 1, 1],
+    ]);
+  });
+
+  test("stays open for those who do not reach the minority that knew of an arrival", async () => {
+    const world = newWorld();
+    put(world, [0, 1, 2], "ab");
+    put(world, [0], "c");
+    const seeing = world.client();
+    seeing.links[2]!.fate = () => "refused";
+    expect(await world.atOnce(latchOf(seeing).inspect())).toMatchObject({ open: true });
+    const blind = world.client();
+    blind.links[0]!.fate = () => "refused";
+    expect(await world.atOnce(latchOf(blind).inspect())).toMatchObject({ open: true });
+  });
+});
+
+describe("waiting", () => {
+  test("ends as soon as the pause after the last arrival is over", async () => {
+    const { runtime, client } = newWorld();
+    const waiting = client();
+    const call = watch(latchOf(waiting).wait());
+    for (const id of ["a", "b"]) await latchOf(client()).arrive(id);
+    await runtime.advance(35);
+    expect([call.settled, sentBy(waiting)]).toEqual([false, [4, 4, 4]]);
+    await latchOf(client()).arrive("c");
+    await runtime.advance(4);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call).toEqual({ settled: true, value: undefined });
+  });
+
+  test("ends after `wait` with what is missing", async () => {
+    const { runtime, client } = newWorld();
+    for (const id of ["a", "b"]) await latchOf(client()).arrive(id);
+    const own = client();
+    const call = watch(latchOf(own).wait({ wait: 25 }));
+    await runtime.advance(24);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(ArrivalsMissingError);
+    expect(call.error).toMatchObject({
+      name: "ArrivalsMissingError",
+      code: "ARRIVALS_MISSING",
+      resource: "l",
+      count: 3,
+      arrived: 2,
+      waited: 25,
+    });
+    expect((call.error as Error).message).toMatch(/2.*3.*"l"/);
+    expect(sentBy(own)).toEqual([4, 4, 4]);
+    // Without waiting there is one look.
+    const brief = client();
+    expect(await rejection(latchOf(brief).wait({ wait: 0 }))).toBeInstanceOf(ArrivalsMissingError);
+    expect(sentBy(brief)).toEqual([1, 1, 1]);
+  });
+
+  test("ends with the deadline, and does not begin when that has passed", async () => {
+    const { runtime, client } = newWorld();
+    const call = watch(latchOf(client()).wait({ deadline: runtime.now() + 15 }));
+    await runtime.advance(14);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(ArrivalsMissingError);
+    const late = client();
+    const error = await rejection(latchOf(late).wait({ deadline: runtime.now() }));
+    expect([error instanceof RangeError, sentBy(late)]).toEqual([true, [0, 0, 0]]);
+  });
+
+  test("ends with an abort, at once, also while an answer or a pause is awaited", async () => {
+    const { runtime, client } = newWorld();
+    const { slow } = delays(runtime);
+    for (const after of [0, 5, 25]) {
+      const own = client();
+      if (after > 20) for (const link of own.links) link.fate = () => slow(90);
+      const caller = new AbortController();
+      const call = watch(latchOf(own).wait({ signal: caller.signal }));
+      await runtime.advance(after);
+      caller.abort(new Error("enough"));
+      await runtime.advance(0);
+      expect([call.error, sentBy(own)]).toEqual([caller.signal.reason, [1, 1, 1]]);
+    }
+    const never = client();
+    const error = await rejection(latchOf(never).arrive("a", { signal: AbortSignal.abort("before") }));
+    expect([error, sentBy(never)]).toEqual(["before", [0, 0, 0]]);
+  });
+
+  test("remembers an arrival that it has seen at an endpoint that is silent by now", async () => {
+    const world = newWorld();
+    put(world, [0], "a", "g0", 2);
+    const own = world.client();
+    const call = watch(latchOf(own, 2).wait());
+    await world.runtime.advance(5);
+    own.links[0]!.fate = () => "refused";
+    put(world, [1, 2], "b", "g0", 2);
+    await world.runtime.advance(5);
+    expect([call.settled, generationsIn(world)]).toEqual([true, ["g0", "g1", "g1"]]);
+  });
+
+  test("is no waiting for answers that change nothing: the platform keeps those requests alive", async () => {
+    const world = newWorld();
+    const { slow } = delays(world.runtime);
+    const background: Promise<unknown>[] = [];
+    const own = world.client({ waitUntil: (work) => background.push(work) });
+    own.links[2]!.fate = () => slow(60);
+    expect(await world.atOnce(latchOf(own).arrive("a"))).toMatchObject({ arrived: 1 });
+    expect(background.length).toBe(1);
+    const work = watch(Promise.all(background));
+    await world.runtime.advance(59);
+    expect(work.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(work.settled).toBe(true);
+  });
+});
+
+describe("what has begun", () => {
+  test("is finished without waiting", async () => {
+    const world = newWorld();
+    const { slow } = delays(world.runtime);
+    put(world, [0], "ab");
+    const own = world.client();
+    for (const link of own.links) link.fate = () => slow(90);
+    const call = watch(latchOf(own).arrive("c", { wait: 0 }));
+    await world.runtime.advance(179);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.value).toMatchObject({ open: true });
+  });
+
+  test("is given up five timeouts after the waiting, should it never end", async () => {
+    const world = newWorld();
+    const { runtime, client, each } = world;
+    const own = client();
+    let resets = 0;
+    const pause = () => new Promise<void>((resolve) => void runtime.timer(50, resolve));
+    own.links[0]!.fate = () => {
+      resets += 1;
+      const epoch = `g2${String(resets).padStart(16, "0")}00`;
+      return { before: () => each("HSET", "latch", "l", "g", epoch), after: pause };
+    };
+    for (const link of own.links.slice(1)) link.fate = () => ({ after: pause });
+    const call = watch(latchOf(own).arrive("a", { wait: 0 }));
+    await runtime.advance(499);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect([call.error instanceof ArrivalsMissingError, resets]).toEqual([true, 10]);
+  });
+});
+
+describe("the count", () => {
+  test("that differs is an error on a quorum", async () => {
+    const world = newWorld();
+    await latchOf(world.client(), 3).arrive("a");
+    const other = latchOf(world.client(), 4);
+    for (const call of [() => other.arrive("b"), () => other.wait(), () => other.inspect()]) {
+      const error = await rejection(call());
+      expect(error).toBeInstanceOf(LimitMismatchError);
+      expect(error).toMatchObject({ resource: "l", limit: 4, inUse: 3 });
+    }
+    expect(idsIn(world)).toEqual(["a", "a", "a"]);
+  });
+
+  test("that a minority has differently is none, not even where others are silent", async () => {
+    const world = newWorld();
+    put(world, [0], "x", "g0", 7);
+    const latch = latchOf(world.client());
+    await latch.arrive("a");
+    expect(await latch.inspect()).toEqual({ open: false, arrived: 1, remaining: 2 });
+    const cut = world.client({ wait: 0 });
+    cut.links[1]!.fate = () => "refused";
+    const { votes } = (await rejection(latchOf(cut).inspect())) as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "granted"]);
+  });
+});
+
+describe("the ttl", () => {
+  test("is a day, or as given; arrivals renew it, looks do not", async () => {
+    const world = newWorld();
+    const { runtime, client, each } = world;
+    const latch = latchOf(client());
+    await latch.arrive("a");
+    expect(each("PTTL", "latch", "l")).toEqual([day, day, day]);
+    await runtime.advance(day / 2);
+    await latch.arrive("a");
+    expect(each("PTTL", "latch", "l")).toEqual(new Array(3).fill(day / 2));
+    await runtime.advance(1);
+    await latch.inspect();
+    expect(each("PTTL", "latch", "l")).toEqual(new Array(3).fill(day / 2 - 1));
+    await latch.arrive("b");
+    expect(each("PTTL", "latch", "l")).toEqual([day, day, day]);
+    const brief = new CountDownLatch(client().redlock, "m", { count: 2, ttl: 40_000 });
+    await brief.arrive("a");
+    expect(each("PTTL", "latch", "m")).toEqual([40_000, 40_000, 40_000]);
+    await runtime.advance(40_000);
+    expect(await brief.arrive("b")).toEqual({ open: false, arrived: 1, remaining: 1 });
+  });
+
+  test("of the client is that of its locks", async () => {
+    const { client, each } = newWorld();
+    await latchOf(client({ ttl: 3_000 })).arrive("a");
+    expect(each("PTTL", "latch", "l")).toEqual([day, day, day]);
+  });
+});

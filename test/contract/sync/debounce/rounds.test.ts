@@ -1,0 +1,396 @@
+import { describe, expect, test } from "vitest";
+import { LockLostError, QuorumError } from "../../../../src/index.ts";
+import { announceScript } from "../../../../src/sync/debounce.ts";
+import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
+import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+
+// The calls of a burst in virtual time: which one runs, when, and what stays of the others.
+
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([announceScript], options);
+const start = 1_700_000_000_000;
+const unreachable = () => expect.unreachable("it must not run");
+
+const call = (
+  { redlock }: VirtualClient,
+  options: Partial<DebounceOptions> = {},
+  routine: () => unknown = () => "ran",
+) => watch<DebounceOutcome<unknown>>(debounce(redlock, "n", { window: 100, ...options }, routine));
+
+const ran = { settled: true, value: { ran: true, value: "ran" } };
+const superseded = { settled: true, value: { ran: false } };
+
+/** By endpoint: the sequence number of the last call, without its token. */
+const sequencesIn = ({ each }: SyncWorld) =>
+  each("GET", "debounce", "n").map((text) => (text === null ? null : String(text).slice(0, 18)));
+const sequence = (number: number) => `d${String(number).padStart(16, "0")}t`;
+const textOf = (number: number, token = "f".repeat(32)) => sequence(number) + token;
+const nowhere = [null, null, null];
+
+describe("a lone call", () => {
+  test("runs when its window is over, with two requests to each endpoint; and so does the next", async () => {
+    const world = newWorld();
+    const own = world.client();
+    for (let turn = 1; turn <= 2; turn += 1) {
+      const alone = call(own);
+      await world.runtime.advance(99);
+      expect([alone.settled, sentBy(own)]).toEqual([false, new Array(3).fill(2 * turn - 1)]);
+      await world.runtime.advance(1);
+      expect([alone, sentBy(own)]).toEqual([ran, new Array(3).fill(2 * turn)]);
+    }
+    expect(world.runtime.pending).toBe(0);
+  });
+
+  test("is announced with its clock's time, for its window and the ttl", async () => {
+    const world = newWorld();
+    world.runtime.wallOffset = 0.75;
+    call(world.client());
+    await world.runtime.advance(0);
+    expect(sequencesIn(world)).toEqual(new Array(3).fill(sequence(start)));
+    expect(world.each("PTTL", "debounce", "n")).toEqual([10_100, 10_100, 10_100]);
+    call(world.client({ ttl: 3_000 }), { window: 50 });
+    await world.runtime.advance(0);
+    // It shortens nothing.
+    expect(world.each("PTTL", "debounce", "n")).toEqual([10_100, 10_100, 10_100]);
+    call(world.client(), { window: 20_000, ttl: 500 });
+    await world.runtime.advance(0);
+    expect(world.each("PTTL", "debounce", "n")).toEqual([20_500, 20_500, 20_500]);
+  });
+
+  test("fails with its routine, and returns what that returns", async () => {
+    const world = newWorld();
+    const failed = call(world.client(), {}, () => Promise.reject(new Error("no")));
+    await world.runtime.advance(100);
+    expect(failed.error).toEqual(new Error("no"));
+    // It has run: its announcement stays.
+    expect(sequencesIn(world)).toEqual(new Array(3).fill(sequence(start)));
+  });
+});
+
+describe("of a burst", () => {
+  test("the last call runs, when its own window is over", async () => {
+    const world = newWorld();
+    const calls = [];
+    for (let index = 0; index < 4; index += 1) {
+      calls.push(call(world.client(), {}, index === 3 ? undefined : unreachable));
+      await world.runtime.advance(60);
+    }
+    // The last one began at 180 ms.
+    expect(calls.map(({ settled }) => settled)).toEqual([true, true, true, false]);
+    await world.runtime.advance(39);
+    expect(calls[3]!.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(calls).toEqual([superseded, superseded, superseded, ran]);
+  });
+
+  test("one of several simultaneous calls runs", async () => {
+    const world = newWorld();
+    const calls = [1, 2, 3, 4].map(() => call(world.client()));
+    await world.runtime.advance(110);
+    expect(calls.filter(({ value }) => value!.ran)).toHaveLength(1);
+    expect(calls.filter(({ value }) => !value!.ran)).toHaveLength(3);
+  });
+
+  test("clocks do not decide which is the last: it takes the greatest number that it meets, plus 1", async () => {
+    const world = newWorld();
+    world.at([0], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
+    world.at([1], "SET", "debounce", "n", textOf(start + 9), "PX", 60_000);
+    world.at([2], "SET", "debounce", "n", textOf(start + 8), "PX", 60_000);
+    const own = world.client();
+    const last = call(own);
+    await world.runtime.advance(0);
+    expect([sequencesIn(world), sentBy(own)]).toEqual([new Array(3).fill(sequence(start + 10)), [2, 2, 2]]);
+    await world.runtime.advance(100);
+    expect(last).toEqual(ran);
+  });
+
+  test("an endpoint that fails or is late returns no number", async () => {
+    const world = newWorld();
+    const { slow } = delays(world.runtime);
+    for (const late of [true, false]) {
+      world.at([0, 1], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
+      const own = world.client();
+      own.links[2]!.fate = () => (late ? slow(50) : "refused");
+      call(own);
+      await world.runtime.advance(0);
+      expect(sequencesIn(world).slice(0, 2)).toEqual([sequence(start + 8), sequence(start + 8)]);
+    }
+  });
+
+  test("a call that meets a greater number again and again goes on until it is the last", async () => {
+    const world = newWorld();
+    const own = world.client();
+    let ahead = 0;
+    own.links[0]!.fate = () => {
+      ahead += 10;
+      if (ahead <= 30) world.each("SET", "debounce", "n", textOf(start + ahead), "PX", 60_000);
+      return "delivered";
+    };
+    const last = call(own);
+    await world.runtime.advance(100);
+    expect([last, sequencesIn(world)[1]]).toEqual([ran, sequence(start + 31)]);
+  });
+
+  test("a minority that knows a later call does not stop this one", async () => {
+    const world = newWorld();
+    const alone = call(world.client());
+    await world.runtime.advance(50);
+    world.at([0], "SET", "debounce", "n", textOf(start + 999), "PX", 60_000);
+    await world.runtime.advance(50);
+    expect(alone).toEqual(ran);
+  });
+
+  test("a call whose process died supersedes the one before it nevertheless", async () => {
+    const world = newWorld();
+    const before = call(world.client(), {}, unreachable);
+    await world.runtime.advance(50);
+    const dying = world.client();
+    call(dying);
+    await world.runtime.advance(0);
+    for (const link of dying.links) link.fate = () => "lost";
+    await world.runtime.advance(50);
+    expect(before).toEqual(superseded);
+  });
+
+  test("the greatest number that a text can carry is not exceeded", async () => {
+    const world = newWorld({ count: 1 });
+    world.each("SET", "debounce", "n", textOf(Number.MAX_SAFE_INTEGER - 1), "PX", 60_000);
+    const last = call(world.client());
+    await world.runtime.advance(100);
+    expect([last, sequencesIn(world)]).toEqual([ran, [sequence(Number.MAX_SAFE_INTEGER)]]);
+    const none = call(world.client(), { wait: 0 }, unreachable);
+    await world.runtime.advance(0);
+    expect(none.error).toBeInstanceOf(QuorumError);
+  });
+});
+
+describe("an abort", () => {
+  test("during the window ends the call, and the one before it runs", async () => {
+    const world = newWorld();
+    const before = call(world.client());
+    await world.runtime.advance(50);
+    const caller = new AbortController();
+    const own = world.client();
+    const last = call(own, { signal: caller.signal }, unreachable);
+    await world.runtime.advance(30);
+    caller.abort(new Error("enough"));
+    await world.runtime.advance(0);
+    expect([last.error, sequencesIn(world)]).toEqual([caller.signal.reason, nowhere]);
+    await world.runtime.advance(20);
+    expect(before).toEqual(ran);
+    await world.runtime.advance(500);
+    expect(sentBy(own)).toEqual([2, 2, 2]);
+  });
+
+  test("before the first request sends none", async () => {
+    const world = newWorld();
+    const own = world.client();
+    const none = call(own, { signal: AbortSignal.abort("before") }, unreachable);
+    await world.runtime.advance(200);
+    expect([none.error, sentBy(own)]).toEqual(["before", [0, 0, 0]]);
+  });
+
+  test("while answers are awaited ends it at once, and what is late is rolled back", async () => {
+    const world = newWorld();
+    const { late } = delays(world.runtime);
+    const caller = new AbortController();
+    const own = world.client();
+    for (const link of own.links) link.fate = () => (link.sent.length === 1 ? late(20) : "delivered");
+    const last = call(own, { signal: caller.signal }, unreachable);
+    await world.runtime.advance(10);
+    caller.abort(new Error("enough"));
+    await world.runtime.advance(0);
+    expect(last.error).toBe(caller.signal.reason);
+    await world.runtime.advance(100);
+    expect(sequencesIn(world)).toEqual(nowhere);
+  });
+
+  test("during an outage ends the pause", async () => {
+    const world = newWorld();
+    const caller = new AbortController();
+    const own = world.client({ backoff: () => 60_000 });
+    for (const link of own.links) link.fate = () => "refused";
+    const last = call(own, { signal: caller.signal, wait: 100_000 }, unreachable);
+    await world.runtime.advance(10);
+    caller.abort(new Error("enough"));
+    await world.runtime.advance(0);
+    expect(last.error).toBe(caller.signal.reason);
+  });
+
+  test("is not followed by waiting for the rollback", async () => {
+    const world = newWorld();
+    const { late } = delays(world.runtime);
+    const caller = new AbortController();
+    const own = world.client();
+    own.links[2]!.fate = () => (own.links[2]!.sent.length === 2 ? late(70) : "delivered");
+    const last = call(own, { signal: caller.signal }, unreachable);
+    await world.runtime.advance(10);
+    caller.abort(new Error("enough"));
+    await world.runtime.advance(0);
+    expect([last.settled, sequencesIn(world)]).toEqual([true, [null, null, sequence(start)]]);
+    await world.runtime.advance(70);
+    expect(sequencesIn(world)).toEqual(nowhere);
+  });
+});
+
+describe("an outage", () => {
+  /** One endpoint answers, the others lose their replies to announcements. */
+  function cut(options: Parameters<SyncWorld["client"]>[0] = {}) {
+    const world = newWorld();
+    const own = world.client(options);
+    const isAnnouncement = (command: readonly unknown[]) => command.length === 6;
+    for (const link of own.links.slice(1)) {
+      link.fate = (command) => (isAnnouncement(command) ? "reply lost" : "delivered");
+    }
+    return { ...world, own };
+  }
+
+  test("is waited out for `wait`, then it is a QuorumError, and nothing stays", async () => {
+    const { runtime, own, ...world } = cut({ wait: 25 });
+    const failed = call(own, {}, unreachable);
+    await runtime.advance(24);
+    expect([failed.settled, sentBy(own)]).toEqual([false, [3, 3, 3]]);
+    await runtime.advance(1);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    const { votes } = failed.error as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+    expect(sequencesIn({ ...world, runtime })).toEqual(nowhere);
+  });
+
+  test("that ends is none: the announcement is repeated as it is", async () => {
+    const { runtime, own, ...world } = cut();
+    const alone = call(own);
+    await runtime.advance(15);
+    for (const link of own.links) link.fate = () => "delivered";
+    await runtime.advance(5);
+    expect(sequencesIn({ ...world, runtime })).toEqual(new Array(3).fill(sequence(start)));
+    // Its window begins with the answer.
+    await runtime.advance(99);
+    expect(alone.settled).toBe(false);
+    await runtime.advance(1);
+    expect(alone).toEqual(ran);
+  });
+
+  test("beside a later call elsewhere is an outage, and shows both", async () => {
+    const world = newWorld();
+    world.at([0], "SET", "debounce", "n", textOf(start + 7), "PX", 60_000);
+    const own = world.client({ wait: 0 });
+    own.links[1]!.fate = () => "refused";
+    const failed = call(own, {}, unreachable);
+    await world.runtime.advance(0);
+    const { votes } = failed.error as QuorumError;
+    expect(votes.map(({ outcome }) => outcome)).toEqual(["held", "error", "granted"]);
+  });
+
+  test.each<[string, number, () => number, number, number]>([
+    ["to the last ms", 11, () => 10, 11, 3],
+    ["but not for a part of a ms", 10.5, () => 10, 10, 2],
+    ["but not without a pause", 1_000, () => 0, 0, 1],
+  ])("is waited out %s", async (_, wait, backoff, ends, rounds) => {
+    const world = newWorld();
+    const own = world.client({ wait, backoff });
+    for (const link of own.links) link.fate = (command) => (command.length === 6 ? "refused" : "delivered");
+    const failed = call(own, {}, unreachable);
+    if (ends > 0) await world.runtime.advance(ends - 1);
+    expect(failed.settled).toBe(false);
+    await world.runtime.advance(Math.min(ends, 1));
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    const announcements = own.links[0]!.sent.filter((command) => command.length === 6);
+    expect(announcements).toHaveLength(rounds);
+  });
+
+  test("for good is not waited for", async () => {
+    const world = newWorld();
+    for (const { faults } of world.endpoints) faults.add({ fault: "status", status: 403 });
+    const own = world.client();
+    const failed = call(own, {}, unreachable);
+    await world.runtime.advance(0);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("after the window is waited out for as long as the announcement is valid", async () => {
+    const world = newWorld();
+    const own = world.client();
+    const failed = call(own, { ttl: 100 }, unreachable);
+    await world.runtime.advance(50);
+    for (const link of own.links.slice(1)) link.fate = () => "refused";
+    // 200 ms without the drift, from the announcement.
+    await world.runtime.advance(195 - 50);
+    expect(failed.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("after the window that ends in time changes nothing", async () => {
+    const world = newWorld();
+    const own = world.client();
+    const alone = call(own, { ttl: 100 });
+    await world.runtime.advance(50);
+    for (const link of own.links) link.fate = () => "refused";
+    await world.runtime.advance(100);
+    for (const link of own.links) link.fate = () => "delivered";
+    await world.runtime.advance(10);
+    expect(alone).toEqual(ran);
+  });
+
+  test("is over for the caller when its rollbacks are, unless the platform keeps them alive", async () => {
+    for (const waitUntil of [undefined, () => undefined]) {
+      const { runtime, own } = cut({ wait: 0 });
+      const { slow } = delays(runtime);
+      own.links[0]!.fate = () => (own.links[0]!.sent.length === 2 ? slow(70) : "delivered");
+      const failed = call(own, { waitUntil }, unreachable);
+      await runtime.advance(69);
+      expect(failed.settled).toBe(waitUntil !== undefined);
+      await runtime.advance(1);
+      expect(failed.error).toBeInstanceOf(QuorumError);
+    }
+  });
+});
+
+describe("a process that was frozen", () => {
+  test("for longer than its ttl after the window does not run its routine", async () => {
+    const world = newWorld();
+    const own = world.client();
+    const frozen = call(own, { ttl: 1_000 }, unreachable);
+    await world.runtime.advance(50);
+    world.runtime.wallOffset += 5_000;
+    await world.runtime.advance(60);
+    expect(frozen.error).toBeInstanceOf(LockLostError);
+    expect(frozen.error).toMatchObject({ resources: ["n"] });
+    expect([sequencesIn(world), world.runtime.pending]).toEqual([nowhere, 0]);
+  });
+
+  test("for less does", async () => {
+    const world = newWorld();
+    const frozen = call(world.client(), { ttl: 1_000 });
+    await world.runtime.advance(50);
+    world.runtime.wallOffset += 900;
+    await world.runtime.advance(60);
+    expect(frozen).toEqual(ran);
+  });
+});
+
+test("each request costs as much as is documented", async () => {
+  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
+  const first = call(client(), {}, unreachable);
+  await runtime.advance(50);
+  call(client());
+  await runtime.advance(100);
+  expect(first).toEqual(superseded);
+  // The first one's second announcement is refused.
+  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([4, 4, 2, 4]);
+});
+
+test("a rollback that overtakes its announcement is followed by another", async () => {
+  const world = newWorld();
+  const own = world.client({ timeout: 5_000, wait: 0 });
+  for (const link of own.links.slice(0, 2)) link.fate = () => "refused";
+  const { late } = delays(world.runtime);
+  const last = own.links[2]!;
+  last.fate = () => (last.sent.length === 1 ? late(2_000) : "delivered");
+  const failed = call(own, { window: 10 }, unreachable);
+  await world.runtime.advance(7_000);
+  expect(failed.error).toBeInstanceOf(QuorumError);
+  expect(last.sent).toHaveLength(3);
+  expect(sequencesIn(world)).toEqual(nowhere);
+});

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Command, LockLostError, type Redlock } from "../../../../src/index.ts";
+import {
+  type ArrivalsMissingError,
+  CountDownLatch,
+  CyclicBarrier,
+  debounce,
+  forceRelease,
+  once,
+  Semaphore,
+  type SynchronizerKind,
+} from "../../../../src/sync/index.ts";
+import { newResource } from "../../../support/local-endpoints.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { allArrived, type OpenStore } from "../../../support/stores.ts";
+import { holders } from "../holders.ts";
+import { stores, type Visitor, visitor } from "../stand.ts";
+
+type Use = (redlock: Redlock, name: string) => Promise<unknown>;
+
+/** Uses that no later request of theirs may repeat once they are freed: all, or those of one operation. */
+const uses: readonly [SynchronizerKind, Use, operation?: string][] = [
+  ["CountDownLatch", (redlock, name) => new CountDownLatch(redlock, name, { count: 2 }).arrive("a")],
+  [
+    "CyclicBarrier",
+    async (redlock, name) => {
+      const barrier = new CyclicBarrier(redlock, name, { parties: 2 });
+      const { arrived } = (await rejection(barrier.arriveAndWait("a", { wait: 0 }))) as ArrivalsMissingError;
+      return arrived;
+    },
+  ],
+  ["once", (redlock, name) => once(redlock, name, { every: 60_000 }, () => 1), "extend"],
+  ["debounce", (redlock, name) => debounce(redlock, name, { window: 1 }, () => 1)],
+];
+
+describe.each(stores([1, 3], [1, 3]))("forceRelease on $title", ({ open }) => {
+  let store: OpenStore;
+  let first: Visitor;
+  let second: Visitor;
+
+  beforeAll(async () => {
+    store = await open();
+    first = visitor(store, { ttl: 20_000 });
+    second = visitor(store, { ttl: 20_000 });
+  });
+  afterAll(() => store.close());
+
+  /** Executes again, as late requests, what a visitor has sent about a name to every endpoint. */
+  async function repeat({ links }: Visitor, name: string, operation = ""): Promise<void> {
+    const isLate = (command: Command) =>
+      command.some((word) => String(word).includes(name)) && (!operation || command.includes(operation));
+    for (const [index, { sent }] of links.entries()) {
+      for (const command of sent.filter(isLate)) {
+        await store.endpoints[index]!.send(command, new AbortController().signal).catch(() => undefined);
+      }
+    }
+  }
+
+  test.each(holders)("$title: another can acquire it, and its holder learns of the loss", async (holder) => {
+    const { kind, acquire, tryAnother } = holder;
+    const name = newResource("free{1}");
+    expect(await forceRelease(second.redlock, kind, name)).toBe(false);
+    const hold = await acquire(first.redlock, name);
+    await allArrived(first.links);
+    expect(await tryAnother(second.redlock, name)).toBeNull();
+    expect(await forceRelease(second.redlock, kind, name)).toBe(true);
+    await allArrived(second.links);
+    const next = (await tryAnother(second.redlock, name))!;
+    await allArrived(second.links);
+    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    expect([await hold.verify(), await hold.release(), await next.verify()]).toEqual([false, false, true]);
+    expect(await next.release()).toBe(true);
+  });
+
+  test("a semaphore loses all permits, and its limit", async () => {
+    const name = newResource("free");
+    const wrong = new Semaphore(first.redlock, name, { limit: 3 });
+    const permits = [await wrong.acquire(), await wrong.acquire(), await wrong.acquire()];
+    await allArrived(first.links);
+    expect(await forceRelease(second.redlock, "Semaphore", name)).toBe(true);
+    expect(await new Semaphore(second.redlock, name, { limit: 1 }).tryAcquire()).not.toBeNull();
+    for (const old of permits) expect(await rejection(old.extend())).toBeInstanceOf(LockLostError);
+  });
+
+  test.each(uses)("%s: is free, also after late requests, and can be used again", async (kind, use, late) => {
+    const name = newResource("free");
+    expect(await forceRelease(second.redlock, kind, name)).toBe(false);
+    const outcome = await use(first.redlock, name);
+    await allArrived(first.links);
+    expect(await forceRelease(second.redlock, kind, name)).toBe(true);
+    await repeat(first, name, late);
+    expect(await forceRelease(second.redlock, kind, name)).toBe(false);
+    expect(await use(second.redlock, name)).toEqual(outcome);
+  });
+});

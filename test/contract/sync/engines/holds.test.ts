@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LockLostError } from "../../../../src/index.ts";
+import { keyOf } from "../../../../src/redis/keys.ts";
+import { FairLock, LimitMismatchError, ReentrantLock, Semaphore } from "../../../../src/sync/index.ts";
+import { eachInTurns } from "../../../support/in-turns.ts";
+import { newResource } from "../../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../../support/outcomes.ts";
+import { paced } from "../../../support/pace.ts";
+import { allArrived, type OpenStore } from "../../../support/stores.ts";
+import { until } from "../../../support/until.ts";
+import { type Holder, holders } from "../holders.ts";
+import { costOf, onEach, stores, type Visitor, visitor } from "../stand.ts";
+
+// What can differ by engine, number of endpoints and dialect: replies, expiry, second executions, and what is billed.
+
+eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count }) => {
+  let store: OpenStore;
+  let first: Visitor;
+  let second: Visitor;
+
+  beforeAll(async () => {
+    store = await open();
+    first = visitor(store, { ttl: 20_000 });
+    second = visitor(store, { ttl: 20_000 });
+  });
+  afterAll(() => store.close());
+
+  const all = (value: number) => new Array(count).fill(value);
+  const contended = ({ events }: Visitor) => until(() => events.some(({ type }) => type === "contended"));
+
+  describe.each(holders)("$title", ({ keys, acquire, another, tryAnother, costs }) => {
+    const keyFor = (name: string) => keyOf("redlock", keys.at(-1)!, name);
+    const exists = (name: string) => onEach(store, "EXISTS", keyFor(name));
+    const ttls = async (name: string) => (await onEach(store, "PTTL", keyFor(name))) as number[];
+
+    test("stands on every endpoint for its ttl, and keeps another out until its release", async () => {
+      const name = newResource("{hold}:0");
+      const hold = await acquire(first.redlock, name, { ttl: 20_000 });
+      await allArrived(first.links);
+      expect(await exists(name)).toEqual(all(1));
+      for (const ms of await ttls(name)) {
+        expect(ms).toBeGreaterThan(hold.remaining() - 100);
+        expect(ms).toBeLessThanOrEqual(20_000);
+      }
+      expect([hold.ttl, hold.remaining() > 0, hold.remaining() < 20_000]).toEqual([20_000, true, true]);
+      expect([await tryAnother(second.redlock, name), await hold.verify()]).toEqual([null, true]);
+      expect(await hold.extend(40_000)).toBeGreaterThan(30_000);
+      await allArrived(first.links);
+      for (const ms of await ttls(name)) expect(ms).toBeGreaterThan(30_000);
+      const waiting = visitor(store);
+      const next = another(waiting.redlock, name, { wait: 60_000 });
+      await contended(waiting);
+      expect(await isSettled(next)).toBe(false);
+      expect(await hold.release()).toBe(true);
+      expect([hold.remaining(), hold.signal.aborted, await hold.release()]).toEqual([0, false, false]);
+      expect(await (await next).release()).toBe(true);
+      await allArrived([...first.links, ...waiting.links]);
+      expect(await exists(name)).toEqual(all(0));
+      expect(await (await tryAnother(second.redlock, name))!.release()).toBe(true);
+    });
+
+    test("is not created again by an extension where it is gone", async () => {
+      const name = newResource("hold");
+      const hold = await acquire(first.redlock, name);
+      await allArrived(first.links);
+      await onEach(store, "DEL", keyFor(name));
+      expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+      expect(hold.signal.reason).toBeInstanceOf(LockLostError);
+      expect(await exists(name)).toEqual(all(0));
+    });
+
+    test("is the same after requests that are executed twice", async () => {
+      const name = newResource("hold");
+      const twice = visitor(store, { ttl: 20_000 });
+      for (const link of twice.links) link.fate = () => "twice";
+      const hold = await acquire(twice.redlock, name, { wait: 0 });
+      expect(await hold.extend(5_000)).toBeGreaterThan(0);
+      await allArrived(twice.links);
+      expect(await exists(name)).toEqual(all(1));
+      expect(await tryAnother(second.redlock, name)).toBeNull();
+      for (const link of twice.links) link.fate = () => "delivered";
+      expect(await hold.release()).toBe(true);
+      await allArrived(twice.links);
+      expect(await exists(name)).toEqual(all(0));
+    });
+
+    test("costs the requests and commands that are documented", async () => {
+      const own = visitor(store);
+      const { dialect, exactReplies } = store.endpoints[0]!;
+      const cost = (work: () => Promise<unknown>) => costOf(store, own, work);
+      // The scripts are cached from here on.
+      await cost(async () => (await acquire(own.redlock, newResource("hold"))).release());
+      const name = newResource("hold");
+      let hold!: Awaited<ReturnType<Holder["acquire"]>>;
+      const spent = [
+        await cost(async () => {
+          hold = await acquire(own.redlock, name);
+        }),
+        await cost(() => hold.extend()),
+        await cost(() => tryAnother(own.redlock, name)),
+        await cost(() => hold.release()),
+      ];
+      const isNative = dialect !== "redis" && exactReplies === true;
+      expect(spent).toEqual(costs(isNative).map((commands) => [1, commands]));
+      // Events carry what was known at the time of the result: with one endpoint everything.
+      if (count > 1) return;
+      for (const [index, type] of ["acquired", "extended", "contended", "released"].entries()) {
+        const [requests, commands] = spent[index]!;
+        expect(own.events.filter((event) => event.type === type).at(-1)).toMatchObject({
+          requests,
+          commands,
+        });
+      }
+    });
+  });
+
+  test("what a dead one holds is free after its ttl, for the one who waits", async () => {
+    const free = async ({ acquire, another, title }: Holder) => {
+      const name = newResource("dead");
+      const dead = await acquire(first.redlock, name, { ttl: paced(300) });
+      const next = await another(second.redlock, name, { wait: 60_000 });
+      expect(dead.remaining(), title).toBeLessThanOrEqual(0);
+      expect(dead.signal.reason, title).toBeInstanceOf(LockLostError);
+      expect([await dead.release(), await next.verify()], title).toEqual([false, true]);
+    };
+    await Promise.all(holders.map(free));
+  });
+
+  test("a semaphore has as many permits as its limit, and no other limit meanwhile", async () => {
+    const name = newResource("semaphore");
+    const semaphore = new Semaphore(first.redlock, name, { limit: 3 });
+    const permits = [await semaphore.acquire(), await semaphore.acquire(), await semaphore.acquire()];
+    expect(permits.map(({ slot }) => slot).sort()).toEqual([0, 1, 2]);
+    expect(await semaphore.tryAcquire()).toBeNull();
+    const other = new Semaphore(second.redlock, name, { limit: 4 });
+    const error = await rejection(other.tryAcquire());
+    expect(error).toBeInstanceOf(LimitMismatchError);
+    expect(error).toMatchObject({ code: "LIMIT_MISMATCH", resource: name, limit: 4, inUse: 3 });
+    expect(await permits[1]!.release()).toBe(true);
+    await allArrived(first.links);
+    expect((await semaphore.tryAcquire())!.slot).toBe(permits[1]!.slot);
+  });
+
+  test("a fair lock is granted to the waiters in the order in which they came", async () => {
+    const name = newResource("fair");
+    const hold = await new FairLock(first.redlock, name).acquire();
+    const order: number[] = [];
+    const turns: Promise<unknown>[] = [];
+    for (let index = 0; index < 4; index += 1) {
+      const came = Date.now();
+      const waiting = visitor(store, { wait: 60_000 });
+      const turn = new FairLock(waiting.redlock, name).acquire();
+      turns.push(
+        turn.then((held) => {
+          order.push(index);
+          return held.release();
+        }),
+      );
+      await contended(waiting);
+      // Ties within a millisecond are arbitrary.
+      await until(() => Date.now() > came);
+    }
+    expect(order).toEqual([]);
+    await hold.release();
+    expect(await Promise.all(turns)).toEqual([true, true, true, true]);
+    expect(order).toEqual([0, 1, 2, 3]);
+  });
+
+  test.runIf(count === 1)(
+    "any text can be the owner of a reentrant lock, which acquires it again",
+    async () => {
+      for (const owner of ["1", "null", "{}", '"quoted"', "t:ü 🔒", " ", "x".repeat(255)]) {
+        const name = newResource("reentrant");
+        const hold = await new ReentrantLock(first.redlock, name, { owner }).acquire({ wait: 0 });
+        expect(await new ReentrantLock(second.redlock, name).tryAcquire()).toBeNull();
+        const again = await new ReentrantLock(second.redlock, name, { owner }).acquire({ wait: 0 });
+        expect(await hold.extend()).toBeGreaterThan(0);
+        expect([await again.release(), await hold.release()]).toEqual([true, true]);
+      }
+    },
+  );
+});

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { keyOf } from "../../../../src/redis/keys.ts";
+import {
+  CountDownLatch,
+  CyclicBarrier,
+  debounce,
+  LimitMismatchError,
+  type OnceContext,
+  once,
+} from "../../../../src/sync/index.ts";
+import { eachInTurns } from "../../../support/in-turns.ts";
+import { newResource } from "../../../support/local-endpoints.ts";
+import { isSettled, rejection } from "../../../support/outcomes.ts";
+import { paced } from "../../../support/pace.ts";
+import { allArrived, type OpenStore } from "../../../support/stores.ts";
+import { until } from "../../../support/until.ts";
+import { costOf, onEach, stores, type Visitor, visitor } from "../stand.ts";
+
+// Latch, barrier, once and debounce: what can differ by engine, number of endpoints and dialect.
+
+const unreachable = () => expect.unreachable("it must not run");
+
+eachInTurns(stores([1, 2, 3, 5], [3]))("on $title", ({ open, count: endpoints }) => {
+  let store: OpenStore;
+  let first: Visitor;
+  let second: Visitor;
+
+  beforeAll(async () => {
+    store = await open();
+    first = visitor(store);
+    second = visitor(store);
+  });
+  afterAll(() => store.close());
+
+  /** What each of these costs at every endpoint that knows the scripts. */
+  async function costsOf(works: readonly ((redlock: Visitor["redlock"]) => Promise<unknown>)[]) {
+    const own = visitor(store);
+    const costs: number[][] = [];
+    for (const work of works) costs.push(await costOf(store, own, () => work(own.redlock)));
+    return costs;
+  }
+
+  test("a latch opens with the last arrival, counts each id once, and stays open", async () => {
+    const name = newResource("latch");
+    const latchOf = ({ redlock }: Visitor, count = 3) => new CountDownLatch(redlock, name, { count });
+    const waiting = visitor(store);
+    const opened = latchOf(waiting).wait({ wait: 60_000 });
+    const states = [];
+    for (const id of ["1", "true", "1"]) {
+      states.push(await latchOf(first).arrive(id));
+      await allArrived(first.links);
+    }
+    const before = waiting.links[0]!.sent.length;
+    await until(() => waiting.links[0]!.sent.length > before + 2, "looks at the latch");
+    expect(await isSettled(opened)).toBe(false);
+    const other = latchOf(second, 4);
+    expect(await rejection(other.inspect())).toBeInstanceOf(LimitMismatchError);
+    states.push(await latchOf(first).arrive("[1]"));
+    await opened;
+    expect(states).toEqual([
+      { open: false, arrived: 1, remaining: 2 },
+      { open: false, arrived: 2, remaining: 1 },
+      { open: false, arrived: 2, remaining: 1 },
+      { open: true, arrived: 3, remaining: 0 },
+    ]);
+    expect((await latchOf(second).arrive("late")).open).toBe(true);
+  });
+
+  test("a latch costs the requests and commands that are documented", async () => {
+    const name = newResource("latch");
+    const latchOf = (redlock: Visitor["redlock"]) => new CountDownLatch(redlock, name, { count: 2 });
+    const [, ...costs] = await costsOf([
+      (redlock) => latchOf(redlock).inspect(),
+      (redlock) => latchOf(redlock).inspect(),
+      ...["a", "a", "b"].map((id) => (redlock: Visitor["redlock"]) => latchOf(redlock).arrive(id)),
+      (redlock) => latchOf(redlock).wait(),
+    ]);
+    expect(costs).toEqual([
+      [1, 2],
+      [1, 6],
+      [1, 3],
+      [2, 11],
+      [1, 2],
+    ]);
+  });
+
+  test("parties pass a barrier three times, each time together", async () => {
+    const name = newResource("barrier");
+    const parties = ["a", "b", "c"].map((id) => {
+      const own = visitor(store, { backoff: { min: 10, max: 40 } });
+      const barrier = new CyclicBarrier(own.redlock, name, { parties: 3 });
+      return { ...own, meet: () => barrier.arriveAndWait(id, { wait: 60_000 }) };
+    });
+    const numbers: number[] = [];
+    for (const last of parties) {
+      const early = parties.filter((other) => other !== last);
+      const passing = early.map((other) => other.meet());
+      const before = early[0]!.links[0]!.sent.length;
+      await until(() => early[0]!.links[0]!.sent.length > before + 2, "a party that waits");
+      for (const waiting of passing) expect(await isSettled(waiting)).toBe(false);
+      const passed = await Promise.all([...passing, last.meet()]);
+      expect(new Set(passed).size).toBe(1);
+      numbers.push(passed[0]!);
+    }
+    expect(numbers).toEqual([numbers[0]!, numbers[0]! + 1, numbers[0]! + 2]);
+  });
+
+  test("of replicas that call at the same moment one runs, for an interval that the endpoints keep", async () => {
+    const name = newResource("nightly");
+    const runs: OnceContext[] = [];
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 }, (_, index) => {
+        const own = visitor(store);
+        // Each request is executed twice.
+        for (const link of own.links) link.fate = () => "twice";
+        return once(own.redlock, name, { every: 60_000 }, (turn) => runs.push(turn) && index);
+      }),
+    );
+    expect(runs).toHaveLength(1);
+    expect(runs[0]!.fence).toBeGreaterThan(0);
+    const values = outcomes.flatMap((outcome) => (outcome.ran ? [outcome.value] : []));
+    expect(values).toEqual([outcomes.findIndex(({ ran }) => ran)]);
+    for (const outcome of outcomes) {
+      if (outcome.ran) continue;
+      expect(outcome.retryAfter).toBeGreaterThan(50_000);
+      expect(outcome.retryAfter).toBeLessThanOrEqual(60_000);
+    }
+    expect((await once(second.redlock, name, { every: 60_000 }, unreachable)).ran).toBe(false);
+    const key = keyOf("redlock", "once", name);
+    await until(async () => {
+      const ttls = (await onEach(store, "PTTL", key)) as number[];
+      return ttls.every((ms) => ms > 50_000 && ms <= 60_000);
+    });
+  });
+
+  test("the next interval has one run again, with a larger fence", async () => {
+    const name = newResource("nightly");
+    const fences: number[] = [];
+    const run = ({ fence }: OnceContext) => void fences.push(fence);
+    const every = paced(500);
+    const begun = Date.now();
+    await once(first.redlock, name, { every }, run);
+    await until(async () => (await once(second.redlock, name, { every, wait: 0 }, run)).ran);
+    expect(Date.now() - begun).toBeGreaterThanOrEqual(every - 2);
+    expect(fences).toHaveLength(2);
+    expect(fences[1]).toBeGreaterThan(fences[0]!);
+  });
+
+  test("a run costs two requests and ten commands, a refusal one and three", async () => {
+    const names = [newResource("nightly"), newResource("nightly")];
+    const run = (name?: string) => (redlock: Visitor["redlock"]) =>
+      once(redlock, name!, { every: 60_000 }, () => 1);
+    const [, ...costs] = await costsOf([run(names[0]), run(names[1]), run(names[1])]);
+    expect(costs).toEqual([
+      [2, 10],
+      [1, 3],
+    ]);
+  });
+
+  test("a lone call of debounce runs when its window is over, with two requests, and the next one again", async () => {
+    const name = newResource("reindex");
+    for (const { redlock } of [first, second]) {
+      const begun = performance.now();
+      const outcome = await debounce(redlock, name, { window: 60 }, async () => performance.now() - begun);
+      expect(outcome.ran && outcome.value).toBeGreaterThanOrEqual(59);
+    }
+    const { redlock, links } = visitor(store);
+    await debounce(redlock, name, { window: 5 }, () => undefined);
+    await allArrived(links);
+    const commands = links.flatMap(({ sent }) => sent.map(([operation]) => operation));
+    expect(commands.filter((operation) => operation === "EVALSHA")).toHaveLength(2 * endpoints);
+  });
+});

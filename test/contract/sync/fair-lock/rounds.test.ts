@@ -1,0 +1,247 @@
+import { describe, expect, test } from "vitest";
+import { LockHeldError, LockLostError } from "../../../../src/index.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { delays, watch } from "../../../support/virtual-client.ts";
+import { sentBy, timesOf } from "../../../support/virtual-sync.ts";
+import { lockOf, locksIn, newWorld, nowhere, queueOf, queuesIn } from "./world.ts";
+
+// A fair lock in virtual time: who is served when, how long a ticket lives, and what stays behind.
+
+// A rollback has the same keys, and a ttl of 0.
+const acquires = (command: readonly unknown[]) => command[2] === 4 && command[10] !== 0;
+
+describe("the lock", () => {
+  test("is held by one at a time, for its ttl without the drift", async () => {
+    const world = newWorld();
+    const hold = await lockOf(world.client()).acquire();
+    expect([locksIn(world), new Set(world.each("GET", "fair", "f")).size]).toEqual([[1, 1, 1], 1]);
+    expect([hold.ttl, hold.remaining(), hold.signal.aborted]).toEqual([20_000, 19_798, false]);
+    expect(await lockOf(world.client()).tryAcquire()).toBe(null);
+    expect([await hold.verify(), await hold.release()]).toEqual([true, true]);
+    expect([hold.remaining(), hold.signal.aborted, await hold.release()]).toEqual([0, false, false]);
+    expect(world.ttls()).toEqual({});
+    expect(await lockOf(world.client()).tryAcquire()).not.toBe(null);
+  });
+
+  test("is extended exactly, and not created again where it is gone", async () => {
+    const world = newWorld();
+    const hold = await lockOf(world.client()).acquire();
+    expect(await hold.extend(40_000)).toBe(40_000 - 402);
+    expect(world.each("PTTL", "fair", "f")).toEqual([40_000, 40_000, 40_000]);
+    world.each("DEL", "fair", "f");
+    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    expect(locksIn(world)).toEqual(nowhere);
+  });
+
+  test("is not acquired without waiting while somebody waits, and nobody joins the queue for that", async () => {
+    const world = await queueOf(0);
+    const own = world.client();
+    expect(await lockOf(own).tryAcquire()).toBe(null);
+    expect([queuesIn(world), sentBy(own)]).toEqual([nowhere, [1, 1, 1]]);
+    const caller = new AbortController();
+    const turn = lockOf(world.client(), { backoff: () => 60_000 }).acquire({ signal: caller.signal });
+    turn.catch(() => undefined);
+    await world.runtime.advance(1);
+    await world.held.release();
+    expect([locksIn(world), await lockOf(own).tryAcquire()]).toEqual([nowhere, null]);
+    caller.abort();
+    await world.runtime.advance(0);
+    expect(await lockOf(own).tryAcquire()).not.toBe(null);
+  });
+});
+
+describe("waiters", () => {
+  test("are served in the order in which they came, each as soon as its pause is over", async () => {
+    const { runtime, held, waiters, ...world } = await queueOf(4);
+    await held.release();
+    for (const [index, { turn }] of waiters.entries()) {
+      for (const later of waiters.slice(index)) expect(later.turn.settled).toBe(false);
+      // Pauses of 10 ms, and 10 more for each that is ahead.
+      for (let ms = 0; ms < 60 && !turn.settled; ms += 1) await runtime.advance(1);
+      await turn.value!.release();
+    }
+    expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
+  });
+
+  test("keep their order with an endpoint down", async () => {
+    const { runtime, held, waiters } = await queueOf(3, {}, [0]);
+    await held.release();
+    for (const { turn } of waiters) {
+      const order = waiters.map((waiter) => waiter.turn.settled);
+      expect(order.lastIndexOf(true)).toBeLessThan(waiters.findIndex((waiter) => waiter.turn === turn));
+      for (let ms = 0; ms < 60 && !turn.settled; ms += 1) await runtime.advance(1);
+      await turn.value!.release();
+    }
+  });
+
+  /** A waiter with 5, no and 2 earlier tickets before it at the three endpoints, some of which fail. */
+  async function behindOthers(failing: readonly number[] = []) {
+    const world = newWorld();
+    const since = world.runtime.now();
+    await lockOf(world.client()).acquire();
+    for (const [index, count] of [5, 0, 2].entries()) {
+      const tickets = Array.from({ length: count }, (_, nth) => `0000a${nth}:${since + 60_000}`);
+      if (count > 0) world.at([index], "SET", "queue", "f", tickets.join(), "PX", 60_000);
+    }
+    for (const { log } of world.endpoints) log.length = 0;
+    const own = world.client({ backoff: {} });
+    for (const index of failing) own.links[index]!.fate = () => "refused";
+    watch(lockOf(own).acquire());
+    await world.runtime.advance(130);
+    return timesOf(world, since);
+  }
+
+  test("pause according to how many are ahead at a quorum", async () => {
+    // Two ahead, for 25 ms each at first: 0.75 × 50. Then the holder has taken as long as they have waited.
+    const times = [0, 37.5, 93.75];
+    expect(await behindOthers()).toEqual([times, times, times]);
+  });
+
+  test("do not count endpoints that failed", async () => {
+    // Five ahead: 0.75 × 125.
+    const slowly = [0, 93.75];
+    expect(await behindOthers([1])).toEqual([slowly, [], slowly]);
+    const times = [0, 37.5, 93.75];
+    expect(await behindOthers([0, 1])).toEqual([[], [], times]);
+  });
+
+  test("wait with the pauses of a plain lock where no endpoint answers", async () => {
+    const { runtime, client } = newWorld();
+    const own = client({ backoff: { min: 30, max: 30 } });
+    for (const link of own.links) link.fate = (command) => (acquires(command) ? "refused" : "delivered");
+    watch(lockOf(own).acquire());
+    const requests = () => own.links[0]!.sent.filter(acquires).length;
+    await runtime.advance(29);
+    expect(requests()).toBe(1);
+    await runtime.advance(1);
+    expect(requests()).toBe(2);
+  });
+
+  test("have a ticket that lives for the longest next pause and a timeout", async () => {
+    const { runtime, waiters, each } = await queueOf(1, { backoff: {} });
+    expect(waiters[0]!.turn.settled).toBe(false);
+    expect(each("PTTL", "queue", "f")).toEqual([1_100, 1_100, 1_100]);
+    // After a pause of 25 ms, the next one lasts for 37.5 ms at most. No request shortens the life of a ticket.
+    await runtime.advance(25);
+    expect(each("PTTL", "queue", "f")).toEqual([1_075, 1_075, 1_075]);
+    await runtime.advance(1_000);
+    for (const ms of each("PTTL", "queue", "f") as number[]) {
+      expect(ms).toBeGreaterThan(100);
+      expect(ms).toBeLessThanOrEqual(1.5 * 250 + 100);
+    }
+  });
+
+  test("are skipped when they send no more requests, as soon as their tickets expire", async () => {
+    const { runtime, held, waiters } = await queueOf(2);
+    const [dead, next] = waiters as [(typeof waiters)[0], (typeof waiters)[0]];
+    for (const link of dead.links) link.fate = () => "lost";
+    await runtime.advance(1);
+    await held.release();
+    // 10 ms and a timeout after its only request, which was 2 ms ago.
+    await runtime.advance(107);
+    expect(next.turn.settled).toBe(false);
+    await runtime.advance(15);
+    expect(await next.turn.value!.verify()).toBe(true);
+  });
+});
+
+describe("a waiter that gives up", () => {
+  test("leaves every queue, for good", async () => {
+    const world = await queueOf(1, { wait: 25 });
+    expect(queuesIn(world)).toEqual([1, 1, 1]);
+    await world.runtime.advance(25);
+    const [{ turn, links }] = world.waiters as [(typeof world.waiters)[0]];
+    expect(turn.error).toBeInstanceOf(LockHeldError);
+    expect(turn.error).toMatchObject({ resources: ["f"], waited: 25 });
+    expect(queuesIn(world)).toEqual(nowhere);
+    expect(Object.values(world.ttls())).toEqual([20_000 - 26, 60_000]);
+    // A late request of it.
+    await world.held.release();
+    await links[0]!.send(links[0]!.sent[0]!, new AbortController().signal);
+    expect([locksIn(world), queuesIn(world)]).toEqual([nowhere, nowhere]);
+  });
+
+  test("waits for that, because nothing else keeps the requests alive", async () => {
+    const { runtime, waiters } = await queueOf(1, { wait: 5 });
+    const { slow } = delays(runtime);
+    const [{ turn, links }] = waiters as [(typeof waiters)[0]];
+    links[2]!.fate = (command) => (acquires(command) ? "delivered" : slow(70));
+    await runtime.advance(74);
+    expect(turn.settled).toBe(false);
+    await runtime.advance(1);
+    expect(turn.error).toBeInstanceOf(LockHeldError);
+  });
+
+  test("does not wait for that after an abort", async () => {
+    const world = await queueOf(0);
+    const { late } = delays(world.runtime);
+    const caller = new AbortController();
+    const own = world.client();
+    const turn = watch(lockOf(own).acquire({ signal: caller.signal }));
+    await world.runtime.advance(5);
+    own.links[2]!.fate = () => late(70);
+    caller.abort(new Error("enough"));
+    await world.runtime.advance(0);
+    expect(turn.error).toBe(caller.signal.reason);
+    expect(queuesIn(world)).toEqual([0, 0, 1]);
+    await world.runtime.advance(70);
+    expect(queuesIn(world)).toEqual(nowhere);
+  });
+
+  test("reports no failure of the requests that only leave", async () => {
+    const { runtime, waiters } = await queueOf(1, { wait: 5 });
+    const [{ turn, links, events }] = waiters as [(typeof waiters)[0]];
+    links[2]!.fate = (command) => (acquires(command) ? "delivered" : "refused");
+    await runtime.advance(5);
+    expect(turn.error).toBeInstanceOf(LockHeldError);
+    expect(events.filter(({ type }) => type === "endpointError")).toEqual([]);
+  });
+});
+
+test("a repeated request does no more than the first", async () => {
+  const world = newWorld();
+  const twice = world.client();
+  for (const link of twice.links) link.fate = () => "twice";
+  const hold = await lockOf(twice).acquire();
+  expect(world.each("PTTL", "fair", "f")).toEqual([20_000, 20_000, 20_000]);
+  const waiting = world.client();
+  for (const link of waiting.links) link.fate = () => "twice";
+  const turn = watch(lockOf(waiting).acquire());
+  await world.runtime.advance(0);
+  expect(queuesIn(world)).toEqual([1, 1, 1]);
+  for (const link of twice.links) link.fate = () => "delivered";
+  expect(await hold.release()).toBe(true);
+  await world.runtime.advance(10);
+  expect(await turn.value!.verify()).toBe(true);
+});
+
+test("requests cost what the endpoint bills, and what is documented", async () => {
+  const { runtime, client, endpoints } = newWorld({ count: 1, dialect: "upstash" });
+  const own = client();
+  const lock = lockOf(own);
+  const hold = await lock.acquire();
+  await hold.extend();
+  await lock.tryAcquire();
+  watch(lock.acquire({ wait: 5 }));
+  await runtime.advance(5);
+  const turn = watch(lock.acquire({ backoff: () => 10 }));
+  await runtime.advance(5);
+  await hold.release();
+  await runtime.advance(5);
+  await turn.value!.release();
+  const costs = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
+  expect(costs).toEqual([
+    ["acquired", 3],
+    ["extended", 1],
+    ["contended", 3],
+    ["notAcquired", 3],
+    ["contended", 4],
+    ["contended", 4 + 4],
+    ["notAcquired", 4 + 4],
+    ["contended", 4],
+    ["released", 1],
+    ["acquired", 4 + 5],
+    ["released", 1],
+  ]);
+  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([3, 1, 3, 4, 4, 5, 4, 1, 5, 1]);
+});

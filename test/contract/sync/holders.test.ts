@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import { LockHeldError, LockLostError, QuorumError } from "../../../src/index.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { watch } from "../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
+import { holders } from "./holders.ts";
+
+// What all synchronizers that are held have in common, in virtual time.
+
+const nowhere = [0, 0, 0];
+const ttl = 20_000;
+
+describe.each(holders)("$title", ({ script, keys, acquire, another, tryAnother, tellsItsEnd }) => {
+  function newWorld() {
+    const world = syncWorld([script]);
+    const holds = () => world.each("EXISTS", keys.at(-1)!, "n");
+    return { ...world, holds, redlock: () => world.client().redlock };
+  }
+
+  test("is valid for its ttl without the drift, and no longer", async () => {
+    const { runtime, redlock } = newWorld();
+    const hold = await acquire(redlock(), "n", { ttl });
+    const { signal } = hold;
+    expect([hold.ttl, hold.remaining()]).toEqual([ttl, ttl - (200 + 2)]);
+    await runtime.advance(19_797);
+    expect([hold.remaining(), signal.aborted, await hold.verify()]).toEqual([1, false, true]);
+    await runtime.advance(1);
+    expect([hold.remaining(), signal.reason]).toEqual([0, expect.any(LockLostError)]);
+  });
+
+  test("of a dead holder is free after its ttl, for the one who waits", async () => {
+    const { runtime, redlock } = newWorld();
+    const dead = await acquire(redlock(), "n", { ttl: 405 });
+    const next = watch(another(redlock(), "n"));
+    // Pauses of 10 ms.
+    const end = tellsItsEnd ? 405 : 410;
+    await runtime.advance(end - 1);
+    expect(next.settled).toBe(false);
+    await runtime.advance(1);
+    expect([await dead.release(), await next.value!.verify()]).toEqual([false, true]);
+  });
+
+  test("is free after its release, for the one who waits", async () => {
+    const { runtime, redlock, holds } = newWorld();
+    const hold = await acquire(redlock(), "n");
+    const next = watch(another(redlock(), "n"));
+    await runtime.advance(15);
+    expect([await hold.release(), hold.remaining(), hold.signal.aborted]).toEqual([true, 0, false]);
+    expect(await hold.release()).toBe(false);
+    expect([next.settled, holds()]).toEqual([false, nowhere]);
+    await runtime.advance(5);
+    expect(await next.value!.verify()).toBe(true);
+  });
+
+  test("is waited for for `wait` at most", async () => {
+    const { runtime, redlock } = newWorld();
+    await acquire(redlock(), "n");
+    const call = watch(another(redlock(), "n", { wait: 45 }));
+    await runtime.advance(44);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    expect(call.error).toMatchObject({ resources: ["n"], waited: 45 });
+  });
+
+  test("limits its hold and the waiting to the deadline, and sends nothing after it", async () => {
+    const { runtime, redlock, client } = newWorld();
+    const hold = await acquire(redlock(), "n", {}, { deadline: runtime.now() + 5_000 });
+    expect(hold.remaining()).toBe(5_000);
+    const call = watch(another(redlock(), "n", {}, { deadline: runtime.now() + 20 }));
+    await runtime.advance(20);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    for (const late of [acquire, another]) {
+      const own = client();
+      const error = await rejection(late(own.redlock, "m", {}, { deadline: runtime.now() }));
+      await runtime.advance(1_000);
+      expect([error instanceof RangeError, sentBy(own)]).toEqual([true, nowhere]);
+    }
+  });
+
+  test("is not waited for after an abort, and nothing of the call stays", async () => {
+    const { runtime, redlock, client, holds } = newWorld();
+    const hold = await acquire(redlock(), "n");
+    const caller = new AbortController();
+    const call = watch(another(redlock(), "n", {}, { signal: caller.signal }));
+    await runtime.advance(15);
+    caller.abort(new Error("enough"));
+    await runtime.advance(0);
+    expect(call.error).toBe(caller.signal.reason);
+    await hold.release();
+    await runtime.advance(100);
+    expect(holds()).toEqual(nowhere);
+    const own = client();
+    expect(await rejection(acquire(own.redlock, "n", {}, { signal: AbortSignal.abort("before") }))).toBe(
+      "before",
+    );
+    expect(sentBy(own)).toEqual(nowhere);
+  });
+
+  test("is lost at its next extension where it is gone, and not created again", async () => {
+    const { each, redlock, holds } = newWorld();
+    const hold = await acquire(redlock(), "n");
+    each("DEL", keys.at(-1)!, "n");
+    expect(await rejection(hold.extend())).toBeInstanceOf(LockLostError);
+    expect([hold.signal.reason, holds()]).toEqual([expect.any(LockLostError), nowhere]);
+    expect([await hold.verify(), await hold.release()]).toEqual([false, false]);
+  });
+
+  test("is released at the end of `await using`, and kept until then by `autoExtend`", async () => {
+    const { runtime, client, holds } = newWorld();
+    const own = client();
+    {
+      await using hold = await acquire(own.redlock, "n", { ttl: 1_000, autoExtend: true });
+      await runtime.advance(3_000);
+      expect([hold.signal.aborted, await hold.verify()]).toEqual([false, true]);
+      expect(own.events.filter(({ type }) => type === "extended")).toHaveLength(6);
+    }
+    expect(holds()).toEqual(nowhere);
+  });
+
+  test("has nothing in common with other names, other prefixes and plain locks", async () => {
+    const { redlock } = newWorld();
+    for (const name of ["n", "n:0", "{n}"]) await acquire(redlock(), name);
+    await acquire(redlock(), "n", { prefix: "other" });
+    expect(await redlock().tryAcquire("n")).not.toBe(null);
+    for (const name of ["n", "n:0", "{n}"]) expect(await tryAnother(redlock(), name)).toBe(null);
+  });
+
+  test("needs a quorum: a minority may be down, or reply nonsense", async () => {
+    for (const nonsense of [undefined, ["t", 1], "OK"]) {
+      const { redlock, client } = newWorld();
+      const lame = client();
+      if (nonsense) Object.assign(lame.links[2]!, { send: async () => nonsense });
+      else lame.links[2]!.fate = () => "refused";
+      const hold = await acquire(lame.redlock, "n");
+      expect(await tryAnother(redlock(), "n")).toBe(null);
+      expect(await hold.extend()).toBeGreaterThan(0);
+      expect(await hold.release()).toBe(true);
+      expect(await tryAnother(redlock(), "n")).not.toBe(null);
+      lame.links[1]!.fate = () => "refused";
+      expect(await rejection(acquire(lame.redlock, "m", { wait: 0 }))).toBeInstanceOf(QuorumError);
+    }
+  });
+});

@@ -1,0 +1,182 @@
+import { describe, expect, test } from "vitest";
+import { memoryEndpoint } from "../../../../local/src/memory/index.ts";
+import { type Endpoint, LockLostError, QuorumError, Redlock, type Runtime } from "../../../../src/index.ts";
+import { type OnceOptions, once } from "../../../../src/sync/index.ts";
+import { intervalScript } from "../../../../src/sync/internal/interval.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+import { schedule } from "../schedule.ts";
+
+// How a claim of `once` becomes a run in virtual time, what stays of one that does not, and what it costs.
+
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([intervalScript], options);
+const unreachable = () => expect.unreachable("it must not run");
+
+const call = (
+  { redlock }: VirtualClient,
+  options: Partial<OnceOptions> = {},
+  routine: () => unknown = () => undefined,
+) => watch(once(redlock, "n", { every: 60_000, ...options }, routine));
+
+const isConfirmation = (command: readonly unknown[]) => command.includes("extend");
+
+describe("a confirmation", () => {
+  test("whose answers were lost is sent again, and counts for the whole interval then", async () => {
+    const { runtime, client, each } = newWorld();
+    const own = client();
+    for (const link of own.links) {
+      link.fate = (command) => (isConfirmation(command) && link.sent.length < 4 ? "reply lost" : "delivered");
+    }
+    const ran = call(own, {}, () => "ran");
+    await runtime.advance(19);
+    expect([ran.settled, sentBy(own)]).toEqual([false, [3, 3, 3]]);
+    await runtime.advance(1);
+    expect([ran.value, sentBy(own)]).toEqual([{ ran: true, value: "ran" }, [4, 4, 4]]);
+    expect(each("PTTL", "once", "n")).toEqual([60_000, 60_000, 60_000]);
+    expect(String(each("GET", "once", "n")[0])).toMatch(/^r3:/);
+  });
+
+  test("that reaches no quorum within the claim's ttl is given up, and what it stored is released", async () => {
+    const { runtime, client, each } = newWorld();
+    const own = client();
+    for (const link of own.links.slice(1)) {
+      link.fate = (command) => (isConfirmation(command) ? "refused" : "delivered");
+    }
+    const failed = call(own, { ttl: 100 }, unreachable);
+    await runtime.advance(96);
+    expect(failed.settled).toBe(false);
+    await runtime.advance(2);
+    expect((failed.error as QuorumError).code).toMatch(/NO_QUORUM|LOCK_LOST/);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+    const next = call(client());
+    await runtime.advance(0);
+    expect(next.value!.ran).toBe(true);
+  });
+
+  test("that finds the claim gone is a loss, at once", async () => {
+    const { runtime, client, each } = newWorld();
+    const own = client();
+    own.links[0]!.fate = (command) => {
+      if (isConfirmation(command)) each("DEL", "once", "n");
+      return "delivered";
+    };
+    const lost = call(own, {}, unreachable);
+    await runtime.advance(0);
+    expect(lost.error).toBeInstanceOf(LockLostError);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+  });
+});
+
+describe("the last ms of a claim", () => {
+  test("is used for one more round, and then the claim is lost", async () => {
+    const { runtime, client } = newWorld();
+    const own = client({ backoff: () => 96 });
+    for (const link of own.links)
+      link.fate = (command) => (isConfirmation(command) ? "refused" : "delivered");
+    const lost = call(own, { ttl: 100 }, unreachable);
+    // Its validity is 97 ms.
+    await runtime.advance(96);
+    expect(lost.settled).toBe(false);
+    await runtime.advance(1);
+    expect(lost.error).toBeInstanceOf(LockLostError);
+  });
+});
+
+test("a coarse clock does not delay a claim", async () => {
+  for (let every = 40; every < 100; every += 7) {
+    const { runtime: virtual, run } = schedule(every, 1);
+    let timers = 0;
+    // Of a time since 1970, a double has steps of a four-thousandth of a ms.
+    const start = 1_763_714_567_890.1;
+    const now = () => start + virtual.monotonic();
+    const runtime: Runtime = {
+      ...virtual,
+      now,
+      monotonic: now,
+      timer(ms, callback) {
+        timers += 1;
+        if (timers > 1_000) throw new Error(`endless rounds, with pauses of ${ms} ms`);
+        return virtual.timer(now() + ms - start - virtual.monotonic(), callback);
+      },
+    };
+    const endpoint = memoryEndpoint({ runtime });
+    const deaf: Endpoint = {
+      ...endpoint,
+      send: (command, signal) =>
+        command.includes("extend") || command.includes("IFEQ")
+          ? Promise.reject(new Error("unreachable"))
+          : endpoint.send(command, signal),
+    };
+    const redlock = new Redlock({ endpoints: [deaf], runtime, backoff: { min: 5 } });
+    const error = await run(rejection(once(redlock, "nightly", { every }, unreachable)));
+    expect((error as QuorumError).code).toMatch(/NO_QUORUM|LOCK_LOST/);
+  }
+});
+
+describe("an outage", () => {
+  test("is a QuorumError, and nothing runs or stays", async () => {
+    const { runtime, client, each } = newWorld();
+    const own = client();
+    for (const link of own.links.slice(1)) link.fate = () => "refused";
+    const failed = call(own, { wait: 25 }, unreachable);
+    await runtime.advance(25);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    expect(each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+  });
+
+  test("a late claim of a round that was rolled back is refused", async () => {
+    const world = newWorld();
+    const { late } = delays(world.runtime);
+    const own = world.client();
+    for (const link of own.links)
+      link.fate = (command) => (command.includes("acquire") ? late(500) : "delivered");
+    const failed = call(own, { wait: 0 }, unreachable);
+    await world.runtime.advance(150);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    expect(Object.entries(world.ttls())).toEqual([
+      [expect.stringMatching(/^redlock:void:\{n\}:t[0-9a-f]{32}$/), 60_000 - 50],
+    ]);
+    // It refuses that claim only.
+    const next = call(world.client(), { every: 300 });
+    await world.runtime.advance(0);
+    expect(next.value).toMatchObject({ ran: true });
+    await world.runtime.advance(500);
+    expect(world.each("EXISTS", "once", "n")).toEqual([0, 0, 0]);
+  });
+});
+
+test("requests cost what the endpoint bills at most, and what is documented", async () => {
+  const { runtime, client, endpoints, each } = newWorld({ count: 1, dialect: "upstash" });
+  const own = client();
+  call(own);
+  await runtime.advance(0);
+  call(own, {}, unreachable);
+  await runtime.advance(0);
+  each("SET", "once", "n", "t-of-another", "PX", 60_000);
+  call(own, { wait: 0 }, unreachable);
+  await runtime.advance(0);
+  each("DEL", "once", "n");
+  each("DEL", "once-end", "n");
+  // The claim is gone before it is confirmed, so that it is released for nothing.
+  own.links[0]!.fate = (command) => {
+    if (isConfirmation(command)) each("DEL", "once", "n");
+    return "delivered";
+  };
+  const lost = call(own, {}, unreachable);
+  await runtime.advance(0);
+  expect(lost.error).toBeInstanceOf(LockLostError);
+  const costs = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
+  const billed = endpoints[0]!.log.map((entry) => entry.billed);
+  expect(billed).toEqual([4, 6, 3, 4, 4, 3, 2]);
+  expect(costs).toEqual([
+    ["acquired", 4],
+    ["extended", 6],
+    ["contended", 3],
+    ["notAcquired", 3],
+    ["contended", 4],
+    ["notAcquired", 4],
+    ["acquired", 4],
+    ["released", 2],
+  ]);
+});

@@ -1,0 +1,316 @@
+import { describe, expect, test } from "vitest";
+import { LockLostError } from "../../../../src/index.ts";
+import { type OnceContext, type OnceOptions, type OnceOutcome, once } from "../../../../src/sync/index.ts";
+import { intervalScript } from "../../../../src/sync/internal/interval.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+
+// The intervals of `once` in virtual time: who runs, when, and how long others are kept out.
+
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([intervalScript], options);
+const day = 86_400_000;
+const start = 1_700_000_000_000;
+/** The value of another replica. */
+const stranger = `t${"12".repeat(8)}${"34".repeat(8)}`;
+const unreachable = () => expect.unreachable("it must not run");
+
+/** Calls it with a routine that returns its context. */
+const call = (
+  { redlock }: VirtualClient,
+  options: Partial<OnceOptions> = {},
+  routine: (context: OnceContext) => unknown = (context) => context,
+) => watch<OnceOutcome<unknown>>(once(redlock, "n", { every: 60_000, ...options }, routine));
+
+const refused = (retryAfter: number) => ({ settled: true, value: { ran: false, retryAfter } });
+
+/** Sends the same claim as a replica whose process dies then. */
+function claim({ each }: SyncWorld, ttl: number): void {
+  each("SET", "once", "n", stranger, "PX", ttl);
+}
+const isConfirmation = (command: readonly unknown[]) => command.includes("extend");
+
+describe("a run", () => {
+  test("begins an interval of `every` ms, in which nobody else runs", async () => {
+    const { runtime, client, atOnce, each } = newWorld();
+    const outcome = await atOnce(once(client().redlock, "n", { every: 60_000 }, (context) => context));
+    expect(outcome.ran).toBe(true);
+    expect(each("PTTL", "once", "n")).toEqual([60_000, 60_000, 60_000]);
+    for (const passed of [0, 1, 30_000, 29_998]) {
+      await runtime.advance(passed);
+      const other = call(client());
+      await runtime.advance(0);
+      expect(other).toEqual(refused(60_000 + start - runtime.now()));
+    }
+    await runtime.advance(1);
+    const next = call(client());
+    await runtime.advance(0);
+    expect(next.value!.ran).toBe(true);
+  });
+
+  test("is the only one of replicas that call at the same moment", async () => {
+    const { runtime, client } = newWorld();
+    const calls = [1, 2, 3, 4].map((index) => call(client(), {}, () => index));
+    await runtime.advance(200);
+    const ran = calls.filter(({ value }) => value!.ran);
+    expect(ran).toHaveLength(1);
+    for (const { value } of calls) if (!value!.ran) expect(value!.retryAfter).toBeGreaterThan(59_000);
+  });
+
+  test("has what remains of the interval as its validity", async () => {
+    const { runtime, client } = newWorld();
+    let context: OnceContext | undefined;
+    const long = call(client(), { every: 1_000 }, (given) => {
+      context = given;
+      return new Promise((resolve) => given.signal.addEventListener("abort", () => resolve("aborted")));
+    });
+    await runtime.advance(0);
+    expect(context!.remaining()).toBe(1_000 - 12);
+    await runtime.advance(987);
+    expect([context!.signal.aborted, context!.remaining(), long.settled]).toEqual([false, 1, false]);
+    await runtime.advance(1);
+    expect(context!.signal.reason).toBeInstanceOf(LockLostError);
+    expect(long.value).toEqual({ ran: true, value: "aborted" });
+  });
+
+  test("leaves no timer behind, and its signal does not abort afterwards", async () => {
+    const { runtime, client } = newWorld();
+    const own = client();
+    const { value } = call(own, {}, ({ signal }) => signal);
+    await runtime.advance(0);
+    expect([value, runtime.pending]).toEqual([undefined, 0]);
+    const again = call(client(), {}, unreachable);
+    await runtime.advance(70_000);
+    expect(again.value!.ran).toBe(false);
+    expect(own.events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "extended", "detached"]);
+  });
+
+  test("that fails has begun all the same", async () => {
+    const { runtime, client } = newWorld();
+    const failed = call(client(), {}, () => Promise.reject(new Error("no paper")));
+    await runtime.advance(0);
+    expect([failed.error, runtime.pending]).toEqual([new Error("no paper"), 0]);
+    const next = call(client(), {}, unreachable);
+    await runtime.advance(0);
+    expect(next).toEqual(refused(60_000));
+  });
+
+  test("is not extended by the client's `autoExtend`", async () => {
+    const { runtime, client } = newWorld();
+    const own = client({ autoExtend: true });
+    const long = call(own, { every: 1_000 }, ({ signal }) => {
+      return new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    await runtime.advance(988);
+    expect([long.settled, sentBy(own)]).toEqual([true, [2, 2, 2]]);
+  });
+});
+
+describe("the fence", () => {
+  const fenceOf = async (world: SyncWorld, client = world.client()) => {
+    const { value } = await world
+      .atOnce(once(client.redlock, "n", { every: 1_000 }, ({ fence }) => fence))
+      .then((outcome) => (outcome.ran ? outcome : { value: 0 }));
+    return value;
+  };
+
+  test("is the time, and grows with each run, also where clocks go back", async () => {
+    const world = newWorld();
+    expect(await fenceOf(world)).toBe(start);
+    expect(world.each("GET", "once-fence", "n")).toEqual(new Array(3).fill(String(start)));
+    await world.runtime.advance(1_000);
+    expect(await fenceOf(world)).toBe(start + 1_000);
+    world.each("DEL", "once", "n");
+    world.each("DEL", "once-end", "n");
+    // As if a client whose clock is ahead had run.
+    world.at([1], "SET", "once-fence", "n", start + 5_000);
+    expect(await fenceOf(world)).toBe(start + 5_001);
+  });
+
+  test("and the end of the interval are remembered for a day after it", async () => {
+    const world = newWorld();
+    await fenceOf(world);
+    expect(world.ttls()).toEqual({
+      "redlock:once-end:{n}": day + 1_000,
+      "redlock:once-fence:{n}": day + 1_000,
+      "redlock:once:{n}": 1_000,
+    });
+  });
+
+  test("is larger than that of a quorum, although one endpoint has not answered", async () => {
+    const world = newWorld();
+    world.each("SET", "once-fence", "n", start + 7);
+    const own = world.client();
+    own.links[0]!.fate = () => "lost";
+    expect(await fenceOf(world, own)).toBe(start + 8);
+  });
+});
+
+describe("a claim", () => {
+  test("of a replica that died keeps others out for its ttl only, and is taken over then", async () => {
+    const world = newWorld();
+    claim(world, 405);
+    const next = call(world.client(), {}, () => "taken over");
+    await world.runtime.advance(404);
+    expect(next.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(next.value).toEqual({ ran: true, value: "taken over" });
+  });
+
+  test("that becomes a run ends the waiting for it", async () => {
+    const world = newWorld();
+    const { runtime, client } = world;
+    const { late } = delays(runtime);
+    const first = client({ timeout: 1_000 });
+    for (const link of first.links)
+      link.fate = (command) => (isConfirmation(command) ? late(95) : "delivered");
+    const ran = call(first, { ttl: 5_000 });
+    await runtime.advance(5);
+    const second = call(client(), {}, unreachable);
+    await runtime.advance(89);
+    expect([ran.settled, second.settled]).toEqual([false, false]);
+    await runtime.advance(1);
+    expect(ran.value!.ran).toBe(true);
+    await runtime.advance(10);
+    // Its next request was at 95 ms, or 10 ms later; the interval began at 95.
+    expect(second.value).toMatchObject({ ran: false });
+    expect((second.value as { retryAfter: number }).retryAfter).toBeGreaterThanOrEqual(59_990);
+  });
+
+  test("lasts for the client's ttl, or for half of a shorter interval", async () => {
+    for (const [every, given, ttl] of [
+      [60_000, {}, 10_000],
+      [15_001, {}, 7_500],
+      [20, {}, 10],
+      [60_000, { ttl: 20_000 }, 20_000],
+      [60_000, { ttl: 60_000 }, 60_000],
+    ] as const) {
+      const { runtime, client, each } = newWorld();
+      const own = client();
+      for (const link of own.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
+      call(own, { every, ...given }, unreachable);
+      await runtime.advance(0);
+      expect(each("PTTL", "once", "n")).toEqual([ttl, ttl, ttl]);
+    }
+    const { runtime, client, each } = newWorld();
+    const brief = client({ ttl: 3_000 });
+    for (const link of brief.links) link.fate = (command) => (isConfirmation(command) ? "lost" : "delivered");
+    call(brief, {}, unreachable);
+    await runtime.advance(0);
+    expect(each("PTTL", "once", "n")).toEqual([3_000, 3_000, 3_000]);
+  });
+
+  test("is waited for for twice the ttl, or for `wait`; then nothing has run here", async () => {
+    for (const [options, waits] of [
+      [{ ttl: 50 }, 100],
+      [{ ttl: 50, wait: 35 }, 35],
+    ] as const) {
+      const world = newWorld();
+      claim(world, 10_000);
+      const next = call(world.client(), options, unreachable);
+      await world.runtime.advance(waits - 1);
+      expect(next.settled).toBe(false);
+      await world.runtime.advance(1);
+      expect(next).toEqual(refused(10_000 - waits));
+    }
+  });
+
+  test("whose end is not known is retried after the ttl", async () => {
+    const world = newWorld();
+    // Tombstones stand in the way of two requests.
+    const own = world.client();
+    for (const link of own.links) {
+      link.fate = (command) => {
+        for (const { engine } of world.endpoints) engine.execute(["SET", String(command[6]), "1"]);
+        return "delivered";
+      };
+    }
+    const next = call(own, { ttl: 700, wait: 0 }, unreachable);
+    await world.runtime.advance(0);
+    expect(next).toEqual(refused(700));
+  });
+
+  test("is waited for until an abort", async () => {
+    const world = newWorld();
+    claim(world, 10_000);
+    const caller = new AbortController();
+    const next = call(world.client(), { signal: caller.signal }, unreachable);
+    await world.runtime.advance(15);
+    caller.abort(new Error("enough"));
+    await world.runtime.advance(0);
+    expect(next.error).toBe(caller.signal.reason);
+  });
+
+  test("is waited for until the deadline", async () => {
+    const world = newWorld();
+    claim(world, 10_000);
+    const next = call(world.client(), { deadline: world.runtime.now() + 15 }, unreachable);
+    await world.runtime.advance(15);
+    expect(next).toEqual(refused(10_000 - 15));
+  });
+});
+
+describe("a run that began and ended while a call waited", () => {
+  test("counts for that call", async () => {
+    const world = newWorld();
+    const { runtime, client } = world;
+    claim(world, 1_000);
+    const own = client({ backoff: () => 500 });
+    const waiting = call(own, { every: 100, ttl: 100, wait: 5_000 }, unreachable);
+    await runtime.advance(5);
+    world.each("DEL", "once", "n");
+    const ran = call(client(), { every: 100, ttl: 100 });
+    await runtime.advance(0);
+    expect(ran.value!.ran).toBe(true);
+    await runtime.advance(495);
+    expect(waiting).toEqual(refused(1));
+  });
+
+  test("before the call was made does not", async () => {
+    const { runtime, client } = newWorld();
+    call(client(), { every: 100 });
+    await runtime.advance(100);
+    const next = call(client(), { every: 100 });
+    await runtime.advance(0);
+    expect(next.value!.ran).toBe(true);
+  });
+});
+
+describe("a minority", () => {
+  test("that knows of a run refuses nobody", async () => {
+    const world = newWorld();
+    world.at([0], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
+    const next = call(world.client());
+    await world.runtime.advance(0);
+    expect(next.value!.ran).toBe(true);
+  });
+
+  test("that knows of a run beside a claim elsewhere does not end the waiting", async () => {
+    const world = newWorld();
+    claim(world, 405);
+    world.at([0], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
+    const next = call(world.client());
+    await world.runtime.advance(404);
+    expect(next.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(next.value!.ran).toBe(true);
+  });
+
+  test("that is silent beside two runs changes nothing", async () => {
+    const world = newWorld();
+    world.at([0, 1], "SET", "once", "n", `r1:${stranger}`, "PX", 60_000);
+    const own = world.client();
+    own.links[2]!.fate = () => "lost";
+    const next = call(own, {}, unreachable);
+    // It waits for the rollback of its unanswered request.
+    await world.runtime.advance(125);
+    expect(next.value!.ran).toBe(false);
+  });
+});
+
+test("a signal that has aborted already ends the call before its first request", async () => {
+  const own = newWorld().client();
+  const signal = AbortSignal.abort("before");
+  expect(await rejection(once(own.redlock, "n", { every: 1_000, signal }, unreachable))).toBe("before");
+  expect(sentBy(own)).toEqual([0, 0, 0]);
+});

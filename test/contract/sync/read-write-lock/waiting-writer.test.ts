@@ -1,0 +1,198 @@
+import { describe, expect, test } from "vitest";
+import { LockHeldError, QuorumError } from "../../../../src/index.ts";
+import type { SyncOptions } from "../../../../src/sync/index.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { delays, watch } from "../../../support/virtual-client.ts";
+import { sentBy } from "../../../support/virtual-sync.ts";
+import { announcedIn, holdsIn, lockOf, newWorld, nowhere, voidsIn, withWaitingWriter } from "./world.ts";
+
+// Writers that wait in virtual time: how long they are announced, and what stays of one that gives up.
+
+describe("a waiting writer", () => {
+  test("keeps new readers out, lets present ones extend, and is served when they are gone", async () => {
+    const { runtime, reading, writing, client } = await withWaitingWriter();
+    const refused = (await rejection(lockOf(client(), { wait: 0 }).acquireRead())) as LockHeldError;
+    // So long lives the announcement if its writer dies.
+    expect(refused.retryAfter).toBe(500);
+    expect(await reading.extend(30_000)).toBe(30_000 - 302);
+    const next = watch(lockOf(client()).acquireRead());
+    await runtime.advance(5);
+    await reading.release();
+    expect([writing.settled, next.settled]).toEqual([false, false]);
+    await runtime.advance(5);
+    expect([await writing.value!.verify(), next.settled]).toEqual([true, false]);
+    await writing.value!.release();
+    await runtime.advance(10);
+    expect(await next.value!.verify()).toBe(true);
+  });
+
+  test.each<[string, SyncOptions, number]>([
+    ["for half a second at least", { backoff: () => 100, timeout: 50 }, 500],
+    ["for one and a half pauses and two timeouts", { backoff: () => 400, timeout: 100 }, 800],
+    ["with the pause that follows", { backoff: (attempt) => 400 * attempt, timeout: 100.2 }, 801],
+    ["no longer than a timer can run", { backoff: () => 2_000_000_000, timeout: 100 }, 2_147_483_647],
+  ])("is announced %s", async (_, options, expiry) => {
+    const { each } = await withWaitingWriter(options);
+    expect(each("PTTL", "writers", "r")).toEqual([expiry, expiry, expiry]);
+  });
+
+  test("sends its next request after the pause that its announcement includes", async () => {
+    const { runtime, writer, each } = await withWaitingWriter({ backoff: (attempt) => 400 * attempt });
+    await runtime.advance(399);
+    expect(sentBy(writer)).toEqual([1, 1, 1]);
+    await runtime.advance(1);
+    expect(sentBy(writer)).toEqual([2, 2, 2]);
+    // 1.5 × 800 + 2 × 100.
+    expect(each("PTTL", "writers", "r")).toEqual([1_400, 1_400, 1_400]);
+    await runtime.advance(799);
+    expect(sentBy(writer)).toEqual([2, 2, 2]);
+    await runtime.advance(1);
+    expect(sentBy(writer)).toEqual([3, 3, 3]);
+  });
+
+  test("is announced where it was refused at first, everywhere from its second round on", async () => {
+    const world = newWorld();
+    await lockOf(world.client()).acquireRead();
+    world.at([0], "DEL", "read-write", "r");
+    watch(lockOf(world.client()).acquireWrite());
+    await world.runtime.advance(0);
+    expect(announcedIn(world)).toEqual([0, 1, 1]);
+    await world.runtime.advance(15);
+    // Its partial grant was rolled back, its announcement was not.
+    expect([announcedIn(world), holdsIn(world)]).toEqual([
+      [1, 1, 1],
+      [0, 1, 1],
+    ]);
+  });
+
+  test("is announced until its release where it was granted in a later round", async () => {
+    const world = await withWaitingWriter();
+    await world.reading.release();
+    await world.runtime.advance(10);
+    expect([holdsIn(world), announcedIn(world)]).toEqual([
+      [1, 1, 1],
+      [1, 1, 1],
+    ]);
+    expect(await world.writing.value!.release()).toBe(true);
+    expect(announcedIn(world)).toEqual(nowhere);
+    // Only the tombstones of the reader and of the writer, each for two timeouts after its release.
+    expect(voidsIn(world)).toEqual([190, 200]);
+  });
+
+  test("that died keeps readers out until its announcement expires", async () => {
+    const { runtime, writer, client } = await withWaitingWriter();
+    for (const link of writer.links) link.fate = () => "lost";
+    const next = watch(lockOf(client()).acquireRead());
+    await runtime.advance(499);
+    expect(next.settled).toBe(false);
+    await runtime.advance(1);
+    expect(next.value!.remaining()).toBe(19_798);
+  });
+
+  test("that does not wait is not announced, and has nothing to remove", async () => {
+    const world = newWorld();
+    await lockOf(world.client()).acquireRead();
+    const own = world.client();
+    expect(await lockOf(own).tryAcquireWrite()).toBe(null);
+    expect([announcedIn(world), sentBy(own)]).toEqual([nowhere, [1, 1, 1]]);
+    expect(await lockOf(world.client()).tryAcquireRead()).not.toBe(null);
+  });
+});
+
+describe("a writer that gives up", () => {
+  test("removes its announcement, for good", async () => {
+    const world = await withWaitingWriter({ wait: 25 });
+    await world.runtime.advance(25);
+    expect(world.writing.error).toBeInstanceOf(LockHeldError);
+    expect(world.writing.error).toMatchObject({ resources: ["r"], waited: 25, retryAfter: 19_975 });
+    expect(announcedIn(world)).toEqual(nowhere);
+    expect(voidsIn(world)).toEqual([60_000]);
+    expect(await lockOf(world.client()).tryAcquireRead()).not.toBe(null);
+  });
+
+  test("waits for the removal, because nothing else keeps it alive", async () => {
+    const { runtime, writer, writing, ...world } = await withWaitingWriter({ wait: 5 });
+    const { slow } = delays(runtime);
+    writer.links[2]!.fate = (command) => (command.includes("release") ? slow(70) : "delivered");
+    await runtime.advance(74);
+    expect(writing.settled).toBe(false);
+    await runtime.advance(1);
+    expect(writing.error).toBeInstanceOf(LockHeldError);
+    expect(announcedIn(world)).toEqual(nowhere);
+  });
+
+  test("does not wait for it where the platform keeps it alive", async () => {
+    const background: Promise<unknown>[] = [];
+    const { runtime, writer, writing } = await withWaitingWriter({
+      wait: 5,
+      waitUntil: (work) => background.push(work),
+    });
+    const { slow } = delays(runtime);
+    writer.links[2]!.fate = (command) => (command.includes("release") ? slow(70) : "delivered");
+    await runtime.advance(5);
+    expect(writing.error).toBeInstanceOf(LockHeldError);
+    const work = watch(Promise.all(background));
+    await runtime.advance(69);
+    expect(work.settled).toBe(false);
+    await runtime.advance(1);
+    expect(work.settled).toBe(true);
+  });
+
+  test("does not wait for it after an abort, and removes it all the same", async () => {
+    const caller = new AbortController();
+    const { runtime, writer, writing, ...world } = await withWaitingWriter({}, caller.signal);
+    const { late } = delays(runtime);
+    writer.links[2]!.fate = (command) => (command.includes("release") ? late(70) : "delivered");
+    caller.abort(new Error("enough"));
+    await runtime.advance(0);
+    expect(writing.error).toBe(caller.signal.reason);
+    expect(announcedIn(world)).toEqual([0, 0, 1]);
+    await runtime.advance(70);
+    expect(announcedIn(world)).toEqual(nowhere);
+  });
+
+  test("removes it with the rollback, too, where the removal was refused", async () => {
+    const world = newWorld();
+    const { slow } = delays(world.runtime);
+    await lockOf(world.client()).acquireRead();
+    const own = world.client();
+    // Announced there, unanswered; then the removal fails, and the rollback follows.
+    own.links[2]!.fate = () => [slow(60), "refused" as const][own.links[2]!.sent.length - 1] ?? "delivered";
+    const caller = new AbortController();
+    watch(lockOf(own).acquireWrite({ signal: caller.signal }));
+    await world.runtime.advance(5);
+    caller.abort();
+    await world.runtime.advance(15);
+    expect(announcedIn(world)).toEqual([0, 0, 1]);
+    await world.runtime.advance(5);
+    expect(announcedIn(world)).toEqual(nowhere);
+  });
+
+  test("is not announced again by its own late request, nor granted", async () => {
+    const world = newWorld();
+    const { late } = delays(world.runtime);
+    const reading = await lockOf(world.client()).acquireRead();
+    const own = world.client({ timeout: 100 });
+    own.links[0]!.fate = () => (own.links[0]!.sent.length === 1 ? late(1_000) : "delivered");
+    const writing = watch(lockOf(own).acquireWrite({ wait: 20 }));
+    await world.runtime.advance(500);
+    expect(writing.error).toBeInstanceOf(LockHeldError);
+    await reading.release();
+    await world.runtime.advance(500);
+    expect([holdsIn(world), announcedIn(world)]).toEqual([nowhere, nowhere]);
+  });
+
+  test("on an outage leaves neither a hold nor an announcement", async () => {
+    for (const wait of [0, 5]) {
+      const world = newWorld();
+      const own = world.client();
+      for (const link of own.links) {
+        link.fate = (command) => (command.includes("acquire") ? "reply lost" : "delivered");
+      }
+      const writing = watch(lockOf(own).acquireWrite({ wait }));
+      await world.runtime.advance(200);
+      expect(writing.error).toBeInstanceOf(QuorumError);
+      expect([holdsIn(world), announcedIn(world)]).toEqual([nowhere, nowhere]);
+    }
+  });
+});

@@ -1,0 +1,243 @@
+import { describe, expect, test } from "vitest";
+import { LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
+import { ReentrantLock, type ReentrantLockOptions } from "../../../../src/sync/index.ts";
+import { memberScript } from "../../../../src/sync/internal/members.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+
+// The holds of a reentrant lock in virtual time, and what requests that are late or repeated do to them.
+
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([memberScript], options);
+const lockOf = ({ redlock }: VirtualClient, options: ReentrantLockOptions = {}) =>
+  new ReentrantLock(redlock, "r", { ttl: 20_000, ...options });
+
+const holdsIn = ({ each }: ReturnType<typeof newWorld>) => each("ZCARD", "reentrant", "r");
+
+describe("the holds of one owner", () => {
+  test("exist together, and keep others out until the last is released", async () => {
+    const world = newWorld();
+    const [mine, theirs] = [lockOf(world.client()), lockOf(world.client())];
+    const holds = [await mine.acquire(), await mine.acquire(), await mine.acquire()];
+    expect(holdsIn(world)).toEqual([3, 3, 3]);
+    for (const hold of holds) {
+      expect(await theirs.tryAcquire()).toBe(null);
+      expect([hold.ttl, hold.remaining(), await hold.verify()]).toEqual([20_000, 19_798, true]);
+      expect(await hold.release()).toBe(true);
+      expect([await hold.release(), await hold.verify(), hold.signal.aborted]).toEqual([false, false, false]);
+    }
+    expect(holdsIn(world)).toEqual([0, 0, 0]);
+    expect(await theirs.tryAcquire()).not.toBe(null);
+    expect(await mine.tryAcquire()).toBe(null);
+  });
+
+  test("are those of one object, or of one name in several processes", async () => {
+    const { client } = newWorld();
+    const mine = lockOf(client());
+    await mine.acquire();
+    const { owner } = mine;
+    expect(await lockOf(client()).tryAcquire()).toBe(null);
+    expect(await lockOf(client(), { owner: `${owner}1` }).tryAcquire()).toBe(null);
+    expect(await lockOf(client(), { owner: owner.slice(1) }).tryAcquire()).toBe(null);
+    expect(await lockOf(client(), { owner }).tryAcquire()).not.toBe(null);
+  });
+
+  test("end each after its own ttl, and the key after the last", async () => {
+    const world = newWorld();
+    const { runtime, each } = world;
+    const mine = lockOf(world.client());
+    const brief = await mine.acquire({ ttl: 1_000 });
+    const long = await mine.acquire({ ttl: 15_000 });
+    expect(await long.extend(30_000)).toBe(30_000 - 302);
+    const { signal } = brief;
+    await runtime.advance(987);
+    expect(signal.aborted).toBe(false);
+    await runtime.advance(1);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    await runtime.advance(12);
+    expect([await brief.verify(), await brief.release(), await long.verify()]).toEqual([false, false, true]);
+    expect(each("PTTL", "reentrant", "r")).toEqual([29_000, 29_000, 29_000]);
+    expect(await lockOf(world.client()).tryAcquire()).toBe(null);
+    await runtime.advance(29_000);
+    expect(await lockOf(world.client()).tryAcquire()).not.toBe(null);
+  });
+});
+
+describe("waiting for another owner", () => {
+  test("ends after `wait`, with the time until it may be free", async () => {
+    const { runtime, client } = newWorld();
+    await lockOf(client()).acquire();
+    const call = watch(lockOf(client()).acquire({ wait: 25 }));
+    await runtime.advance(24);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+    expect(call.error).toMatchObject({ resources: ["r"], waited: 25, retryAfter: 20_000 - 25 });
+  });
+
+  test("ends with its last hold, to the millisecond", async () => {
+    const { runtime, client } = newWorld();
+    const mine = lockOf(client());
+    await mine.acquire({ ttl: 103 });
+    await mine.acquire({ ttl: 57 });
+    const call = watch(lockOf(client()).acquire());
+    await runtime.advance(102);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.value!.remaining()).toBeGreaterThan(0);
+  });
+});
+
+describe("a release that is repeated", () => {
+  test("returns what the first one did, for two timeouts", async () => {
+    const { runtime, client, endpoints, ttls } = newWorld({ count: 1 });
+    const own = client({ timeout: 100.3 });
+    const hold = await lockOf(own).acquire();
+    expect(await hold.release()).toBe(true);
+    expect(Object.values(ttls())).toEqual([201]);
+    const command = own.links[0]!.sent.at(-1)!;
+    const again = () => endpoints[0]!.send(command, new AbortController().signal);
+    await runtime.advance(200);
+    expect(await again()).toEqual([command[6]]);
+    await runtime.advance(201);
+    expect(await again()).toEqual([0]);
+  });
+
+  test("over several endpoints returns true, and frees that hold only", async () => {
+    const world = newWorld();
+    const twice = world.client();
+    for (const link of twice.links) link.fate = () => "twice";
+    const mine = lockOf(twice);
+    const [outer, inner] = [await mine.acquire(), await mine.acquire()];
+    expect(holdsIn(world)).toEqual([2, 2, 2]);
+    expect(await inner.extend(5_000)).toBe(5_000 - 52);
+    expect(await inner.release()).toBe(true);
+    expect(holdsIn(world)).toEqual([1, 1, 1]);
+    expect([await outer.verify(), await lockOf(world.client()).tryAcquire()]).toEqual([true, null]);
+    expect(await outer.release()).toBe(true);
+    expect(holdsIn(world)).toEqual([0, 0, 0]);
+  });
+
+  test("keeps out a repeated acquire for as long; a later one holds for its ttl", async () => {
+    const world = newWorld({ count: 1 });
+    const { runtime, client, endpoints } = world;
+    const own = client();
+    const hold = await lockOf(own).acquire();
+    const acquire = own.links[0]!.sent[0]!;
+    const again = () => endpoints[0]!.send(acquire, new AbortController().signal);
+    await hold.release();
+    await runtime.advance(199);
+    expect(await again()).toEqual([0, 0]);
+    expect(holdsIn(world)).toEqual([0]);
+    await runtime.advance(1);
+    await again();
+    expect(world.each("PTTL", "reentrant", "r")).toEqual([20_000]);
+  });
+});
+
+describe("an acquire that is repeated", () => {
+  test("shortens no extension and adds no hold", async () => {
+    const world = newWorld();
+    const own = world.client();
+    const hold = await lockOf(own).acquire({ ttl: 5_000 });
+    const commands = own.links.map(({ sent }) => sent[0]!);
+    await hold.extend(60_000);
+    for (const [index, endpoint] of world.endpoints.entries()) {
+      await endpoint.send(commands[index]!, new AbortController().signal);
+    }
+    expect(holdsIn(world)).toEqual([1, 1, 1]);
+    expect(world.each("PTTL", "reentrant", "r")).toEqual([60_000, 60_000, 60_000]);
+    expect(await hold.release()).toBe(true);
+    expect(holdsIn(world)).toEqual([0, 0, 0]);
+  });
+
+  test("or late makes no hold after its rollback, for a minute", async () => {
+    const world = newWorld();
+    const { late } = delays(world.runtime);
+    const own = world.client();
+    for (const link of own.links) link.fate = () => (link.sent.length === 1 ? late(59_000) : "delivered");
+    const call = watch(lockOf(own).acquire({ wait: 0 }));
+    await world.runtime.advance(100);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(Object.values(world.ttls())).toEqual([60_000]);
+    await world.runtime.advance(59_000);
+    expect(holdsIn(world)).toEqual([0, 0, 0]);
+    expect(await lockOf(world.client()).tryAcquire()).not.toBe(null);
+  });
+
+  test("and fails leaves no hold, and rolls back none of its owner's others", async () => {
+    const world = newWorld();
+    const own = world.client();
+    const mine = lockOf(own);
+    const outer = await mine.acquire();
+    for (const link of own.links) link.fate = () => (link.sent.length === 2 ? "reply lost" : "delivered");
+    expect(await rejection(mine.acquire({ wait: 0 }))).toBeInstanceOf(QuorumError);
+    expect(holdsIn(world)).toEqual([1, 1, 1]);
+    expect([await outer.verify(), await outer.release()]).toEqual([true, true]);
+    expect(holdsIn(world)).toEqual([0, 0, 0]);
+  });
+});
+
+test("requests cost what the endpoint bills, and what is documented", async () => {
+  const { client, endpoints, atOnce } = newWorld({ count: 1, dialect: "upstash" });
+  const own = client({ wait: 0 });
+  const lock = lockOf(own);
+  const hold = await lock.acquire();
+  await hold.extend();
+  await lockOf(own).tryAcquire();
+  await hold.release();
+  await rejection(hold.extend());
+  const lost = await lock.acquire();
+  endpoints[0]!.engine.execute(["DEL", "redlock:reentrant:{r}"]);
+  expect(await atOnce(lost.release())).toBe(false);
+  const costs = own.events.flatMap((event) => ("commands" in event ? [[event.type, event.commands]] : []));
+  expect(costs).toEqual([
+    ["acquired", 7],
+    ["extended", 7],
+    ["contended", 4],
+    ["notAcquired", 4],
+    ["released", 5],
+    ["acquired", 7],
+    ["released", 6],
+  ]);
+  expect(endpoints[0]!.log.map(({ billed }) => billed)).toEqual([7, 7, 4, 5, 7, 6]);
+});
+
+describe("the options", () => {
+  test("of the client apply, those of the lock before them, those of the call before these", async () => {
+    const { client } = newWorld();
+    const { redlock } = client({ ttl: 3_000 });
+    expect((await new ReentrantLock(redlock, "a").acquire()).ttl).toBe(3_000);
+    const lock = new ReentrantLock(redlock, "b", { ttl: 4_000 });
+    expect((await lock.acquire()).ttl).toBe(4_000);
+    expect((await lock.acquire({ ttl: 5_000 })).ttl).toBe(5_000);
+    expect((await lock.acquire({ ttl: undefined })).ttl).toBe(4_000);
+  });
+
+  test.each([
+    ["fencing", false],
+    ["fenceRetention", 86_400_000],
+    ["token", "t"],
+  ])("%s is none of a synchronizer", async (name, value) => {
+    const own = newWorld().client();
+    const given = { [name]: value };
+    expect(() => new ReentrantLock(own.redlock, "r", given)).toThrow(TypeError);
+    const error = await rejection(lockOf(own).acquire(given));
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toContain(name);
+    expect(sentBy(own)).toEqual([0, 0, 0]);
+  });
+
+  test("the client's fences concern its locks only", async () => {
+    const { client, ttls } = newWorld();
+    const own = client({ fencing: true, fenceRetention: 15_000 });
+    const hold = await lockOf(own, { ttl: 60_000 }).acquire();
+    expect(hold.remaining()).toBe(60_000 - 602);
+    expect(Object.keys(ttls())).toEqual(["redlock:reentrant:{r}"]);
+  });
+
+  test("a handle shows neither a token nor the lock behind it", async () => {
+    const hold = await lockOf(newWorld().client()).acquire();
+    expect(Object.keys(hold).sort()).toEqual(["extend", "release", "remaining", "signal", "ttl", "verify"]);
+  });
+});

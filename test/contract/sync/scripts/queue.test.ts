@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Command, pubSub, QuorumError, Redlock } from "../../../../src/index.ts";
+import type { Settings } from "../../../../src/lock/options.ts";
+import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
+import { maxFallbackPoll } from "../../../../src/lock/wake-up/wake-up.ts";
+import { keyOf } from "../../../../src/redis/keys.ts";
+import type { Runtime } from "../../../../src/runtime.ts";
+import { FairLock } from "../../../../src/sync/index.ts";
+import { queuePacer } from "../../../../src/sync/internal/queue-pacer.ts";
+import { QueueRequests, queueScript } from "../../../../src/sync/internal/queue-requests.ts";
+import { newResource } from "../../../support/local-endpoints.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import type { OpenStore } from "../../../support/stores.ts";
+import { until } from "../../../support/until.ts";
+import { scriptWorld } from "../../../support/virtual-script.ts";
+import { stores } from "../stand.ts";
+
+describe.each(stores([1], [1]))("queueScript on $title", ({ open }) => {
+  let store: OpenStore;
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store.close());
+
+  const keysOf = (name: string, ticket = "") =>
+    ["lock", "queue", `tombstone-${ticket}`, "void"].map((kind) => keyOf("redlock", kind, name));
+  const request = (name: string, value: string, ticket: string, expiry: number, ttl: number) => {
+    const keys = keysOf(name, ticket).slice(0, ttl > 0 ? 4 : 3);
+    const command = ["EVAL", queueScript.source, keys.length, ...keys, value, ticket, expiry, ttl];
+    return store.execute(0, command) as Promise<[string | 0, number, number]>;
+  };
+  const rollBack = (name: string, value: string, ticket: string, expiry: number) => {
+    const args = [value, ticket, expiry, 0, 60_000];
+    return store.execute(0, ["EVAL", queueScript.source, 4, ...keysOf(name, ticket), ...args]);
+  };
+  const queueOf = (name: string) => store.execute(0, ["GET", keysOf(name)[1]!]);
+  const ttlOf = (name: string, key: number) =>
+    store.execute(0, ["PTTL", keysOf(name)[key]!]) as Promise<number>;
+
+  test("a repeated request leaves the lock's ttl, and only extends a ticket's expiry", async () => {
+    const name = newResource("fair");
+    expect(await request(name, "v1", "a", 5_000, 60_000)).toEqual(["v1", 0, 2]);
+    expect(await request(name, "v1", "a", 5_000, 10)).toEqual(["v1", 0, 1]);
+    expect(await ttlOf(name, 0)).toBeGreaterThan(10_000);
+    expect(await request(name, "v2", "b", 50_000, 60_000)).toEqual([0, 0, 3]);
+    expect(await request(name, "v2", "b", 10, 60_000)).toEqual([0, 0, 2]);
+    expect(await ttlOf(name, 1)).toBeGreaterThan(30_000);
+  });
+
+  test("counts the live tickets before it, in any order of arrival", async () => {
+    const name = newResource("fair");
+    await request(name, "v0", "t0", 5_000, 60_000);
+    for (const [ticket, ahead] of [
+      ["t5", 0],
+      ["t3", 0],
+      ["t7", 2],
+      ["t4", 1],
+    ] as const) {
+      expect((await request(name, `v${ticket}`, ticket, 60_000, 60_000)).slice(0, 2)).toEqual([0, ahead]);
+    }
+    expect((await request(name, "t3", "t3", 1_000, 0))[0]).toBe(0);
+    expect((await request(name, "v", "t7", 60_000, 60_000))[1]).toBe(2);
+    expect(await request(name, "v", "t3", 60_000, 60_000), "has left for good").toEqual([0, 0, 1]);
+    await store.execute(0, ["DEL", ...keysOf(name).slice(0, 1)]);
+    expect((await request(name, "v", "t7", 60_000, 60_000)).slice(0, 2)).toEqual([0, 2]);
+    expect((await request(name, "w", "t4", 60_000, 60_000)).slice(0, 2)).toEqual(["w", 0]);
+  });
+
+  test("what is rolled back becomes a ticket again, and keeps its position", async () => {
+    const name = newResource("fair");
+    await request(name, "v1", "t1", 5_000, 60_000);
+    await request(name, "v2", "t2", 60_000, 60_000);
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual(["v1", 0, 5]);
+    expect(await queueOf(name)).toMatch(/^t2:\d{13},t1:\d{13}$/);
+    expect(await ttlOf(name, 1)).toBeGreaterThan(30_000);
+    await store.execute(0, ["DEL", keysOf(name)[3]!]);
+    expect((await request(name, "v2", "t2", 60_000, 60_000)).slice(0, 2)).toEqual([0, 1]);
+    expect((await request(name, "v3", "t1", 60_000, 60_000)).slice(0, 2)).toEqual(["v3", 0]);
+  });
+
+  test("a rollback that is executed again, or early, or after its ticket has left, adds none", async () => {
+    const name = newResource("fair");
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual([0, 0, 2]);
+    expect(await request(name, "v1", "t1", 60_000, 60_000), "was rolled back").toEqual([0, 0, 1]);
+    expect(await ttlOf(name, 3)).toBeGreaterThan(30_000);
+    await store.execute(0, ["DEL", keysOf(name)[3]!]);
+    await request(name, "v1", "t1", 60_000, 60_000);
+    expect((await request(name, "t1", "t1", 60_000, 0))[0]).toBe(0);
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual(["v1", 0, 3]);
+    expect(await rollBack(name, "v1", "t1", 60_000)).toEqual([0, 0, 2]);
+    expect(await queueOf(name)).toBeNull();
+  });
+
+  test("forgets an expired ticket", async () => {
+    const name = newResource("fair");
+    await request(name, "v0", "t0", 5_000, 60_000);
+    await request(name, "v1", "t1", 1, 60_000);
+    await request(name, "v2", "t2", 60_000, 60_000);
+    await until(async () => (await request(name, "v2", "t2", 60_000, 60_000))[1] === 0, "t1 to expire");
+    expect(await queueOf(name)).toMatch(/^t2:\d{13}$/);
+  });
+});
+
+describe("a queue in virtual time", () => {
+  const start = 1_700_000_000_999;
+
+  /** A queue whose clients hear of their turns, and one whose clients poll. Every request costs what is billed. */
+  async function newQueue() {
+    const world = await scriptWorld(queueScript);
+    const settings = { prefix: "redlock", timeout: 100, wakeUp: pubSub };
+    const at = (ticket: string) => new QueueRequests(settings as unknown as Settings, "q", ticket);
+    return {
+      ...world,
+      acquire: (ticket: string, ttl = 1_000, expiry = 30_000) =>
+        world.run((call) => at(ticket).acquire(call, `v${ticket}`, { ttl, expiry })),
+      remove: (ticket: string) => world.run((call) => at(ticket).remove(call, `v${ticket}`)),
+      release: (ticket: string, tombstone?: string) =>
+        world.run((call) =>
+          at(ticket).releaseAndTell(call, { keys: [], value: `v${ticket}`, tombstone }, tombstone ? 500 : 0),
+        ),
+      holder: () => world.execute("GET", keyOf("redlock", "fair", "q")),
+      queue: () => world.execute("GET", keyOf("redlock", "queue", "q")),
+      free: () => world.execute("DEL", keyOf("redlock", "fair", "q")),
+      heard: world.listen(channelOf("redlock", "fair", "q")),
+    };
+  }
+
+  test("a ticket is live until its expiry, and not at it", async () => {
+    const { runtime, acquire, queue } = await newQueue();
+    await acquire("a");
+    await acquire("b", 1_000, 200);
+    expect(queue()).toBe(`b:${start + 200}`);
+    await runtime.advance(199);
+    expect(await acquire("c", 1_000, 0)).toEqual({ outcome: "held", ahead: 1 });
+    await acquire("d");
+    await runtime.advance(1);
+    expect(await acquire("d")).toEqual({ outcome: "held", ahead: 0 });
+  });
+
+  test("the first ticket is kept for long while the lock is held, and briefly once it keeps others out", async () => {
+    const { acquire, remove, free, queue } = await newQueue();
+    await acquire("a");
+    for (const ticket of ["b", "c", "d"]) await acquire(ticket);
+    const long = start + 30_000;
+    expect(queue()).toBe(`b:${long},c:${long},d:${long}`);
+    free();
+    await remove("d");
+    expect(queue()).toBe(`b:${long},c:${long}`);
+    expect(await acquire("c")).toEqual({ outcome: "held", ahead: 1 });
+    expect(queue()).toBe(`b:${start + maxFallbackPoll + 100},c:${long}`);
+  });
+
+  test("a ticket that is removed while its value has the lock releases it, and calls the first", async () => {
+    const { acquire, remove, holder, heard } = await newQueue();
+    await acquire("a");
+    await acquire("c");
+    await acquire("b");
+    expect([await remove("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 1 }, [], "va"]);
+    expect([await remove("a"), heard(), holder()]).toEqual([{ outcome: "granted", ahead: 0 }, ["0:b"], null]);
+    expect([await remove("b"), heard()], "nobody waits").toEqual([{ outcome: "lost", ahead: 0 }, []]);
+  });
+
+  test.each([undefined, "void"])("a release with the tombstone %s calls the first", async (tombstone) => {
+    const { acquire, release, execute, holder, heard } = await newQueue();
+    await acquire("a");
+    await acquire("b");
+    expect([await release("c"), heard(), holder()]).toEqual([{ outcome: "lost", ahead: 0 }, [], "va"]);
+    const granted = { outcome: "granted", ahead: 0 };
+    expect([await release("a", tombstone), heard(), holder()]).toEqual([granted, ["0:b"], null]);
+    expect(execute("PTTL", "void")).toBe(tombstone ? 500 : -2);
+    // A second execution.
+    const again = tombstone ? [granted, []] : [{ outcome: "lost", ahead: 0 }, ["0:b"]];
+    expect([await release("a", tombstone), heard()]).toEqual(again);
+  });
+
+  test("a release that found nothing replies so again", async () => {
+    const { release } = await newQueue();
+    for (let copy = 0; copy < 2; copy += 1) expect((await release("a", "void")).outcome).toBe("lost");
+  });
+});
+
+describe("queuePacer", () => {
+  /** How many requests a waiter sends with so many ahead that each hold it for `each` ms, and how late the last one is. */
+  function simulate(
+    ahead: number,
+    each: number,
+    backoff: { min?: number; max?: number } = {},
+    atFirst = ahead,
+  ) {
+    let time = 0;
+    const runtime = { now: () => time, monotonic: () => time } as Runtime;
+    const pacer = queuePacer(runtime, backoff);
+    const { max = 1_000, min = 25 } = backoff;
+    let requests = 1;
+    for (; time < (ahead + 1) * each; requests += 1) {
+      const stillAhead = time === 0 ? atFirst : Math.max(0, ahead - Math.floor(time / each));
+      const longest = pacer.longest();
+      const pause = Number(pacer.pause(stillAhead));
+      expect(pause).toBeGreaterThanOrEqual(min);
+      expect(pause).toBeLessThanOrEqual(Math.min(longest, max * Math.max(stillAhead, 1)));
+      time += pause;
+    }
+    return { requests, late: time - (ahead + 1) * each };
+  }
+
+  test.each([25, 50, 200, 1_000, 5_000])(
+    "sends hardly more requests in a longer queue, served for %i ms each",
+    (each) => {
+      const [none, few, many] = [0, 10, 50].map((ahead) => simulate(ahead, each));
+      expect(few!.requests).toBeLessThanOrEqual(none!.requests + 12);
+      expect(many!.requests).toBeLessThanOrEqual(few!.requests + 8);
+      for (const { late } of [none!, few!, many!]) expect(late).toBeLessThanOrEqual(Math.max(25, each / 3));
+    },
+  );
+
+  test.each([1, 3, 10])(
+    "does not oversleep when the first answer was %i, and earlier tickets arrived later",
+    (atFirst) => {
+      const { late, requests } = simulate(40, 50, {}, atFirst);
+      expect(late).toBeLessThanOrEqual(25);
+      expect(requests).toBeLessThanOrEqual(20);
+    },
+  );
+
+  test("keeps the backoff's bounds, and waits like a plain lock where nothing is known", () => {
+    expect(simulate(0, 1_000, { min: 1_000 }).requests).toBe(2);
+    expect(simulate(0, 1_000, { min: 10, max: 10 }).requests).toBe(101);
+    simulate(20, 100, { max: Infinity });
+    const runtime = { now: () => 0, monotonic: () => 0 } as Runtime;
+    expect(queuePacer(runtime, {}).pause(undefined)).toBeUndefined();
+    expect(queuePacer(runtime, { max: Infinity }).longest()).toBe(1_000);
+  });
+});
+
+describe("replies that the script cannot have given", async () => {
+  const store = await stores([1], [])[0]!.open();
+  const garbage: [string, unknown | ((value: string) => unknown)][] = [
+    ["OK", "OK"],
+    ["null", null],
+    ["nothing", []],
+    ["another value", ["t0123456789abcdef0123456789abcdef", 0, 2]],
+    ["an echo with others ahead", (value: string) => [value, 1, 2]],
+    ["an echo alone", (value: string) => [value]],
+    ["no number ahead", [0, "1", 4]],
+    ["less than nobody ahead", [0, -1, 4]],
+    ["half a command", [0, 1, 2.5]],
+    ["an echo of true", [true, 0, 2]],
+  ];
+  test.each(garbage)("%s is an endpoint's error, not a grant", async (_what, reply) => {
+    const [endpoint] = store.endpoints;
+    const redlock = new Redlock({
+      endpoints: [
+        {
+          ...endpoint!,
+          send: (command: Command, signal: AbortSignal) =>
+            command[2] === 4
+              ? Promise.resolve(typeof reply === "function" ? reply(command[7]) : reply)
+              : endpoint!.send(command, signal),
+        },
+      ],
+    });
+    const error = await rejection(new FairLock(redlock, "garbage").acquire({ wait: 0 }));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes[0]).toMatchObject({ outcome: "error", cause: { kind: "malformed" } });
+  });
+});

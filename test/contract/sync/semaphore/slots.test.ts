@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import { LockHeldError, QuorumError } from "../../../../src/index.ts";
+import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
+import { slotScript } from "../../../../src/sync/internal/slots.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
+import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";
+
+// Which slot a semaphore proposes in virtual time, and when.
+
+const newWorld = (options: Parameters<typeof syncWorld>[1] = {}) => syncWorld([slotScript], options);
+const slots = ({ redlock }: VirtualClient, options: Partial<SemaphoreOptions> = {}) =>
+  new Semaphore(redlock, "s", { limit: 3, ttl: 20_000, ...options });
+
+/** Puts another holder's value into a slot. */
+const occupy = ({ at }: ReturnType<typeof newWorld>, slot: number, indices = [0, 1, 2], ttl = 60_000) =>
+  at(indices, "SET", `slot:${slot}`, "s", "somebody-else", "PX", ttl);
+
+describe("the search for a slot", () => {
+  test("on one endpoint is left to the script, which begins at a random slot", async () => {
+    const { runtime, client } = newWorld({ count: 1 });
+    const own = client();
+    const semaphore = slots(own, { limit: 4 });
+    const found: number[] = [];
+    for (const random of [0.5, 0.5, 0.99, 0]) {
+      runtime.random = () => random;
+      found.push((await semaphore.acquire({ wait: 0 })).slot);
+    }
+    expect(found).toEqual([2, 3, 0, 1]);
+    expect(sentBy(own)).toEqual([4]);
+  });
+
+  test("names each slot once in every request, and in an extension its own only", async () => {
+    for (const count of [1, 3]) {
+      const own = newWorld({ count }).client();
+      const permit = await slots(own, { limit: 4 }).acquire();
+      await permit.extend();
+      const keysOf = ([, , keys, ...rest]: readonly unknown[]) => new Set(rest.slice(0, Number(keys)));
+      const [acquire, extend] = own.links[0]!.sent.map((command) => [command[2], keysOf(command).size]);
+      expect([acquire, extend]).toEqual([
+        [5, 5],
+        [2, 2],
+      ]);
+    }
+  });
+
+  test("finds its slot although a minority has not answered, or refused", async () => {
+    const world = newWorld();
+    const { slow } = delays(world.runtime);
+    const own = world.client({ waitUntil: () => undefined });
+    own.links[2]!.fate = () => slow(50);
+    expect((await world.atOnce(slots(own).acquire())).slot).toBe(1);
+    const other = newWorld();
+    occupy(other, 1, [0]);
+    expect((await other.atOnce(slots(other.client()).acquire())).slot).toBe(1);
+  });
+
+  test("on several endpoints goes on at once with a slot that was free, even without waiting", async () => {
+    const world = newWorld();
+    occupy(world, 1);
+    const own = world.client();
+    const permit = await world.atOnce(slots(own).tryAcquire());
+    expect(permit!.slot).toBe(2);
+    expect(sentBy(own)).toEqual([2, 2, 2]);
+    expect(own.events.filter(({ type }) => type === "contended")).toMatchObject([{ retryIn: 0 }]);
+  });
+
+  test("prefers the slot that is free at the most endpoints", async () => {
+    for (const random of [0, 0.99]) {
+      const world = newWorld();
+      world.runtime.random = () => 0.5;
+      const own = world.client();
+      const semaphore = slots(own, { limit: 5 });
+      occupy(world, 2);
+      occupy(world, 0, [1]);
+      occupy(world, 4, [2]);
+      occupy(world, 3, [0]);
+      const acquiring = semaphore.tryAcquire();
+      world.runtime.random = () => random;
+      expect((await world.atOnce(acquiring))!.slot).toBe(1);
+      expect(sentBy(own)).toEqual([2, 2, 2]);
+    }
+  });
+
+  test("while none is free proposes the one that is free at the most endpoints after the pause", async () => {
+    const world = newWorld();
+    for (const slot of [0, 1]) occupy(world, slot);
+    occupy(world, 2, [0, 1]);
+    const own = world.client();
+    const call = watch(slots(own).acquire());
+    await world.runtime.advance(9);
+    expect(sentBy(own)).toEqual([1, 1, 1]);
+    world.at([0, 1], "DEL", "slot:2", "s");
+    await world.runtime.advance(1);
+    expect(call.value!.slot).toBe(2);
+    expect(sentBy(own)).toEqual([2, 2, 2]);
+  });
+
+  test("counts an endpoint that has not answered as free", async () => {
+    const world = newWorld();
+    const { slow } = delays(world.runtime);
+    occupy(world, 1);
+    occupy(world, 2);
+    occupy(world, 0, [1]);
+    const own = world.client();
+    own.links[2]!.fate = () => slow(50);
+    const call = watch(slots(own).tryAcquire());
+    await world.runtime.advance(0);
+    expect(sentBy(own)).toEqual([2, 2, 2]);
+    await world.runtime.advance(50);
+    expect(call.value!.slot).toBe(0);
+  });
+
+  test("does not count an endpoint that failed as free", async () => {
+    const world = newWorld();
+    occupy(world, 1);
+    occupy(world, 2);
+    occupy(world, 0, [1]);
+    const own = world.client();
+    own.links[2]!.fate = () => "refused";
+    expect(await world.atOnce(slots(own).tryAcquire())).toBe(null);
+    // The failed endpoint may have granted it.
+    expect(sentBy(own)).toEqual([1, 1, 2]);
+  });
+
+  test("proposes no slot twice in a row without a pause", async () => {
+    const world = newWorld();
+    const own = world.client();
+    // Where it was free when it was asked about, somebody else is faster: each of the first three proposals.
+    occupy(world, 1);
+    const proposals: string[] = [];
+    own.links[0]!.fate = ([, , , , slot]) => {
+      const proposed = Number(/slot:(\d)/.exec(String(slot))![1]);
+      proposals.push(String(proposed));
+      occupy(world, proposed);
+      // The first one is free again, too late for this call.
+      if (proposals.length === 2) world.each("DEL", "slot:1", "s");
+      return "delivered";
+    };
+    const call = watch(slots(own).acquire({ wait: 0 }));
+    await world.runtime.advance(0);
+    expect(proposals).toEqual(["1", "2", "0"]);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+  });
+
+  test("begins anew after a pause: a slot that was refused before it is tried again", async () => {
+    const world = newWorld();
+    for (const slot of [0, 1]) occupy(world, slot);
+    const own = world.client();
+    const call = watch(slots(own, { limit: 2 }).acquire());
+    await world.runtime.advance(5);
+    // It has proposed slot 1, and proposes slot 0 next.
+    world.runtime.random = () => 0;
+    await world.runtime.advance(10);
+    world.each("DEL", "slot:1", "s");
+    await world.runtime.advance(5);
+    expect(sentBy(own)).toEqual([4, 4, 4]);
+    expect(call.value!.slot).toBe(1);
+  });
+
+  test("after a round without a result goes on at once only while it waits", async () => {
+    /** One endpoint refuses the first proposal, one fails, and one grants. */
+    const split = () => {
+      const world = newWorld();
+      const own = world.client();
+      occupy(world, 1, [0]);
+      own.links[1]!.fate = () => "refused";
+      return { ...world, own };
+    };
+    const brief = split();
+    const error = await rejection(brief.atOnce(slots(brief.own).acquire({ wait: 0 })));
+    expect(error).toBeInstanceOf(QuorumError);
+    // What granted, and what may have, gets a rollback.
+    expect(sentBy(brief.own)).toEqual([1, 2, 2]);
+    const waiting = split();
+    expect((await waiting.atOnce(slots(waiting.own).acquire({ wait: 1 }))).slot).toBe(2);
+    expect(sentBy(waiting.own)).toEqual([2, 3, 3]);
+  });
+});
