@@ -22,7 +22,10 @@ export interface Fence {
 export function pages(): string[] {
   const below = (folder: string) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
-  return [...readdirSync("."), ...["docs", "worker", "examples", "bench", "scripts"].flatMap(below)]
+  return [
+    ...readdirSync("."),
+    ...["docs", "local/docs", "worker", "examples", "bench", "scripts"].flatMap(below),
+  ]
     .filter((name) => name.endsWith(".md"))
     .sort();
 }
