@@ -170,7 +170,7 @@ try {
   const all = await reports(folder, stage);
   const rows = all.map(rowOf);
   console.log(
-    ["| runtime | cases passed | `await using` | `dev` |", "| --- | --- | --- | --- |", ...rows].join("\n"),
+    ["| runtime | cases passed | `await using` | local endpoints |", "| --- | --- | --- | --- |", ...rows].join("\n"),
   );
   for (const [name, { failed, dev }] of all) {
     if (dev === "no") {
