@@ -10,8 +10,8 @@ export default defineConfig({
     ...reporters("vitest-long.json"),
     include: [
       "{test,local/test,picture/test}/**/*.long.test.ts",
-      "test/contract/idempotency/*.test.ts",
-      "test/contract/sync/{engines,scripts}/*.test.ts",
+      "test/contract/{idempotency,sync}/engines/*.test.ts",
+      "test/contract/sync/scripts/*.test.ts",
       "test/contract/sync/**/{model,schedules,holds-model}.test.ts",
       "test/contract/locks/{lock,lifetime}.test.ts",
       "test/http/{api,delivery,locked,webhook}.test.ts",

@@ -20,8 +20,7 @@ const library = {
     "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
     "test/contract/locks/{abort,budget,extend,fencing,handoff,late,late-acquires,lifetime}.test.ts",
     "test/contract/locks/{quorum,resources,restore,using}.test.ts",
-    "test/contract/idempotency/{attempts,calls,deadline,faults,lease,results}.test.ts",
-    "test/contract/sync/engines/*.test.ts",
+    "test/contract/{idempotency,sync}/engines/*.test.ts",
     "test/http/{api,workerd}.test.ts",
     // Thousands of random schedules each.
     "test/contract/sync/**/{model,schedules,holds-model}.test.ts",

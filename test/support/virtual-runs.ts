@@ -1,8 +1,13 @@
-import { Idempotency, type IdempotencyEvent, type IdempotencyOptions } from "../../src/idempotency/index.ts";
+import {
+  Idempotency,
+  type IdempotencyEvent,
+  type IdempotencyOptions,
+  type RunContext,
+} from "../../src/idempotency/index.ts";
 import type { LockOptions } from "../../src/index.ts";
-import type { Link } from "./link.ts";
+import { gate, type Link } from "./link.ts";
 import { until } from "./until.ts";
-import type { VirtualWorld } from "./virtual-client.ts";
+import { type VirtualWorld, watch } from "./virtual-client.ts";
 
 /** A client of idempotent runs in virtual time. */
 export interface Runner {
@@ -34,6 +39,21 @@ export function runner(
     await world.runtime.advance(0);
   };
   return { idempotency, links, events, sent, started };
+}
+
+/** A run of `key` whose handler has begun, and ends with what the gate is opened with. */
+export async function running(client: Runner, options: { readonly deadline?: number } = {}) {
+  const end = gate<unknown>();
+  let context: RunContext | undefined;
+  const sent = client.sent();
+  const call = watch(
+    client.idempotency.run<unknown>("key", options, (given) => {
+      context = given;
+      return end.passed;
+    }),
+  );
+  await client.started(sent);
+  return { call, end, context: () => context! };
 }
 
 type Kind = "idem" | "tries" | "flight";

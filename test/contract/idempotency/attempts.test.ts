@@ -1,349 +1,347 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
-import { hashKey } from "../../../src/idempotency/digest.ts";
-import { DeadKeyError, inspectKey, LeaseLostError } from "../../../src/idempotency/index.ts";
-import { keyOf } from "../../../src/redis/keys.ts";
-import { eachEngine } from "../../support/each-engine.ts";
-import { freshKey } from "../../support/fresh-key.ts";
-import { type Gate, gate, type Link } from "../../support/link.ts";
+import { DeadKeyError, type IdempotencyOptions } from "../../../src/idempotency/index.ts";
+import type { Fate } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import {
-  allArrived,
-  type Client,
-  clientOf,
-  type OpenStore,
-  recordName,
-  recordsOf,
-  storesOf,
-  ttlsOf,
-} from "../../support/stores.ts";
-import { until } from "../../support/until.ts";
+import { delays, type VirtualWorld, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { type Runner, records, runner, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
 
-const backoff = { min: 5, max: 60 };
+// Counting the runs of a key in virtual time: what the count is at each endpoint, and what is taken back. The timeout of
+// a request is 100 ms.
+
 const never = () => expect.unreachable("nothing may run");
+const maxAttempts = 3;
 
-const counterName = async (key: string) => keyOf("redlock", "tries", await hashKey([], key));
-const counts = (command: readonly unknown[]) => command.some((word) => String(word).startsWith("A1 "));
+type Command = readonly (string | number)[];
+const isCount = (command: Command) => command.some((word) => String(word).startsWith("redlock:tries:"));
+/** Writes a count of more than one over another. */
+const isRaise = (command: Command) => isCount(command) && command.includes("extend");
 
-eachEngine(storesOf([1, 3]))("runs that do not end on $title", ({ open, count, dialect }) => {
-  const nothing = new Array(count).fill(null);
-  let store: OpenStore;
-  let healthy: Client;
-  beforeAll(async () => {
-    store = await open();
-    healthy = clientOf(store, { backoff });
-    // The first request of all is the slowest, and caches the scripts.
-    await outcomeOf(healthy.idempotency.run(freshKey(), () => Promise.reject(new Error("no"))));
-    await inspectKey(healthy.idempotency, freshKey());
+/** The counts by endpoint, without the tokens; null where there is none. */
+const counts = (world: VirtualWorld) =>
+  textsOf(world, "tries").map((text) => (text === null ? null : Number(text.split(" ")[2])));
+
+/** A run that begins and never ends, except at the endpoints that it does not reach; its lease is over at once. */
+async function crash(world: VirtualWorld, silent: readonly number[] = []) {
+  const client = runner(world, { lease: 1_000, wait: 5_000, maxAttempts: 100 });
+  for (const index of silent) silence(client.links.slice(index, index + 1));
+  let hasBegun = false;
+  const call = watch(
+    client.idempotency.run("key", () => {
+      hasBegun = true;
+      silence(client.links);
+      return new Promise(() => undefined);
+    }),
+  );
+  await client.started();
+  await world.runtime.advance(1_000);
+  expect([hasBegun, call.settled]).toEqual([true, false]);
+  expect(records(world)).toEqual([null, null, null]);
+}
+
+/** A client of which the commands of one kind have another fate, in each endpoint once. */
+function spoiling(
+  world: VirtualWorld,
+  which: (command: Command) => boolean,
+  fates: readonly Fate[],
+  options: IdempotencyOptions = {},
+): Runner {
+  const client = runner(world, { maxAttempts, ...options });
+  client.links.forEach((link, index) => {
+    link.fate = (command) => {
+      if (!which(command)) return "delivered";
+      link.fate = () => "delivered";
+      return fates[index]!;
+    };
   });
-  afterAll(() => store.close());
+  return client;
+}
 
-  async function countersOf(key: string): Promise<(string | null)[]> {
-    const name = await counterName(key);
-    return Promise.all(
-      store.endpoints.map((_, index) => store.execute(index, ["GET", name]) as Promise<string | null>),
-    );
-  }
+describe("the count of a key", () => {
+  test("is one higher with each run that begins, at every endpoint, and lasts for the retention", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    expect(counts(world)).toEqual([1, 1, 1]);
+    await crash(world);
+    expect(counts(world)).toEqual([2, 2, 2]);
+    expect(ttls(world, "tries")).toEqual([59_000, 59_000, 59_000]);
+    expect(new Set(textsOf(world, "tries")).size).toBe(1);
+  });
 
-  /** A run whose handler has begun. */
-  async function begin(
-    client: Client,
-    key: string,
-    options: { maxAttempts?: number; wait?: number } = {},
-  ): Promise<{ outcome: Promise<{ error?: unknown }>; end: Gate<unknown> }> {
-    const started = gate();
-    const end = gate<unknown>();
-    const outcome = outcomeOf(
-      client.idempotency.run(key, { maxAttempts: 100, ...options }, async () => {
-        started.open();
-        const value = await end.passed;
-        if (value instanceof Error) throw value;
-        return value;
-      }),
-    );
-    await Promise.race([started.passed, outcome.then(({ error }) => Promise.reject(error))]);
-    await allArrived(client.links);
-    return { outcome, end };
-  }
+  test("exceeds the highest of any endpoint, also of one that the others do not know of", async () => {
+    const world = virtualWorld();
+    await crash(world, [2]);
+    await crash(world, [0]);
+    expect(counts(world)).toEqual([1, 2, 2]);
+    await crash(world, [2]);
+    expect(counts(world)).toEqual([3, 3, 2]);
+  });
 
-  /** Ends a lease at once. */
-  async function expire(key: string): Promise<void> {
-    const name = await recordName(key);
-    await Promise.all(store.endpoints.map((_, index) => store.execute(index, ["DEL", name])));
-  }
+  test("makes it dead once there are as many as allowed, and nothing is written then", async () => {
+    const world = virtualWorld();
+    for (let time = 0; time < maxAttempts; time += 1) await crash(world);
+    const before = textsOf(world, "tries");
+    const { idempotency, events, links, sent } = runner(world, { maxAttempts, wait: 10_000 });
+    const { error } = await outcomeOf(idempotency.run("key", never));
+    expect(error).toBeInstanceOf(DeadKeyError);
+    expect(error).toMatchObject({ key: "key", attempts: maxAttempts });
+    expect(events.map(({ type }) => type)).toEqual(["dead"]);
+    expect(textsOf(world, "tries")).toEqual(before);
+    expect(records(world)).toEqual([null, null, null]);
+    expect(links.flatMap(({ sent }) => sent).some(isRaise)).toBe(false);
+    // To begin, to count, and to free its claim.
+    expect(sent()).toBe(9);
+  });
 
-  /** A run that begins and never ends. `silent`: an endpoint that it did not reach. */
-  async function crash(key: string, { silent }: { silent?: number } = {}): Promise<void> {
-    const client = clientOf(store, { wait: 10_000, backoff });
-    if (silent !== undefined) client.links[silent]!.fate = () => "refused";
-    await begin(client, key);
-    for (const link of client.links) link.fate = () => "lost";
-    await expire(key);
-  }
+  test.each([
+    ["first", 0, 9],
+    ["second", 1, 12],
+  ])(
+    "costs one request per endpoint, and one more where others have begun: the %s",
+    async (_, crashes, most) => {
+      const world = virtualWorld();
+      for (let time = 0; time < crashes; time += 1) await crash(world);
+      const { idempotency, events, sent } = runner(world, { maxAttempts });
+      await idempotency.run("key", () => 1);
+      expect(events).toMatchObject([{ type: "executed", requests: most }]);
+      expect(sent()).toBe(most);
+    },
+  );
 
-  test("make the key dead once there are as many as allowed", async () => {
-    const key = freshKey();
-    const events: string[] = [];
-    const lease = 500;
-    for (let time = 0; time < 2; time += 1) {
-      // With real leases that end by themselves.
-      const dying = clientOf(store, { lease, backoff });
-      await begin(dying, key, { maxAttempts: 2, wait: 15_000 });
-      for (const link of dying.links) link.fate = () => "lost";
-    }
-    const heir = clientOf(store, {
-      lease,
-      backoff,
-      onEvent: ({ type }) => type !== "called" && events.push(type),
+  test("is taken back also by the last run that is allowed, where that cannot begin", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    const { idempotency } = spoiling(world, isRaise, ["reply lost", "reply lost", "delivered"], {
+      maxAttempts: 2,
     });
-    const options = { maxAttempts: 2, wait: 15_000 };
-    for (let time = 0; time < 3; time += 1) {
-      const { error } = await outcomeOf(heir.idempotency.run(key, options, never));
-      expect(error).toBeInstanceOf(DeadKeyError);
-      expect(error).toMatchObject({ name: "DeadKeyError", code: "DEAD_KEY", key, attempts: 2 });
-      expect(await recordsOf(store, key)).toEqual(nothing);
-    }
-    expect(events).toEqual(["dead", "dead", "dead"]);
-    const name = await counterName(key);
-    for (let index = 0; index < count; index += 1) {
-      const ttl = (await store.execute(index, ["PTTL", name])) as number;
-      expect(ttl > 0 && ttl <= 86_400_000).toBe(true);
-    }
-    // Who allows more, or does not ask, runs it.
-    expect((await heir.idempotency.run(key, () => 1)).status).toBe("executed");
+    expect((await outcomeOf(idempotency.run("key", never))).error).toBeInstanceOf(QuorumError);
+    expect(counts(world)).toEqual([1, 1, 1]);
   });
 
-  test("are no longer counted once one has failed", async () => {
-    const key = freshKey();
-    await crash(key);
-    const failing = await begin(healthy, key, { maxAttempts: 2 });
-    failing.end.open(new Error("declined"));
-    await failing.outcome;
-    expect(await countersOf(key)).toEqual(nothing);
-    await crash(key);
-    await crash(key);
-    const { error } = await outcomeOf(healthy.idempotency.run(key, { maxAttempts: 2 }, never));
-    expect(error).toMatchObject({ attempts: 2 });
+  test("lets the last of them run that is allowed", async () => {
+    const world = virtualWorld();
+    for (let time = 1; time < maxAttempts; time += 1) await crash(world);
+    const { idempotency } = runner(world, { maxAttempts });
+    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
+    expect(counts(world)).toEqual([3, 3, 3]);
+  });
+
+  test.each([0, 1])("goes when a run fails, after %i others", async (crashes) => {
+    const world = virtualWorld();
+    for (let time = 0; time < crashes; time += 1) await crash(world);
+    const { idempotency } = runner(world, { maxAttempts });
+    await outcomeOf(idempotency.run("key", () => Promise.reject(new Error("declined"))));
+    expect(counts(world)).toEqual([null, null, null]);
+  });
+
+  test("that a later run has raised stays when an earlier one fails after all", async () => {
+    const world = virtualWorld();
+    const { idempotency, started } = runner(world, { lease: 1_000, maxHold: 1_000, maxAttempts });
+    let fail: (error: Error) => void = never;
+    const call = watch(idempotency.run("key", () => new Promise<never>((_, reject) => (fail = reject))));
+    await started();
+    await world.runtime.advance(2_000);
+    await crash(world);
+    expect(counts(world)).toEqual([2, 2, 2]);
+    fail(new Error("failed in the end"));
+    await world.runtime.advance(0);
+    expect(call.settled).toBe(true);
+    expect(counts(world)).toEqual([2, 2, 2]);
   });
 
   test.each([0, 1])(
-    "are forgotten before the result of one that has completed is, after %i",
+    "is forgotten before the result of one that has completed is, after %i",
     async (crashes) => {
-      const key = freshKey();
-      for (let time = 0; time < crashes; time += 1) await crash(key);
-      const retention = 60_000;
-      await healthy.idempotency.run(key, { maxAttempts: 2, retention }, () => "done");
-      const records = await ttlsOf(store, key);
-      for (const [index, ttl] of records.entries()) {
-        const left = (await store.execute(index, ["PTTL", await counterName(key)])) as number;
-        expect(left).toBeLessThanOrEqual(ttl);
-        expect(left).toBeGreaterThan(0);
-      }
+      const world = virtualWorld();
+      for (let time = 0; time < crashes; time += 1) await crash(world);
+      const { idempotency } = runner(world, { maxAttempts });
+      await idempotency.run("key", async () => {
+        await world.runtime.advance(10);
+        return "done";
+      });
+      expect(ttls(world)).toEqual([60_000, 60_000, 60_000]);
+      expect(ttls(world, "tries")).toEqual([59_990, 59_990, 59_990]);
       // Meanwhile duplicates are replayed, also to those who allow fewer runs.
-      const again = await healthy.idempotency.run(key, { maxAttempts: 1 }, never);
+      const again = await runner(world, { maxAttempts: 1 }).idempotency.run("key", never);
       expect(again).toEqual({ status: "replayed", value: "done" });
     },
   );
 
-  test("are not those that only contended for the claim", async () => {
-    const key = freshKey();
-    const clients = Array.from({ length: 4 }, () => clientOf(store, { wait: 20_000, backoff }));
-    let runs = 0;
-    const outcomes = await Promise.all(
-      Array.from({ length: 24 }, (_, index) =>
-        clients[index % 4]!.idempotency.run(key, { maxAttempts: 1 }, () => ++runs),
-      ),
-    );
-    expect(runs).toBe(1);
-    for (const { value } of outcomes) expect(value).toBe(1);
+  test("is no condition where runs are not counted, and costs nothing then", async () => {
+    const world = virtualWorld();
+    for (let time = 0; time < maxAttempts; time += 1) await crash(world);
+    const { idempotency, links } = runner(world);
+    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
+    expect(links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
+    expect(counts(world)).toEqual([3, 3, 3]);
   });
+});
 
-  test("are counted when their handler begins, not when it ends", async () => {
-    const key = freshKey();
-    const late = await begin(healthy, key);
-    const [, inspected] = await Promise.all([expire(key), inspectKey(healthy.idempotency, key)]);
-    expect(inspected.attempts).toBe(1);
-    await crash(key);
-    // Its place has been taken: what it takes back now must not be the other's.
-    late.end.open(new Error("failed in the end"));
-    await late.outcome;
-    expect((await inspectKey(healthy.idempotency, key)).attempts).toBe(2);
-    const { error } = await outcomeOf(healthy.idempotency.run(key, { maxAttempts: 2 }, never));
-    expect(error).toBeInstanceOf(DeadKeyError);
+test("a duplicate is not counted: busy, replayed, or refused for its fingerprint", async () => {
+  const world = virtualWorld();
+  const { idempotency } = runner(world, { maxAttempts });
+  const duplicate = runner(world, { maxAttempts });
+  const events = () => duplicate.events.map(({ type }) => type);
+  const again = (fingerprint: string) => outcomeOf(duplicate.idempotency.run("key", { fingerprint }, never));
+  await idempotency.run("key", { fingerprint: "a" }, async () => {
+    await again("a");
+    await again("b");
   });
+  await again("a");
+  expect(events()).toEqual(["busy", "mismatch", "replayed"]);
+  expect(duplicate.links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
+  expect(counts(world)).toEqual([1, 1, 1]);
+});
 
-  test("are counted also where a result came too late", async () => {
-    const key = freshKey();
-    const late = await begin(healthy, key);
-    await expire(key);
-    const other = await begin(healthy, key);
-    late.end.open("too late");
-    expect((await late.outcome).error).toBeInstanceOf(LeaseLostError);
-    await expire(key);
-    const { error } = await outcomeOf(healthy.idempotency.run(key, { maxAttempts: 2 }, never));
-    expect(error).toMatchObject({ code: "DEAD_KEY", attempts: 2 });
-    other.end.open(new Error("over"));
-    await other.outcome;
-  });
-
-  test("are not begun where they cannot be counted, and do not count then", async () => {
-    for (const fate of ["refused", "reply lost"] as const) {
-      const key = freshKey();
-      const events: string[] = [];
-      const { idempotency, links } = clientOf(store, {
-        onEvent: ({ type }) => type !== "called" && events.push(type),
-      });
-      const spoil = (link: Link) => {
-        link.fate = (command) => {
-          if (!counts(command)) return "delivered";
-          link.fate = () => "delivered";
-          return fate;
-        };
-      };
-      links.forEach(spoil);
-      const { error } = await outcomeOf(idempotency.run(key, { maxAttempts: 1 }, never));
-      expect(error).toBeInstanceOf(QuorumError);
-      expect((error as QuorumError).votes[0]).toMatchObject({ outcome: "error", cause: { kind: "network" } });
-      expect(events).toEqual(["unavailable"]);
-      expect(await recordsOf(store, key)).toEqual(nothing);
-      expect(await countersOf(key)).toEqual(nothing);
-      expect((await idempotency.run(key, { maxAttempts: 1 }, () => 1)).status).toBe("executed");
-    }
-  });
-
-  test("keep their count when the next one cannot be counted", async () => {
-    const key = freshKey();
-    await crash(key);
-    const { idempotency, links } = clientOf(store);
-    for (const link of links) {
-      link.fate = (command) => {
-        if (!command.some((word) => /^A1 \S+ 2$/.test(String(word)))) return "delivered";
-        link.fate = () => "delivered";
-        return "reply lost";
-      };
-    }
-    const { error } = await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never));
-    expect(error).toBeInstanceOf(QuorumError);
-    expect((await inspectKey(idempotency, key)).attempts).toBe(1);
-    await crash(key);
-    expect((await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never))).error).toBeInstanceOf(
-      DeadKeyError,
-    );
-  });
-
-  if (count === 3) {
-    test("keep it also at an endpoint that is late to write a count that is rolled back", async () => {
-      const key = freshKey();
-      await crash(key);
-      const { idempotency, links } = clientOf(store);
-      const takenBack = gate();
-      const second = (word: unknown) => /^A1 \S+ 2$/.test(String(word));
-      for (const link of links) {
-        let isWritten = false;
-        link.fate = (command) => {
-          if (!command.some(second)) return "delivered";
-          if (isWritten) {
-            // What it is replaced with again.
-            takenBack.open();
-            return "delivered";
-          }
-          isWritten = true;
-          return link === links[2] ? { before: () => takenBack.passed } : "reply lost";
-        };
-      }
-      const { error } = await outcomeOf(idempotency.run(key, { maxAttempts: 2 }, never));
-      expect(error).toBeInstanceOf(QuorumError);
-      await allArrived(links);
-      expect((await inspectKey(idempotency, key)).attempts).toBe(1);
-    });
-  }
-
-  test("run when waiting brings back what could not be counted", async () => {
-    const { idempotency, links } = clientOf(store, { wait: 15_000, backoff });
-    let failures = 0;
-    for (const link of links) {
-      link.fate = (command) => {
-        if (!counts(command) || failures >= 2 * count) return "delivered";
-        failures += 1;
-        return "refused";
-      };
-    }
-    expect((await idempotency.run(freshKey(), { maxAttempts: 1 }, () => 1)).status).toBe("executed");
-    expect(failures).toBe(2 * count);
-  });
-
-  test("leave nothing when they are aborted while they are counted", async () => {
-    const key = freshKey();
-    const { idempotency, links } = clientOf(store);
-    const controller = new AbortController();
-    const reason = new Error("the client has gone");
-    for (const link of links) {
-      link.fate = (command) => {
-        if (!counts(command)) return "delivered";
-        link.fate = () => "delivered";
-        return { before: () => controller.abort(reason) };
-      };
-    }
-    const options = { maxAttempts: 1, signal: controller.signal };
-    expect((await outcomeOf(idempotency.run(key, options, never))).error).toBe(reason);
-    await allArrived(links);
-    await until(async () => (await recordsOf(store, key)).every((text) => text === null));
-    expect((await healthy.idempotency.run(key, { maxAttempts: 2 }, () => 1)).status).toBe("executed");
-  });
-
-  test("are not counted where the stored value is not a count", async () => {
-    const key = freshKey();
-    const name = await counterName(key);
-    for (const text of ["7", "A1 t0 0", "A1 t0 x", "A1 t0 1 2"]) {
-      for (let index = 0; index < count; index += 1) await store.execute(index, ["SET", name, text]);
-      const { error } = await outcomeOf(healthy.idempotency.run(key, { maxAttempts: 9 }, never));
-      expect(error).toBeInstanceOf(QuorumError);
-      expect(await countersOf(key)).toEqual(new Array(count).fill(text));
-      expect(await recordsOf(store, key)).toEqual(nothing);
-    }
-  });
-
-  test("cost one request and one command more, and duplicates nothing", async () => {
-    const key = freshKey();
-    const complete = dialect === "redis" ? 3 : 1;
-    const costOf = async (work: () => Promise<unknown>) => {
-      const before = store.endpoints.map((_, index) => store.cost(index));
-      await work();
-      return before.map(({ requests, billed }, index) => {
-        const after = store.cost(index);
-        return [after.requests - requests, after.billed - billed];
-      });
-    };
-    const run = () => healthy.idempotency.run(key, { maxAttempts: 3, fingerprint: "f" }, () => 1);
-    expect(await costOf(run)).toEqual(new Array(count).fill([3, 2 + complete]));
-    expect(await costOf(run)).toEqual(new Array(count).fill([1, 1]));
-  });
-
-  if (count === 3) {
-    test("are all counted, whichever endpoint each of them did not reach", async () => {
-      const key = freshKey();
-      for (const silent of [2, 0, 1, 2, 0, 1]) await crash(key, { silent });
-      const { error } = await outcomeOf(healthy.idempotency.run(key, { maxAttempts: 6 }, never));
-      expect(error).toMatchObject({ code: "DEAD_KEY", attempts: 6 });
-    });
+test("a claim that is granted too late is not counted", async () => {
+  const world = virtualWorld();
+  const { slow } = delays(world.runtime);
+  for (const late of [97, 98]) {
+    const { idempotency, links, started } = runner(world, { maxAttempts, lease: 100 });
+    for (const link of links)
+      link.fate = (command) => (command.includes("release") ? "delivered" : slow(late));
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(500);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(links.flatMap(({ sent }) => sent).some(isCount)).toBe(false);
   }
 });
 
-describe("maxAttempts", async () => {
-  const store = await storesOf([1])[0]!.open();
-  test.each([
-    [0, RangeError],
-    [1.5, RangeError],
-    [Infinity, RangeError],
-    ["3", TypeError],
-    [null, TypeError],
-  ])("%j is refused before anything is sent", async (maxAttempts, type) => {
-    const { idempotency, links } = clientOf(store);
-    const options = { maxAttempts: maxAttempts as number };
-    expect(() => clientOf(store, options)).toThrow(type);
-    const { error } = await outcomeOf(idempotency.run(freshKey(), options, never));
-    expect(error).toBeInstanceOf(type);
-    expect(String(error)).toContain("maxAttempts");
-    expect(links[0]!.sent).toEqual([]);
+describe("a run that cannot be counted", () => {
+  test("ends when its count and its claim are rolled back", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { idempotency, links, started } = runner(world, { maxAttempts });
+    for (const link of links) {
+      link.fate = (command) => {
+        if (command.includes("release")) return isCount(command) ? "delivered" : slow(50);
+        return isCount(command) ? "refused" : "delivered";
+      };
+    }
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(49);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(records(world)).toEqual([null, null, null]);
+  });
+
+  test.each<Fate>(["refused", "reply lost"])("does not begin, and does not count: %s", async (fate) => {
+    const world = virtualWorld();
+    const { idempotency, events } = spoiling(world, isCount, [fate, fate, "delivered"]);
+    const { error } = await outcomeOf(idempotency.run("key", never));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "granted"]);
+    expect(events.map(({ type }) => type)).toEqual(["unavailable"]);
+    expect(counts(world)).toEqual([null, null, null]);
+    expect(records(world)).toEqual([null, null, null]);
+  });
+
+  test.each<Fate>(["refused", "reply lost"])("leaves the count of the others: %s", async (fate) => {
+    const world = virtualWorld();
+    await crash(world);
+    const { idempotency } = spoiling(world, isRaise, [fate, fate, "delivered"]);
+    const { error } = await outcomeOf(idempotency.run("key", never));
+    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["error", "error", "granted"]);
+    expect(counts(world)).toEqual([1, 1, 1]);
+    expect(records(world)).toEqual([null, null, null]);
+    await crash(world);
+    expect(counts(world)).toEqual([2, 2, 2]);
+  });
+
+  test("is counted where a minority cannot be reached; nothing is written there unread", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    const { idempotency, links } = spoiling(world, isCount, ["refused", "delivered", "delivered"]);
+    expect((await idempotency.run("key", () => 1)).status).toBe("executed");
+    expect(counts(world)).toEqual([1, 2, 2]);
+    expect(links.map(({ sent }) => sent.filter(isRaise).length)).toEqual([0, 1, 1]);
+  });
+
+  test.each(["7", "A1 t0 0", "A1 t0 x", "A1 t0 1 2"])(
+    "is one where a quorum has %j as its count",
+    async (text) => {
+      const world = virtualWorld();
+      await crash(world);
+      for (const { engine } of world.endpoints.slice(0, 2)) {
+        const [name] = engine.execute(["KEYS", "redlock:tries:*"]) as string[];
+        engine.execute(["SET", name!, text]);
+      }
+      const { error } = await outcomeOf(runner(world, { maxAttempts }).idempotency.run("key", never));
+      expect(error).toBeInstanceOf(QuorumError);
+      expect(textsOf(world, "tries")).toEqual([text, text, expect.stringMatching(/^A1 t\w+ 1$/)]);
+      expect(records(world)).toEqual([null, null, null]);
+    },
+  );
+
+  test("leaves the count of the others also where it is written late, after it was taken back", async () => {
+    const world = virtualWorld();
+    await crash(world);
+    const { late } = delays(world.runtime);
+    const { idempotency, started } = spoiling(world, isRaise, ["reply lost", "reply lost", late(50)]);
+    const call = watch(idempotency.run("key", never));
+    await started();
+    await world.runtime.advance(500);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(counts(world)).toEqual([1, 1, 1]);
+  });
+
+  test("begins in a later round, where the call may wait", async () => {
+    const world = virtualWorld();
+    const { idempotency, started } = spoiling(world, isCount, ["refused", "refused", "refused"], {
+      wait: 1_000,
+      backoff: () => 50,
+    });
+    const call = watch(idempotency.run("key", () => "counted"));
+    await started();
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(50);
+    expect(call.value).toEqual({ status: "executed", value: "counted" });
+    expect(counts(world)).toEqual([1, 1, 1]);
+  });
+
+  test("is not waited for beyond its claim", async () => {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { idempotency, links, started } = runner(world, { maxAttempts, lease: 150 });
+    for (const link of links) {
+      link.fate = (command) =>
+        isCount(command) ? "lost" : command.includes("release") ? "delivered" : slow(80);
+    }
+    const call = watch(idempotency.run("key", never));
+    await started();
+    // Granted after 80 ms, and valid for 150 ms less the drift.
+    await world.runtime.advance(145);
+    const sent = links[0]!.sent.length;
+    await world.runtime.advance(2);
+    expect(links[0]!.sent.length).toBeGreaterThan(sent);
+    await world.runtime.advance(1_000);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(records(world)).toEqual([null, null, null]);
+  });
+
+  test("leaves nothing when it is aborted while it is counted", async () => {
+    for (const crashes of [0, 1]) {
+      const world = virtualWorld();
+      for (let time = 0; time < crashes; time += 1) await crash(world);
+      const { slow } = delays(world.runtime);
+      const which = crashes === 0 ? isCount : isRaise;
+      const { idempotency, started, events } = spoiling(world, which, [slow(50), slow(50), slow(50)]);
+      const controller = new AbortController();
+      const call = watch(idempotency.run("key", { signal: controller.signal }, never));
+      await started();
+      expect(counts(world)).toEqual(new Array(3).fill(crashes + 1));
+      const reason = new Error("the client has gone");
+      controller.abort(reason);
+      await world.runtime.advance(0);
+      expect(call.error).toBe(reason);
+      // What has been sent is rolled back after it.
+      await world.runtime.advance(200);
+      expect(counts(world)).toEqual(new Array(3).fill(crashes === 0 ? null : 1));
+      expect(records(world)).toEqual([null, null, null]);
+      expect(events).toMatchObject([{ type: "aborted" }]);
+    }
   });
 });

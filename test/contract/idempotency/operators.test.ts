@@ -1,324 +1,347 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
-import { fingerprintOf } from "../../../src/idempotency/digest.ts";
+import { hashKey } from "../../../src/idempotency/digest.ts";
 import { forgetKey, InProgressError, inspectKey } from "../../../src/idempotency/index.ts";
-import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
-import { eachEngine } from "../../support/each-engine.ts";
-import { freshKey } from "../../support/fresh-key.ts";
-import { type Gate, gate } from "../../support/link.ts";
+import { keyOf } from "../../../src/redis/keys.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import {
-  allArrived,
-  clientOf,
-  type OpenStore,
-  recordName,
-  recordsOf,
-  storesOf,
-  ttlsOf,
-} from "../../support/stores.ts";
+import { type VirtualWorld, virtualWorld } from "../../support/virtual-client.ts";
+import { runner, silence, textsOf } from "../../support/virtual-runs.ts";
 
-const never = () => expect.unreachable("nothing may run");
+// What an operator sees of a key, and what is removed, exact to the millisecond.
 
-eachEngine(storesOf([1, 2, 3], [1, 3]))("an operator on $title", ({ open, count }) => {
-  const nothing = new Array(count).fill(null);
-  const quorum = Math.floor(count / 2) + 1;
-  let store: OpenStore;
-  beforeAll(async () => {
-    store = await open();
+let name: string;
+let counter: string;
+beforeAll(async () => {
+  const hash = await hashKey([], "key");
+  name = keyOf("redlock", "idem", hash);
+  counter = keyOf("redlock", "tries", hash);
+});
+
+const start = 1_700_000_000_000;
+const pending = `P1 ta ${start - 4_000} -`;
+const complete = `C1 ta ${start - 4_000} - "done"`;
+
+/** A world with these records, each with its ttl; undefined: none. */
+function having(texts: readonly ([text: string, ttl: number] | undefined)[], counts: readonly string[] = []) {
+  const world = virtualWorld({ count: texts.length });
+  texts.forEach((given, index) => {
+    if (given) world.endpoints[index]!.engine.execute(["SET", name, given[0], "PX", given[1]]);
   });
-  afterAll(() => store.close());
+  counts.forEach((text, index) => {
+    if (text) world.endpoints[index]!.engine.execute(["SET", counter, text, "PX", 50_000]);
+  });
+  return world;
+}
 
-  /** A client of which the first `reached` endpoints are all that it reaches. */
-  function reaching(reached: number) {
-    const client = clientOf(store, { lease: 20_000, retention: 600_000 });
-    for (const link of client.links.slice(reached)) link.fate = () => "refused";
-    return client;
-  }
+const reaching = (world: VirtualWorld, count: number) => {
+  const client = runner(world);
+  silence(client.links.slice(count));
+  return client;
+};
 
-  /** A run that goes on until the test gives it a result. */
-  async function underWay(key: string): Promise<{ run: Promise<unknown>; finish: Gate<unknown> }> {
-    const { idempotency, links } = reaching(count);
-    const started = gate();
-    const finish = gate<unknown>();
-    const run = idempotency.run(key, { fingerprint: "body" }, () => {
-      started.open();
-      return finish.passed;
-    });
-    await Promise.race([started.passed, run]);
-    await allArrived(links);
-    return { run, finish };
-  }
+describe("inspect", () => {
+  const of = (world: VirtualWorld, reached = 9) => inspectKey(reaching(world, reached).idempotency, "key");
+  const none = { state: "none", remaining: 0, attempts: 0 };
 
-  /** Puts a text in the record's place on the endpoints of these indices, and removes it from the others. */
-  async function place(key: string, text: string, indices: readonly number[]): Promise<void> {
-    const name = await recordName(key);
-    for (let index = 0; index < count; index += 1) {
-      const put = ["SET", name, text, "PX", 60_000] as const;
-      await store.execute(index, indices.includes(index) ? put : ["DEL", name]);
-    }
-  }
-
-  describe("who inspects a key", () => {
-    test("finds no record where there is none", async () => {
-      const key = freshKey();
-      const client = reaching(count);
-      expect(await inspectKey(client.idempotency, key)).toEqual({
-        state: "none",
-        remaining: 0,
-        attempts: 0,
-        votes: client.links.map(({ name }) => ({
-          endpoint: name,
-          state: "none",
-          remaining: 0,
-          attempts: 0,
-        })),
-      });
-      expect(await recordsOf(store, key)).toEqual(nothing);
-    });
-
-    test("sees a run under way, and its result after it", async () => {
-      const key = freshKey();
-      const { run, finish } = await underWay(key);
-      const runtime: Runtime = { ...systemRuntime, now: () => systemRuntime.now() + 5_000 };
-      const later = clientOf(store, {}, { runtime });
-      const records = await recordsOf(store, key);
-      const ttls = await ttlsOf(store, key);
-      const pending = await inspectKey(later.idempotency, key);
-      expect(pending).toMatchObject({ state: "pending", fingerprint: await fingerprintOf("body") });
-      expect(pending.age).toBeGreaterThanOrEqual(5_000);
-      expect(pending.age).toBeLessThan(20_000);
-      expect(pending.remaining > 0 && pending.remaining <= Math.max(...ttls)).toBe(true);
-      expect(pending.votes.map(({ state }) => state)).toEqual(new Array(count).fill("pending"));
-      // It has taken, renewed and changed nothing.
-      expect(await recordsOf(store, key)).toEqual(records);
-      const after = await ttlsOf(store, key);
-      for (const [index, ttl] of after.entries()) expect(ttl > 0 && ttl <= ttls[index]!).toBe(true);
-      const names = new Set(later.links.flatMap(({ sent }) => sent.map(([name]) => name)));
-      names.delete("EVAL"); // where the script was not known yet
-      expect([...names]).toEqual(["EVALSHA"]);
-
-      finish.open("the result");
-      await run;
-      const complete = await inspectKey(later.idempotency, key);
-      expect(complete).toMatchObject({ state: "complete", fingerprint: await fingerprintOf("body") });
-      expect(complete.remaining > 500_000 && complete.remaining <= 600_000).toBe(true);
-      expect(JSON.stringify(complete)).not.toMatch(/the result|body/);
-    });
-
-    test("sees the key of a scope only", async () => {
-      const key = freshKey();
-      const client = reaching(count);
-      await client.idempotency.run(key, { scope: ["a", "b"] }, () => 1);
-      expect((await inspectKey(client.idempotency, key, { scope: ["a", "b"] })).state).toBe("complete");
-      expect((await inspectKey(client.idempotency, key, { scope: "a" })).state).toBe("none");
-      expect((await inspectKey(client.idempotency, key)).state).toBe("none");
-    });
-
-    test.each([
-      ["complete", "C1 t0 1 - {}"],
-      ["pending", "P1 t0 1 -"],
-      ["corrupt", "something else"],
-      ["corrupt", ""],
-    ])("takes as %s what so many endpoints have that it is: %j", async (state, text) => {
-      const key = freshKey();
-      const client = reaching(count);
-      // What is not a record stands as soon as no quorum can be without it.
-      const enough = state === "corrupt" ? count - quorum + 1 : quorum;
-      for (let reached = 1; reached <= count; reached += 1) {
-        await place(
-          key,
-          text,
-          Array.from({ length: reached }, (_, index) => index),
-        );
-        const seen = await inspectKey(client.idempotency, key);
-        expect(seen.state).toBe(reached >= enough ? state : "undecided");
-        expect(seen.votes.filter((vote) => vote.state === state)).toHaveLength(reached);
-        if (seen.state === "undecided") expect(seen).toMatchObject({ remaining: 0, attempts: 0 });
-      }
-    });
-
-    test("learns which endpoints did not answer", async () => {
-      const key = freshKey();
-      await reaching(count).idempotency.run(key, () => 1);
-      for (let reached = 0; reached < count; reached += 1) {
-        const { value, error } = await outcomeOf(inspectKey(reaching(reached).idempotency, key));
-        if (reached < quorum) {
-          expect(error).toBeInstanceOf(QuorumError);
-          expect((error as QuorumError).message).toContain(`inspect "${key}"`);
-        } else {
-          expect(value!.state).toBe("complete");
-          expect(value!.votes.at(-1)).toMatchObject({ state: "error", cause: { kind: "network" } });
-        }
-      }
+  test("nothing", async () => {
+    expect(await of(having([undefined, undefined, undefined]))).toEqual({
+      ...none,
+      votes: ["e1", "e2", "e3"].map((endpoint) => ({ endpoint, ...none })),
     });
   });
 
-  describe("who forgets a key", () => {
-    test("lets it run again", async () => {
-      const key = freshKey();
-      const { idempotency } = reaching(count);
-      await idempotency.run(key, { scope: "a" }, () => "first");
-      await idempotency.run(key, () => "another scope's");
-      expect(await forgetKey(idempotency, key, { scope: "a" })).toBe(true);
-      expect(await recordsOf(store, key, "a")).toEqual(nothing);
-      const again = await idempotency.run(key, { scope: "a" }, () => "second");
-      expect(again).toEqual({ status: "executed", value: "second" });
-      const other = await idempotency.run(key, never);
-      expect(other).toEqual({ status: "replayed", value: "another scope's" });
-    });
-
-    test("gets false when there was nothing", async () => {
-      expect(await forgetKey(reaching(count).idempotency, freshKey())).toBe(false);
-    });
-
-    test("does not disturb a run under way", async () => {
-      const key = freshKey();
-      const { run, finish } = await underWay(key);
-      const { idempotency, links } = reaching(count);
-      const records = await recordsOf(store, key);
-      const { error } = await outcomeOf(forgetKey(idempotency, key));
-      expect(error).toBeInstanceOf(InProgressError);
-      expect(error).toMatchObject({ code: "IN_PROGRESS", key });
-      const { retryAfter } = error as InProgressError;
-      expect(retryAfter > 10_000 && retryAfter <= 20_000).toBe(true);
-      expect(await recordsOf(store, key)).toEqual(records);
-      expect(links[0]!.sent.filter(([name]) => name !== "EVALSHA" && name !== "EVAL")).toEqual([]);
-      finish.open("undisturbed");
-      expect(await run).toEqual({ status: "executed", value: "undisturbed" });
-      expect(await forgetKey(idempotency, key)).toBe(true);
-    });
-
-    test.runIf(count > quorum)(
-      "does not disturb one that may be under way where nobody answers",
-      async () => {
-        const key = freshKey();
-        await place(key, "P1 t0 1 -", [0]);
-        const name = await recordName(key);
-        for (let reached = quorum; reached < count; reached += 1) {
-          await store.execute(1, ["SET", name, "C1 t1 1 - {}"]);
-          const { error } = await outcomeOf(forgetKey(reaching(reached).idempotency, key));
-          expect(error).toBeInstanceOf(QuorumError);
-          expect((await recordsOf(store, key)).slice(0, 2)).toEqual(["P1 t0 1 -", "C1 t1 1 - {}"]);
-        }
-      },
+  test("a run under way: its lease is over when no quorum has it any more", async () => {
+    const world = having(
+      [
+        [pending, 9_000],
+        [pending, 8_000],
+        [pending, 7_000],
+      ],
+      ["A1 ta 1", "A1 tb 2", "A1 ta 1"],
     );
+    const seen = await of(world);
+    expect(seen).toMatchObject({ state: "pending", age: 4_000, remaining: 8_000, attempts: 2 });
+    expect(seen.votes).toEqual([
+      { endpoint: "e1", state: "pending", age: 4_000, remaining: 9_000, attempts: 1 },
+      { endpoint: "e2", state: "pending", age: 4_000, remaining: 8_000, attempts: 2 },
+      { endpoint: "e3", state: "pending", age: 4_000, remaining: 7_000, attempts: 1 },
+    ]);
+    expect(seen).not.toHaveProperty("fingerprint");
+    expect(seen).not.toHaveProperty("unstored");
+  });
 
-    test("removes also what only one endpoint has", async () => {
-      for (let index = 0; index < count; index += 1) {
-        const key = freshKey();
-        await place(key, "C1 t0 1 - {}", [index]);
-        expect(await forgetKey(reaching(count).idempotency, key)).toBe(true);
-        expect(await recordsOf(store, key)).toEqual(nothing);
-      }
-    });
+  test("a result: it is gone when every quorum may be without it", async () => {
+    const world = having([[complete, 9_000], [complete, 7_000], [complete, 8_000], undefined]);
+    // A quorum of four is three; two with it prevent one without it.
+    const seen = await of(world);
+    expect(seen).toMatchObject({ state: "complete", age: 4_000, remaining: 8_000, attempts: 0 });
+    expect(seen).not.toHaveProperty("unstored");
+  });
 
-    test("removes a value that is not a record, too", async () => {
-      const key = freshKey();
-      const { idempotency } = reaching(count);
-      for (const text of ["something else", ""]) {
-        await place(key, text, [...store.endpoints.keys()]);
-        expect(await forgetKey(idempotency, key)).toBe(true);
-        expect(await recordsOf(store, key)).toEqual(nothing);
-      }
-    });
+  test("a run under way on four endpoints: a quorum is three", async () => {
+    const world = having([9_000, 8_000, 7_000, 6_000].map((ttl) => [pending, ttl]));
+    expect(await of(world)).toMatchObject({ state: "pending", remaining: 7_000 });
+  });
 
-    test("gets an error while an endpoint may keep a copy that would be found again", async () => {
-      const key = freshKey();
-      const { idempotency } = reaching(count);
-      await idempotency.run(key, () => "kept");
-      const { error } = await outcomeOf(forgetKey(reaching(count - 1).idempotency, key));
-      expect(error).toBeInstanceOf(QuorumError);
-      expect((error as QuorumError).message).toContain(`forget "${key}"`);
-      // What was reached is gone, where that was enough to know that no run is under way.
-      const kept = (await recordsOf(store, key)).filter((text) => text !== null);
-      expect(kept).toHaveLength(count - 1 >= quorum ? 1 : count);
-      expect(await forgetKey(idempotency, key)).toBe(true);
-      expect((await idempotency.run(key, () => "new")).value).toBe("new");
-    });
+  test("a run under way beside a result: what remains is that of the run", async () => {
+    const world = having([
+      [pending, 9_000],
+      [pending, 8_000],
+      [complete, 50_000],
+    ]);
+    expect(await of(world)).toMatchObject({ state: "pending", remaining: 8_000 });
+  });
 
-    test("gets an error when a copy comes back meanwhile", async () => {
-      const key = freshKey();
-      const { idempotency, links } = reaching(count);
-      await idempotency.run(key, () => "stubborn");
-      await allArrived(links);
-      const record = (await recordsOf(store, key))[0]!;
-      const name = await recordName(key);
-      links[0]!.fate = (command) => ({
-        async after() {
-          if (!command.includes("look")) await store.execute(0, ["SET", name, record, "PX", 60_000]);
-        },
-      });
-      expect((await outcomeOf(forgetKey(idempotency, key))).error).toBeInstanceOf(QuorumError);
-      links[0]!.fate = () => "delivered";
-      expect(await forgetKey(idempotency, key)).toBe(true);
-    });
+  test.each([
+    ["text"],
+    [5],
+    [null],
+    [[]],
+    [["x"]],
+    [["x", 5]],
+    [["x", "5", ""]],
+    [["x", 5, 7]],
+    [[7, 5, ""]],
+  ])("an endpoint that replies %j has no vote", async (reply) => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 8_000],
+      [complete, 7_000],
+    ]);
+    const { idempotency, links } = runner(world);
+    Object.assign(links[0]!, { send: async () => reply });
+    const seen = await inspectKey(idempotency, "key");
+    expect(seen).toMatchObject({ state: "complete", remaining: 7_000 });
+    expect(seen.votes[0]).toMatchObject({ endpoint: "e1", state: "error", cause: { kind: "malformed" } });
+  });
 
-    test("leaves alone a run that begins meanwhile", async () => {
-      const key = freshKey();
-      const { idempotency, links } = reaching(count);
-      await idempotency.run(key, () => "old");
-      await allArrived(links);
-      let looks = 0;
-      for (const [index, link] of links.entries()) {
-        link.fate = (command) => ({
-          async after() {
-            if (!command.includes("look")) return;
-            looks += 1;
-            // Behind the first look at each endpoint: there, a new run has taken the place of what was seen.
-            const name = await recordName(key);
-            if (looks <= count) await store.execute(index, ["SET", name, "P1 t9 9 -", "PX", 60_000]);
-          },
-        });
-      }
-      expect(await forgetKey(idempotency, key)).toBe(true);
-      expect(await recordsOf(store, key)).toEqual(new Array(count).fill("P1 t9 9 -"));
-    });
+  test("a result with a fingerprint that could not be stored", async () => {
+    const text = `N1 ta ${start - 1} ab too-large`;
+    const seen = await of(having([[text, 5]]));
+    const fields = { state: "complete", age: 1, fingerprint: "ab", unstored: "too-large", remaining: 5 };
+    expect(seen).toEqual({ ...fields, attempts: 0, votes: [{ endpoint: "e1", ...fields, attempts: 0 }] });
+  });
 
-    test("makes a dead key live, and counts from the beginning", async () => {
-      const key = freshKey();
-      const name = await recordName(key);
-      const counted = reaching(count);
-      const die = async () => {
-        const started = gate();
-        const { idempotency, links } = clientOf(store);
-        void idempotency.run(key, { maxAttempts: 1 }, () => {
-          started.open();
-          return new Promise(() => undefined);
-        });
-        await started.passed;
-        await allArrived(links);
-        for (const link of links) link.fate = () => "lost";
-        for (let index = 0; index < count; index += 1) await store.execute(index, ["DEL", name]);
-      };
-      for (let time = 0; time < 2; time += 1) {
-        await die();
-        const { error } = await outcomeOf(counted.idempotency.run(key, { maxAttempts: 1 }, never));
-        expect(error).toMatchObject({ code: "DEAD_KEY", attempts: 1 });
-        expect(await inspectKey(counted.idempotency, key)).toMatchObject({ state: "none", attempts: 1 });
-        expect(await forgetKey(counted.idempotency, key)).toBe(true);
-        expect(await inspectKey(counted.idempotency, key)).toMatchObject({ state: "none", attempts: 0 });
-      }
-      expect((await counted.idempotency.run(key, { maxAttempts: 1 }, () => 1)).status).toBe("executed");
-    });
+  test("a record of a clock that is ahead has no negative age", async () => {
+    expect(await of(having([[`P1 ta ${start + 500} -`, 5]]))).toMatchObject({ age: 0 });
+  });
+
+  test("a value without an end, and one that is not a record", async () => {
+    const world = having([["text of others", 9_000], undefined, undefined]);
+    world.endpoints[1]!.engine.execute(["SET", name, ""]);
+    const seen = await of(world);
+    expect(seen).toMatchObject({ state: "corrupt", remaining: 0 });
+    expect(seen.votes.map(({ state, remaining }) => [state, remaining])).toEqual([
+      ["corrupt", 9_000],
+      ["corrupt", 0],
+      ["none", 0],
+    ]);
+    expect(seen).not.toHaveProperty("age");
+  });
+
+  test.each<[what: string, texts: (string | undefined)[], state: string]>([
+    ["one of three is pending", [pending, undefined, undefined], "undecided"],
+    ["one of three is complete", [complete, undefined, undefined], "undecided"],
+    ["one of three is not a record", ["text", undefined, undefined], "undecided"],
+    ["two runs have one each", [pending, pending.replace("ta", "tb"), undefined], "undecided"],
+    ["a run has a quorum, another result a minority", [pending, complete, pending], "pending"],
+    ["two are no record, one is pending", ["text", pending, ""], "corrupt"],
+  ])("%s: %s", async (_what, texts, state) => {
+    const seen = await of(having(texts.map((text) => (text === undefined ? undefined : [text, 9_000]))));
+    expect(seen.state).toBe(state);
+    if (state === "undecided") expect(seen).toMatchObject({ remaining: 0 });
+  });
+
+  test("with a minority that does not answer, and an error with more", async () => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 8_000],
+      [complete, 7_000],
+    ]);
+    const seen = await of(world, 2);
+    expect(seen).toMatchObject({ state: "complete", remaining: 8_000 });
+    expect(seen.votes[2]).toEqual({ endpoint: "e3", state: "error", cause: expect.any(Error) });
+    const { error } = await outcomeOf(of(world, 1));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect((error as QuorumError).votes.map(({ outcome }) => outcome)).toEqual(["granted", "error", "error"]);
+    expect(String(error)).toContain('no quorum to inspect "key"');
+  });
+
+  test("changes nothing", async () => {
+    const world = having([[complete, 9_000], [pending, 9_000], undefined], ["A1 ta 1"]);
+    await of(world);
+    expect(textsOf(world)).toEqual([complete, pending, null]);
+    expect(textsOf(world, "tries")).toEqual(["A1 ta 1", null, null]);
+    expect(world.endpoints[0]!.engine.execute(["PTTL", name])).toBe(9_000);
   });
 });
 
-describe("arguments of operators", async () => {
-  const store = await storesOf([1])[0]!.open();
-  const { idempotency, links } = clientOf(store);
-  const wrong = (value: unknown) => value as never;
+describe("forget", () => {
+  const nothing = [null, null, null];
+
+  test("removes result and counts at every endpoint, and says that there was something", async () => {
+    const world = having(
+      [[complete, 9_000], undefined, [`N1 tb ${start} ab too-large`, 9_000]],
+      ["A1 ta 1", "A1 tb 2", "no count"],
+    );
+    const { idempotency } = runner(world);
+    expect(await forgetKey(idempotency, "key")).toBe(true);
+    expect(textsOf(world)).toEqual(nothing);
+    expect(textsOf(world, "tries")).toEqual(nothing);
+    expect(await forgetKey(idempotency, "key")).toBe(false);
+  });
+
+  test("sends only what is needed: a reading, the removal of what is there, and a reading", async () => {
+    const world = having(
+      [
+        [complete, 9_000],
+        [complete, 9_000],
+      ],
+      ["A1 ta 1"],
+    );
+    const { idempotency, sent } = runner(world);
+    expect(await forgetKey(idempotency, "key")).toBe(true);
+    expect(sent()).toBe(2 + 3 + 2);
+  });
+
   test.each([
-    ["", {}, RangeError, /key/],
-    [wrong(7), {}, TypeError, /key.*number/],
-    ["k", { scope: wrong(null) }, TypeError, /scope.*null/],
-    ["k", { scope: wrong(["a", undefined]) }, TypeError, /scope.*missing/],
-    ["k", { timeout: 0 }, RangeError, /timeout.*0/],
-  ])("%j, %j is refused before anything is sent", async (key, options, type, message) => {
-    for (const call of [inspectKey, forgetKey]) {
-      const { error } = await outcomeOf<unknown>(call(idempotency, key, options));
-      expect(error).toBeInstanceOf(type);
-      expect(String(error)).toMatch(message);
+    ["only counts", [undefined, undefined, undefined], ["A1 ta 1"]],
+    ["a text that is not a record", [["text", 9_000], undefined, undefined], []],
+    ["an empty text", [["", 9_000], undefined, undefined], []],
+  ] as const)("removes %s", async (_what, texts, given) => {
+    const world = having(texts as Parameters<typeof having>[0], given);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
+    expect(textsOf(world)).toEqual(nothing);
+    expect(textsOf(world, "tries")).toEqual(nothing);
+  });
+
+  test.each([
+    ["LPUSH", "x"],
+    ["HSET", "f", "x"],
+  ])("removes what is not a text: %s", async (command, ...args) => {
+    const world = having([undefined, undefined, undefined]);
+    world.endpoints[1]!.engine.execute([command, name, ...args]);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
+    expect(world.endpoints[1]!.engine.execute(["EXISTS", name])).toBe(0);
+  });
+
+  test.each([
+    [20_000, 20_000],
+    [500, 1_000],
+  ])("leaves a run under way alone, whose lease lasts %i ms: try again in %i", async (ttl, retryAfter) => {
+    const world = having(
+      [
+        [pending, 100],
+        [pending, ttl],
+        [complete, 100],
+      ],
+      ["A1 ta 1"],
+    );
+    const { error } = await outcomeOf(forgetKey(runner(world).idempotency, "key"));
+    expect(error).toBeInstanceOf(InProgressError);
+    expect(error).toMatchObject({ key: "key", retryAfter });
+    expect(textsOf(world)).toEqual([pending, pending, complete]);
+    expect(textsOf(world, "tries")).toEqual(["A1 ta 1", null, null]);
+  });
+
+  test("leaves what only a minority has of a run: it ends by itself, and nobody finds it", async () => {
+    const world = having([[pending, 9_000], undefined, undefined]);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(false);
+    expect(textsOf(world)).toEqual([pending, null, null]);
+  });
+
+  test("removes a result beside it, and keeps it", async () => {
+    const world = having([[pending, 9_000], [complete, 9_000], undefined]);
+    expect(await forgetKey(runner(world).idempotency, "key")).toBe(true);
+    expect(textsOf(world)).toEqual([pending, null, null]);
+  });
+
+  test("removes nothing where a silent endpoint may complete a run's quorum", async () => {
+    const world = having([[pending, 9_000], [complete, 9_000], undefined]);
+    const { error } = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(textsOf(world)).toEqual([pending, complete, null]);
+  });
+
+  test("removes what it reaches, and says that a silent endpoint may keep a copy", async () => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 9_000],
+      [complete, 9_000],
+    ]);
+    const failures: string[] = [];
+    const client = runner(
+      world,
+      {},
+      { onEvent: (event) => "endpoint" in event && failures.push(event.endpoint) },
+    );
+    silence(client.links.slice(2));
+    const { error } = await outcomeOf(forgetKey(client.idempotency, "key"));
+    expect(error).toBeInstanceOf(QuorumError);
+    expect(textsOf(world)).toEqual([null, null, complete]);
+    // Once for each reading; the removal sends nothing there.
+    expect(failures).toEqual(["e3", "e3"]);
+    expect(String(error)).toContain('no quorum to forget "key"');
+    // Nothing is left where it asks: the same answer.
+    const again = await outcomeOf(forgetKey(reaching(world, 2).idempotency, "key"));
+    expect(again.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("gives up where a copy comes back again and again", async () => {
+    const world = having([[complete, 9_000], undefined, undefined]);
+    const { idempotency, links } = runner(world);
+    let looks = 0;
+    links[0]!.fate = (command) => {
+      const isLook = command.includes("look");
+      if (isLook) looks += 1;
+      return {
+        after() {
+          if (!isLook) world.endpoints[0]!.engine.execute(["SET", name, complete]);
+        },
+      };
+    };
+    expect((await outcomeOf(forgetKey(idempotency, "key"))).error).toBeInstanceOf(QuorumError);
+    expect(looks).toBe(4);
+  });
+
+  test("keeps what is written between the reading and the removal", async () => {
+    for (const [key, later] of [
+      [() => name, `C1 tb ${start} - "later"`],
+      [() => counter, "A1 tb 7"],
+    ] as const) {
+      const world = having([[complete, 9_000], undefined, undefined], ["A1 ta 1"]);
+      const { idempotency, links } = runner(world);
+      const { engine } = world.endpoints[0]!;
+      let kept: unknown;
+      let looks = 0;
+      links[0]!.fate = (command) => {
+        if (!command.includes("look")) return "delivered";
+        looks += 1;
+        // Found by the second reading, and removed after that.
+        if (looks === 2) kept = engine.execute(["GET", key()]);
+        return { after: () => void (looks === 1 && engine.execute(["SET", key(), later])) };
+      };
+      expect(await forgetKey(idempotency, "key")).toBe(true);
+      expect(kept).toBe(later);
     }
-    expect(links[0]!.sent).toEqual([]);
+  });
+
+  test("a run that begins after the removal is kept, and the key was forgotten", async () => {
+    const world = having([
+      [complete, 9_000],
+      [complete, 9_000],
+      [complete, 9_000],
+    ]);
+    const { idempotency, links } = runner(world);
+    const begun = `P1 tb ${start} -`;
+    links.forEach((link, index) => {
+      link.fate = (command) => ({
+        after() {
+          if (!command.includes("look")) world.endpoints[index]!.engine.execute(["SET", name, begun]);
+        },
+      });
+    });
+    expect(await forgetKey(idempotency, "key")).toBe(true);
+    expect(textsOf(world)).toEqual([begun, begun, begun]);
   });
 });

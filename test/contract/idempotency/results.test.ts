@@ -1,378 +1,328 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { start } from "../../../local/src/index.ts";
-import { httpEndpoint } from "../../../src/endpoints/http.ts";
+import { describe, expect, test } from "vitest";
 import { EndpointError } from "../../../src/errors.ts";
 import {
-  type Codec,
-  forgetKey,
-  Idempotency,
-  type IdempotencyEvent,
-  InProgressError,
-  inspectKey,
-  type JsonValue,
+  type IdempotencyOptions,
+  LeaseLostError,
   ResultUnavailableError,
 } from "../../../src/idempotency/index.ts";
-import { Redlock } from "../../../src/redlock.ts";
-import { eachEngine } from "../../support/each-engine.ts";
-import { freshKey } from "../../support/fresh-key.ts";
+import { gate, type Link } from "../../support/link.ts";
 import { outcomeOf } from "../../support/outcomes.ts";
-import { paced } from "../../support/pace.ts";
-import {
-  allArrived,
-  type Client,
-  clientOf,
-  type OpenStore,
-  recordsOf,
-  storesOf,
-} from "../../support/stores.ts";
+import { until } from "../../support/until.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
+import { put, records, runner, silence } from "../../support/virtual-runs.ts";
 
-// When the handler has returned, the effect has happened, and must not be repeated even where the result cannot be stored.
+// Storing a result that endpoints refuse for its size, or that meets a late request of its own run, in virtual time.
 
-const never = () => expect.unreachable("the effect has happened");
-const circular: Record<string, unknown> = {};
-circular.self = circular;
-const throwing = {
-  toJSON() {
-    throw new Error("no JSON");
-  },
-};
-const codecOf = (encode: () => unknown): Codec<unknown> => ({
-  encode: encode as () => string,
-  decode: JSON.parse,
-});
+const never = () => expect.unreachable("nothing may run");
+const large = "x".repeat(2_000);
+const stored = `C1 "${large}"`;
+const tooLarge = "N1 too-large";
 
-eachEngine(storesOf([1, 2, 3], [1, 3]))("results on $title", ({ open, engine, count, dialect }) => {
-  let store: OpenStore;
-  let other: Client;
-  beforeAll(async () => {
-    store = await open();
-    other = clientOf(store);
-  });
-  afterAll(() => store.close());
+type Refusal = (name: string) => EndpointError;
+const status413: Refusal = (name) => new EndpointError(name, "http", "HTTP 413", { status: 413 });
 
-  /** A run whose result is not stored: what its caller and every later caller gets, and the record. */
-  async function expectUnstored(
-    value: unknown,
-    reason: "unserializable" | "too-large",
-    { codec, ...options }: { codec?: Codec<unknown>; maxResult?: number } = {},
-  ) {
-    const key = freshKey();
-    const events: IdempotencyEvent[] = [];
-    const { idempotency, links } = clientOf(store, {
-      ...options,
-      // The run has ended: its key is complete, and not dead.
-      maxAttempts: 1,
-      onEvent: (event) => event.type !== "called" && events.push(event),
-    });
-    const outcome = await idempotency.run(key, { codec, fingerprint: "f" }, () => value);
-    expect(outcome).toStrictEqual({ status: "executed", value, unstored: reason });
-    expect(outcome.value).toBe(value);
-    await allArrived(links);
-    const records = await recordsOf(store, key);
-    for (const record of records) expect(record).toMatch(new RegExp(`^N1 t\\w{32} \\d+ \\w{64} ${reason}$`));
-    for (const client of [idempotency, other.idempotency]) {
-      const { error } = await outcomeOf(client.run(key, { fingerprint: "f" }, never));
-      expect(error).toBeInstanceOf(ResultUnavailableError);
-      expect(error).toMatchObject({
-        name: "ResultUnavailableError",
-        code: "RESULT_UNAVAILABLE",
-        key,
-        reason,
-      });
-    }
-    expect((await outcomeOf(idempotency.run(key, { fingerprint: "g" }, never))).error).toMatchObject({
-      code: "FINGERPRINT_MISMATCH",
-    });
-    expect(events.map(({ type, reason }) => [type, reason])).toEqual([
-      ["unstored", reason],
-      ["omitted", reason],
-      ["mismatch", undefined],
-    ]);
-    expect(await inspectKey(idempotency, key)).toMatchObject({ state: "complete", unstored: reason });
-    expect(await forgetKey(idempotency, key)).toBe(true);
-    expect(await idempotency.run(key, () => "again")).toEqual({ status: "executed", value: "again" });
-    return { sent: links.flatMap(({ sent }) => sent), error: events[0]?.error };
+/** Refuses every command of more than 1 000 characters. */
+function refuseLarge(links: readonly Link[], refusal: Refusal = status413): void {
+  for (const link of links) {
+    link.fate = (command) => {
+      if (JSON.stringify(command).length <= 1_000) return "delivered";
+      return {
+        before: () => {
+          throw refusal(link.name);
+        },
+      };
+    };
+  }
+}
+
+describe("a result that is refused for its size", () => {
+  /** A run of which `refusing` endpoints refuse the large result, and what it leaves. */
+  async function refusedBy(refusing: readonly number[], refusal?: Refusal, options: IdempotencyOptions = {}) {
+    const world = virtualWorld();
+    const { idempotency, links, started, events } = runner(world, { lease: 1_000, ...options });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(
+          links.filter((_, index) => refusing.includes(index)),
+          refusal,
+        );
+        return large;
+      }),
+    );
+    await started();
+    return { ...world, world, links, call, events };
   }
 
-  test.each<[what: string, value: unknown, message: RegExp]>([
-    ["a function", () => undefined, /function/],
-    ["a symbol", Symbol("s"), /symbol/],
-    ["a bigint", 1n, /BigInt/],
-    ["a bigint within", { ids: [1n] }, /BigInt/],
-    ["a circle", circular, /circular/],
-    ["a throwing toJSON", throwing, /no JSON/],
-    ["a Map within", { lines: [new Map()] }, /the result\.lines\[0\] is of class Map/],
-  ])("%s is not run again", async (_what, value, message) => {
-    const { error } = await expectUnstored(value, "unserializable");
-    expect(String(error)).toMatch(message);
+  test("by a minority, is stored by the others", async () => {
+    const { world, call } = await refusedBy([1]);
+    expect(call.value).toEqual({ status: "executed", value: large });
+    expect(records(world)).toEqual([stored, "P1", stored]);
   });
 
-  test("every caller gets what is stored, the first one too", async () => {
-    class Payment {
-      readonly at = new Date(0);
-      readonly note = undefined;
-      readonly parts = [-0, undefined];
-      amount = () => 1;
-    }
-    const stored = { at: "1970-01-01T00:00:00.000Z", parts: [0, null] };
-    const key = freshKey();
-    const pay = () => other.idempotency.run<unknown>(key, () => new Payment());
-    expect(await pay()).toStrictEqual({ status: "executed", value: stored });
-    expect(await pay()).toStrictEqual({ status: "replayed", value: stored });
-    const cents: Codec<number> = { encode: (value) => value.toFixed(2), decode: Number };
-    const rounded = freshKey();
-    for (const status of ["executed", "replayed"]) {
-      const outcome = await other.idempotency.run(rounded, { codec: cents }, () => 1 / 3);
-      expect(outcome).toEqual({ status, value: 0.33 });
-    }
-  });
-
-  test.each<[what: string, encode: () => unknown, message: RegExp]>([
-    [
-      "throws",
-      () => {
-        throw new Error("cannot encode");
-      },
-      /cannot encode/,
-    ],
-    ["returns no string", () => 1, /codec\.encode/],
-    ["returns a promise", async () => "late", /codec\.encode/],
-    ["returns half of a surrogate pair", () => "\ud800", /surrogate/],
-  ])("what a codec that %s was given is not run again", async (_what, encode, message) => {
-    const { error } = await expectUnstored("paid", "unserializable", { codec: codecOf(encode) });
-    expect(String(error)).toMatch(message);
-  });
-
-  test("a codec may be an object with a state of its own", async () => {
-    class Signed implements Codec<unknown> {
-      readonly #mark = "signed ";
-      encode(value: unknown): string {
-        return this.#mark + JSON.stringify(value);
-      }
-      decode(text: string): unknown {
-        return JSON.parse(text.slice(this.#mark.length));
-      }
-    }
-    const key = freshKey();
-    const codec = new Signed();
-    const first = await other.idempotency.run(key, { codec }, () => ({ paid: 1 }));
-    expect(first).toEqual({ status: "executed", value: { paid: 1 } });
-    expect(await other.idempotency.run(key, { codec }, never)).toEqual({
-      status: "replayed",
-      value: { paid: 1 },
-    });
-  });
-
-  test("a result larger than maxResult is not uploaded, and the handler does not run again", async () => {
-    for (const value of ["x".repeat(1_000), "ü".repeat(500), '"'.repeat(300), ["x".repeat(2_000_000)]]) {
-      const { sent } = await expectUnstored(value, "too-large", { maxResult: 1_000 });
-      for (const command of sent) expect(JSON.stringify(command).length).toBeLessThan(4_000);
-    }
-    await expectUnstored("x".repeat(1_000_000), "too-large");
-  });
-
-  test("a result of at most maxResult bytes in the request is stored", async () => {
-    // Megabytes take the embedded Lua machine seconds.
-    const maxResult = engine === "redis" ? 4_000_000 : 100_000;
-    const measured = clientOf(store, { maxResult });
-    for (const value of ["", "ü\n\"'<\u2028".repeat(300), "x".repeat(maxResult - 10_000)]) {
-      const key = freshKey();
-      await measured.idempotency.run(key, () => value);
-      expect(await other.idempotency.run(key, never)).toEqual({ status: "replayed", value });
-      const size = new TextEncoder().encode(JSON.stringify((await recordsOf(store, key))[0])).length;
-      const again = freshKey();
-      if (size < 1_000) continue;
-      const exact = clientOf(store, { maxResult: Math.min(maxResult, size) });
-      expect((await exact.idempotency.run(again, () => value)).unstored).toBe(undefined);
-      const short = clientOf(store, { maxResult: size - 3 });
-      expect((await short.idempotency.run(freshKey(), () => value)).unstored).toBe("too-large");
-      expect((await inspectKey(other.idempotency, key)).state).toBe("complete");
-      expect(await forgetKey(other.idempotency, key)).toBe(true);
-    }
-  });
-
-  test.each([
-    ["a gateway", "http", "HTTP 413, no usable reply", 413],
-    [
-      "Upstash",
-      "redis",
-      "HTTP 400, ERR max request size exceeded. Limit: 1048576 bytes, Actual: 1100000 bytes",
-      400,
-    ],
-    ["Redis", "redis", "HTTP 400, ERR string exceeds maximum allowed size (proto-max-bulk-len)", 400],
-  ] as const)(
-    "what %s refuses for its size is uploaded once, and not run again",
-    async (_, kind, said, status) => {
-      const key = freshKey();
-      const events: IdempotencyEvent[] = [];
-      const { idempotency, links } = clientOf(store, {
-        onEvent: (event) => event.type !== "called" && events.push(event),
-      });
-      const large = "x".repeat(10_000);
-      let uploads = 0;
-      for (const link of links) {
-        link.fate = (command) => {
-          if (JSON.stringify(command).length < 10_000) return "delivered";
-          uploads += 1;
-          return {
-            before() {
-              throw new EndpointError(link.name, kind, said, { status });
-            },
-          };
-        };
-      }
-      const outcome = await idempotency.run(key, () => large);
-      expect(outcome).toEqual({ status: "executed", value: large, unstored: "too-large" });
-      expect(uploads).toBe(count);
-      expect(events.map(({ type, reason }) => [type, reason])).toEqual([["unstored", "too-large"]]);
-      const { error } = await outcomeOf(other.idempotency.run(key, never));
-      expect(error).toMatchObject({ code: "RESULT_UNAVAILABLE", reason: "too-large" });
+  test.each([[[0, 1, 2]], [[0, 2]]])(
+    "by so many that no quorum is left (%j), is complete without it",
+    async (refusing) => {
+      const { world, call, events } = await refusedBy(refusing);
+      expect(call.value).toEqual({ status: "executed", value: large, unstored: "too-large" });
+      // Also where the result itself was stored before.
+      expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
+      expect(events).toMatchObject([{ type: "unstored", reason: "too-large" }]);
+      expect(events[0]).not.toHaveProperty("error");
+      const { error } = await outcomeOf(runner(world).idempotency.run("key", never));
+      expect(error).toBeInstanceOf(ResultUnavailableError);
+      expect(error).toMatchObject({ key: "key", reason: "too-large" });
     },
   );
 
-  test("a result that a minority refuses for its size is stored by the others", async () => {
-    if (count < 3) return;
-    const key = freshKey();
-    const { idempotency, links } = clientOf(store);
-    const large = "x".repeat(10_000);
-    const refuse = (command: readonly unknown[]) => JSON.stringify(command).length >= 10_000;
-    links[0]!.fate = (command) =>
-      refuse(command)
-        ? {
-            before() {
-              throw new EndpointError(links[0]!.name, "http", "HTTP 413, no usable reply", { status: 413 });
-            },
-          }
-        : "delivered";
-    expect(await idempotency.run(key, () => large)).toEqual({ status: "executed", value: large });
-    expect((await other.idempotency.run(key, never)).value).toBe(large);
+  test.each<[string, Refusal]>([
+    ["Upstash", (name) => new EndpointError(name, "redis", "ERR max request size exceeded")],
+    ["Redis", (name) => new EndpointError(name, "redis", "ERR string exceeds MAXIMUM allowed size (512MB)")],
+    ["a gateway", status413],
+  ])("by %s, is complete without it", async (_who, refusal) => {
+    const { world } = await refusedBy([0, 1], refusal);
+    expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
   });
 
-  test("the reason takes the place of the result where a minority took that", async () => {
-    if (count === 1) return;
-    const key = freshKey();
-    const { idempotency, links } = clientOf(store);
-    const large = "x".repeat(10_000);
-    for (const link of links.slice(1)) {
-      link.fate = (command) =>
-        JSON.stringify(command).length < 10_000
-          ? "delivered"
-          : {
-              before() {
-                throw new EndpointError(link.name, "http", "HTTP 413, no usable reply", { status: 413 });
-              },
-            };
-    }
-    expect((await idempotency.run(key, () => large)).unstored).toBe("too-large");
+  test.each<[string, Refusal]>([
+    ["no right to write", (name) => new EndpointError(name, "redis", "NOPERM size of the maxims")],
+    ["a gateway that fails", (name) => new EndpointError(name, "http", "HTTP 502", { status: 502 })],
+  ])("is not what an endpoint says with %s: then storing goes on", async (_what, refusal) => {
+    const { world, call, runtime, links } = await refusedBy([0, 1], refusal);
+    expect(call.settled).toBe(false);
+    expect(records(world)).toEqual(["P1", "P1", stored]);
     for (const link of links) link.fate = () => "delivered";
-    for (let time = 0; time < 2; time += 1) {
-      const { error } = await outcomeOf(other.idempotency.run(key, never));
-      expect(error).toBeInstanceOf(ResultUnavailableError);
-    }
-    expect((await recordsOf(store, key)).every((record) => record?.startsWith("N1 "))).toBe(true);
+    await runtime.advance(20);
+    expect(call.value).toEqual({ status: "executed", value: large });
+    expect(records(world)).toEqual([stored, stored, stored]);
   });
 
-  test("a reason that a minority has is brought to a quorum before any caller gets it", async () => {
-    if (count < 3) return;
-    const key = freshKey();
-    const { idempotency, links } = clientOf(store, { timeout: paced(500), lease: paced(500) });
-    const outcome = await idempotency.run<unknown>(key, { wait: 0 }, async () => {
-      await allArrived(links);
-      for (const link of links.slice(1)) link.fate = () => "lost";
-      return 1n;
-    });
-    expect(outcome).toEqual({ status: "executed", value: 1n, unstored: "no-quorum" });
-    const reader = clientOf(store, { timeout: paced(500) });
-    // A bare quorum, with the endpoint that has the reason: without its answer a reader would not know of it.
-    for (const link of reader.links.slice(Math.floor(count / 2) + 1)) link.fate = () => "lost";
-    const later = await outcomeOf(reader.idempotency.run(key, { wait: 10_000 }, never));
-    expect(later.error).toBeInstanceOf(ResultUnavailableError);
-    const marked = (await recordsOf(store, key)).filter((record) => record?.startsWith("N1 "));
-    expect(marked.length).toBeGreaterThanOrEqual(2);
-  });
-
-  test("a run under way is busy, also when its result will not be stored", async () => {
-    const key = freshKey();
-    await other.idempotency.run<unknown>(key, async () => {
-      const { error } = await outcomeOf(clientOf(store).idempotency.run(key, never));
-      expect(error).toBeInstanceOf(InProgressError);
-      return 1n;
-    });
-  });
-
-  test("a backoff that throws while storing goes on does not end the call", async () => {
-    const { idempotency, links } = clientOf(store, {
-      timeout: paced(500),
-      backoff: () => {
-        throw new Error("the user's own");
-      },
-    });
-    const outcome = await idempotency.run(freshKey(), async () => {
-      await allArrived(links);
-      for (const link of links) link.fate = () => "refused";
-      return "paid";
-    });
-    expect(outcome).toEqual({ status: "executed", value: "paid", unstored: "no-quorum" });
-  });
-
-  test.each([
-    [999, RangeError],
-    [4_000_001, RangeError],
-    [1_000.5, RangeError],
-    ["1000", TypeError],
-  ])("maxResult %j is refused before anything runs", async (maxResult, type) => {
-    const { error } = await outcomeOf(
-      other.idempotency.run(freshKey(), { maxResult: maxResult as number }, never),
+  test("is not sent again to an endpoint that has refused it", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { lease: 1_000 });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => "refused";
+        links[2]!.fate = () => "refused";
+        return large;
+      }),
     );
-    expect(error).toBeInstanceOf(type);
-    expect(String(error)).toContain("maxResult");
+    await started();
+    await world.runtime.advance(150);
+    const uploads = links.map(
+      ({ sent }) => sent.filter((command) => JSON.stringify(command).includes(large)).length,
+    );
+    expect(uploads[0]).toBe(1);
+    expect(uploads[1]).toBeGreaterThan(5);
+    // The others have it as soon as they answer.
+    links[1]!.fate = () => "delivered";
+    links[2]!.fate = () => "delivered";
+    await world.runtime.advance(20);
+    expect(call.value).toEqual({ status: "executed", value: large });
+    expect(records(world)).toEqual(["P1", stored, stored]);
   });
 
-  if (count === 1) {
-    test(`what a server takes no request for is run once (${dialect})`, async () => {
-      // The server's own limit of 10 MB, which says so as Upstash does.
-      await using local = await start({ count: 1, engine: "embedded" });
-      const { url, token } = local.endpoints[0]!;
-      const redlock = new Redlock({ endpoints: [httpEndpoint({ url, token, dialect })] });
-      const idempotency = new Idempotency(redlock);
-      const key = freshKey();
-      expect((await idempotency.run(key, () => "x".repeat(11_000_000))).unstored).toBe("too-large");
-      expect((await outcomeOf(idempotency.run(key, never))).error).toBeInstanceOf(ResultUnavailableError);
+  test("is not sent again to one that refuses it after the others have decided, where nobody waits", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { lease: 1_000, waitUntil: () => undefined });
+    void idempotency.run("key", () => {
+      refuseLarge(links.slice(0, 1));
+      const refuse = links[0]!.fate;
+      const pause = () => new Promise<void>((resolve) => void world.runtime.timer(2, resolve));
+      links[0]!.fate = (command) => {
+        const fate = refuse(command);
+        if (typeof fate !== "object") return fate;
+        return { before: () => pause().then(() => fate.before?.()) };
+      };
+      links[1]!.fate = () => "refused";
+      links[2]!.fate = () => "refused";
+      return large;
     });
-  }
+    await started();
+    await world.runtime.advance(150);
+    const uploads = links[0]!.sent.filter((command) => JSON.stringify(command).includes(large));
+    expect(uploads).toHaveLength(1);
+    expect(links[1]!.sent.length).toBeGreaterThan(5);
+  });
+
+  test("is known to be only when the slowest endpoint has answered", async () => {
+    const world = virtualWorld();
+    const background: Promise<unknown>[] = [];
+    const { idempotency, links, started } = runner(world, { waitUntil: (work) => background.push(work) });
+    const refuseLate = async () => {
+      await new Promise<void>((resolve) => void world.runtime.timer(50, resolve));
+      throw status413("e3");
+    };
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => "refused";
+        links[2]!.fate = () => {
+          links[2]!.fate = () => "delivered";
+          return { before: refuseLate };
+        };
+        return large;
+      }),
+    );
+    await started();
+    await world.runtime.advance(49);
+    expect(call.settled).toBe(false);
+    await world.runtime.advance(1);
+    expect(call.value).toMatchObject({ unstored: "too-large" });
+    expect(records(world)).toEqual([tooLarge, "P1", tooLarge]);
+  });
+
+  test("is complete without it also where its claim has expired", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { lease: 1_000, maxHold: 1_000 });
+    const end = gate<string>();
+    const call = watch(idempotency.run("key", () => end.passed));
+    await started();
+    await world.runtime.advance(1_500);
+    refuseLarge([links[0]!, links[2]!]);
+    end.open(large);
+    await world.runtime.advance(0);
+    expect(call.value).toMatchObject({ unstored: "too-large" });
+    expect(records(world)).toEqual([tooLarge, tooLarge, tooLarge]);
+  });
+
+  test("of a run that another has followed is not complete where the other's claim is not", async () => {
+    const world = virtualWorld({ count: 2 });
+    const { idempotency, links, started } = runner(world, { lease: 1_000 });
+    const end = gate<string>();
+    const call = watch(idempotency.run("key", () => end.passed));
+    await started();
+    await put(world, ["P1 another 1 -"]);
+    refuseLarge(links.slice(1));
+    end.open(large);
+    await world.runtime.advance(0);
+    expect(call.error).toBeInstanceOf(LeaseLostError);
+    expect(records(world)).toEqual(["P1", "P1"]);
+  });
+
+  test("is not tried faster than the backoff where it cannot be complete without it either", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, sent, started } = runner(world, { lease: 1_000 });
+    void idempotency.run("key", () => {
+      refuseLarge(links.slice(0, 2));
+      links[2]!.fate = () => "refused";
+      for (const each of links.slice(0, 2)) {
+        const { fate } = each;
+        each.fate = (command) => {
+          const isSmall = fate(command) === "delivered";
+          return isSmall ? "refused" : fate(command);
+        };
+      }
+      return large;
+    });
+    await started();
+    // The begin, the result, and the record without it.
+    expect(sent()).toBe(9);
+    await world.runtime.advance(10);
+    expect(sent()).toBe(12);
+  });
 });
 
-describe("the types of results", () => {
-  test("refuse results that JSON does not return as they were, unless there is a codec", () => {
-    interface Payment {
-      readonly id: number;
-      readonly note?: string;
-      readonly parts: readonly Payment[];
-      pay(): void;
-    }
-    const check = (idempotency: Idempotency, payment: Payment, anything: unknown, value: JsonValue) => {
-      idempotency.run("k", () => undefined);
-      idempotency.run("k", async ({ signal }) => (signal.aborted ? "x" : null));
-      idempotency.run("k", { scope: "s" }, async ({ signal }) => ({ aborted: signal.aborted }));
-      idempotency.run("k", async () => payment);
-      idempotency.run("k", () => anything);
-      idempotency.run("k", () => value);
-      idempotency.run("k", () => Promise.reject(new Error("no")));
-      const codec: Codec<Map<string, number>> = { encode: () => "", decode: () => new Map() };
-      idempotency.run("k", { codec }, () => new Map<string, number>());
-      // @ts-expect-error it comes back as a string
-      idempotency.run("k", () => new Date());
-      // @ts-expect-error JSON has none
-      idempotency.run("k", async () => 1n);
-      // @ts-expect-error it comes back as {}
-      idempotency.run("k", { scope: "s" }, async () => new Map<string, number>());
-      // @ts-expect-error it comes back as a string
-      idempotency.run("k", async () => ({ paid: { at: new Date() } }));
-      // @ts-expect-error it comes back as an object
-      idempotency.run("k", async () => [new Uint8Array(1)]);
-      // @ts-expect-error there is none
-      idempotency.run("k", () => () => 1);
-    };
-    expect(check).toBeTypeOf("function");
+describe("storing that fails", () => {
+  test("does not keep the caller waiting where the platform keeps it alive", async () => {
+    const world = virtualWorld();
+    const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
+    const call = watch(
+      idempotency.run("key", () => {
+        silence(links.slice(0, 2));
+        links[2]!.fate = () => delays(world.runtime).slow(50);
+        return "done";
+      }),
+    );
+    await started();
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: "done", unstored: "no-quorum" });
   });
+
+  test("for its size at a minority does not keep the caller waiting for the slowest", async () => {
+    const world = virtualWorld({ count: 5 });
+    const { idempotency, links, started } = runner(world, { waitUntil: () => undefined });
+    const call = watch(
+      idempotency.run("key", () => {
+        refuseLarge(links.slice(0, 1));
+        links[1]!.fate = () => delays(world.runtime).slow(50);
+        return large;
+      }),
+    );
+    await started();
+    await world.runtime.advance(0);
+    expect(call.value).toEqual({ status: "executed", value: large });
+  });
+
+  test("ends with the lease", async () => {
+    const world = virtualWorld();
+    // The lease less the drift is 988.
+    const backoff = () => 988;
+    const { idempotency, links, sent, started } = runner(world, { lease: 1_000, backoff });
+    void idempotency.run("key", () => {
+      silence(links);
+      return "done";
+    });
+    await started();
+    await world.runtime.advance(10_000);
+    expect(sent()).toBe(9);
+    expect(world.runtime.pending).toBe(0);
+  });
+});
+
+describe("a begin that arrives late", () => {
+  /** A run whose begin reaches the third endpoint only when the gate is opened. */
+  async function late(handler: () => unknown) {
+    const world = virtualWorld();
+    const arrive = gate();
+    const { idempotency, links, started } = runner(world, { lease: 1_000 });
+    links[2]!.fate = () => {
+      links[2]!.fate = () => "delivered";
+      return { before: () => arrive.passed };
+    };
+    const call = watch(idempotency.run("key", handler));
+    await started();
+    return { world, arrive, links, call };
+  }
+
+  test("after the result does not change it", async () => {
+    const { world, arrive, call } = await late(() => "done");
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    arrive.open();
+    await world.runtime.advance(0);
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+  });
+
+  test("between the two requests that complete it there is completed", async () => {
+    const end = gate<string>();
+    const { world, arrive, links, call } = await late(() => end.passed);
+    // The first request finds nothing; then the begin arrives; the second one finds the run's own claim.
+    links[2]!.fate = () => {
+      links[2]!.fate = () => "delivered";
+      return {
+        after: async () => {
+          arrive.open();
+          await until(() => records(world)[2] === "P1", "the late begin");
+        },
+      };
+    };
+    end.open("done");
+    await until(() => call.settled, "the result");
+    expect(call.value).toEqual({ status: "executed", value: "done" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "done"'));
+  });
+});
+
+test("a result is stored also where its claim has expired, as long as nobody else has begun", async () => {
+  const world = virtualWorld();
+  const { idempotency, started } = runner(world, { lease: 1_000, maxHold: 1_000 });
+  const end = gate<string>();
+  const call = watch(idempotency.run("key", () => end.passed));
+  await started();
+  await world.runtime.advance(1_500);
+  expect(records(world)).toEqual([null, null, null]);
+  end.open("late");
+  await world.runtime.advance(0);
+  expect(call.value).toEqual({ status: "executed", value: "late" });
+  expect(records(world)).toEqual(new Array(3).fill('C1 "late"'));
 });

@@ -20,7 +20,7 @@ export const mutants: readonly Mutant[] = [
 export const elsewhere: readonly { readonly defect: string; readonly seenBy: string }[] = [
   {
     defect: "binary and empty results are corrupted in the record (hono-idempotency)",
-    seenBy: "test/contract/idempotency/idempotency.test.ts: results are text of a codec, base64 where needed",
+    seenBy: "test/contract/idempotency/engines/runs.test.ts: replays every value of JSON as it was",
   },
   {
     defect: "a key built of absent parts is shared by unrelated events (Powertools)",

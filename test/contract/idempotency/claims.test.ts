@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../../src/errors.ts";
-import { LeaseLostError, type RunContext } from "../../../src/idempotency/index.ts";
-import { gate } from "../../support/link.ts";
+import { InProgressError, LeaseLostError } from "../../../src/idempotency/index.ts";
 import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
-import { put, type Runner, records, runner, textsOf, ttls } from "../../support/virtual-runs.ts";
+import { put, records, runner, running, silence, textsOf, ttls } from "../../support/virtual-runs.ts";
 
 // The claim of a run in virtual time: how long it lasts, what renews it, and what its end means. The timeout of a request
 // is 100 ms.
@@ -12,20 +11,6 @@ const never = () => expect.unreachable("nothing may run");
 const pending = (token: string, startedAt: number) => `P1 ${token} ${startedAt} -`;
 
 describe("a claim", () => {
-  /** A run whose handler has begun, and ends with what the gate is opened with. */
-  async function running(client: Runner, options: { deadline?: number } = {}) {
-    const end = gate<unknown>();
-    let context: RunContext | undefined;
-    const call = watch(
-      client.idempotency.run<unknown>("key", options, (given) => {
-        context = given;
-        return end.passed;
-      }),
-    );
-    await client.started();
-    return { call, end, context: () => context! };
-  }
-
   test("lasts for the lease, and is renewed while the handler runs", async () => {
     const world = virtualWorld();
     const { context, end, call } = await running(runner(world, { lease: 1_000 }));
@@ -178,5 +163,116 @@ describe("a claim", () => {
     await world.runtime.advance(0);
     const times = textsOf(world).map((text) => Number(text?.split(" ")[2]) - 1_700_000_000_000);
     expect(times).toEqual([expected, expected, expected]);
+  });
+
+  test("that cannot be renewed aborts the handler's signal before it ends", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { context } = await running(client);
+    silence(client.links);
+    await world.runtime.advance(987);
+    expect(context().signal.aborted).toBe(false);
+    await world.runtime.advance(1);
+    expect(context().signal.reason).toMatchObject({ name: "LeaseLostError", code: "LEASE_LOST", key: "key" });
+    expect(ttls(world)).toEqual([12, 12, 12]);
+  });
+
+  test("that cannot be renewed is tried again with pauses, until its end", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000, backoff: () => 100 });
+    const began = world.runtime.now();
+    await running(client);
+    const times: number[] = [];
+    for (const link of client.links) {
+      link.fate = () => {
+        if (link === client.links[0]) times.push(world.runtime.now() - began);
+        return "refused";
+      };
+    }
+    await world.runtime.advance(5_000);
+    // From the middle of the validity, 988 ms, on. Where the next pause would outlast it, one more comes early.
+    expect(times).toEqual([494, 594, 694, 794, 894, 941]);
+  });
+
+  test("that another's record has replaced aborts the signal at the next renewal, the last", async () => {
+    const world = virtualWorld();
+    const client = runner(world, { lease: 1_000 });
+    const { context, call, end } = await running(client);
+    await put(world, new Array(3).fill(pending("tother", world.runtime.now())));
+    const { signal } = context();
+    await world.runtime.advance(600);
+    expect(String(signal.reason)).toMatch(/LeaseLostError: .*gone from a quorum/);
+    const before = client.sent();
+    await world.runtime.advance(5_000);
+    expect(client.sent()).toBe(before);
+    end.open("too late");
+    await world.runtime.advance(0);
+    expect(call.error).toBeInstanceOf(LeaseLostError);
+    expect(textsOf(world)).toEqual(new Array(3).fill(expect.stringMatching(/^P1 tother /)));
+  });
+});
+
+describe("a run whose claim another has taken over", () => {
+  /** The other one has begun, at all endpoints but these. */
+  async function takenOver(unseen: readonly number[] = []) {
+    const world = virtualWorld();
+    const late = await running(runner(world, { lease: 1_000, maxHold: 1_000 }));
+    await world.runtime.advance(1_500);
+    expect([records(world), late.context().signal.aborted]).toEqual([[null, null, null], true]);
+    const winner = runner(world);
+    for (const index of unseen) winner.links[index]!.fate = () => "refused";
+    return { world, late, winner, other: await running(winner) };
+  }
+
+  test.each(["runs", "has completed"])("changes nothing any more while the other %s", async (state) => {
+    for (const failure of [undefined, new Error("failed in the end")]) {
+      const { world, late, other } = await takenOver();
+      if (state === "has completed") {
+        other.end.open("the other's");
+        await world.runtime.advance(0);
+      }
+      const before = textsOf(world);
+      late.end.open(failure ? Promise.reject(failure) : "too late");
+      await world.runtime.advance(0);
+      if (failure) expect(late.call.error).toBe(failure);
+      else expect(late.call.error).toMatchObject({ code: "LEASE_LOST", key: "key" });
+      expect(textsOf(world)).toEqual(before);
+      other.end.open("the other's");
+      await world.runtime.advance(0);
+      expect(other.call.value).toEqual({ status: "executed", value: "the other's" });
+    }
+  });
+
+  test("returns its late result to no caller where an endpoint has not seen the other one", async () => {
+    const { world, late, other, winner } = await takenOver([0]);
+    const [nothing, ...pendingThere] = textsOf(world);
+    expect(nothing).toBe(null);
+    late.end.open("too late");
+    await world.runtime.advance(0);
+    expect(late.call.error).toBeInstanceOf(LeaseLostError);
+    expect(textsOf(world).slice(1)).toEqual(pendingThere);
+    const third = runner(world);
+    const busy = watch(third.idempotency.run("key", never));
+    await third.started();
+    await world.runtime.advance(300);
+    expect(busy.error).toBeInstanceOf(InProgressError);
+    for (const link of winner.links) link.fate = () => "delivered";
+    other.end.open("the other's");
+    await world.runtime.advance(0);
+    const again = await third.idempotency.run("key", never);
+    expect(again).toEqual({ status: "replayed", value: "the other's" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "the other\'s"'));
+  });
+
+  test("has its late result replaced by the other's where that has completed elsewhere", async () => {
+    const { world, late, other } = await takenOver([0]);
+    other.end.open("the other's");
+    await world.runtime.advance(0);
+    late.end.open("too late");
+    await world.runtime.advance(0);
+    expect(late.call.error).toBeInstanceOf(LeaseLostError);
+    const again = await runner(world).idempotency.run("key", never);
+    expect(again).toEqual({ status: "replayed", value: "the other's" });
+    expect(records(world)).toEqual(new Array(3).fill('C1 "the other\'s"'));
   });
 });

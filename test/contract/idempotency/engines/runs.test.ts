@@ -1,0 +1,384 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fingerprintOf } from "../../../../src/idempotency/digest.ts";
+import {
+  FingerprintMismatchError,
+  forgetKey,
+  InProgressError,
+  inspectKey,
+  RecordCorruptError,
+} from "../../../../src/idempotency/index.ts";
+import { parseRecord } from "../../../../src/idempotency/record.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
+import { freshKey } from "../../../support/fresh-key.ts";
+import { gate } from "../../../support/link.ts";
+import { outcomeOf } from "../../../support/outcomes.ts";
+import {
+  allArrived,
+  type Client,
+  clientOf,
+  type OpenStore,
+  recordName,
+  recordsOf,
+  storesOf,
+  ttlsOf,
+} from "../../../support/stores.ts";
+import { until } from "../../../support/until.ts";
+
+// Runs on every set of endpoints: what can differ by engine, number of endpoints and dialect.
+
+const backoff = { min: 5, max: 60 };
+const never = () => expect.unreachable("nothing may run");
+
+eachEngine(storesOf([1, 2, 3], [1, 3]))("idempotency on $title", ({ open, engine, count, dialect }) => {
+  const all = <Value>(value: Value) => new Array(count).fill(value) as Value[];
+  let store: OpenStore;
+  let first: Client;
+  let second: Client;
+
+  beforeAll(async () => {
+    store = await open();
+    first = clientOf(store, { lease: 20_000, retention: 600_000 });
+    second = clientOf(store, { lease: 20_000, retention: 600_000 });
+  });
+  afterAll(() => store.close());
+
+  /** A run of `key` that goes on until the test gives it a result. */
+  async function underWay(key: string, options: { fingerprint?: string } = {}) {
+    const started = gate();
+    const result = gate<unknown>();
+    const run = first.idempotency.run(key, options, () => {
+      started.open();
+      return result.passed;
+    });
+    await Promise.race([started.passed, run]);
+    await allArrived(first.links);
+    return { run, finish: result.open };
+  }
+
+  test("a run is stored as pending, then as complete, and replays the same value", async () => {
+    const key = freshKey();
+    const value = { paid: true, lines: [1, "zwei", null], note: "Ünïcode\n\u0000 ≠ 💶" };
+    let pending: (string | null)[] = [];
+    const outcome = await first.idempotency.run(key, async ({ remaining }) => {
+      expect(remaining() > 0 && remaining() < 20_000).toBe(true);
+      await allArrived(first.links);
+      pending = await recordsOf(store, key);
+      for (const ttl of await ttlsOf(store, key)) expect(ttl > 0 && ttl <= 20_000).toBe(true);
+      return value;
+    });
+    expect(outcome).toEqual({ status: "executed", value });
+    expect(pending.map((text) => parseRecord(text)?.state)).toEqual(all("pending"));
+    for (const client of [first, second]) {
+      expect(await client.idempotency.run(key, never)).toEqual({ status: "replayed", value });
+    }
+    const records = await recordsOf(store, key);
+    expect(new Set(records).size).toBe(1);
+    expect(records[0]).toMatch(/^C1 [a-z][0-9a-f]{32} \d+ - \{"paid":true,/);
+    for (const ttl of await ttlsOf(store, key)) expect(ttl > 500_000 && ttl <= 600_000).toBe(true);
+  });
+
+  test("replays every value of JSON as it was, also a large one", async () => {
+    const values = [
+      undefined,
+      null,
+      "",
+      0,
+      false,
+      [],
+      { a: { b: [null] } },
+      "line\nline",
+      "ü".repeat(200_000),
+    ];
+    for (const value of values) {
+      const key = freshKey();
+      await first.idempotency.run<unknown>(key, () => value);
+      expect(await second.idempotency.run(key, never)).toEqual({ status: "replayed", value });
+    }
+  });
+
+  test("a run under way is busy, and one with another fingerprint a mismatch, also after it", async () => {
+    const key = freshKey();
+    const { run, finish } = await underWay(key, { fingerprint: "amount=10" });
+    const before = await recordsOf(store, key);
+    const attempt = (fingerprint?: string) =>
+      outcomeOf(second.idempotency.run(key, { fingerprint }, never)).then(({ error }) => error);
+    const busy = (await attempt("amount=10")) as InProgressError;
+    expect(busy).toBeInstanceOf(InProgressError);
+    expect(busy.retryAfter > 10_000 && busy.retryAfter <= 20_000).toBe(true);
+    expect(await attempt("amount=99")).toBeInstanceOf(FingerprintMismatchError);
+    expect(await recordsOf(store, key)).toEqual(before);
+    finish("result");
+    await run;
+    expect(await attempt("amount=99")).toBeInstanceOf(FingerprintMismatchError);
+    for (const fingerprint of ["amount=10", undefined]) {
+      const again = await second.idempotency.run(key, { fingerprint }, never);
+      expect(again).toEqual({ status: "replayed", value: "result" });
+    }
+  });
+
+  test("a handler that fails frees its key", async () => {
+    const key = freshKey();
+    const { error } = await outcomeOf(
+      first.idempotency.run(key, () => Promise.reject(new Error("declined"))),
+    );
+    expect(error).toEqual(new Error("declined"));
+    expect(await recordsOf(store, key)).toEqual(all(null));
+    expect(await second.idempotency.run(key, () => "paid")).toEqual({ status: "executed", value: "paid" });
+  });
+
+  test("requests that are executed twice run once", async () => {
+    const key = freshKey();
+    const client = clientOf(store);
+    for (const link of client.links) link.fate = () => "twice";
+    let runs = 0;
+    expect(await client.idempotency.run(key, () => ++runs)).toEqual({ status: "executed", value: 1 });
+    expect(await second.idempotency.run(key, never)).toEqual({ status: "replayed", value: 1 });
+  });
+
+  test.each([
+    ["SET", "something else"],
+    ["SET", ""],
+    ["SET", "P2 t0 1 -"],
+    ["RPUSH", "x"],
+    ["HSET", "f", "x"],
+    ["SADD", "x"],
+  ])("what is no record is corrupt, stays, and can be forgotten: %s %j", async (command, ...rest) => {
+    const key = freshKey();
+    const name = await recordName(key);
+    for (let index = 0; index < count; index += 1) await store.execute(index, [command, name, ...rest]);
+    const events: string[] = [];
+    const onEvent = ({ type }: { type: string }) => events.push(type);
+    const { error } = await outcomeOf(first.idempotency.run(key, { wait: 10_000, onEvent }, never));
+    expect(error).toBeInstanceOf(RecordCorruptError);
+    expect(events).toEqual(["called", "corrupt"]);
+    expect((await inspectKey(first.idempotency, key)).state).toBe("corrupt");
+    expect(await forgetKey(first.idempotency, key)).toBe(true);
+    expect(await forgetKey(first.idempotency, key)).toBe(false);
+    expect((await first.idempotency.run(key, () => 1)).status).toBe("executed");
+  });
+
+  test("compares and replaces by native commands only where the dialect has them", async () => {
+    const { idempotency, links } = clientOf(store);
+    await idempotency.run(freshKey(), () => 1);
+    await outcomeOf(idempotency.run(freshKey(), () => Promise.reject(new Error("no"))));
+    const names = new Set(links.flatMap(({ sent }) => sent.map(([name]) => name)));
+    expect(names.has("DELEX")).toBe(dialect !== "redis");
+    expect(names.has("EVALSHA")).toBe(dialect === "redis");
+    expect(names.has("GET")).toBe(false);
+  });
+
+  test("a result of at most maxResult bytes in the request is stored", async () => {
+    // Megabytes take the embedded Lua machine seconds.
+    const maxResult = engine === "redis" ? 4_000_000 : 100_000;
+    for (const value of ["ü\n\"'<\u2028".repeat(300), "x".repeat(maxResult - 10_000)]) {
+      const key = freshKey();
+      await clientOf(store, { maxResult }).idempotency.run(key, () => value);
+      expect(await second.idempotency.run(key, never)).toEqual({ status: "replayed", value });
+      const size = new TextEncoder().encode(JSON.stringify((await recordsOf(store, key))[0])).length;
+      const exact = clientOf(store, { maxResult: Math.min(maxResult, size) });
+      expect((await exact.idempotency.run(freshKey(), () => value)).unstored).toBe(undefined);
+      const short = clientOf(store, { maxResult: size - 3 });
+      expect((await short.idempotency.run(freshKey(), () => value)).unstored).toBe("too-large");
+    }
+  });
+
+  test("operators see a run under way and its result, change nothing, and forget only what has ended", async () => {
+    const key = freshKey();
+    const { run, finish } = await underWay(key, { fingerprint: "body" });
+    const records = await recordsOf(store, key);
+    const { idempotency, links } = clientOf(store);
+    const pending = await inspectKey(idempotency, key);
+    expect(pending).toMatchObject({ state: "pending", fingerprint: await fingerprintOf("body") });
+    expect(pending.votes.map(({ state }) => state)).toEqual(all("pending"));
+    const { error } = await outcomeOf(forgetKey(idempotency, key));
+    expect(error).toBeInstanceOf(InProgressError);
+    const { retryAfter } = error as InProgressError;
+    expect(retryAfter > 10_000 && retryAfter <= 20_000).toBe(true);
+    expect(await recordsOf(store, key)).toEqual(records);
+    const names = new Set(links.flatMap(({ sent }) => sent.map(([name]) => name)));
+    names.delete("EVAL"); // where the script was not known yet
+    expect([...names]).toEqual(["EVALSHA"]);
+
+    finish("the result");
+    await run;
+    const complete = await inspectKey(idempotency, key);
+    expect(complete).toMatchObject({ state: "complete", fingerprint: await fingerprintOf("body") });
+    expect(complete.remaining > 500_000 && complete.remaining <= 600_000).toBe(true);
+    expect(JSON.stringify(complete)).not.toMatch(/the result|body/);
+    expect(await forgetKey(idempotency, key)).toBe(true);
+    expect(await recordsOf(store, key)).toEqual(all(null));
+    expect((await idempotency.run(key, () => "second")).value).toBe("second");
+  });
+
+  test("of 50 that wait one runs, and the others get its result", async () => {
+    const key = freshKey();
+    const clients = Array.from({ length: 5 }, () =>
+      clientOf(store, { wait: 20_000, backoff, maxAttempts: 1 }),
+    );
+    let runs = 0;
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => clients[index % 5]!.idempotency.run(key, () => ++runs)),
+    );
+    expect(runs).toBe(1);
+    expect(outcomes.filter(({ status }) => status === "executed")).toHaveLength(1);
+    for (const { value } of outcomes) expect(value).toBe(1);
+  });
+
+  test("the next one runs when the first fails; nobody who waits is left out", async () => {
+    const key = freshKey();
+    const { idempotency } = clientOf(store, { wait: 20_000, backoff });
+    let runs = 0;
+    const calls = Array.from({ length: 8 }, () =>
+      outcomeOf(
+        idempotency.run(key, () => {
+          runs += 1;
+          if (runs < 3) throw new Error(`failure ${runs}`);
+          return runs;
+        }),
+      ),
+    );
+    const outcomes = await Promise.all(calls);
+    expect(runs).toBe(3);
+    const failures = outcomes.flatMap(({ error }) => error ?? []).map(String);
+    expect(failures.sort()).toEqual(["Error: failure 1", "Error: failure 2"]);
+    expect(outcomes.flatMap(({ value }) => value ?? []).map(({ value }) => value)).toEqual(Array(6).fill(3));
+  });
+
+  describe("costs what the budget says:", () => {
+    /** Requests and commands billed, by endpoint, for what `work` does. */
+    async function costOf(links: Client["links"], work: () => Promise<unknown>): Promise<number[][]> {
+      await allArrived(links);
+      const before = store.endpoints.map((_, index) => store.cost(index));
+      await work();
+      await allArrived(links);
+      return before.map(({ requests, billed }, index) => {
+        const after = store.cost(index);
+        return [after.requests - requests, after.billed - billed];
+      });
+    }
+    const scripted = dialect === "redis" ? 3 : 1;
+
+    /** What a run, a duplicate and a refused call cost, and what their events report. */
+    async function costsOf(options: { fingerprint?: string; maxAttempts?: number }, lock?: string) {
+      const events: (readonly [type: string, requests: number, commands: number])[] = [];
+      const { idempotency, links } = clientOf(store, {
+        onEvent: ({ type, requests, commands }) => {
+          if (type !== "called") events.push([type, requests, commands]);
+        },
+      });
+      const run = (key: string, handler: () => unknown) =>
+        lock === undefined
+          ? idempotency.run<unknown>(key, options, handler)
+          : idempotency.run<unknown>(key, { ...options, lock }, handler);
+      await run(freshKey(), () => "scripts are cached from here on");
+      const key = freshKey();
+      const first = await costOf(links, () => run(key, () => "x".repeat(1_000)));
+      const again = await costOf(links, () => run(key, never));
+      let refused: number[][] = [];
+      await run(lock === undefined ? `busy${key}` : freshKey(), async () => {
+        const other = lock === undefined ? `busy${key}` : freshKey();
+        refused = await costOf(links, () => outcomeOf(run(other, never)));
+      });
+      const failing = () => outcomeOf(run(freshKey(), () => Promise.reject(new Error("no"))));
+      const failed = await costOf(links, failing);
+      return { costs: { first, again, refused, failed }, events: events.slice(1) };
+    }
+
+    test.each([{}, { fingerprint: "the body" }])("a run, with %j", async (options) => {
+      const { costs, events } = await costsOf(options);
+      expect(costs).toEqual({
+        first: all([2, 1 + scripted]),
+        again: all([1, 1]),
+        refused: all([1, 1]),
+        failed: all([2, 1 + scripted]),
+      });
+      expect(events.slice(0, 3)).toEqual([
+        ["executed", 2 * count, (1 + scripted) * count],
+        ["replayed", count, count],
+        ["busy", count, count],
+      ]);
+    });
+
+    test("a run that is counted, with one request and one command more", async () => {
+      const { costs } = await costsOf({ maxAttempts: 3, fingerprint: "f" });
+      expect([costs.first, costs.again, costs.refused]).toEqual([
+        all([3, 2 + scripted]),
+        all([1, 1]),
+        all([1, 1]),
+      ]);
+    });
+
+    test("a run with a lock", async () => {
+      const { costs, events } = await costsOf({}, freshKey());
+      const end = dialect === "redis" ? 4 : 3;
+      expect([costs.first, costs.again, costs.refused]).toEqual([
+        all([2, 5 + end]),
+        all([1, 2]),
+        all([1, 5]),
+      ]);
+      expect(events.slice(0, 3)).toEqual([
+        ["executed", 2 * count, (5 + end) * count],
+        ["replayed", count, 2 * count],
+        ["locked", count, 5 * count],
+      ]);
+    });
+  });
+});
+
+eachEngine(storesOf([2, 3]))("two runs of one key on $title", ({ open }) => {
+  let store: OpenStore;
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(() => store.close());
+
+  /** Clients each of which is first at one endpoint, and comes to the other ones only after that. */
+  function parted(wait: number): Client[] {
+    const clients = [0, 1].map(() => clientOf(store, { wait, backoff, timeout: 5_000 }));
+    const arrived = clients.map(() => gate());
+    for (const [index, { links }] of clients.entries()) {
+      for (const [at, link] of links.entries()) {
+        link.fate = () => {
+          link.fate = () => "delivered";
+          if (at === index) return { after: () => arrived[index]!.open() };
+          return { before: () => Promise.all(arrived.map(({ passed }) => passed)) };
+        };
+      }
+    }
+    return clients;
+  }
+
+  test("that each got a part of the first round come to one run", async () => {
+    const key = freshKey();
+    let runs = 0;
+    const outcomes = await Promise.all(
+      parted(20_000).map(({ idempotency }) => idempotency.run(key, () => ++runs)),
+    );
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["executed", "replayed"]);
+    expect(runs).toBe(1);
+    await until(async () => new Set(await recordsOf(store, key)).size === 1);
+  });
+
+  test("come to one run also where neither waits and no endpoint may fail any more", async () => {
+    const key = freshKey();
+    const clients = parted(0);
+    for (const { links } of clients) for (const link of links.slice(2)) link.fate = () => "refused";
+    const other = gate();
+    let runs = 0;
+    const outcomes = await Promise.all(
+      clients.map(async ({ idempotency }) => {
+        const outcome = await outcomeOf(
+          idempotency.run(key, async () => {
+            runs += 1;
+            await other.passed;
+          }),
+        );
+        other.open();
+        return outcome;
+      }),
+    );
+    expect(runs).toBe(1);
+    expect(outcomes.filter(({ value }) => value?.status === "executed")).toHaveLength(1);
+    expect(outcomes.flatMap(({ error }) => error ?? [])).toEqual([expect.any(InProgressError)]);
+  });
+});
