@@ -334,18 +334,12 @@ async function messageOf(make: () => unknown): Promise<string> {
 }
 
 test("each typical mistake has an error that names the argument and the way out", async () => {
-  const lines: string[] = [];
-  for (const [part, cases] of Object.entries(mistakes)) {
-    lines.push(`# ${part}`);
-    for (const [mistake, make] of Object.entries(cases)) {
-      const message = await messageOf(make);
-      expect(message, mistake).toMatch(/^(TypeError|RangeError): /);
-      expect(message.replace(/^\w+: /, ""), mistake).not.toMatch(rawError);
-      for (const secret of secrets) expect(message, mistake).not.toContain(secret);
-      lines.push(`${mistake}\n    ${message.replace(/\d{9,} ms ago/, "… ms ago")}`);
-    }
+  const all = Object.values(mistakes).flatMap((cases) => Object.entries(cases));
+  expect(all.length).toBeGreaterThan(100);
+  for (const [mistake, make] of all) {
+    const message = await messageOf(make);
+    expect(message, mistake).toMatch(/^(TypeError|RangeError): /);
+    expect(message.replace(/^\w+: /, ""), mistake).not.toMatch(rawError);
+    for (const secret of secrets) expect(message, mistake).not.toContain(secret);
   }
-  expect(lines.length).toBeGreaterThan(100);
-  // The table for people. After a change of a message: delete the file, run this test, read the difference.
-  await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("mistakes.txt");
 });

@@ -2,8 +2,7 @@ import { createHash, createHmac } from "node:crypto";
 import { createRequire } from "node:module";
 import { sign, verify as vendorVerifies } from "@octokit/webhooks-methods";
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
-import { isRedlockError } from "../../../src/errors.ts";
+import { describe, expect, it } from "vitest";
 import { github, type WebhookProvider, WebhookVerificationError } from "../../../src/webhooks/index.ts";
 import { seeded } from "../../support/seeded.ts";
 
@@ -116,147 +115,29 @@ describe("github", () => {
     expect((await refusal(provider, from, longer)).reason).toBe("bad-signature");
   });
 
-  it("accepts each of several secrets while one is being rotated, and no other", async () => {
-    const provider = github({ secret: ["new secret", "old secret"] });
-    const body = bytes("{}");
-    for (const key of ["new secret", "old secret"]) {
-      await expect(provider.verify(signed(`sha256=${hex(key, "{}")}`), body)).resolves.toBeDefined();
-    }
-    const other = await refusal(provider, signed(`sha256=${hex("older secret", "{}")}`), body);
-    expect(other.reason).toBe("bad-signature");
-  });
-
-  it("imports the keys once, with the first delivery", async () => {
-    const importKey = vi.spyOn(crypto.subtle, "importKey");
-    try {
-      const provider = github({ secret: ["one", "two"], name: "hook" });
-      expect(importKey).not.toHaveBeenCalled();
-      const from = signed(`sha256=${hex("two", "{}")}`);
-      await provider.verify(from, bytes("{}"));
-      await provider.verify(from, bytes("{}"));
-      expect(importKey).toHaveBeenCalledTimes(2);
-    } finally {
-      importKey.mockRestore();
-    }
-  });
-
-  it("does not read the request's body", async () => {
-    const from = new Request("https://example.com", {
-      method: "POST",
-      body: "{}",
-      headers: { "x-hub-signature-256": `sha256=${hex(secret, "{}")}`, "x-github-delivery": delivery },
-    });
-    await github({ secret }).verify(from, bytes("{}"));
-    expect(from.bodyUsed).toBe(false);
-  });
-
   const good = hex(secret, "{}");
-  it.each([
-    ["no signature", { "x-github-delivery": delivery }, "missing-header"],
-    ["no id", { "x-hub-signature-256": `sha256=${good}` }, "missing-header"],
-    [
-      "only the SHA-1 signature",
-      { "x-hub-signature": `sha1=${good.slice(0, 40)}`, "x-github-delivery": delivery },
-      "missing-header",
-    ],
-    ["empty", { "x-hub-signature-256": "", "x-github-delivery": delivery }, "missing-header"],
-    ["no algorithm", { "x-hub-signature-256": good, "x-github-delivery": delivery }, "malformed-header"],
-    [
-      "another algorithm",
-      { "x-hub-signature-256": `sha1=${good}`, "x-github-delivery": delivery },
-      "malformed-header",
-    ],
-    [
-      "upper case",
-      { "x-hub-signature-256": `sha256=${good.toUpperCase()}`, "x-github-delivery": delivery },
-      "malformed-header",
-    ],
-    [
-      "an odd number of digits",
-      { "x-hub-signature-256": `sha256=${good.slice(1)}`, "x-github-delivery": delivery },
-      "malformed-header",
-    ],
-    [
-      "a short signature",
-      { "x-hub-signature-256": `sha256=${good.slice(2)}`, "x-github-delivery": delivery },
-      "malformed-header",
-    ],
-    [
-      "a long signature",
-      { "x-hub-signature-256": `sha256=${good}00`, "x-github-delivery": delivery },
-      "malformed-header",
-    ],
-    [
-      "not ASCII",
-      { "x-hub-signature-256": `sha256=${good.slice(1)}é`, "x-github-delivery": delivery },
-      "malformed-header",
-    ],
-    [
-      "an id beyond 255 characters",
-      { "x-hub-signature-256": `sha256=${good}`, "x-github-delivery": "a".repeat(256) },
-      "malformed-header",
-    ],
-    [
-      "an id that is not ASCII",
-      { "x-hub-signature-256": `sha256=${good}`, "x-github-delivery": "idé" },
-      "malformed-header",
-    ],
-    ["two ids", { "x-hub-signature-256": `sha256=${good}`, "x-github-delivery": "a, b" }, "malformed-header"],
-    [
-      "another body's signature",
-      { "x-hub-signature-256": `sha256=${hex(secret, "[]")}`, "x-github-delivery": delivery },
-      "bad-signature",
-    ],
-  ] as const)("refuses: %s", async (_, headers, reason) => {
-    expect((await refusal(github({ secret, id: "header" }), request(headers), bytes("{}"))).reason).toBe(
-      reason,
-    );
+  it.each<[what: string, signature: string, id?: string]>([
+    ["upper case", `sha256=${good.toUpperCase()}`],
+    ["an odd number of digits", `sha256=${good.slice(1)}`],
+    ["a short signature", `sha256=${good.slice(2)}`],
+    ["a long signature", `sha256=${good}00`],
+    ["a signature that is not ASCII", `sha256=${good.slice(1)}é`],
+    ["an id beyond 255 characters", `sha256=${good}`, "a".repeat(256)],
+    ["an id that is not ASCII", `sha256=${good}`, "idé"],
+    ["two ids", `sha256=${good}`, "a, b"],
+  ])("refuses: %s", async (_, signature, id) => {
+    const by = github({ secret, id: "header" });
+    expect((await refusal(by, signed(signature, id), bytes("{}"))).reason).toBe("malformed-header");
+  });
+
+  it("refuses a delivery with only the SHA-1 signature", async () => {
+    const old = request({ "x-hub-signature": `sha1=${good.slice(0, 40)}`, "x-github-delivery": delivery });
+    expect((await refusal(github({ secret }), old, bytes("{}"))).reason).toBe("missing-header");
   });
 
   it("accepts an id of 255 characters", async () => {
     const id = "~".repeat(255);
     const verified = await github({ secret, id: "header" }).verify(signed(`sha256=${good}`, id), bytes("{}"));
     expect(verified).toMatchObject({ id, deliveryId: id, idSigned: false });
-  });
-
-  it("has neither the secret, nor the expected signature, nor what was sent in its errors", async () => {
-    const body = '{"card":"4242424242424242"}';
-    const wrong = hex("guess", body);
-    const error = await refusal(github({ secret }), signed(`sha256=${wrong}`), bytes(body));
-    const said = JSON.stringify({ ...error, message: error.message, stack: error.stack });
-    for (const private_ of [secret, hex(secret, body), wrong, "4242424242424242"]) {
-      expect(said).not.toContain(private_);
-    }
-    expect(isRedlockError(error)).toBe(true);
-    expect(error).toMatchObject({
-      name: "WebhookVerificationError",
-      code: "WEBHOOK_INVALID",
-      provider: "github",
-    });
-  });
-
-  it.each([
-    ["an empty secret", ""],
-    ["no secrets", []],
-    ["an empty secret among others", ["fine", ""]],
-    ["a variable that is not set", undefined],
-    ["a number", 42],
-    ["a list with something else", ["fine", null]],
-  ])("throws a TypeError at once for %s", (_, value) => {
-    expect(() => github({ secret: value as string })).toThrow(TypeError);
-  });
-
-  it("throws a TypeError for a body that is not bytes", async () => {
-    const text = "{}" as unknown as Uint8Array<ArrayBuffer>;
-    await expect(github({ secret }).verify(signed(`sha256=${good}`), text)).rejects.toThrow(
-      new TypeError("body must be the request's bytes as a Uint8Array, not string"),
-    );
-  });
-
-  it("accepts a name, which must not be empty", () => {
-    expect(github({ secret }).name).toBe("github");
-    expect(github({ secret, name: undefined }).name).toBe("github");
-    expect(github({ secret, name: "github-billing" }).name).toBe("github-billing");
-    expect(() => github({ secret, name: "" })).toThrow(TypeError);
   });
 });

@@ -21,17 +21,6 @@ describe("square", () => {
     expect(await outcome(provider({ url: `${url}/` }), { headers, body })).toBe("bad-signature");
   });
 
-  it("has the event's id as id", async () => {
-    const body = '{"event_id":"ac3ac95b-f97d-458c-a6e6-18981597e05f","type":"x"}';
-    const verified = await outcome(provider(), { headers: signed(url + body), body });
-    expect(verified).toEqual({ id: "ac3ac95b-f97d-458c-a6e6-18981597e05f", idSigned: true });
-  });
-
-  it("has its name unless another is given", () => {
-    expect(square({ secret, url }).name).toBe("square");
-    expect(square({ secret, url, name: "shop" }).name).toBe("shop");
-  });
-
   it("does not let the request decide where the body begins", async () => {
     const headers = signed(`${url}{"a":{"event_id":"1"}}`);
     const moved = { headers, body: '"a":{"event_id":"1"}}', url: `${url}{` };

@@ -194,28 +194,6 @@ describe("standardWebhooks", () => {
     });
   });
 
-  it("has a tolerance of 5 minutes if none is given, or undefined", async () => {
-    for (const options of [{}, { tolerance: undefined }]) {
-      const by = (now: number) => provider({ ...options, now: () => now });
-      await expect(by(at + 300_000).verify(delivery(), bytes(body))).resolves.toBeDefined();
-      expect(await refusal(by(at + 301_000), delivery())).toBe("outside-tolerance");
-      expect(await refusal(by(at - 301_000), delivery())).toBe("outside-tolerance");
-    }
-  });
-
-  it.each([
-    ["empty", new Uint8Array()],
-    ["UTF-8", bytes('{"name":"Zażółć 🔒"}')],
-    ["binary", Uint8Array.from({ length: 256 }, (_, index) => index)],
-    ["not valid UTF-8", Uint8Array.of(0xff, 0xfe, 0x00, 0xc3)],
-  ])("checks a body byte for byte: %s", async (_, content) => {
-    const signature = hmac(secret, Buffer.concat([Buffer.from(`${id}.${seconds}.`), content]));
-    await expect(provider().verify(delivery({ signature }), content)).resolves.toBeDefined();
-    const longer = new Uint8Array(content.length + 1);
-    longer.set(content);
-    expect(await refusal(provider(), delivery({ signature }), longer)).toBe("bad-signature");
-  });
-
   describe("rotation", () => {
     const content = `${id}.${seconds}.${body}`;
     const wrong = `v1,${Buffer.alloc(32).toString("base64")}`;
@@ -301,14 +279,6 @@ describe("standardWebhooks", () => {
       const from = delivery();
       from.headers.delete("webhook-id");
       from.headers.set("svix-id", id);
-      expect(await refusal(provider(), from)).toBe("missing-header");
-    });
-
-    it.each(["id", "timestamp", "signature"])("refuses a delivery without %s", async (part) => {
-      const from = delivery();
-      from.headers.delete(`webhook-${part}`);
-      expect(await refusal(provider(), from)).toBe("missing-header");
-      from.headers.set(`webhook-${part}`, "");
       expect(await refusal(provider(), from)).toBe("missing-header");
     });
 
