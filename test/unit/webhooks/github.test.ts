@@ -92,7 +92,7 @@ describe("github", () => {
         seen[ours ? "accepted" : "refused"]++;
         expect(ours).toBe(theirs);
       }),
-      seeded(500),
+      seeded(200),
     );
     expect(seen.accepted).toBeGreaterThan(0);
     expect(seen.refused).toBeGreaterThan(0);

@@ -138,7 +138,7 @@ describe("decodeDer", () => {
         const raw = decodeDer(bytes);
         expect(raw === undefined || raw.length === 64).toBe(true);
       }),
-      seeded(1_000),
+      seeded(300),
     );
   });
 });

@@ -99,7 +99,7 @@ describe("signatureProvider", () => {
   const pairs = {
     Ed25519: () => generateKeyPairSync("ed25519"),
     "ECDSA-P256-SHA256": () => generateKeyPairSync("ec", { namedCurve: "P-256" }),
-    "RSA-SHA256": () => generateKeyPairSync("rsa", { modulusLength: 2_048 }),
+    "RSA-SHA256": () => generateKeyPairSync("rsa", { modulusLength: 1_024 }),
   };
 
   it.each(Object.entries(pairs))(

@@ -140,10 +140,10 @@ describe("standardWebhooks", () => {
           if (strict) seen.strict++;
           if (ours || !strict) expect(ours).toBe(theirs);
         }),
-        seeded(2_000),
+        seeded(500),
       );
-      expect(seen.accepted).toBeGreaterThan(100);
-      expect(seen.refused).toBeGreaterThan(100);
+      expect(seen.accepted).toBeGreaterThan(30);
+      expect(seen.refused).toBeGreaterThan(30);
       expect(seen.strict).toBeLessThan(seen.accepted + seen.refused);
     });
 

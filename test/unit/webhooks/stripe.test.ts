@@ -167,10 +167,10 @@ describe("stripe", () => {
           if (ours || !strict)
             expect(ours, JSON.stringify({ carried, payload })).toBe(theirs(carried!, payload));
         }),
-        seeded(1_500),
+        seeded(400),
       );
-      expect(seen.accepted).toBeGreaterThan(100);
-      expect(seen.refused).toBeGreaterThan(100);
+      expect(seen.accepted).toBeGreaterThan(30);
+      expect(seen.refused).toBeGreaterThan(30);
       expect(seen.strict).toBeLessThan(seen.refused);
     });
 
