@@ -13,7 +13,7 @@ const usage =
 const caughtFile = join(project, "test/robustness/sim/caught.json");
 
 process.exitCode = 1;
-const { mutants, elsewhere } = await load("test/robustness/sim/mutants.ts");
+const { mutants } = await load("test/robustness/sim/mutants.ts");
 const { concerns } = await load("test/robustness/sim/mutant.ts");
 const { themeOf } = await load("test/robustness/sim/scenario.ts");
 const { only, limit, jobs, write, list } = readOptions();
@@ -44,7 +44,6 @@ for (const { seed, invariant, detail } of alarms) {
 }
 if (alarms.length === 0) console.log("  no violation");
 
-if (!only) listElsewhere();
 const missed = chosen.filter(({ name }) => !found.has(name));
 console.log(`\n${found.size} of ${chosen.length} mutants noticed, the last after ${last} seeds.`);
 for (const { name } of missed) console.log(`NOT NOTICED within ${limit} seeds: ${name}`);
@@ -59,11 +58,6 @@ async function listMutants() {
     console.log(`${name}: ${breaks}\n  noticed by "${invariant}" at seed ${seed}`);
   }
   console.log(`\n${chosen.length} mutants`);
-  if (!only) listElsewhere();
-}
-
-function listElsewhere() {
-  for (const { defect, seenBy } of elsewhere) console.log(`\nelsewhere: ${defect}: ${seenBy}`);
 }
 
 /** Tries mutants from the queue until it is empty. */

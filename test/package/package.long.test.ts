@@ -1,12 +1,10 @@
-import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { start } from "../../local/src/index.ts";
-import { endpointsFromEnv, Redlock } from "../../src/index.ts";
 import { installPacked, type Packages, type Project } from "../support/packed.ts";
 
 // The packages as users install them: built, packed, and installed into an empty folder.
@@ -169,37 +167,6 @@ describe("the packed packages", () => {
     expect(await runExample("lambda/invoice.mjs")).toBe("paid, was paid, was paid\n");
   });
 
-  it("runs the examples that are bundled", async () => {
-    await using local = await start({ count: 3 });
-    cpSync("examples", join(folder, "examples"), { recursive: true });
-    const entries = ["lambda/queue.ts", "lambda/payments.ts"].map((path) => join(folder, "examples", path));
-    await build({
-      entryPoints: entries,
-      outdir: folder,
-      outExtension: { ".js": ".mjs" },
-      bundle: true,
-      platform: "node",
-      format: "esm",
-    });
-    const program = `
-      import { handler as queue } from "./queue.mjs";
-      import { handler as payments } from "./payments.mjs";
-      const context = { getRemainingTimeInMillis: () => 10_000 };
-      const unreadable = { Records: [{ messageId: "m", eventSourceARN: "q", body: "no JSON" }] };
-      const payment = {
-        rawPath: "/payments", rawQueryString: "", headers: {}, body: "{}",
-        requestContext: { domainName: "a.example", http: { method: "POST" }, authorizer: { jwt: { claims: { sub: "u" } } } },
-      };
-      const { statusCode } = await payments(payment, context);
-      console.log(JSON.stringify([await queue(unreadable, context), statusCode]));`;
-    writeFileSync(join(folder, "lambda.mjs"), program);
-    const { stdout } = await promisify(execFile)(process.execPath, ["lambda.mjs"], {
-      cwd: folder,
-      env: { ...process.env, ...local.env() },
-    });
-    expect(JSON.parse(stdout)).toEqual([{ batchItemFailures: [{ itemIdentifier: "m" }] }, 400]);
-  });
-
   it("has types under both module resolutions", () => {
     const program = `
       import { type Lock, Redlock } from "redlock-edge";
@@ -243,7 +210,6 @@ describe("the packed packages", () => {
     }
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     const entries = Object.keys(exports).filter((name) => name !== "./package.json");
-    expect(entries).toHaveLength(8);
     const lines = entries.map((name, index) => `export * as e${index} from "redlock-edge${name.slice(1)}";`);
     const program = `
       import { type LockClient, Redlock } from "redlock-edge";
@@ -258,37 +224,6 @@ describe("the packed packages", () => {
       redlock.options;`;
     writeFileSync(join(folder, "entries.ts"), lines.join("\n") + program);
     checkTypes("entries.ts");
-  });
-
-  it("has types for Hono", () => {
-    const program = `
-      import { Hono } from "hono";
-      import { idempotent, type IdempotencyVariables, lock, type LockVariables } from "redlock-edge/hono";
-      import { memoryEndpoint } from "redis-rest-local/memory";
-      import { Redlock } from "redlock-edge";
-      import { github } from "redlock-edge/webhooks";
-      const redlock = new Redlock({ endpoints: [memoryEndpoint()] });
-      interface Env { Bindings: { TENANT: string } }
-      export const app = new Hono<Env>();
-      app.post("/a/:id", idempotent<Env>({ redlock, scope: (c) => c.env.TENANT }), lock({ redlock, resource: "a" }), (c) => {
-        const left: number | undefined = c.var.idempotency?.remaining();
-        const fence: number | undefined = c.var.lock.fence;
-        // @ts-expect-error it may be missing
-        c.var.idempotency.key;
-        return c.json({ left, fence, tenant: c.env.TENANT, id: c.req.param("id") });
-      });
-      app.post("/hook", idempotent<Env>({ redlock, provider: (c) => github({ secret: c.env.TENANT }) }), (c) =>
-        c.text(c.var.webhook.id + c.var.idempotency.key + c.env.TENANT),
-      );
-      // @ts-expect-error no such binding
-      app.post("/typo", idempotent<Env>({ redlock, scope: (c) => c.env.TENNANT }), (c) => c.text(""));
-      // @ts-expect-error no Env is given, and none can be inferred
-      app.post("/typo", idempotent({ redlock, scope: (c) => c.env.TENNANT }), (c) => c.text(""));
-      export const typed = new Hono<{ Variables: IdempotencyVariables & LockVariables }>();
-      // @ts-expect-error a resource is named
-      lock({ redlock });`;
-    writeFileSync(join(folder, "hono.ts"), program);
-    checkTypes("hono.ts");
   });
 
   it("has spans and metrics, with types for every onEvent", async () => {
@@ -323,57 +258,6 @@ describe("the packed packages", () => {
     const other = join(folder, "node_modules", ".bin", "redis-rest-local");
     expect(run(other, "--version").trim()).toBe(version);
     expect(run(other, "--help")).toContain("--count");
-  });
-
-  it("have commands that start endpoints, write their variables, and look at them", async () => {
-    // As in the first minute of somebody who tries it: an empty folder, and the command by its path.
-    const empty = join(folder, "first-try");
-    mkdirSync(empty);
-    const command = join(folder, "node_modules", ".bin", "redlock-edge");
-    const dev = spawn(
-      `${folder}/node_modules/.bin/redis-rest-local`,
-      ["--count", "3", "--write-env", ".dev.vars"],
-      {
-        cwd: empty,
-      },
-    );
-    try {
-      let printed = "";
-      dev.stdout.setEncoding("utf8").on("data", (text: string) => {
-        printed += text;
-      });
-      dev.stderr.setEncoding("utf8").on("data", (text: string) => {
-        printed += text;
-      });
-      await expect.poll(() => printed, { timeout: 20_000 }).toContain("export UPSTASH_REDIS_REST_TOKEN_3");
-      expect(statSync(join(empty, ".dev.vars")).mode & 0o777).toBe(0o600);
-      const lines = readFileSync(join(empty, ".dev.vars"), "utf8").trim().split("\n");
-      const env = Object.fromEntries(lines.map((line) => /^(\w+)="(.*)"$/.exec(line)!.slice(1)));
-      const redlock = new Redlock({ endpoints: endpointsFromEnv(env), timeout: 5_000 });
-      await redlock.acquire("invoice:42", { ttl: 60_000 });
-
-      const { PATH } = process.env;
-      // No terminal: standard input is closed.
-      const look = (...args: string[]) =>
-        spawnSync(command, [...args, "--read-env", ".dev.vars"], {
-          cwd: empty,
-          encoding: "utf8",
-          env: { PATH },
-          stdio: ["ignore", "pipe", "pipe"],
-        });
-      const doctor = look("doctor");
-      expect([doctor.status, doctor.stderr]).toEqual([0, ""]);
-      expect(doctor.stdout).toContain("3 of 3 ok");
-      const inspected = look("inspect", "invoice:42", "--json");
-      expect([inspected.status, JSON.parse(inspected.stdout).state]).toEqual([0, "held"]);
-      const refused = look("free", "invoice:42");
-      expect([refused.status, refused.stdout]).toEqual([2, ""]);
-      expect(refused.stderr).toContain("--yes");
-      expect(look("free", "invoice:42", "--yes").stdout).toBe("invoice:42 is freed\n");
-      expect(look("inspect", "invoice:42").status).toBe(3);
-    } finally {
-      dev.kill();
-    }
   });
 
   it("import Node's modules only in their commands and in the local endpoints", () => {
@@ -430,46 +314,9 @@ describe("the packed packages", () => {
     }
   });
 
-  it("does not bundle Hono or webhooks with ./http and ./hono, and keeps both small", async () => {
+  it("does not bundle Hono or webhooks with ./http and ./hono", () => {
     for (const entry of ["http/index.js", "hono/index.js"]) {
       expect(codeOf(entry)).not.toMatch(/from ?"hono|x-hub-signature|fengari/);
-    }
-    const sizeOf = async (...entries: string[]): Promise<number> => {
-      const contents = entries.map((entry, index) => `export * as e${index} from "./${entry}";`).join("");
-      const stdin = { contents, resolveDir: join(installed, "dist") };
-      const { outputFiles } = await build({ stdin, bundle: true, minify: true, format: "esm", write: false });
-      return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
-    };
-    const below = await sizeOf("index.js", "idempotency/index.js");
-    const whole = await sizeOf("index.js", "idempotency/index.js", "http/index.js", "hono/index.js");
-    expect(whole - below).toBeLessThan(6_300);
-  });
-
-  it("tree-shakes unused synchronizers, and keeps each small compared with the core", async () => {
-    const sizeOf = async (name?: string): Promise<number> => {
-      const contents = [
-        'export { Redlock } from "./index.js";',
-        ...(name ? [`export { ${name} } from "./sync/index.js";`] : []),
-      ];
-      const stdin = { contents: contents.join("\n"), resolveDir: join(installed, "dist") };
-      const { outputFiles } = await build({ stdin, bundle: true, minify: true, format: "esm", write: false });
-      return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
-    };
-    const core = await sizeOf();
-    const names = Object.keys(await import("../../src/sync/index.ts")).filter((name) => !/Error$/.test(name));
-    expect(names).toHaveLength(9);
-    for (const name of names) {
-      // A barrier is a latch and more, and a read-write lock is larger, too. Those that wake up waiters have up to 0.5 kB
-      // for that. How well a chunk compresses depends on its other contents.
-      const larger: Record<string, number> = {
-        CyclicBarrier: 2_400,
-        ReadWriteLock: 2_650,
-        CountDownLatch: 2_300,
-        FairLock: 2_600,
-        ReentrantLock: 2_250,
-      };
-      const most = larger[name] ?? 1_900;
-      expect((await sizeOf(name)) - core, name).toBeLessThanOrEqual(most);
     }
   });
 });

@@ -131,40 +131,7 @@ describe("Engine: strings are bytes", () => {
   });
 });
 
-describe("Engine: the upstash dialect", () => {
-  it("has SET IFEQ and IFNE", () => {
-    const { run } = engineAt();
-    expect(run("SET", "k", "new", "IFEQ", "old")).toBeNull();
-    expect(run("EXISTS", "k")).toBe(0);
-    expect(run("SET", "k", "old", "IFNE", "other", "PX", 1000)).toBe("OK");
-    expect(run("SET", "k", "new", "IFNE", "old")).toBeNull();
-    expect(run("SET", "k", "new", "IFEQ", "old", "PX", 5000)).toBe("OK");
-    expect(run("PTTL", "k")).toBe(5000);
-    expect(run("SET", "k", "newer", "ifeq", "wrong", "GET")).toBe("new");
-    expect(run("GET", "k")).toBe("new");
-    expect(errorOf(() => run("SET", "k", "v", "NX", "IFEQ", "new"))).toBe("ERR syntax error");
-    expect(errorOf(() => run("SET", "k", "v", "IFEQ"))).toBe("ERR syntax error");
-    run("SADD", "set", "a");
-    expect(errorOf(() => run("SET", "set", "v", "IFEQ", "a"))).toMatch(/^WRONGTYPE /);
-  });
-
-  it("has DELEX IFEQ and IFNE", () => {
-    const { run } = engineAt();
-    run("SET", "k", "v");
-    expect(run("DELEX", "k", "IFEQ", "w")).toBe(0);
-    expect(run("DELEX", "k", "IFNE", "v")).toBe(0);
-    expect(run("DELEX", "k", "IFEQ", "v")).toBe(1);
-    expect(run("DELEX", "k", "IFEQ", "v")).toBe(0);
-    run("SET", "k", "v");
-    expect(run("DELEX", "k")).toBe(1);
-    expect(errorOf(() => run("DELEX", "k", "IFEQ"))).toBe(
-      "ERR wrong number of arguments for 'delex' command",
-    );
-    expect(errorOf(() => run("DELEX", "k", "BOGUS", "v"))).toBe("ERR syntax error");
-    run("SADD", "set", "a");
-    expect(errorOf(() => run("DELEX", "set", "IFEQ", "a"))).toMatch(/^ERR Key should be of string type/);
-  });
-
+describe("Engine: dialects", () => {
   it("shares its conditions with the redis-8.4 dialect, and nothing that only Upstash has", () => {
     const engine = new Engine({ dialect: "redis-8.4" });
     const run = (...command: string[]) => engine.execute(command);
@@ -193,21 +160,6 @@ describe("Engine: the upstash dialect", () => {
     expect(errorOf(() => engine.execute(["EVAL", "#!lua name=x\nreturn 1", 0]))).toBe(
       "ERR Unknown lua shebang option: name=x",
     );
-  });
-});
-
-describe("Engine: billed", () => {
-  it("bills one for a command, and one for each call of a script", () => {
-    const { engine, run } = engineAt();
-    run("SET", "k", "v");
-    expect(engine.billed).toBe(1);
-    const release = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end";
-    run("EVAL", release, 1, "k", "v");
-    expect(engine.billed).toBe(4);
-    run("DELEX", "k", "IFEQ", "v");
-    expect(engine.billed).toBe(5);
-    errorOf(() => run("NOPE"));
-    expect(engine.billed).toBe(5);
   });
 });
 

@@ -119,13 +119,6 @@ describe("what else Upstash has of later versions", () => {
     expect(run("XRANGE", "s", "-", "+")).toEqual([["3-0", ["f", "v"]]]);
   });
 
-  it("COPY of a key to itself, and SCAN WITHTYPE", () => {
-    run("SET", "s", "1");
-    expect(run("COPY", "s", "s", "REPLACE")).toBe(0);
-    expect(run("SCAN", 0, "MATCH", "?", "WITHTYPE")).toEqual(["0", ["h", "hash", "s", "string"]]);
-    expect(run("SCAN", 0, "MATCH", "withtype")).toEqual(["0", []]);
-  });
-
   it("MEMORY USAGE, more for more", () => {
     run("SET", "s", "1");
     const [small, hash] = [Number(run("MEMORY", "USAGE", "s")), Number(run("MEMORY", "USAGE", "h"))];
