@@ -2,7 +2,18 @@ import { checkType, checkWellFormed } from "../check.ts";
 import { jsonOf } from "./json.ts";
 import { type CompleteRecord, completeText, type UnstoredReason } from "./record.ts";
 
-/** Converts results to text and back. */
+/**
+ * Converts results to text and back.
+ *
+ * @example
+ * const bookings: Codec<{ at: Date; amount: bigint }> = {
+ *   encode: ({ at, amount }) => JSON.stringify([at.getTime(), amount.toString()]),
+ *   decode(text) {
+ *     const [at, amount] = JSON.parse(text);
+ *     return { at: new Date(at), amount: BigInt(amount) };
+ *   },
+ * };
+ */
 export interface Codec<Value> {
   /** Returns well-formed text: without unpaired surrogates. */
   encode(value: Value): string;

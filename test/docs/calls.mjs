@@ -34,10 +34,6 @@ export const calls = {
     assert.equal(closed, "7");
     assert.ok(under > 0);
   },
-  "docs/idempotency.md bookings": (codec) => {
-    const booking = { at: new Date(0), amount: 10n };
-    assert.deepEqual(codec.decode(codec.encode(booking)), booking);
-  },
   "docs/once.md default": async (app, env) => {
     const { d1Schema } = await inbox();
     const worker = new Miniflare({

@@ -39,7 +39,6 @@ export async function problemWith(command: string, page: string): Promise<string
   if (command.startsWith("npx redlock-edge ")) return problemWithCommand(args.slice(1));
   if (/^npx redis-rest-local\b/.test(command)) return unknownOption(args, localHelp);
   if (program === "node") return problemWithNode(args, page);
-  if (command.startsWith("npx tsx ")) return problemWithNode(args.slice(1), page);
   // Run by the test of the page that has them.
   if (/^(curl|mkdir|cd|echo)$/.test(program)) return undefined;
   return "not known: add it to the tests of the page, or to the list of commands that no test runs";
