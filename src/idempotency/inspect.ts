@@ -4,7 +4,7 @@ import { clientStateOf, type Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot } from "../redis/cell.ts";
-import { cellScript } from "../redis/cell-script.ts";
+import { peekScript } from "../redis/peek-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import type { KeyKind } from "./digest.ts";
 import { type Idempotency, recordKeysOf, resolveIdempotency } from "./idempotency.ts";
@@ -103,7 +103,7 @@ export interface KeyReading {
 }
 
 /**
- * Reads a key at every endpoint and waits for all of them. It reads by a script, which only a primary executes.
+ * Reads a key at every endpoint and waits for all of them.
  *
  * @param action for the error
  * @throws QuorumError when no quorum answered
@@ -114,8 +114,7 @@ export async function readKey(
   action: string,
 ): Promise<KeyReading> {
   const round = runRound(settings, async (call): Promise<KeySnapshot> => {
-    // The script reads three keys, and returns the values of the first and the third.
-    const reply = await runScript(call, cellScript, [name, name, counter], ["look", 0, 1, 1, 0]);
+    const reply = await runScript(call, peekScript, [name, counter], ["peek"]);
     // Stryker disable next-line ArrayDeclaration: what it would contain is not a reply of the script either
     const [value, remaining, counted] = Array.isArray(reply) ? reply : [];
     if (!isSnapshot(call, value, remaining) || typeof counted !== "string") {

@@ -4,10 +4,11 @@ import { type EndpointError, QuorumError } from "../errors.ts";
 import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot, readCounter } from "../redis/cell.ts";
-import { cellScript } from "../redis/cell-script.ts";
 import { keyOf } from "../redis/keys.ts";
+import { peekScript } from "../redis/peek-script.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
+import { freeScript } from "./free-script.ts";
 import { holderOf } from "./lock-request.ts";
 import { type LockClient, type LockOptions, settingsOf } from "./options.ts";
 
@@ -64,11 +65,9 @@ export async function inspect(
   const name = checkResource(resource);
   const settings = settingsOf(redlock, options);
   const { endpoints, prefix } = settings;
-  const key = keyOf(prefix, "lock", name);
-  // The script reads no second key.
-  const keys = [key, key, keyOf(prefix, "fence", name)];
+  const keys = [keyOf(prefix, "lock", name), keyOf(prefix, "fence", name)];
   const round = runRound(settings, async (call): Promise<LockSnapshot> => {
-    const reply = await runScript(call, cellScript, keys, ["look", 0, 1, 1, 0]);
+    const reply = await runScript(call, peekScript, keys, ["peek"]);
     if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply();
     const [value, remaining, counter] = reply;
     const fence = counter === "" ? 0 : readCounter(counter);
@@ -150,10 +149,9 @@ export async function forceRelease(
   const settings = settingsOf(redlock, options);
   const { endpoints, runtime, prefix } = settings;
   const key = keyOf(prefix, "lock", name);
-  // A plain DEL would do, but a client in between could invent its reply.
   const echo = randomToken(runtime);
   const round = runRound(settings, async (call): Promise<Answer> => {
-    const reply = await runScript(call, cellScript, [key], ["free", echo, 1, 1, 0]);
+    const reply = await runScript(call, freeScript, [key], ["free", echo]);
     const replied: unknown = Array.isArray(reply) && reply.length === 1 && reply[0];
     if (replied !== echo && replied !== 0) throw unexpectedReply();
     return { outcome: replied === echo ? "granted" : "lost" };

@@ -11,8 +11,6 @@ import type { Script } from "./script.ts";
  *    `restore` them: like `acquire`, but it draws no fence;
  *    `extend` them if all have the value, and never create one (ttl 0 only checks);
  *    `release` those that have the value, and leave a tombstone for `ttl` if one is named;
- *    `free` the first key, no matter who holds it;
- *    `look` at the first key, and at the third, a counter;
  * 2. the value; 3. the character at which the comparison of values begins: 1 compares whole values, a higher number
  *    compares owners, and the part before that character is a mark;
  * 4. n; 5. ttl in ms; 6. the value to write, or for `release` the marks to release, concatenated;
@@ -22,7 +20,7 @@ import type { Script } from "./script.ts";
  * Replies. Success: {value, fence}, followed by the marks that are stored now where owners are compared. The value is
  * unguessable, so no client in between can invent this reply. Refusal: {0, ms until the key in the way expires, its
  * value}. `release`: {0} when the value was not there; {0, marks} when the owner has it under other marks (`-` for a key
- * without it), and nothing was deleted. `look`: {value or "", ms, counter or ""}.
+ * without it), and nothing was deleted.
  *
  * Marks. When another handle of the owner acquires what the owner holds, the mark becomes one that is nobody's nonce, and
  * a new one each time. Both handles rely on the value now, so neither may roll it back as exactly its own, and a late
@@ -40,11 +38,7 @@ import type { Script } from "./script.ts";
  */
 export const cellScript: Script = {
   source: `local op, value, from, n, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-if op == "free" then return {redis.call("DEL", KEYS[1]) == 1 and value or 0} end
 local found = redis.call("MGET", unpack(KEYS))
-if op == "look" then
-  return {found[1] or "", redis.call("PTTL", KEYS[1]), found[3] or ""}
-end
 local mine, own, other, marks = {}, 0, nil, ""
 for i = 1, n do
   if found[i] and string.sub(found[i], from) == string.sub(value, from) then
@@ -100,7 +94,7 @@ for i = 1, n do
 end
 return {value, fence, from > 1 and marks or nil}`,
   sha: {
-    redis: "ddeafccd85c7b99182adac4a4fcd4d987bc15915",
-    upstash: "4c93cc57f0589dc44835dd21f615d66934efedd5",
+    redis: "96a4783db58b321df66f73b7c0dd61351860245e",
+    upstash: "c941a8dcd5074fe9f34492f3499ed7de11e483c7",
   },
 };

@@ -7,10 +7,12 @@ import {
   type RedlockEvent,
   type RedlockOptions,
 } from "../../src/index.ts";
+import { freeScript } from "../../src/lock/free-script.ts";
 import { publishScript } from "../../src/lock/wake-up/publish-script.ts";
 import { cellScript } from "../../src/redis/cell-script.ts";
 import { claimScript } from "../../src/redis/claim-script.ts";
 import { keyOf } from "../../src/redis/keys.ts";
+import { peekScript } from "../../src/redis/peek-script.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";
@@ -60,14 +62,14 @@ export function reached(
   });
 }
 
-/** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks, claims and wake-ups. */
+/** Three endpoints of dialect `redis`, unless told otherwise, which know the scripts of locks, claims, wake-ups and operators. */
 export function virtualWorld({ count = 3, dialect = "redis" as Dialect } = {}): VirtualWorld {
   const runtime = steppingRuntime();
   const endpoints = Array.from({ length: count }, (_, index) =>
     memoryEndpoint({ name: `e${index + 1}`, dialect, runtime }),
   );
   for (const { engine } of endpoints) {
-    for (const { source } of [cellScript, claimScript, publishScript])
+    for (const { source } of [cellScript, claimScript, publishScript, peekScript, freeScript])
       engine.execute(["SCRIPT", "LOAD", textOf(source, dialect)]);
   }
   const keyFor = (resource: string) => keyOf("redlock", "lock", resource);

@@ -11,7 +11,7 @@ export function keysIn(command: readonly string[]): StoredKey[] {
   return words.slice(0, 100).flatMap((word) => parseKey(word) ?? []);
 }
 
-const operations = new Set("acquire restore extend release free look begin end".split(" "));
+const operations = new Set("acquire restore extend release free peek begin end".split(" "));
 
 /** What a command does to a key: `acquire`, `extend`, `release`, …; the command's name where it does not say so. */
 export function operationOf(command: readonly string[], key: StoredKey | undefined): string {

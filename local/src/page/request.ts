@@ -66,7 +66,7 @@ export function outcomeOf(
   reply: WireReply,
 ): "granted" | "held" | "gone" | "error" | undefined {
   if (reply instanceof ReplyError) return "error";
-  if (!key || operation === nameOf(command) || operation === "look" || operation === "count")
+  if (!key || operation === nameOf(command) || operation === "peek" || operation === "count")
     return undefined;
   return answerOf(operation, wordsIn(command), reply instanceof Uint8Array ? textOf(reply) : reply);
 }

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { freeScript } from "../../../src/lock/free-script.ts";
 import { cellScript } from "../../../src/redis/cell-script.ts";
+import { peekScript } from "../../../src/redis/peek-script.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
 import { seeded } from "../../../test/support/seeded.ts";
 import { Engine } from "../../src/engine/engine.ts";
@@ -29,7 +31,7 @@ const cell: fc.Arbitrary<Cell> = fc.record({
 const operation = fc
   .record({
     cell,
-    op: fc.constantFrom("acquire", "restore", "extend", "release", "free"),
+    op: fc.constantFrom("acquire", "restore", "extend", "release"),
     value,
     next: value,
     from,
@@ -48,9 +50,10 @@ const operation = fc
     return [...script, all.length, ...all, ...words];
   });
 
-const look = fc
+const peek = fc
   .constantFrom(...names)
-  .map((key) => ["EVAL", cellScript.source, 3, key, "void", `${key}:fence`, "look", "", 1, 1, 0, ""]);
+  .map((key) => ["EVAL", peekScript.source, 2, key, `${key}:fence`, "peek"]);
+const free = fc.constantFrom(...names).map((key) => ["EVAL", freeScript.source, 1, key, "free", "a-nonce"]);
 
 // Interference between operations: a key expires, or an operator forces a release.
 const interference = fc.constantFrom(...names, "void", "a:fence").map((key) => ["DEL", key]);
@@ -60,7 +63,7 @@ const finalState = [...names, ...names.map((key) => `${key}:fence`), "void"].fla
   ["PTTL", key],
 ]);
 
-describe.runIf(redisServer !== undefined)("cellScript, engine and redis-server", () => {
+describe.runIf(redisServer !== undefined)("the scripts of locks, engine and redis-server", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedisServer();
@@ -70,7 +73,8 @@ describe.runIf(redisServer !== undefined)("cellScript, engine and redis-server",
   it("does the same to keys, ttls, fences and tombstones", { timeout: 120_000 }, async () => {
     const steps = fc.oneof(
       { weight: 8, arbitrary: operation },
-      { weight: 1, arbitrary: look },
+      { weight: 1, arbitrary: peek },
+      { weight: 1, arbitrary: free },
       { weight: 1, arbitrary: interference },
     );
     await fc.assert(

@@ -292,11 +292,11 @@ describe("forget", () => {
     const { idempotency, links } = runner(world);
     let looks = 0;
     links[0]!.fate = (command) => {
-      const isLook = command.includes("look");
-      if (isLook) looks += 1;
+      const peeks = command.includes("peek");
+      if (peeks) looks += 1;
       return {
         after() {
-          if (!isLook) world.endpoints[0]!.engine.execute(["SET", name, complete]);
+          if (!peeks) world.endpoints[0]!.engine.execute(["SET", name, complete]);
         },
       };
     };
@@ -315,7 +315,7 @@ describe("forget", () => {
       let kept: unknown;
       let looks = 0;
       links[0]!.fate = (command) => {
-        if (!command.includes("look")) return "delivered";
+        if (!command.includes("peek")) return "delivered";
         looks += 1;
         // Found by the second reading, and removed after that.
         if (looks === 2) kept = engine.execute(["GET", key()]);
@@ -337,7 +337,7 @@ describe("forget", () => {
     links.forEach((link, index) => {
       link.fate = (command) => ({
         after() {
-          if (!command.includes("look")) world.endpoints[index]!.engine.execute(["SET", name, begun]);
+          if (!command.includes("peek")) world.endpoints[index]!.engine.execute(["SET", name, begun]);
         },
       });
     });

@@ -338,7 +338,7 @@ describe("a single flight", () => {
     await world.runtime.advance(1_500);
     const client = world.client();
     // It can be read there for a run only.
-    client.links[2]!.fate = (command) => (command.includes("look") ? "refused" : "delivered");
+    client.links[2]!.fate = (command) => (command.includes("peek") ? "refused" : "delivered");
     const second = await call({}, client);
     await returned(second);
     expect(second.error).toMatchObject({ code: "NO_QUORUM", message: expect.stringContaining("forget") });

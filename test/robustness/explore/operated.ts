@@ -35,7 +35,7 @@ export class Operated {
 
   /** An endpoint executed a request. Only those of operators concern this. */
   executed({ client, server, request }: Message, before: Contents, after: Contents): void {
-    if (!request || !["free", "release", "look"].includes(request.operation)) return;
+    if (!request || !["free", "release", "peek"].includes(request.operation)) return;
     const { operation, keys, value, counter } = request;
     const [key = ""] = keys;
     const text = textAt(before, key);

@@ -1,7 +1,9 @@
 import { Engine, type Reply, ReplyError } from "../../../local/src/memory/index.ts";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
+import { freeScript } from "../../../src/lock/free-script.ts";
 import { cellScript } from "../../../src/redis/cell-script.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
+import { peekScript } from "../../../src/redis/peek-script.ts";
 import { shaOf, textOf } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
@@ -30,6 +32,8 @@ export interface Contents {
 /** The scripts that endpoints know. */
 const scripts = [
   cellScript,
+  peekScript,
+  freeScript,
   claimScript,
   slotScript,
   memberScript,

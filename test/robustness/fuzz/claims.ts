@@ -6,7 +6,7 @@ import type { Command } from "../../../src/endpoints/endpoint.ts";
 
 /** What a command asks of the endpoint. */
 export interface ParsedCommand {
-  readonly op: "acquire" | "restore" | "read" | "raise" | "extend" | "verify" | "release" | "free" | "look";
+  readonly op: "acquire" | "restore" | "read" | "raise" | "extend" | "verify" | "release" | "free" | "peek";
   /** The value that it acquires, extends or releases. */
   readonly value: string;
   /** The value that stands there afterwards. */
@@ -42,7 +42,7 @@ export function parseCommand(command: Command): ParsedCommand {
   const fenced = Number(retention) > 0;
   const renewal = ttl !== "0" ? "extend" : fenced ? "raise" : "verify";
   const op =
-    operation === "extend" ? renewal : (operation as "acquire" | "restore" | "release" | "free" | "look");
+    operation === "extend" ? renewal : (operation as "acquire" | "restore" | "release" | "free" | "peek");
   return { op, value, newValue, fenced, script: true };
 }
 
@@ -62,7 +62,7 @@ export function claimOf({ op, value, fenced, script }: ParsedCommand, reply: unk
     return reply === "OK" ? { said: "yes" } : reply === null ? { said: "no" } : nothing;
   }
   if (!Array.isArray(reply)) return nothing;
-  if (op === "look") return isText(reply[0]) ? snapshotClaim(reply) : nothing;
+  if (op === "peek") return isText(reply[0]) ? snapshotClaim(reply) : nothing;
   if (reply[0] === value) {
     if (op === "free" && reply.length !== 1) return nothing;
     if (!fenced) return { said: "yes" };

@@ -155,7 +155,7 @@ export class LockOperations {
         if ("error" in outcome) return expectTyped(outcome.error, "NO_QUORUM");
         const { held, remaining, fence, votes } = outcome.value as Awaited<ReturnType<typeof inspect>>;
         // A rollback of an earlier call may be sent meanwhile.
-        const looks = said.filter(({ op }) => op === "look");
+        const looks = said.filter(({ op }) => op === "peek");
         const snapshots = looks.filter((exchange) => exchange.said === "yes" && exchange.other);
         const holders = snapshots.map(({ other }) => other!.slice(33) || other);
         const most = Math.max(0, ...holders.map((holder) => holders.filter((one) => one === holder).length));

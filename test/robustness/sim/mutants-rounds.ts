@@ -111,13 +111,20 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "between the read and the deletion the lock may become another client's",
     patches: [
       patch(
+        "redis/cell.ts",
+        "import { cellScript } from",
+        `import { freeScript } from "../lock/free-script.ts";
+import { peekScript } from "./peek-script.ts";
+import { cellScript } from`,
+      ),
+      patch(
         "redis/cell.ts release",
         "if (isNative(call) && isPlain(cell)) {",
         `if (isPlain(cell)) {
     const [key] = cell.keys;
-    const seen = await runScript(call, cellScript, [key!, key!, key!], ["look", "", 1, 1, 0]);
+    const seen = await runScript(call, peekScript, [key!, key!], ["peek"]);
     if ((seen as unknown[])[0] !== cell.value) return { outcome: "lost" };
-    const [said] = (await runScript(call, cellScript, [key!], ["free", cell.value, 1, 1, 0])) as unknown[];
+    const [said] = (await runScript(call, freeScript, [key!], ["free", cell.value])) as unknown[];
     return { outcome: said === 0 ? "lost" : "granted" };
   }
   if (isNative(call) && isPlain(cell)) {`,

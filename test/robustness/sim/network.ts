@@ -81,14 +81,15 @@ interface Before {
 /** `acquire redlock:lock:{a} t0621c87 by EVALSHA, executed again`: for the trace. */
 function describe({ operation, raises, keys, value }: Request, command: Command, copy: number): string {
   const again = copy > 0 ? ", executed again" : "";
-  return `${raises ? "raise fence" : operation} ${keys} ${value.slice(0, 8)} by ${String(command[0])}${again}`;
+  const what = [raises ? "raise fence" : operation, keys, ...(value ? [value.slice(0, 8)] : [])].join(" ");
+  return `${what} by ${String(command[0])}${again}`;
 }
 
 /** An answer, as the picture shows it. */
 function outcomeOf(request: Request, command: Command, answer: Answer): Outcome {
   if ("error" in answer) return "error";
   const { operation } = request;
-  if (operation === "look" || operation === "announce" || operation === "free") return "granted";
+  if (operation === "peek" || operation === "announce" || operation === "free") return "granted";
   if (isGranted(request, command, answer.reply)) return "granted";
   return operation === "acquire" || operation === "restore" ? "held" : "gone";
 }

@@ -41,7 +41,7 @@ test("the trace names a fault's target and end, and an execution's operation", a
   expect(executions.length).toBeGreaterThan(0);
   for (const line of executions) {
     expect(line).toMatch(
-      /p\d>r\d (acquire|restore|extend|release|free|look|announce|raise fence|subscribe) \S+|fault/,
+      /p\d>r\d (acquire|restore|extend|release|free|peek|announce|raise fence|subscribe) \S+|fault/,
     );
   }
 });

@@ -1,5 +1,7 @@
 import type { Command } from "../../../src/endpoints/endpoint.ts";
+import { freeScript } from "../../../src/lock/free-script.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
+import { peekScript } from "../../../src/redis/peek-script.ts";
 import type { Script } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
@@ -10,7 +12,7 @@ import { slotScript } from "../../../src/sync/internal/slots.ts";
 
 /** A command of the library, parsed. */
 export interface Request {
-  readonly operation: "acquire" | "restore" | "extend" | "release" | "free" | "look" | "announce";
+  readonly operation: "acquire" | "restore" | "extend" | "release" | "free" | "peek" | "announce";
   readonly keys: readonly string[];
   /** The whole value, or the pending record. */
   readonly value: string;
@@ -75,6 +77,8 @@ export function readRequest(command: Command): Request {
   const count = Number(words[2]);
   const names = words.slice(3, 3 + count);
   const args = words.slice(3 + count);
+  if (isScript(words[1]!, peekScript)) return readPeek(names);
+  if (isScript(words[1]!, freeScript)) return readFree(names, args);
   if (isScript(words[1]!, claimScript)) return readClaim(names, args);
   if (isScript(words[1]!, slotScript)) return readSlots(names, args);
   if (isScript(words[1]!, memberScript)) return readMember(names, args);
@@ -91,7 +95,6 @@ export function readRequest(command: Command): Request {
     tombstone: names[Number(keyCount)],
     raises: operation === "extend" && ttl === "0" && count > Number(keyCount),
     ttl: Number(ttl),
-    ...(operation === "look" && { counter: names[2] }),
   };
   return countOf(withSuccessor(request, next), next);
 }
@@ -114,6 +117,22 @@ function countOf(request: Request, written?: string): Request {
 /** Whether a command's hash or text is that of a script. */
 function isScript(text: string, { source, sha }: Script): boolean {
   return text === sha.redis || text === sha.upstash || text.endsWith(source);
+}
+
+function readPeek([key, counter]: string[]): Request {
+  return {
+    operation: "peek",
+    keys: [key!],
+    value: "",
+    from: 1,
+    tombstone: undefined,
+    raises: false,
+    counter: counter!,
+  };
+}
+
+function readFree(keys: string[], [, value = ""]: string[]): Request {
+  return { operation: "free", keys, value, from: 1, tombstone: undefined, raises: false };
 }
 
 /** The claim of a key and locks, in two: the record and the locks. */
@@ -189,7 +208,7 @@ function readInterval([key, , , tombstone]: string[], [value = "", operation]: s
 
 /** Nothing is acquired: an arrival stays. */
 function readArrival(keys: string[], [value = ""]: string[]): Request {
-  return { operation: "look", keys, value, from: 1, tombstone: undefined, raises: false };
+  return { operation: "peek", keys, value, from: 1, tombstone: undefined, raises: false };
 }
 
 /** Nothing is acquired: an announcement stands only until a later one replaces it. */

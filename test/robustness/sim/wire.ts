@@ -55,7 +55,7 @@ export class Wire {
     }
     if (request.isCount) return;
     const trail = this.#trail(process, server, request);
-    if (request.operation === "look") this.#wakeUps.asked(process, request.value);
+    if (request.operation === "peek") this.#wakeUps.asked(process, request.value);
     if (request.operation === "free")
       this.#last.set(`${process.name} free ${request.keys[0]}`, nonceOf(request.value));
     const completes = isCompletion(command);
@@ -125,7 +125,7 @@ export class Wire {
     }
     if (operation === "release" && granted) this.announcements.removed(server, request);
     const trail = this.#trail(process, server, request);
-    if (operation === "look" && execution.found) {
+    if (operation === "peek" && execution.found) {
       const { now } = this.#world;
       this.#looks.push({ process, server, key: request.keys[0]!, at: now, ...execution.found });
     }
@@ -231,7 +231,7 @@ export class Wire {
     const trail = this.#trail(process, server, request);
     // Of two releases the second one finds nothing, and either answer may be the first to arrive.
     if (request.operation === "release") trail[granted ? "answeredFreed" : "answeredGone"] = true;
-    if (request.operation === "look") this.#wakeUps.refused(process, request.value);
+    if (request.operation === "peek") this.#wakeUps.refused(process, request.value);
     if (request.operation === "extend" && granted) this.#taken(process, server, request.successor ?? request);
     // A restored value needs no second release: one that overtakes the restore request leaves its tombstone.
     if (request.operation !== "acquire") return;
@@ -252,7 +252,7 @@ export class Wire {
 
   /** A client got no usable answer. */
   failed(process: Process, { operation }: Request): void {
-    if (operation === "acquire" || operation === "look") this.#wakeUps.failed(process);
+    if (operation === "acquire" || operation === "peek") this.#wakeUps.failed(process);
   }
 
   /**

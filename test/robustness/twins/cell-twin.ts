@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "ddeafccd85c7b99182adac4a4fcd4d987bc15915",
-    upstash: "4c93cc57f0589dc44835dd21f615d66934efedd5",
+    redis: "96a4783db58b321df66f73b7c0dd61351860245e",
+    upstash: "c941a8dcd5074fe9f34492f3499ed7de11e483c7",
   },
   run,
 };
@@ -13,9 +13,7 @@ export const cellTwin: Twin = {
 function run(twin: TwinCall): ByteReply {
   const { call, keys, args } = twin;
   const [op, value] = args as [string, string];
-  if (op === "free") return [call("DEL", keys[0]!) === 1 ? value : 0];
   const found = call("MGET", ...keys) as Found;
-  if (op === "look") return [found[0] ?? "", call("PTTL", keys[0]!), found[2] ?? ""];
   const from = whole(args[2]!);
   const n = whole(args[3]!);
   const owner = value.slice(from - 1);

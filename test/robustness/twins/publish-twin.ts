@@ -5,8 +5,8 @@ import type { Twin, TwinCall } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "4fc793b6a4042951a24fcd2eabc623b2ec93d0a6",
-    upstash: "19b0921d59be282dab27c15fb3311ba105efe92b",
+    redis: "4f0e3b5e7cd3cb9d664c524ea801b8a2cdc25bfc",
+    upstash: "e56ad585ada2e0e50e14b7f39973c61044aed1ef",
   },
   run,
 };

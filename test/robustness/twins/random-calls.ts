@@ -1,6 +1,8 @@
+import { freeScript } from "../../../src/lock/free-script.ts";
 import { publishScript } from "../../../src/lock/wake-up/publish-script.ts";
 import { cellScript } from "../../../src/redis/cell-script.ts";
 import { claimScript } from "../../../src/redis/claim-script.ts";
+import { peekScript } from "../../../src/redis/peek-script.ts";
 import type { Script } from "../../../src/redis/script.ts";
 import { announceScript } from "../../../src/sync/debounce.ts";
 import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
@@ -39,7 +41,7 @@ const cell: RandomScript = {
   name: "cellScript",
   script: cellScript,
   call(draw) {
-    const op = draw.pick(["acquire", "acquire", "restore", "extend", "release", "release", "free", "look"]);
+    const op = draw.pick(["acquire", "acquire", "restore", "extend", "release", "release"]);
     const names = draw.pick([["a"], ["a"], ["b"], ["a", "b"], ["a", "b", "c"]]);
     const guarded = draw.chance(0.7);
     const counters = guarded && draw.chance(0.5) ? names.map((name) => `${name}:fence`) : [];
@@ -70,6 +72,20 @@ const cell: RandomScript = {
     const other = key === "void" ? draw.pick(["f", "1"]) : registerValue(draw);
     return ["SET", key, other, ...(draw.chance(0.5) ? ["PX", draw.pick(ttls)] : [])];
   },
+};
+
+const peek: RandomScript = {
+  name: "peekScript",
+  script: peekScript,
+  call: (draw) => ({ keys: [draw.pick(["a", "b"]), "a:fence"], args: ["peek"] }),
+  disturbance: cell.disturbance,
+};
+
+const free: RandomScript = {
+  name: "freeScript",
+  script: freeScript,
+  call: (draw) => ({ keys: [draw.pick(["a", "b"])], args: ["free", nonce(`n${draw.integer(1, 40)}`)] }),
+  disturbance: cell.disturbance,
 };
 
 /** Releases of the same keys, and messages about them. The cell is acquired by the disturbances. */
@@ -249,6 +265,8 @@ const announce: RandomScript = {
 /** Every script that has a twin. */
 export const randomScripts: readonly RandomScript[] = [
   cell,
+  peek,
+  free,
   publish,
   claim,
   member,

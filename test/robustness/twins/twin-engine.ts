@@ -7,8 +7,10 @@ import { announceTwin } from "./announce-twin.ts";
 import { arrivalTwin } from "./arrival-twin.ts";
 import { cellTwin } from "./cell-twin.ts";
 import { claimTwin } from "./claim-twin.ts";
+import { freeTwin } from "./free-twin.ts";
 import { intervalTwin } from "./interval-twin.ts";
 import { memberTwin } from "./member-twin.ts";
+import { peekTwin } from "./peek-twin.ts";
 import { publishTwin } from "./publish-twin.ts";
 import { queueTwin } from "./queue-twin.ts";
 import { slotTwin } from "./slot-twin.ts";
@@ -18,6 +20,8 @@ import type { Twin, TwinCall } from "./twin.ts";
 export const twins: ReadonlyMap<string, Twin> = new Map(
   [
     cellTwin,
+    peekTwin,
+    freeTwin,
     publishTwin,
     claimTwin,
     memberTwin,
