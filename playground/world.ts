@@ -1,12 +1,12 @@
 import { type MemoryEndpoint, memoryEndpoint } from "../local/src/memory/index.ts";
 import type { Timeline, TimelineEvent } from "../picture/timeline.ts";
 import type { Command } from "../src/index.ts";
-import { cellScript } from "../src/redis/cell-script.ts";
-import { claimScript } from "../src/redis/claim-script.ts";
+import { cellScript } from "../src/redis/cell.lua.ts";
+import { claimScript } from "../src/redis/claim.lua.ts";
 import { upstashFlag } from "../src/redis/script.ts";
 import { tokensIn } from "../src/stored/index.ts";
-import { queueScript } from "../src/sync/internal/queue-requests.ts";
-import { slotScript } from "../src/sync/internal/slots.ts";
+import { queueScript } from "../src/sync/internal/queue.lua.ts";
+import { slotScript } from "../src/sync/internal/slot.lua.ts";
 import { seededRandom } from "../test/support/random.ts";
 import { Client } from "./client.ts";
 import type { Wire } from "./link.ts";

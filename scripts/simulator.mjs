@@ -1,11 +1,12 @@
 // Runs the simulator in processes of its own: bundled, with or without a mutant, for one seed after another.
 import { fork } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { build } from "esbuild";
+import { moduleOf } from "./generate-scripts.mjs";
 import { project } from "./load.mjs";
 import { applyPatch } from "./patch.mjs";
 
@@ -46,15 +47,18 @@ function mutation({ name, patches }) {
     name: "mutation",
     setup(building) {
       const applied = new Set();
-      building.onLoad({ filter: /[\\/](src|sim)[\\/].*\.ts$/ }, async ({ path }) => {
-        const file = relative(join(project, "src"), path).replaceAll("\\", "/");
-        const ofFile = patches.filter((patch) => patch.file === file);
-        if (ofFile.length === 0) return undefined;
-        let contents = await readFile(path, "utf8");
-        for (const patch of ofFile) {
+      const patched = (path) => {
+        let contents = readFileSync(join(project, path), "utf8");
+        for (const patch of patches.filter(({ file }) => join("src", file) === join(path))) {
           contents = applyPatch(contents, patch);
           applied.add(patch);
         }
+        return contents;
+      };
+      building.onLoad({ filter: /[\\/](src|sim)[\\/].*\.ts$/ }, ({ path }) => {
+        const file = relative(project, path).replaceAll("\\", "/");
+        const isScript = file.endsWith(".lua.ts");
+        const contents = isScript ? moduleOf(file.slice(0, -".ts".length), patched) : patched(file);
         return { contents, loader: "ts" };
       });
       building.onEnd(({ errors }) => {

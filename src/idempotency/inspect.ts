@@ -4,7 +4,7 @@ import { clientStateOf, type Settings } from "../lock/options.ts";
 import { type Round, runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot } from "../redis/cell.ts";
-import { peekScript } from "../redis/peek-script.ts";
+import { peekScript } from "../redis/peek.lua.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import type { KeyKind } from "./digest.ts";
 import { type Idempotency, recordKeysOf, resolveIdempotency } from "./idempotency.ts";

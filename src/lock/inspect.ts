@@ -5,10 +5,10 @@ import { runRound } from "../quorum/round.ts";
 import { type Answer, quorumOf } from "../quorum/tally.ts";
 import { isSnapshot, readCounter } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import { peekScript } from "../redis/peek-script.ts";
+import { peekScript } from "../redis/peek.lua.ts";
 import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken } from "../runtime.ts";
-import { freeScript } from "./free-script.ts";
+import { freeScript } from "./free.lua.ts";
 import { holderOf } from "./lock-request.ts";
 import { type LockClient, type LockOptions, settingsOf } from "./options.ts";
 

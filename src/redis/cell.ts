@@ -1,5 +1,5 @@
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
-import { cellScript } from "./cell-script.ts";
+import { cellScript } from "./cell.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
 // A cell on one endpoint: a value with a ttl, at one key or at several together. Locks, idempotency records

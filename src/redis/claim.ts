@@ -1,6 +1,6 @@
 import type { EndpointRequest } from "../endpoints/endpoint-request.ts";
 import { type CellAnswer, type Fencing, isNative, readFence } from "./cell.ts";
-import { claimScript } from "./claim-script.ts";
+import { claimScript } from "./claim.lua.ts";
 import { runScript, unexpectedReply } from "./script.ts";
 
 // The claim of an idempotency key together with locks, on one endpoint. Each operation is one request, and each may be

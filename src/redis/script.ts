@@ -1,13 +1,10 @@
 import type { Command, Dialect } from "../endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../endpoints/endpoint-request.ts";
 
-/** A Lua script. */
+/** A Lua script. `npm run scripts` makes one of each `.lua` file. */
 export interface Script {
   readonly source: string;
-  /**
-   * SHA-1 of the text that is sent: `upstash` with the flag, `redis` without it, for all other dialects. A test recomputes
-   * them; `scripts/script-hashes.mjs` writes them.
-   */
+  /** SHA-1 of the text that is sent: `upstash` with the flag, `redis` without it, for all other dialects. */
   readonly sha: { readonly redis: string; readonly upstash: string };
 }
 

@@ -8,30 +8,11 @@ import { rollback } from "../quorum/rollback.ts";
 import { type Failure, isHopeless, type Round, runRound, unlessAborted } from "../quorum/round.ts";
 import { type CellAnswer, release } from "../redis/cell.ts";
 import { keyOf } from "../redis/keys.ts";
-import { runScript, type Script, unexpectedReply } from "../redis/script.ts";
+import { runScript, unexpectedReply } from "../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../runtime.ts";
+import { announceScript } from "./announce.lua.ts";
 import { checkName, syncSettings, type WaitOptions, waitOptionNames } from "./internal/hold.ts";
 import { itemsOf } from "./internal/reply.ts";
-
-/**
- * Announces a call on one endpoint, unless a later one is announced there.
- *
- * KEYS: the last call. ARGV: 1. the call; 2. ttl in ms. Calls are texts of one length; the later one is the greater.
- *
- * Replies: {the call}: it is the last one there. {0, the later call}: it is not.
- *
- * The key lives at least as long as any call announced there, so each call finds what came after it within its ttl.
- */
-export const announceScript: Script = {
-  source: `local found = redis.call("GET", KEYS[1])
-if found and found > ARGV[1] then return {0, found} end
-redis.call("SET", KEYS[1], ARGV[1], "PX", math.max(tonumber(ARGV[2]), redis.call("PTTL", KEYS[1])))
-return {ARGV[1]}`,
-  sha: {
-    redis: "98ce89f57dc5f6d5994d96c4f90e5b5c688a5456",
-    upstash: "e66c471d2ebab6cc08a5c2014a67d95f32fd29b1",
-  },
-};
 
 /**
  * The window of {@link debounce}, and the options of the call. All calls of a name must use the same `window` and `ttl`.

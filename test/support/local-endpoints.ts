@@ -10,7 +10,7 @@ import {
   type RedlockOptions,
   upstashEndpoint,
 } from "../../src/index.ts";
-import { cellScript } from "../../src/redis/cell-script.ts";
+import { cellScript } from "../../src/redis/cell.lua.ts";
 import { keyOf } from "../../src/redis/keys.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { isMissing } from "./each-engine.ts";

@@ -7,12 +7,12 @@ import {
   type RedlockEvent,
   type RedlockOptions,
 } from "../../src/index.ts";
-import { freeScript } from "../../src/lock/free-script.ts";
-import { publishScript } from "../../src/lock/wake-up/publish-script.ts";
-import { cellScript } from "../../src/redis/cell-script.ts";
-import { claimScript } from "../../src/redis/claim-script.ts";
+import { freeScript } from "../../src/lock/free.lua.ts";
+import { publishScript } from "../../src/lock/wake-up/publish.lua.ts";
+import { cellScript } from "../../src/redis/cell.lua.ts";
+import { claimScript } from "../../src/redis/claim.lua.ts";
 import { keyOf } from "../../src/redis/keys.ts";
-import { peekScript } from "../../src/redis/peek-script.ts";
+import { peekScript } from "../../src/redis/peek.lua.ts";
 import { textOf } from "../../src/redis/script.ts";
 import { type Fate, type Link, link } from "./link.ts";
 import { type SteppingRuntime, steppingRuntime } from "./stepping-runtime.ts";

@@ -9,7 +9,7 @@ import {
   stripeDelivery,
 } from "../../scripts/deliveries.mjs";
 import { randomSecrets, startWorker } from "../../scripts/local-worker.mjs";
-import { claimScript } from "../../src/redis/claim-script.ts";
+import { claimScript } from "../../src/redis/claim.lua.ts";
 import { bestEngine } from "../support/redis-servers.ts";
 import { until } from "../support/until.ts";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { freeScript } from "../../../src/lock/free-script.ts";
-import { cellScript } from "../../../src/redis/cell-script.ts";
-import { peekScript } from "../../../src/redis/peek-script.ts";
+import { freeScript } from "../../../src/lock/free.lua.ts";
+import { cellScript } from "../../../src/redis/cell.lua.ts";
+import { peekScript } from "../../../src/redis/peek.lua.ts";
 import { redisServer } from "../../../test/support/redis-servers.ts";
 import { seeded } from "../../../test/support/seeded.ts";
 import { Engine } from "../../src/engine/engine.ts";

@@ -3,7 +3,7 @@ import { releaseThrough } from "../../redis/cell.ts";
 import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { channelOf } from "./channel.ts";
 import { ChannelListener } from "./channel-listener.ts";
-import { publishScript } from "./publish-script.ts";
+import { publishScript } from "./publish.lua.ts";
 import type { WakeUp } from "./wake-up.ts";
 
 /**

@@ -7,9 +7,10 @@ import { pauses } from "../../quorum/backoff.ts";
 import { isHopeless, type Round, runRound, unlessAborted } from "../../quorum/round.ts";
 import { type Answer, quorumOf, type RoundResult } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken, runInBackground, sleep, stopwatch } from "../../runtime.ts";
 import { ArrivalsMissingError, LimitMismatchError } from "../errors.ts";
+import { arrivalScript } from "./arrival.lua.ts";
 import { type WaitOptions, waitOptionNames } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
 
@@ -18,55 +19,6 @@ import { isInteger, itemsOf } from "./reply.ts";
 // that one is complete. A client that sees a later generation writes it to a quorum before it returns, so that every later
 // query finds it there. That is the read of a replicated cell by H. Attiya, A. Bar-Noy, D. Dolev, "Sharing Memory
 // Robustly in Message-Passing Systems", 1995.
-
-/**
- * Moves one endpoint to a generation and adds an arrival to it, or only looks.
- *
- * KEYS: a hash with the generation (`g`), the number of arrivals expected (`n`), and one longer field for each arrival.
- *
- * ARGV: 1. a nonce; 2. the generation, or `""`: only look; 3. the number expected; 4. ttl in ms; 5. the field of the
- * arrival, or `""`; 6. with wake-ups, the channel of those that wait: all are told when the generation changes, or has all
- * its arrivals at this endpoint.
- *
- * Of two generations the later one is the greater text. An endpoint only moves to a later one, which begins without
- * arrivals. After a reset by an operator the number expected is not known yet.
- *
- * Replies: {nonce, the endpoint's generation or "", the fields of its arrivals}; {nonce, "n", the number expected}: it is
- * in use with another number.
- *
- * No request shortens the ttl; one that changes nothing renews it only once half of it has passed.
- */
-export const arrivalScript: Script = {
-  source: `local nonce, to, count, ttl, id = unpack(ARGV)
-local all, found, ids = redis.call("HGETALL", KEYS[1]), {}, {}
-for i = 1, #all, 2 do
-  found[all[i]] = all[i + 1]
-  if #all[i] > 1 then ids[#ids + 1] = all[i] end
-end
-if (found.n or count) ~= count then return {nonce, "n", tonumber(found.n)} end
-local at = found.g or ""
-if to ~= "" and to >= at then
-  local remaining, added = redis.call("PTTL", KEYS[1]), {}
-  if to > at then
-    redis.call("DEL", KEYS[1])
-    at, found, ids, added = to, {}, {}, {"g", to}
-  end
-  if not found.n then added[#added + 1], added[#added + 2] = "n", count end
-  if id ~= "" and not found[id] then
-    ids[#ids + 1], added[#added + 1], added[#added + 2] = id, id, 1
-  end
-  if added[1] then redis.call("HSET", KEYS[1], unpack(added)) end
-  if ARGV[6] and added[1] and (added[1] == "g" or #ids == tonumber(count)) then
-    redis.call("PUBLISH", ARGV[6], "0:all")
-  end
-  if added[1] or remaining < ttl / 2 then redis.call("PEXPIRE", KEYS[1], math.max(ttl, remaining)) end
-end
-return {nonce, at, ids}`,
-  sha: {
-    redis: "18955a7c5e94846280903505dc0c938aa2b6fc61",
-    upstash: "a2309011635344debb9e3badb6b485420d3e0530",
-  },
-};
 
 /** Where the arrivals of one latch or barrier are stored. */
 export interface ArrivalSet {

@@ -4,55 +4,12 @@ import type { LockClient, Settings } from "../../lock/options.ts";
 import { runRound } from "../../quorum/round.ts";
 import { type Answer, quorumOf } from "../../quorum/tally.ts";
 import { keyOf } from "../../redis/keys.ts";
-import { runScript, type Script, unexpectedReply } from "../../redis/script.ts";
+import { runScript, unexpectedReply } from "../../redis/script.ts";
 import { randomToken } from "../../runtime.ts";
 import { defaultTtl } from "./arrivals.ts";
+import { freeSynchronizerScript } from "./free-synchronizer.lua.ts";
 import { checkName, checkSyncNames, type SyncOptions, syncSettings } from "./hold.ts";
 import { isInteger, itemsOf } from "./reply.ts";
-
-/**
- * Frees a synchronizer on one endpoint.
- *
- * ARGV: 1. a nonce; 2. what to do:
- *    `keys`: delete all KEYS; the first ARGV[3] of them show whether there was anything to free;
- *    `slots`: the same, unless the limit, which is at the first key, is larger than the number of slots, the other keys;
- *    `arrivals`: move to the generation ARGV[3], `call`: replace the last call by ARGV[3]; either is kept for ARGV[4] ms,
- *    or as long as what it replaces. Where ARGV[3] is not later than that, nothing changes.
- *
- * Replies: {nonce, 1 if there was anything, else 0}. `slots`: {nonce, -limit} where more keys are needed. `arrivals` and
- * `call`: two more items, the generation or call that was there, and its ttl in ms. The nonce is unguessable, so no
- * client in between can invent these.
- */
-export const freeScript: Script = {
-  source: `local nonce, op, key = ARGV[1], ARGV[2], KEYS[1]
-if op == "arrivals" or op == "call" then
-  local to, remaining, at, had = ARGV[3], redis.call("PTTL", key), "", false
-  if op == "call" then
-    at = redis.call("GET", key) or ""
-    had = string.sub(at, 18, 18) == "t"
-  else
-    local found = redis.call("HMGET", key, "g", "n")
-    at, had = found[1] or "", found[2]
-  end
-  if to > at then
-    redis.call("DEL", key)
-    if op == "call" then redis.call("SET", key, to) else redis.call("HSET", key, "g", to) end
-    redis.call("PEXPIRE", key, math.max(remaining, tonumber(ARGV[4])))
-  end
-  return {nonce, had and 1 or 0, at, remaining}
-end
-if op == "slots" then
-  local limit = tonumber(redis.call("GET", key) or 0)
-  if limit >= #KEYS then return {nonce, -limit} end
-end
-local there = redis.call("EXISTS", unpack(KEYS, 1, ARGV[3]))
-redis.call("DEL", unpack(KEYS))
-return {nonce, there > 0 and 1 or 0}`,
-  sha: {
-    redis: "4527d3c7619976162ae8ddb7eb26408cab09b023",
-    upstash: "2fd0fc79ff8a6df0ed9eb0f4f1c497240125a953",
-  },
-};
 
 /** The kind of a synchronizer: the name that it is imported by. */
 export type SynchronizerKind =
@@ -226,7 +183,7 @@ async function freeOne(
   args: FreeArguments,
 ): Promise<FreeAnswer> {
   const nonce = randomToken(settings.runtime);
-  const reply = await runScript(call, freeScript, keys, [nonce, ...args]);
+  const reply = await runScript(call, freeSynchronizerScript, keys, [nonce, ...args]);
   const [echo, had, latest = "", remaining = 0] = itemsOf(reply);
   if (echo !== nonce || !isInteger(had) || had > 1) throw unexpectedReply();
   if (typeof latest !== "string" || typeof remaining !== "number" || !Number.isFinite(remaining)) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../src/index.ts";
 import type { Script } from "../../../src/redis/script.ts";
-import { announceScript } from "../../../src/sync/debounce.ts";
+import { announceScript } from "../../../src/sync/announce.lua.ts";
 import {
   CountDownLatch,
   CyclicBarrier,
@@ -12,10 +12,10 @@ import {
   Semaphore,
   type SynchronizerKind,
 } from "../../../src/sync/index.ts";
-import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
-import { freeScript } from "../../../src/sync/internal/force-release.ts";
-import { intervalScript } from "../../../src/sync/internal/interval.ts";
-import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
+import { freeSynchronizerScript } from "../../../src/sync/internal/free-synchronizer.lua.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
+import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 import { rejection } from "../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../support/virtual-sync.ts";
@@ -26,7 +26,7 @@ import { holders } from "./holders.ts";
 const day = 86_400_000;
 const start = 1_700_000_000_000;
 const unreachable = () => expect.unreachable("it must not run");
-const newWorld = (...scripts: Script[]) => syncWorld([freeScript, ...scripts]);
+const newWorld = (...scripts: Script[]) => syncWorld([freeSynchronizerScript, ...scripts]);
 
 const kinds: readonly SynchronizerKind[] = [
   "Semaphore",

@@ -9,9 +9,9 @@ import {
   type SynchronizerKind,
   type SyncOptions,
 } from "../../../src/sync/index.ts";
-import { memberScript } from "../../../src/sync/internal/members.ts";
-import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
-import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { memberScript } from "../../../src/sync/internal/member.lua.ts";
+import { queueScript } from "../../../src/sync/internal/queue.lua.ts";
+import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 
 type Acquire<Result> = (
   redlock: Redlock,

@@ -8,7 +8,7 @@ export const worldMutants: readonly Mutant[] = [
     breaks: "a second execution of an acquire shortens the validity",
     patches: [
       patch(
-        "sync/internal/slots.ts slotScript",
+        "sync/internal/slot.lua",
         'redis.call("SET", KEYS[own], value, "PX", math.max(ttl, remaining))',
         'redis.call("SET", KEYS[own], value, "PX", ttl)',
       ),
@@ -20,7 +20,7 @@ export const worldMutants: readonly Mutant[] = [
     breaks: "a request that is executed again keeps all replicas out for longer than the interval",
     patches: [
       patch(
-        "sync/internal/interval.ts intervalScript",
+        "sync/internal/interval.lua",
         "if number > tonumber(run or 0) then",
         "if number >= tonumber(run or 0) then",
       ),
@@ -32,7 +32,7 @@ export const worldMutants: readonly Mutant[] = [
     breaks: "a claim that could not become a run is released, and its interval keeps all replicas out",
     patches: [
       patch(
-        "sync/internal/interval.ts intervalScript",
+        "sync/internal/interval.lua",
         'redis.call("SET", KEYS[2], before .. ":" .. before, "KEEPTTL")',
         "",
       ),
@@ -43,13 +43,7 @@ export const worldMutants: readonly Mutant[] = [
     name: "a second confirmation finds nothing",
     breaks:
       "where the reply to the first one is lost, the run counts as lost, and nobody runs in its interval",
-    patches: [
-      patch(
-        "sync/internal/interval.ts intervalScript",
-        "string.sub(holder, -#value) == value",
-        "holder == value",
-      ),
-    ],
+    patches: [patch("sync/internal/interval.lua", "string.sub(holder, -#value) == value", "holder == value")],
     noticedBy: ["refusals are true"],
   },
   {
@@ -85,13 +79,7 @@ export const worldMutants: readonly Mutant[] = [
   {
     name: "a short announcement cuts a long one",
     breaks: "a call with a shorter ttl makes the endpoint forget too early which call was the last",
-    patches: [
-      patch(
-        "sync/debounce.ts announceScript",
-        'math.max(tonumber(ARGV[2]), redis.call("PTTL", KEYS[1]))',
-        "ARGV[2]",
-      ),
-    ],
+    patches: [patch("sync/announce.lua", 'math.max(ttl, redis.call("PTTL", KEYS[1]))', "ARGV[2]")],
     noticedBy: ["validity is honest"],
   },
   {
@@ -135,7 +123,7 @@ export const worldMutants: readonly Mutant[] = [
         "release(call, { keys: [name], value: text });",
         "release(call, { keys: [name], value: text, compareFrom: 2_048 });",
       ),
-      patch("redis/cell-script.ts", "then return {0, marks} end", "then end"),
+      patch("redis/cell.lua", "then return {0, tags} end", "then end"),
     ],
     noticedBy: ["a run is not forgotten"],
   },

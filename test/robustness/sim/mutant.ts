@@ -13,7 +13,7 @@ export interface Mutant {
   readonly theme?: Theme;
 }
 
-/** Replaces a text that must occur exactly once in a function of src/. */
+/** Replaces a text that must occur exactly once in a function of src/, or in a Lua script. */
 export interface Patch {
   readonly file: string;
   /** The name of a function, method, class or constant. Undefined: the whole file, as for a script. */
@@ -43,7 +43,7 @@ export const twoHolders: readonly Invariant[] = [
 export function concerns({ patches, theme: only }: Mutant, theme: Theme): boolean {
   if (only) return theme === only;
   const areIn = (part: string) => patches.every(({ file }) => file.startsWith(part));
-  if (areIn("sync/debounce.ts")) return theme === "debounce";
+  if (areIn("sync/debounce.ts") || areIn("sync/announce.lua")) return theme === "debounce";
   if (areIn("lock/wake-up/")) return theme === "wake-ups";
   if (areIn("sync/")) return !["locks", "operators", "locked-runs", "wake-ups", "debounce"].includes(theme);
   return theme === "operators" || !operated.some(areIn);

@@ -123,7 +123,7 @@ export const holdingMutants: readonly Mutant[] = [
   {
     name: "counter without a ttl",
     breaks: "the counter of every resource stays forever",
-    patches: [patch("redis/cell-script.ts", ', "PX", string.format("%.0f", kept)', "")],
+    patches: [patch("redis/cell.lua", ', "PX", string.format("%.0f", kept)', "")],
     noticedBy: ["every key expires"],
   },
   {
@@ -136,7 +136,7 @@ export const holdingMutants: readonly Mutant[] = [
     name: "counters in the future expire too early",
     breaks:
       "a client whose clock is ahead draws a fence, and after the retention the next client draws a smaller one",
-    patches: [patch("redis/cell-script.ts", "kept + math.max(", "kept + 0 * math.max(")],
+    patches: [patch("redis/cell.lua", "kept + math.max(", "kept + 0 * math.max(")],
     noticedBy: ["fences increase"],
   },
   {

@@ -87,7 +87,7 @@ export const roundMutants: readonly Mutant[] = [
     breaks: "an acquire that is executed twice is refused because of itself (@upstash/lock)",
     patches: [
       patch(
-        "redis/cell-script.ts",
+        "redis/cell.lua",
         "if found[i] and string.sub(",
         'if op ~= "acquire" and found[i] and string.sub(',
       ),
@@ -97,13 +97,13 @@ export const roundMutants: readonly Mutant[] = [
   {
     name: "refresh keeps the first handle's nonce",
     breaks: "two handles of an owner rely on one nonce, and a failed acquire of the first one rolls it back",
-    patches: [patch("redis/cell-script.ts", "if text ~= value and not", "if false and not")],
+    patches: [patch("redis/cell.lua", "if text ~= value and not", "if false and not")],
     noticedBy: [...twoHolders, "holds survive"],
   },
   {
     name: "release ends any hold of its owner",
     breaks: "executed late or twice, it ends the owner's next hold, and another client enters",
-    patches: [patch("redis/cell-script.ts", "then return {0, marks} end", "then end")],
+    patches: [patch("redis/cell.lua", "then return {0, tags} end", "then end")],
     noticedBy: [...twoHolders, "holds survive"],
   },
   {
@@ -113,8 +113,8 @@ export const roundMutants: readonly Mutant[] = [
       patch(
         "redis/cell.ts",
         "import { cellScript } from",
-        `import { freeScript } from "../lock/free-script.ts";
-import { peekScript } from "./peek-script.ts";
+        `import { freeScript } from "../lock/free.lua.ts";
+import { peekScript } from "./peek.lua.ts";
 import { cellScript } from`,
       ),
       patch(
@@ -137,7 +137,7 @@ import { cellScript } from`,
     breaks: "it does not compare before deleting",
     patches: [
       patch(
-        "redis/cell-script.ts",
+        "redis/cell.lua",
         "other = found[i] and i or other",
         'other = found[i] and i or other\nif op == "release" then redis.call("DEL", KEYS[i]) end',
       ),
@@ -148,7 +148,7 @@ import { cellScript } from`,
     name: "no tombstone",
     breaks:
       "an acquire that is executed after its rollback leaves a lock without a holder (the 180 s incident)",
-    patches: [patch("redis/cell-script.ts", "if found[n + 1] or other or", "if other or")],
+    patches: [patch("redis/cell.lua", "if found[n + 1] or other or", "if other or")],
     noticedBy: ["rolled back stays rolled back"],
   },
   {
@@ -160,7 +160,7 @@ import { cellScript } from`,
   {
     name: "late execution undoes an extension",
     breaks: "a second execution of an acquire shortens the validity",
-    patches: [patch("redis/cell-script.ts", 'math.max(redis.call("PTTL", KEYS[i]), ttl)', "ttl")],
+    patches: [patch("redis/cell.lua", 'math.max(redis.call("PTTL", KEYS[i]), ttl)', "ttl")],
     noticedBy: ["validity is honest", ...twoHolders],
   },
   {

@@ -7,7 +7,7 @@ export const runMutants: readonly Mutant[] = [
     breaks: "a late first handler overwrites the second one's result (Powertools, hono-idempotency)",
     patches: [
       patch(
-        "redis/cell-script.ts",
+        "redis/cell.lua",
         "== string.sub(value, from) then",
         '== string.sub(value, from) or found[i] and op == "extend" and string.find(ARGV[6], "^[CN]1 ") then',
       ),
@@ -69,8 +69,8 @@ export const runMutants: readonly Mutant[] = [
     name: "lock kept after complete",
     breaks: "the result is stored, and the entity stays locked until the lease ends",
     patches: [
-      patch("redis/claim-script.ts", 'ARGV[9] == "1"', "false"),
-      patch("redis/claim-script.ts", "found[i] == token", 'found[i] == token and ARGV[6] == ""'),
+      patch("redis/claim.lua", 'ARGV[9] == "1"', "false"),
+      patch("redis/claim.lua", "found[i] == token", 'found[i] == token and ARGV[6] == ""'),
     ],
     noticedBy: ["each half by itself", "a run frees its lock"],
     theme: "locked-runs",
@@ -78,7 +78,7 @@ export const runMutants: readonly Mutant[] = [
   {
     name: "key claimed while the lock is refused",
     breaks: "a run that waits for the lock keeps its key from others, or for nobody",
-    patches: [patch("redis/claim-script.ts", 'if #fresh > 0 then run("DEL", unpack(fresh)) end', "")],
+    patches: [patch("redis/claim.lua", 'if #fresh > 0 then run("DEL", unpack(fresh)) end', "")],
     noticedBy: ["all or none", "nothing is abandoned"],
     theme: "locked-runs",
   },
@@ -86,8 +86,8 @@ export const runMutants: readonly Mutant[] = [
     name: "lock freed though it is another's",
     breaks: "a late end deletes the next holder's lock",
     patches: [
-      patch("redis/claim-script.ts", 'ARGV[9] == "1"', "false"),
-      patch("redis/claim-script.ts", "found[i] == token", "found[i]"),
+      patch("redis/claim.lua", 'ARGV[9] == "1"', "false"),
+      patch("redis/claim.lua", "found[i] == token", "found[i]"),
     ],
     noticedBy: ["each half by itself", ...twoAtOnce],
     theme: "locked-runs",
@@ -103,9 +103,9 @@ export const runMutants: readonly Mutant[] = [
     name: "late extension revives either half",
     breaks: "a renewal that is executed after the end leaves lock and record for nobody",
     patches: [
-      patch("redis/claim-script.ts", "if found[i] ~= (", "if found[i] and found[i] ~= ("),
+      patch("redis/claim.lua", "if found[i] ~= (", "if found[i] and found[i] ~= ("),
       patch(
-        "redis/claim-script.ts",
+        "redis/claim.lua",
         'KEYS[i], found[i], "PX", ttl',
         'KEYS[i], i == 1 and pending or token, "PX", ttl',
       ),

@@ -30,45 +30,37 @@ export const syncMutants: readonly Mutant[] = [
   {
     name: "a call runs the next interval",
     breaks: "a replica that waited for a claim runs when the interval that the claim became is over",
-    patches: [
-      patch("sync/internal/interval.ts intervalScript", "ends + number > now", "tonumber(ends) > now"),
-    ],
+    patches: [patch("sync/internal/interval.lua", "ends + number > now", "tonumber(ends) > now")],
     noticedBy: ["one run per tick"],
   },
   {
     name: "members expire with the last arrival",
     breaks: "a short hold shortens the time for which longer ones are remembered",
-    patches: [patch("sync/internal/members.ts memberScript", "now + math.max(ms, remaining)", "now + ms")],
+    patches: [patch("sync/internal/member.lua", "now + math.max(ms, remaining)", "now + ms")],
     noticedBy: ["a writer is alone", "one owner at a time", "holds survive", "validity is honest"],
   },
   {
     name: "waiting writers are not announced",
     breaks: "readers that follow one another starve the writer",
-    patches: [
-      patch(
-        "sync/internal/members.ts memberScript",
-        "retryAfter = math.max(retryAfter, (last(waiting)))",
-        "",
-      ),
-    ],
+    patches: [patch("sync/internal/member.lua", "retryAfter = math.max(retryAfter, (last(waiting)))", "")],
     noticedBy: ["waiters are served"],
   },
   {
     name: "an announcement stands for the ttl",
     breaks: "a writer that died waiting keeps readers out for its whole ttl, though nobody holds the lock",
-    patches: [patch("sync/internal/members.ts memberScript", "tonumber(ARGV[8])", "math.max(ttl, 3000)")],
+    patches: [patch("sync/internal/member.lua", "tonumber(ARGV[8])", "math.max(ttl, 3000)")],
     noticedBy: ["the dead do not keep others out"],
   },
   {
     name: "the queue is ignored",
     breaks: "waiters queue, but any of them may acquire",
-    patches: [patch("sync/internal/queue-requests.ts queueScript", ' and queue == ""', "")],
+    patches: [patch("sync/internal/queue.lua", ' and queue == ""', "")],
     noticedBy: ["served in order"],
   },
   {
     name: "dead tickets are not skipped",
     breaks: "a waiter that died in the queue blocks it as long as others wait",
-    patches: [patch("sync/internal/queue-requests.ts queueScript", "tonumber(expiries) > now", "true")],
+    patches: [patch("sync/internal/queue.lua", "tonumber(expiries) > now", "true")],
     noticedBy: ["waiters are served"],
   },
   {
@@ -112,8 +104,8 @@ export const syncMutants: readonly Mutant[] = [
     name: "endpoints go back to an earlier generation",
     breaks: "a late request undoes what came after it",
     patches: [
-      patch("sync/internal/arrivals.ts arrivalScript", "if to > at then", "if to ~= at then"),
-      patch("sync/internal/arrivals.ts arrivalScript", "and to >= at", ""),
+      patch("sync/internal/arrival.lua", "if to > at then", "if to ~= at then"),
+      patch("sync/internal/arrival.lua", "and to >= at", ""),
     ],
     noticedBy: [
       "an open latch stays open",

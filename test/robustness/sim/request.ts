@@ -1,14 +1,14 @@
 import type { Command } from "../../../src/endpoints/endpoint.ts";
-import { freeScript } from "../../../src/lock/free-script.ts";
-import { claimScript } from "../../../src/redis/claim-script.ts";
-import { peekScript } from "../../../src/redis/peek-script.ts";
+import { freeScript } from "../../../src/lock/free.lua.ts";
+import { claimScript } from "../../../src/redis/claim.lua.ts";
+import { peekScript } from "../../../src/redis/peek.lua.ts";
 import type { Script } from "../../../src/redis/script.ts";
-import { announceScript } from "../../../src/sync/debounce.ts";
-import { arrivalScript } from "../../../src/sync/internal/arrivals.ts";
-import { intervalScript } from "../../../src/sync/internal/interval.ts";
-import { memberScript } from "../../../src/sync/internal/members.ts";
-import { queueScript } from "../../../src/sync/internal/queue-requests.ts";
-import { slotScript } from "../../../src/sync/internal/slots.ts";
+import { announceScript } from "../../../src/sync/announce.lua.ts";
+import { arrivalScript } from "../../../src/sync/internal/arrival.lua.ts";
+import { intervalScript } from "../../../src/sync/internal/interval.lua.ts";
+import { memberScript } from "../../../src/sync/internal/member.lua.ts";
+import { queueScript } from "../../../src/sync/internal/queue.lua.ts";
+import { slotScript } from "../../../src/sync/internal/slot.lua.ts";
 
 /** A command of the library, parsed. */
 export interface Request {

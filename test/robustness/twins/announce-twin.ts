@@ -3,8 +3,8 @@ import { type Twin, whole } from "./twin.ts";
 /** The twin of `announceScript`, which says what it does. */
 export const announceTwin: Twin = {
   sha: {
-    redis: "98ce89f57dc5f6d5994d96c4f90e5b5c688a5456",
-    upstash: "e66c471d2ebab6cc08a5c2014a67d95f32fd29b1",
+    redis: "ec2d169cc0ac128b726e83e03c25de2b22a72f5d",
+    upstash: "3abb8e6f20473dae65d41508b5d556c6dfae6889",
   },
   run({ call, keys, args }) {
     const [key, announced, ttl] = [keys[0]!, args[0]!, whole(args[1]!)];

@@ -4,8 +4,8 @@ import { type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `arrivalScript`, which says what it does. */
 export const arrivalTwin: Twin = {
   sha: {
-    redis: "18955a7c5e94846280903505dc0c938aa2b6fc61",
-    upstash: "a2309011635344debb9e3badb6b485420d3e0530",
+    redis: "a95886ac0dac7613a8e631f7e702af8b7e37afc3",
+    upstash: "a31db8a3404b6eb88642db8f673f1f269a9d3c80",
   },
   run,
 };

@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `cellScript`, which says what it does. */
 export const cellTwin: Twin = {
   sha: {
-    redis: "96a4783db58b321df66f73b7c0dd61351860245e",
-    upstash: "c941a8dcd5074fe9f34492f3499ed7de11e483c7",
+    redis: "d2f019b801b7bef7d7023c304bab4fb619e6bbff",
+    upstash: "28cf23b9dba655c46ef57b87d93004bb1e30075e",
   },
   run,
 };
@@ -30,19 +30,19 @@ function run(twin: TwinCall): ByteReply {
     return other === undefined ? [0, -3, ""] : [0, call("PTTL", keys[other]!), found[other]!];
   }
   const fence = raiseCounters(twin, found);
-  const marks = write(twin, found);
-  return from > 1 ? [value, fence, marks] : [value, fence];
+  const tags = write(twin, found);
+  return from > 1 ? [value, fence, tags] : [value, fence];
 }
 
 function release({ call, keys, args }: TwinCall, found: Found, mine: readonly number[]): ByteReply {
   const [, value, from, count, ttl, expected] = args as [string, string, string, string, string, string];
   const [length, n] = [whole(from) - 1, whole(count)];
   if (found[n] === "f") return [value];
-  const marks = Array.from({ length: n }, (_, index) =>
+  const tags = Array.from({ length: n }, (_, index) =>
     mine.includes(index) ? found[index]!.slice(0, length) : "-".repeat(length),
   );
-  if (mine.some((index) => marks[index] !== expected.slice(index * length, (index + 1) * length))) {
-    return [0, marks.join("")];
+  if (mine.some((index) => tags[index] !== expected.slice(index * length, (index + 1) * length))) {
+    return [0, tags.join("")];
   }
   for (const index of mine) call("DEL", keys[index]!);
   const isComplete = mine.length === n;
@@ -64,11 +64,11 @@ function raiseCounters({ call, keys, args }: TwinCall, found: Found): string {
   return String(whole(fence));
 }
 
-/** Writes the values, and returns their marks. */
+/** Writes the values, and returns their tags. */
 function write({ call, keys, args }: TwinCall, found: Found): string {
   const [op, value] = args as [string, string];
   const [from, n, ttl] = [whole(args[2]!), whole(args[3]!), whole(args[4]!)];
-  let marks = "";
+  let tags = "";
   for (let index = 0; index < n; index += 1) {
     const key = keys[index]!;
     let text = found[index] ?? null;
@@ -86,7 +86,7 @@ function write({ call, keys, args }: TwinCall, found: Found): string {
       }
       call("SET", key, text, "PX", Math.max(Number(call("PTTL", key)), ttl));
     }
-    marks += text.slice(0, from - 1);
+    tags += text.slice(0, from - 1);
   }
-  return marks;
+  return tags;
 }

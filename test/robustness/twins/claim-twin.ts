@@ -5,8 +5,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `claimScript`, which says what it does. */
 export const claimTwin: Twin = {
   sha: {
-    redis: "26f70aefa59ad1ac9ddb66e9942fd520d60ea9f7",
-    upstash: "593a94c0eb655eddd800b7203dce76bfadd263a7",
+    redis: "3a18059499dd97905042d2d138abf72c93f67e58",
+    upstash: "0270abd228ff816db08375fc5c5b60651d0323a5",
   },
   run,
 };

@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `intervalScript`, which says what it does. */
 export const intervalTwin: Twin = {
   sha: {
-    redis: "0c6f47696474f3df306d54d2a29ef4b313eb6c78",
-    upstash: "002243430bda02db06cf2104a9bfb0ff3f27bc3b",
+    redis: "100b3938227d82cf6d4ecce87a192f9ecf38bf5d",
+    upstash: "5c02f8380cf2f21dc51d2a5536bd27e695f75c66",
   },
   run,
 };

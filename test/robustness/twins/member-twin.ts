@@ -4,8 +4,8 @@ import { type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `memberScript`, which says what it does. */
 export const memberTwin: Twin = {
   sha: {
-    redis: "bf4569cb4a0dc23fc3e1d9e1477d56475b9bc6a3",
-    upstash: "9965b276cdc14b592b82f683785790c900dacb1f",
+    redis: "c2c4858982aba13ca0d4f8402fa983fcd131ce93",
+    upstash: "01a56950a1816941dc25bdad324268d99353adc8",
   },
   run(twin) {
     const now = timeOf(twin.call);

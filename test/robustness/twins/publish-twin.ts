@@ -5,8 +5,8 @@ import type { Twin, TwinCall } from "./twin.ts";
 /** The twin of `publishScript`, which says what it does. */
 export const publishTwin: Twin = {
   sha: {
-    redis: "4f0e3b5e7cd3cb9d664c524ea801b8a2cdc25bfc",
-    upstash: "e56ad585ada2e0e50e14b7f39973c61044aed1ef",
+    redis: "17b9780959a746a30f3753dae12fb64ed20e0914",
+    upstash: "d3527ac1b996ec5218db71be9df8fa62afef3833",
   },
   run,
 };

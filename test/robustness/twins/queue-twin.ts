@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, timeOf, whole } from "./twin.ts";
 /** The twin of `queueScript`, which says what it does. */
 export const queueTwin: Twin = {
   sha: {
-    redis: "d7e983e6abfd29c099282d95f441643370f5a702",
-    upstash: "292edda30f345dbb50e2d54258c4cb56cc600073",
+    redis: "b9712e434ff1802d6f53fd02fc911428fc4e460a",
+    upstash: "24a2bb704c4361312b2af8234aaffc8ae7ed6b71",
   },
   run,
 };

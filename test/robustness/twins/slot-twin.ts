@@ -4,8 +4,8 @@ import { type Found, type Twin, type TwinCall, whole } from "./twin.ts";
 /** The twin of `slotScript`, which says what it does. */
 export const slotTwin: Twin = {
   sha: {
-    redis: "98897c60abe6ac5abbfbce1c05ccf69297be22a8",
-    upstash: "4e1a7524f24c456a58c3bc40e67183b89c6a63a8",
+    redis: "0b9eca541ee6101b4aa7ab71e69fdcbe7df7bf23",
+    upstash: "b9d7379569d0fd3461b67d418e34fb17698bc860",
   },
   run,
 };

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import { type EndpointRequest, send } from "../../../src/endpoints/endpoint-request.ts";
 import { EndpointError } from "../../../src/errors.ts";
+import { cellScript } from "../../../src/redis/cell.lua.ts";
 import {
   acquire,
   acquireOrRead,
@@ -13,7 +14,6 @@ import {
   release,
   restore,
 } from "../../../src/redis/cell.ts";
-import { cellScript } from "../../../src/redis/cell-script.ts";
 import { runScript, upstashFlag } from "../../../src/redis/script.ts";
 
 const plain: Cell = { keys: ["k"], value: "tv" };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Engine, memoryEndpoint } from "../../../local/src/memory/index.ts";
-import { claimScript } from "../../../src/redis/claim-script.ts";
+import { claimScript } from "../../../src/redis/claim.lua.ts";
 
 // What the script stores, replies and is billed, to the millisecond; and what it does where a command is missing: nothing
 // else shows that, because all servers of the tests have them.

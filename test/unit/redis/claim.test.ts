@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Command, Dialect } from "../../../src/endpoints/endpoint.ts";
 import type { EndpointRequest } from "../../../src/endpoints/endpoint-request.ts";
+import { claimScript } from "../../../src/redis/claim.lua.ts";
 import { beginClaim, type ClaimKeys, endClaim, extendClaim } from "../../../src/redis/claim.ts";
-import { claimScript } from "../../../src/redis/claim-script.ts";
 
 // What a claim sends to one endpoint, and what it makes of the reply.
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ArrivalsMissingError, CountDownLatch } from "../../../../src/sync/index.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrivals.ts";
+import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { putArrivals, type SyncWorld, sentBy, syncWorld, timesOf } from "../../../support/virtual-sync.ts";
 

@@ -6,7 +6,7 @@ import {
   CountDownLatch,
   LimitMismatchError,
 } from "../../../../src/sync/index.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrivals.ts";
+import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";

@@ -7,7 +7,7 @@ import {
   type CyclicBarrierOptions,
   LimitMismatchError,
 } from "../../../../src/sync/index.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrivals.ts";
+import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { watch } from "../../../support/virtual-client.ts";
 import { putArrivals, type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError, QuorumError } from "../../../../src/index.ts";
-import { announceScript } from "../../../../src/sync/debounce.ts";
+import { announceScript } from "../../../../src/sync/announce.lua.ts";
 import { type DebounceOptions, type DebounceOutcome, debounce } from "../../../../src/sync/index.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";

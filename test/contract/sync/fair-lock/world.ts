@@ -1,5 +1,5 @@
 import { FairLock, type SyncOptions } from "../../../../src/sync/index.ts";
-import { queueScript } from "../../../../src/sync/internal/queue-requests.ts";
+import { queueScript } from "../../../../src/sync/internal/queue.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, syncWorld } from "../../../support/virtual-sync.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { memoryEndpoint } from "../../../../local/src/memory/index.ts";
 import { type Endpoint, LockLostError, QuorumError, Redlock, type Runtime } from "../../../../src/index.ts";
 import { type OnceOptions, once } from "../../../../src/sync/index.ts";
-import { intervalScript } from "../../../../src/sync/internal/interval.ts";
+import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";

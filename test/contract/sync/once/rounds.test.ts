@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockLostError } from "../../../../src/index.ts";
 import { type OnceContext, type OnceOptions, type OnceOutcome, once } from "../../../../src/sync/index.ts";
-import { intervalScript } from "../../../../src/sync/internal/interval.ts";
+import { intervalScript } from "../../../../src/sync/internal/interval.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, sentBy, syncWorld } from "../../../support/virtual-sync.ts";

@@ -1,5 +1,5 @@
 import { ReadWriteLock, type SyncOptions } from "../../../../src/sync/index.ts";
-import { memberScript } from "../../../../src/sync/internal/members.ts";
+import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import { type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { type SyncWorld, syncWorld } from "../../../support/virtual-sync.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, LockLostError, QuorumError } from "../../../../src/index.ts";
 import { ReentrantLock, type ReentrantLockOptions } from "../../../../src/sync/index.ts";
-import { memberScript } from "../../../../src/sync/internal/members.ts";
+import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { textOf } from "../../../../src/redis/script.ts";
-import { arrivalScript } from "../../../../src/sync/internal/arrivals.ts";
+import { arrivalScript } from "../../../../src/sync/internal/arrival.lua.ts";
 import { eachEngine } from "../../../support/each-engine.ts";
 import { newResource } from "../../../support/local-endpoints.ts";
 import { type OpenStore, storesOf } from "../../../support/stores.ts";

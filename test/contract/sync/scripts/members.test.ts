@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EndpointRequest } from "../../../../src/endpoints/endpoint-request.ts";
+import { memberScript } from "../../../../src/sync/internal/member.lua.ts";
 import {
   type Announcements,
   acquireMember,
   extendMember,
-  memberScript,
   releaseMember,
 } from "../../../../src/sync/internal/members.ts";
 import type { OpenStore } from "../../../support/stores.ts";

@@ -6,7 +6,7 @@ import {
   Semaphore,
   type SemaphoreOptions,
 } from "../../../../src/sync/index.ts";
-import { slotScript } from "../../../../src/sync/internal/slots.ts";
+import { slotScript } from "../../../../src/sync/internal/slot.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import type { VirtualClient } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";

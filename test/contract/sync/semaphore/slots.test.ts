@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LockHeldError, QuorumError } from "../../../../src/index.ts";
 import { Semaphore, type SemaphoreOptions } from "../../../../src/sync/index.ts";
-import { slotScript } from "../../../../src/sync/internal/slots.ts";
+import { slotScript } from "../../../../src/sync/internal/slot.lua.ts";
 import { rejection } from "../../../support/outcomes.ts";
 import { delays, type VirtualClient, watch } from "../../../support/virtual-client.ts";
 import { sentBy, syncWorld } from "../../../support/virtual-sync.ts";

@@ -1,12 +1,6 @@
+// Generated from free.lua by `npm run scripts`. Change it there.
 import type { Script } from "../redis/script.ts";
 
-/**
- * Deletes a key, no matter who holds it.
- *
- * KEYS: the key. ARGV: 1. `free`, for those who watch requests; 2. a nonce.
- *
- * Replies: {nonce}, {0} when there was no key. A plain DEL would do, but a client in between could invent its reply.
- */
 export const freeScript: Script = {
   source: `return {redis.call("DEL", KEYS[1]) == 1 and ARGV[2] or 0}`,
   sha: {

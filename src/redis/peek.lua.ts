@@ -1,12 +1,6 @@
+// Generated from peek.lua by `npm run scripts`. Change it there.
 import type { Script } from "./script.ts";
 
-/**
- * Reads what is stored at a key, and changes nothing. A script, because only a primary executes it: a replica may lag.
- *
- * KEYS: the key; a counter. ARGV: `peek`, for those who watch requests.
- *
- * Replies: {value or "", ms until the key expires, counter or ""}. The ms are -2 where there is no key.
- */
 export const peekScript: Script = {
   source: `local found = redis.call("MGET", unpack(KEYS))
 return {found[1] or "", redis.call("PTTL", KEYS[1]), found[2] or ""}`,

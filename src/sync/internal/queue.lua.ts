@@ -1,0 +1,97 @@
+// Generated from queue.lua by `npm run scripts`. Change it there.
+import type { Script } from "../../redis/script.ts";
+
+export const queueScript: Script = {
+  source: `local value, ticket, expiry, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local retention, alive, channel = ARGV[5], ARGV[6], ARGV[7]
+local found = redis.call("MGET", unpack(KEYS))
+local holder, queue, calls = found[1], found[2] or "", 1
+local function tell()
+local first
+for other in string.gmatch(queue, "(%w+):") do
+if not first or other < first then first = other end
+end
+if channel and first then
+redis.call("PUBLISH", channel, "0:" .. first)
+calls = calls + 1
+end
+end
+if ttl > 0 then
+if holder == value then return {value, 0, 1} end
+if found[3] or found[4] then return {0, 0, 1} end
+if not holder and queue == "" then
+redis.call("SET", KEYS[1], value, "PX", ttl)
+return {value, 0, 2}
+end
+end
+if ticket == "" then
+if found[3] == "freed" then return {value, 0, 1} end
+if KEYS[3] then
+redis.call("SET", KEYS[3], holder == value and "freed" or 1, "PX", expiry)
+calls = 2
+end
+if holder == value then
+redis.call("DEL", KEYS[1])
+calls, holder = calls + 1, nil
+end
+if not holder then tell() end
+return {found[1] == value and value or 0, 0, calls}
+end
+local rollsBack = ttl == 0 and KEYS[4]
+if rollsBack then
+redis.call("SET", KEYS[4], 1, "PX", retention)
+if holder ~= value then return {0, 0, 2} end
+redis.call("DEL", KEYS[1])
+if found[3] then return {value, 0, 3} end
+end
+local time = redis.call("TIME")
+local now = time[1] * 1e3 + math.floor(time[2] / 1e3)
+local live, ahead, latest, own, first = {}, 0, 0, now + expiry, nil
+for other, expiries in string.gmatch(queue, "(%w+):(%d+)") do
+if other == ticket then
+own = math.max(own, tonumber(expiries))
+elseif tonumber(expiries) > now then
+live[#live + 1] = {other, tonumber(expiries)}
+if not first or other < first[1] then first = live[#live] end
+if other < ticket then ahead = ahead + 1 end
+end
+end
+local acquires = ttl > 0 and not holder and ahead == 0
+if ttl > 0 and not holder and ahead > 0 and alive then
+first[2] = math.min(first[2], now + alive)
+end
+if rollsBack or ttl > 0 and expiry > 0 and not acquires then live[#live + 1] = {ticket, own} end
+for i, entry in ipairs(live) do
+latest = math.max(latest, entry[2])
+live[i] = entry[1] .. ":" .. string.format("%.0f", entry[2])
+end
+local before = queue
+queue, calls = table.concat(live, ","), 2
+if queue ~= before then
+calls = 3
+if queue == "" then
+redis.call("DEL", KEYS[2])
+else
+redis.call("SET", KEYS[2], queue, "PX", string.format("%.0f", latest - now))
+end
+end
+if acquires then
+redis.call("SET", KEYS[1], value, "PX", ttl)
+return {value, 0, calls + 1}
+end
+if rollsBack then return {value, 0, calls + 2} end
+if ttl > 0 then return {0, ahead, calls} end
+redis.call("SET", KEYS[3], 1, "PX", expiry)
+calls = calls + 1
+if holder == value then
+redis.call("DEL", KEYS[1])
+calls, holder = calls + 1, nil
+end
+if not holder then tell() end
+if found[1] ~= value then return {0, ahead, calls} end
+return {value, 0, calls}`,
+  sha: {
+    redis: "b9712e434ff1802d6f53fd02fc911428fc4e460a",
+    upstash: "24a2bb704c4361312b2af8234aaffc8ae7ed6b71",
+  },
+};

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { luaFiles, moduleOf, scriptOf } from "../../../scripts/generate-scripts.mjs";
+import { cellScript } from "../../../src/redis/cell.lua.ts";
+import { type Script, shaOf, textOf, upstashFlag } from "../../../src/redis/script.ts";
+
+const root = new URL("../../../", import.meta.url);
+const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
+
+test("upstashFlag is a line of its own", () => {
+  expect(upstashFlag).toBe("#!lua flags=allow-key-locking\n");
+});
+
+test("every generated module has its Lua file", () => {
+  const names = readdirSync(new URL("src", root), { recursive: true }).map((name) => `src/${name}`);
+  const generated = names
+    .map((name) => name.replaceAll("\\", "/"))
+    .filter((name) => name.endsWith(".lua.ts"));
+  expect(generated.sort()).toEqual(
+    luaFiles()
+      .map((name) => `${name}.ts`)
+      .sort(),
+  );
+});
+
+describe.each(luaFiles())("%s", (file) => {
+  test("is what its module was generated from", () => {
+    expect(readFileSync(new URL(`${file}.ts`, root), "utf8"), "npm run scripts").toBe(moduleOf(file));
+  });
+
+  test("is sent without comments, and known by the hash of what each dialect sends", async () => {
+    const module = (await import(/* @vite-ignore */ new URL(`${file}.ts`, root).href)) as Record<
+      string,
+      Script
+    >;
+    const [script] = Object.values(module) as [Script];
+    expect(script.source).toBe(scriptOf(file));
+    expect(script.source).not.toMatch(/--|^\s/m);
+    for (const dialect of ["redis", "upstash"] as const) {
+      expect(shaOf(script, dialect)).toBe(sha1(textOf(script.source, dialect)));
+    }
+  });
+});
+
+test("a comment ends with its line, and a string may contain two hyphens and a backslash", () => {
+  const read = () =>
+    '-- What it does.\n\nlocal a = "--" -- a "string"\n  local b = "\\\\"\n  --- more\nreturn a\n';
+  expect(scriptOf("src/x.lua", read)).toBe('local a = "--"\nlocal b = "\\\\"\nreturn a');
+  expect(moduleOf("src/x.lua", read)).toContain('local b = "\\\\\\\\"\n');
+});
+
+test("the script of cells uses only declared keys, and formats no number itself", () => {
+  const { source } = cellScript;
+  const keys = [...source.matchAll(/redis\.call\("\w+", ([^,)]+)/g)].map(([, key]) => key);
+  expect(keys.length).toBeGreaterThan(0);
+  for (const key of keys) expect(key).toMatch(/^(unpack\(KEYS|KEYS\[)/);
+  expect(source).not.toMatch(/tostring|%d/);
+});
