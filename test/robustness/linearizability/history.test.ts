@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "../../support/random.ts";
 import { explain, linearizable, linearizableEach } from "./checker.ts";
 import {
   type AccessRecord,
@@ -121,27 +120,6 @@ describe("grantHistory", () => {
     const { validUntil: _, ...endless } = first;
     expect(() => grantHistory([endless])).toThrow(/without validUntil/);
   });
-
-  it("is checked in a number of steps near its length", () => {
-    // The same unless asked otherwise: how many steps it takes depends on the history.
-    const seed = Number(process.env.SEED ?? 2_026);
-    const records = lockRun(seededRandom(seed), 1_500);
-    const history = grantHistory(records).get("r")!;
-    const result = linearizable(lockModel, history);
-    expect(result.outcome, `SEED=${seed}: ${explain(result)}`).toBe("yes");
-    expect(result.explored, `SEED=${seed}`).toBeLessThan(20 * history.length);
-    // The last two hold at once.
-    const { validUntil, acquired } = records.at(-1)!;
-    const intruder = {
-      ...records.at(-1)!,
-      holder: "intruder",
-      invoked: acquired!,
-      acquired: validUntil! - 1,
-    };
-    const refused = linearizable(lockModel, grantHistory([...records, intruder]).get("r")!);
-    expect(refused.outcome, `SEED=${seed}`).toBe("no");
-    expect(refused.explored, `SEED=${seed}`).toBeLessThan(20 * history.length);
-  });
 });
 
 describe("fencedHistory", () => {
@@ -236,43 +214,3 @@ describe("fencedHistory", () => {
     ).toBe("yes");
   });
 });
-
-/** The grants of four clients of a correct lock: released, expired, extended, of unknown outcome. */
-function lockRun(random: () => number, grants: number): GrantRecord[] {
-  const records: GrantRecord[] = [];
-  let now = 0;
-  const later = (most: number) => {
-    now += random() * most;
-    return now;
-  };
-  for (let count = 0; count < grants; count += 1) {
-    const holder = `client ${Math.floor(random() * 4)}`;
-    const waited = random() * 20;
-    const acquired = later(5);
-    const record: GrantRecord = {
-      resource: "r",
-      holder,
-      invoked: acquired - waited,
-      acquired,
-      validUntil: acquired + 50,
-      extensions: [{ invoked: acquired, returned: acquired + 1, extended: true }],
-    };
-    const fate = random();
-    if (fate < 0.7) {
-      const releaseInvoked = acquired + 1 + random() * 40;
-      now = releaseInvoked;
-      records.push({ ...record, ...freed(releaseInvoked, releaseInvoked + random() * 5, true) });
-      now = releaseInvoked + 5;
-    } else if (fate < 0.8) {
-      now = acquired + 20;
-      records.push({ ...record, ...freed(now, now + 3) });
-    } else if (fate < 0.9) {
-      now = acquired + 60;
-      records.push({ ...record, ...freed(now, now + 3, false) });
-    } else {
-      now = acquired + 50;
-      records.push(record, { resource: "r", holder: "client 9", invoked: now });
-    }
-  }
-  return records;
-}
