@@ -64,10 +64,16 @@ async function sizeOf(imports) {
  * @returns {Promise<{ label: string, bytes: number }[]>}
  */
 export async function sizes() {
+  // Many rows are over the same imports.
+  const known = new Map();
+  const once = (imports) => {
+    if (!known.has(imports)) known.set(imports, sizeOf(imports));
+    return known.get(imports);
+  };
   return Promise.all(
     rows.map(async ([label, imports, over]) => ({
       label,
-      bytes: (await sizeOf(imports)) - (over ? await sizeOf(over) : 0),
+      bytes: (await sizeOf(imports)) - (over ? await once(over) : 0),
     })),
   );
 }

@@ -1,9 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { fencesOf } from "../../test/docs/fences.ts";
 import { sampleTimeline } from "../../test/support/timeline.ts";
 import { parseTimeline } from "../parse.ts";
-import { toSvg } from "../svg.ts";
 
 it("reads a timeline, and puts its events in order", () => {
   const text = JSON.stringify({ ...sampleTimeline, events: [...sampleTimeline.events].reverse() });
@@ -35,10 +33,4 @@ it.each([
 it("docs/internals/timeline.md: its example is a timeline", () => {
   const [example] = fencesOf("docs/internals/timeline.md").filter(({ language }) => language === "json");
   expect(parseTimeline(example!.text).events.length).toBeGreaterThan(3);
-});
-
-it("docs/images/timeline.json is what its picture shows", async () => {
-  const timeline = parseTimeline(await readFile("docs/images/timeline.json", "utf8"));
-  // `npx vitest run picture/test -u` draws it again.
-  await expect(toSvg(timeline)).toMatchFileSnapshot("../../docs/images/timeline.svg");
 });
