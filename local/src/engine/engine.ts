@@ -37,7 +37,7 @@ export interface EngineOptions {
   readonly now?: () => number;
   /**
    * The commands that it has. `redis`: those of Redis 7.0. `redis-8.4` adds `SET … IFEQ | IFNE`, DELEX, expiry of the
-   * fields of a hash, and more of later versions (see docs/local-endpoints.md). `upstash` adds to these scripts that begin
+   * fields of a hash, and more of later versions (see docs/reference.md). `upstash` adds to these scripts that begin
    * with `#!lua flags=allow-key-locking`, and what only Upstash has. What it does not have, it refuses with the errors of
    * Redis. Default `upstash`.
    */

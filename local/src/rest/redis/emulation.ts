@@ -20,7 +20,7 @@ const scanWithTypes = [
 
 const flags = /(?<=^#!lua[^\n]*)[ \t]*\bflags=(\S*)/;
 
-// Does not find names that a script builds while it runs; see docs/local-endpoints.md.
+// Does not find names that a script builds while it runs; see docs/reference.md.
 const mentionsConditions = /\b(?:delex|ifeq|ifne)\b/i;
 
 /** The command that is sent to Redis instead of the client's. */
