@@ -1,5 +1,5 @@
-// `npm run runtimes`: the cases of test/runtime/cases.ts and `redis-rest-local` on every runtime, with the packed package
-// as a user installs it. Installs the runtimes of test/runtime/matrix/runtimes.json on demand: they have 700 MB, which
+// `npm run runtimes`: the cases of test/runtime/cases.ts and `redis-rest-local` on every runtime, with the packed packages
+// as a user installs them. Installs the runtimes of test/runtime/matrix/runtimes.json on demand: they have 700 MB, which
 // `npm ci` need not bring. Prints the README's table of runtimes; fails if anything fails or the README has another table.
 
 import { execFileSync, spawn } from "node:child_process";
@@ -33,15 +33,13 @@ async function commandOf(name, version) {
 async function programOf(entry, { folder, stage, bundle, format = "esm" }) {
   const fromPackage = {
     name: "from-package",
-    setup({ onResolve }) {
-      onResolve({ filter: /\/src\/(.*)index\.ts$/ }, async ({ path }) => {
-        const name = `redlock-edge${path.replace(/^.*\/src/, "").replace(/\/index\.ts$/, "")}`;
-        if (!bundle) return { path: name, external: true };
-        const { exports } = JSON.parse(
-          await readFile(join(folder, "node_modules/redlock-edge/package.json"), "utf8"),
-        );
-        const { default: file } = exports[name.replace("redlock-edge", ".")];
-        return { path: join(folder, "node_modules/redlock-edge", file) };
+    setup({ onResolve, resolve }) {
+      onResolve({ filter: /\/src\/(.*)index\.ts$/ }, ({ path, kind }) => {
+        const name = path
+          .replace(/^.*\/local\/src/, "redis-rest-local")
+          .replace(/^.*\/src/, "redlock-edge")
+          .replace(/\/index\.ts$/, "");
+        return bundle ? resolve(name, { resolveDir: folder, kind }) : { path: name, external: true };
       });
     },
   };
@@ -170,7 +168,11 @@ try {
   const all = await reports(folder, stage);
   const rows = all.map(rowOf);
   console.log(
-    ["| runtime | cases passed | `await using` | local endpoints |", "| --- | --- | --- | --- |", ...rows].join("\n"),
+    [
+      "| runtime | cases passed | `await using` | local endpoints |",
+      "| --- | --- | --- | --- |",
+      ...rows,
+    ].join("\n"),
   );
   for (const [name, { failed, dev }] of all) {
     if (dev === "no") {
