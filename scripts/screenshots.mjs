@@ -1,4 +1,4 @@
-// Draws the screenshots of docs/images with Debian's Chromium: `npm run screenshots [-- --only playground]`. Each page has
+// Draws the screenshots of the docs with Debian's Chromium: `npm run screenshots [-- --only playground]`. Each page has
 // an entry below: it starts what the page needs, brings it into the state to be shown, and ends it.
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -64,7 +64,7 @@ const pages = {
     await page.evaluate(() => document.activeElement?.blur());
     return () => Promise.all([worker.close(), local.close()]);
   },
-  async dev(page) {
+  async local(page) {
     const { openPage, start } = await load("local/src/page/index.ts");
     const local = await start();
     const opened = await openPage(local, { script: devPageScript });
@@ -141,13 +141,14 @@ try {
     const page = await browser.newPage({ viewport: { width: 1_280, height: 1_060 }, colorScheme: "light" });
     const end = await pages[name](page);
     await page.evaluate(() => scrollTo(0, 0));
-    const path = join(project, "docs", "images", `${name}.png`);
+    const image = name === "local" ? "local/docs/images/page.png" : `docs/images/${name}.png`;
+    const path = join(project, image);
     const taken = await page.screenshot();
     // 256 colours are enough for text and lines, and a third of the size.
     await sharp(taken).png({ palette: true, colours: 256, dither: 0, compressionLevel: 9 }).toFile(path);
     await page.close();
     await end();
-    console.log(`wrote docs/images/${name}.png`);
+    console.log(`wrote ${image}`);
   }
 } finally {
   await browser.close();
