@@ -7,10 +7,10 @@ import { MissingPrograms } from "./test/support/missing-programs.ts";
 /** The files that take longest, by far. Begun late, they would keep one worker busy after the others have ended. */
 const longest = [
   "robustness/explore/explore",
-  "contract/locks/lifetime",
+  "contract/locks/engines/lifetime",
   "robustness/sim/simulator",
   "http/api",
-  "contract/locks/lock",
+  "contract/locks/engines/lock",
 ];
 
 /** Begins with the longest files. */

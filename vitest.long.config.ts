@@ -13,7 +13,7 @@ export default defineConfig({
       "test/contract/{idempotency,sync}/engines/*.test.ts",
       "test/contract/sync/scripts/*.test.ts",
       "test/contract/sync/**/{model,schedules,holds-model}.test.ts",
-      "test/contract/locks/{lock,lifetime}.test.ts",
+      "test/contract/locks/engines/{lock,lifetime}.test.ts",
       "test/http/{api,delivery,locked,webhook}.test.ts",
       "test/contract/endpoints/upstash-sdk-contract.test.ts",
       "local/test/differential/*.test.ts",

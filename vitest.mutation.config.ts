@@ -18,9 +18,7 @@ const library = {
     "test/unit/layout.test.ts",
     // Over HTTP, or with real waiting. What they show of one client, tests in virtual time show as well.
     "test/contract/endpoints/{secrets,upstash-sdk-contract}.test.ts",
-    "test/contract/locks/{abort,budget,extend,fencing,handoff,late,late-acquires,lifetime}.test.ts",
-    "test/contract/locks/{quorum,resources,restore,using}.test.ts",
-    "test/contract/{idempotency,sync}/engines/*.test.ts",
+    "test/contract/*/engines/*.test.ts",
     "test/http/{api,workerd}.test.ts",
     // Thousands of random schedules each.
     "test/contract/sync/**/{model,schedules,holds-model}.test.ts",

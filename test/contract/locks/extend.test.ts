@@ -1,170 +1,345 @@
 import { describe, expect, test } from "vitest";
-import { type Lock, QuorumError, type RedlockError } from "../../../src/index.ts";
-import { gated } from "../../support/gated.ts";
-import { latch } from "../../support/gateway.ts";
-import { newResource } from "../../support/local-endpoints.ts";
+import { type Lock, LockLostError, QuorumError } from "../../../src/index.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { paced } from "../../support/pace.ts";
-import { bestEngine } from "../../support/redis-servers.ts";
-import { until } from "../../support/until.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
-const cases = [[bestEngine, "redis"] as const, ["embedded", "redis-8.4"] as const];
+// Extensions and verifications whose answers are late or missing, in virtual time. The validity of a ttl is the ttl less
+// 1 % and 2 ms.
 
-describe.each(cases)("failing and late extensions, on %s in the %s dialect", (engine, dialect) => {
-  const at = gated(engine, 3, dialect);
-  const extendCommand = dialect === "redis" ? "EVALSHA" : "SET";
+const validityOf = (ttl: number) => ttl - ttl / 100 - 2;
 
-  /** Fails unless the lock lives on a quorum for longer than the holder relies on it. */
-  async function expectBacked(lock: Lock, resource: string): Promise<void> {
-    const remaining = lock.remaining();
-    const expiries = await at.local.expiries(resource);
-    expect(
-      expiries.filter((ms) => ms > remaining).length,
-      `${remaining} ms, of ${expiries}`,
-    ).toBeGreaterThanOrEqual(2);
+describe("an extension", () => {
+  test("counts from before its requests, not from their answers", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    for (const each of links) each.fate = () => slow(80);
+    const extending = lock.extend(2_000);
+    await runtime.advance(80);
+    expect(await extending).toBe(validityOf(2_000) - 80);
+    expect(lock.ttl).toBe(2_000);
+  });
+
+  test("that no quorum grants in time leaves the earlier validity", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    for (const each of links.slice(1)) each.fate = () => "lost";
+    const call = watch(lock.extend(5_000));
+    await runtime.advance(99);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 100);
+  });
+
+  test("is lost where the lock is released while it asks", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    // Executed at once, and answered after the release.
+    for (const each of links) each.fate = () => slow(80);
+    const call = watch(lock.extend(2_000));
+    await runtime.advance(1);
+    for (const each of links) each.fate = () => "delivered";
+    expect(await lock.release()).toBe(true);
+    await runtime.advance(79);
+    expect(call.error).toBeInstanceOf(LockLostError);
+    expect(String(call.error)).toContain("released");
+    expect(lock.remaining()).toBe(0);
+  });
+
+  test("waits no longer than the validity lasts", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client({ timeout: 1_000 });
+    const lock = await redlock.acquire("r", { ttl: 300 });
+    for (const each of links) each.fate = () => "lost";
+    const call = watch(lock.extend(5_000));
+    await runtime.advance(validityOf(300) - 1);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.error).toBeInstanceOf(LockLostError);
+  });
+
+  test("that is granted after the validity has ended is a loss", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links } = client({ timeout: 1_000 });
+    const lock = await redlock.acquire("r", { ttl: 300 });
+    for (const each of links) each.fate = () => slow(200);
+    const call = watch(lock.extend(5_000));
+    // The process freezes: its timers stand still, and the wall clock goes on.
+    runtime.wallOffset += 250;
+    await runtime.advance(200);
+    expect(call.error).toBeInstanceOf(LockLostError);
+    expect(lock.remaining()).toBe(0);
+    expect(lock.signal.reason).toBe(call.error);
+  });
+
+  test("that a quorum refuses is a loss, and restores nothing", async () => {
+    const { runtime, client, values, endpoints } = virtualWorld();
+    const { redlock, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const { engine } of endpoints.slice(1)) engine.execute(["DEL", "redlock:lock:{r}"]);
+    const { signal } = lock;
+    const error = await rejection(lock.extend());
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(signal.reason).toBe(error);
+    await runtime.advance(0);
+    expect(values("r")).toEqual([lock.token, null, null]);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "lost"]);
+  });
+
+  test("after the release or the loss sends nothing", async () => {
+    for (const end of ["release", "loss"]) {
+      const { runtime, client } = virtualWorld();
+      const { redlock, links } = client({ ttl: 1_000 });
+      const lock = await redlock.acquire("r");
+      if (end === "release") await lock.release();
+      else await runtime.advance(1_000);
+      const before = links.flatMap(({ sent }) => sent).length;
+      expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
+      expect(links.flatMap(({ sent }) => sent).length).toBe(before);
+    }
+  });
+
+  test("reports what it cost", async () => {
+    const { runtime, client } = virtualWorld();
+    const { slow } = delays(runtime);
+    const { redlock, links, events } = client();
+    const lock = await redlock.acquire("r");
+    for (const each of links) each.fate = () => slow(7);
+    const extending = lock.extend(20_000);
+    await runtime.advance(7);
+    await extending;
+    // Three scripts, and what the first two, which decided, have read and written.
+    const cost = { requests: 3, commands: 3 + 2 * 2, elapsed: 7 };
+    const { id } = events[0] as { id: number };
+    expect(events.at(-1)).toEqual({ type: "extended", id, resources: ["r"], ttl: 20_000, ...cost });
+  });
+
+  test("of a plain lock is one native command where the endpoint has it", async () => {
+    const { client } = virtualWorld({ dialect: "upstash" });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r");
+    await lock.extend();
+    for (const { sent } of links) expect(sent.map(([name]) => name)).toEqual(["SET", "SET"]);
+  });
+
+  test.each([9, 10.5, 2_147_483_648])("by a wrong ttl is refused at once: %d", async (ttl) => {
+    const { redlock, links } = virtualWorld().client();
+    const lock = await redlock.acquire("r");
+    const error = await rejection(lock.extend(ttl));
+    expect(error).toBeInstanceOf(RangeError);
+    expect((error as Error).message).toMatch(/^ttl /);
+    expect(links.map(({ sent }) => sent.length)).toEqual([1, 1, 1]);
+  });
+
+  test("by a shorter ttl shortens the validity at once, and a longer one does not lengthen it before it is granted", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    for (const each of links) each.fate = () => "lost";
+    const longer = watch(lock.extend(9_000));
+    await runtime.advance(50);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 50);
+    await runtime.advance(50);
+    expect(longer.error).toBeInstanceOf(QuorumError);
+    const shorter = watch(lock.extend(200));
+    await runtime.advance(40);
+    expect(lock.remaining()).toBe(validityOf(200) - 40);
+    await runtime.advance(60);
+    expect(shorter.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("follows the one before: two are never under way at the same time", async () => {
+    const { runtime, client } = virtualWorld({ count: 1 });
+    const { slow } = delays(runtime);
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    links[0]!.fate = () => slow(50);
+    const before = links[0]!.sent.length;
+    const [first, second] = [watch(lock.extend(3_000)), watch(lock.extend(2_000))];
+    await runtime.advance(49);
+    expect(links[0]!.sent.length - before).toBe(1);
+    await runtime.advance(51);
+    expect([first.settled, second.settled]).toEqual([true, true]);
+    expect(lock.remaining()).toBe(validityOf(2_000) - 50);
+  });
+
+  test("is tried although the one before has failed", async () => {
+    const { runtime, client } = virtualWorld({ count: 1 });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000 });
+    links[0]!.fate = () => "refused";
+    const first = watch(lock.extend(3_000));
+    const second = watch(lock.extend(3_000));
+    await runtime.advance(0);
+    expect([first.error, second.error].map((error) => error instanceof QuorumError)).toEqual([true, true]);
+    links[0]!.fate = () => "delivered";
+    expect(await lock.extend(3_000)).toBe(validityOf(3_000));
+  });
+});
+
+describe("an unanswered extension", () => {
+  /** A lock of 10 s on one endpoint, whose extension to 1 s is executed only after `ms`. */
+  async function withLateExtension(ms: number, { deaf = false } = {}) {
+    const world = virtualWorld({ count: 1 });
+    const { late } = delays(world.runtime);
+    const { redlock, links } = world.client({}, { deaf });
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    const link = links[0]!;
+    link.fate = () => late(ms);
+    const shorter = rejection(lock.extend(1_000));
+    await world.runtime.advance(100);
+    expect(await shorter).toBeInstanceOf(QuorumError);
+    link.fate = () => "delivered";
+    return { ...world, link, lock, late };
   }
 
-  test("a shorter extension without an answer leaves no more validity than it requested", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000 });
-    const lock = await redlock.acquire(resource);
-    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
-    for (const gateway of at.gateways) gateway.after = () => "lost";
-    expect(await rejection(lock.extend(1_000))).toBeInstanceOf(QuorumError);
-    expect(lock.remaining()).toBeLessThan(1_000);
-    await expectBacked(lock, resource);
-  });
-
-  test("a shorter extension counts from when it was sent while it is unanswered", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000, driftFactor: 0.5, timeout: 60_000 });
-    const lock = await redlock.acquire(resource);
-    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
-    const answers = latch();
-    for (const gateway of at.gateways) gateway.after = () => answers.opened;
-    const extension = rejection(lock.extend(1_600));
-    await until(() => at.gateways.every(({ executed }) => executed.length === 2), "its execution");
-    await expectBacked(lock, resource);
-    await until(() => lock.signal.aborted, "the loss");
-    expect(await at.local.holders(resource)).toBeGreaterThan(0);
-    // Its requests have hung for as long as the validity lasted, and no longer. A timer may fire a part of a ms early.
-    expect(["LOCK_LOST", "NO_QUORUM"]).toContain(((await extension) as RedlockError).code);
-    answers.open();
-  });
-
-  test("a shorter extension that is executed late does not shorten a longer one", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000, timeout: paced(300) });
-    const lock = await redlock.acquire(resource);
-    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
-    const late = latch();
-    let shorter = 0;
-    for (const gateway of at.gateways.slice(1)) {
-      gateway.before = (command) => {
-        if (command[0] !== extendCommand || shorter === 2) return;
-        shorter += 1;
-        return late.opened;
-      };
-    }
-    expect(await rejection(lock.extend(2_000))).toBeInstanceOf(QuorumError);
-    const longer = lock.extend(60_000).catch((error: unknown) => error);
-    expect(await longer).toBeInstanceOf(QuorumError);
-    late.open();
-    await until(
-      async () => (await at.local.expiries(resource)).slice(1).every((ms) => ms <= 2_000),
-      "the late executions",
+  const outcomeOf = (extending: Promise<number>) =>
+    extending.then(
+      () => "granted",
+      (error: { code: string }) => error.code,
     );
-    await expectBacked(lock, resource);
+
+  test("keeps a longer one from relying on that endpoint: nothing is sent there", async () => {
+    const { lock, link } = await withLateExtension(500);
+    const before = link.sent.length;
+    expect(await outcomeOf(lock.extend(1_001))).toBe("NO_QUORUM");
+    expect(await outcomeOf(lock.extend(5_000))).toBe("NO_QUORUM");
+    expect(link.sent.length).toBe(before);
   });
 
-  test("an endpoint that has not answered a shorter extension does not block the others", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000, timeout: 1_000 });
-    const lock = await redlock.acquire(resource);
-    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
-    const late = latch();
-    at.gateways[2]!.before = () => late.opened;
-    expect(await lock.extend(5_000)).toBeLessThan(5_000);
-    expect(await lock.extend(60_000)).toBeGreaterThan(50_000);
-    late.open();
-    await until(async () => (await at.local.expiries(resource))[2]! <= 5_000, "the late execution");
-    await expectBacked(lock, resource);
-    // Once it has answered, it counts again.
-    await until(() => at.gateways[2]!.executed.length === 2, "its answer");
-    await until(async () => {
-      await lock.extend(60_000);
-      return (await at.local.expiries(resource))[2]! > 50_000;
-    }, "its vote");
+  test("does not matter for one that is as short", async () => {
+    const { lock } = await withLateExtension(60_000);
+    expect(await outcomeOf(lock.extend(1_000))).toBe("granted");
+    expect(await outcomeOf(lock.extend(500))).toBe("granted");
+    expect(await outcomeOf(lock.extend(1_001))).toBe("NO_QUORUM");
   });
 
-  test("the second of two concurrent extensions is sent when the first is answered", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000 });
-    const lock = await redlock.acquire(resource);
-    await until(() => at.requests() === 3, "the acquire");
-    const answers = latch();
-    for (const gateway of at.gateways) gateway.after = () => answers.opened;
-    const [first, second] = [lock.extend(5_000), lock.extend(50_000)];
-    await until(() => at.requests() === 6, "the first extension");
-    // After a request to another server, the first extension is still the only one.
-    expect(await at.local.holders(resource)).toBe(3);
-    await fetch(at.local.endpoints[0]!.url);
-    expect(at.requests()).toBe(6);
-    answers.open();
-    expect(await first).toBeLessThan(5_000);
-    expect(await second).toBeGreaterThan(40_000);
-    // Not on all endpoints, where one answered the first only after its result.
-    await until(() => at.requests() >= 8, "the second extension");
-    await expectBacked(lock, resource);
+  test("matters no longer once it is answered, where the endpoint answers after the timeout", async () => {
+    const { runtime, lock, expiries } = await withLateExtension(500, { deaf: true });
+    await runtime.advance(399);
+    expect(await outcomeOf(lock.extend(800))).toBe("granted");
+    await runtime.advance(1);
+    expect(expiries("r")).toEqual([1_000]);
+    expect(await outcomeOf(lock.extend(5_000))).toBe("granted");
   });
 
-  test("the second of two concurrent extensions counts", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000 });
-    const lock = await redlock.acquire(resource);
-    const [first, second] = await Promise.all([lock.extend(5_000), lock.extend(50_000)]);
-    expect(first).toBeLessThan(5_000);
-    expect(second).toBeGreaterThan(40_000);
-    await expectBacked(lock, resource);
+  test("of which there are two counts as the shorter, also when the first is answered", async () => {
+    const { runtime, lock, link, late } = await withLateExtension(250, { deaf: true });
+    link.fate = () => late(60_000);
+    const second = rejection(lock.extend(800));
+    await runtime.advance(100);
+    expect(await second).toBeInstanceOf(QuorumError);
+    link.fate = () => "delivered";
+    expect(await outcomeOf(lock.extend(900))).toBe("NO_QUORUM");
+    await runtime.advance(50);
+    expect(await outcomeOf(lock.extend(900))).toBe("NO_QUORUM");
+    expect(await outcomeOf(lock.extend(800))).toBe("granted");
+  });
+});
+
+test("an endpoint that has not answered a shorter extension does not block the others, and counts again later", async () => {
+  const { runtime, client, expiries } = virtualWorld();
+  const { redlock, links } = client({ waitUntil: () => undefined }, { deaf: true });
+  const lock = await redlock.acquire("r", { ttl: 60_000 });
+  links[2]!.fate = () => (links[2]!.sent.length === 2 ? delays(runtime).late(1_000) : "delivered");
+  expect(await lock.extend(5_000)).toBe(validityOf(5_000));
+  expect(await lock.extend(60_000)).toBe(validityOf(60_000));
+  await runtime.advance(1_000);
+  expect(expiries("r")).toEqual([59_000, 59_000, 5_000]);
+  await lock.extend(60_000);
+  await runtime.advance(0);
+  expect(expiries("r")).toEqual([60_000, 60_000, 60_000]);
+});
+
+test("extensions and a release at the same time leave nothing", async () => {
+  const { runtime, client, values } = virtualWorld();
+  const lock = await client().redlock.acquire("r");
+  const calls = [lock.extend(20_000), lock.extend(30_000), lock.release()].map((call) =>
+    watch<unknown>(call),
+  );
+  await runtime.advance(200);
+  expect(calls.map(({ settled }) => settled)).toEqual([true, true, true]);
+  expect([lock.remaining(), values("r")]).toEqual([0, [null, null, null]]);
+});
+
+describe("verify", () => {
+  /** A lock on three endpoints whose answers are given after 90 ms from now on. */
+  async function slowVerify(ttl: number) {
+    const world = virtualWorld();
+    const { slow } = delays(world.runtime);
+    const { redlock, links, events } = world.client();
+    const lock: Lock = await redlock.acquire("r", { ttl });
+    const sent = () => links.flatMap((each) => each.sent).length;
+    const before = sent();
+    for (const each of links) each.fate = () => slow(90);
+    return { ...world, lock, links, events, requests: () => sent() - before };
+  }
+
+  test("is false where the validity ends while it asks, although a quorum still has the lock", async () => {
+    const { runtime, lock, expiries } = await slowVerify(95);
+    const call = watch(lock.verify());
+    runtime.wallOffset += 10;
+    await runtime.advance(90);
+    expect(Math.min(...expiries("r"))).toBeGreaterThan(-3);
+    expect(call.value).toBe(false);
+    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
   });
 
-  test("an extension without a quorum keeps the old validity, and the next may succeed", async () => {
-    const resource = newResource();
-    const { redlock, events } = at.client({ ttl: 30_000, timeout: 1_000 });
-    const lock = await redlock.acquire(resource);
-    for (const { faults } of at.local.endpoints.slice(1)) faults.add({ fault: "status", status: 503 });
-    const before = lock.remaining();
-    const error = (await rejection(lock.extend())) as QuorumError;
-    expect(error).toBeInstanceOf(QuorumError);
-    expect(error.votes.map(({ outcome }) => outcome)).toContain("error");
-    expect(lock.remaining()).toBeGreaterThan(before - 5_000);
-    expect(lock.signal.aborted).toBe(false);
-    for (const { faults } of at.local.endpoints) faults.clear();
-    expect(await lock.extend()).toBeGreaterThan(29_000);
-    expect(events.filter(({ type }) => type === "extended")).toHaveLength(1);
+  test("is true where a quorum has the lock, and changes nothing", async () => {
+    const { runtime, lock, expiries } = await slowVerify(1_000);
+    const call = watch(lock.verify());
+    await runtime.advance(90);
+    expect(call.value).toBe(true);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 90);
+    expect(expiries("r")).toEqual([910, 910, 910]);
   });
 
-  test("auto-extension retries after failures, with pauses, while validity remains", async () => {
-    const resource = newResource();
-    const { redlock, events } = at.client({ ttl: 3_000, backoff: { min: 20, max: 60 } });
-    await redlock.using(resource, async (lock) => {
-      for (const { faults } of at.local.endpoints) faults.add({ fault: "status", times: 2 });
-      await until(() => events.some(({ type }) => type === "extended"), "an extension");
-      expect(events.filter(({ type }) => type === "endpointError").length).toBeGreaterThanOrEqual(6);
-      expect(await lock.verify()).toBe(true);
-    });
-    // Not in a tight loop: the acquire, two failures, the extension, its verification and the release.
-    expect(at.requests()).toBeLessThanOrEqual(3 * 8);
+  test("loses the lock where a quorum no longer has it", async () => {
+    const { runtime, lock, put, events } = await slowVerify(1_000);
+    put("r", [0, 2]);
+    const { signal } = lock;
+    const call = watch(lock.verify());
+    await runtime.advance(90);
+    expect(call.value).toBe(false);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
   });
 
-  test("a duplicate acquire request that is executed late does not shorten an extension", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 5_000, fencing: true });
-    const lock = await redlock.acquire(resource);
-    await until(async () => (await at.local.holders(resource)) === 3, "all three endpoints");
-    const acquires = at.gateways.map(({ requests }) => requests[0]!.command);
-    await lock.extend(60_000);
-    for (const [index, acquire] of acquires.entries()) await at.local.endpoints[index]!.execute(acquire);
-    await expectBacked(lock, resource);
+  test("rejects without a quorum, and keeps the lock", async () => {
+    const { runtime, lock, links } = await slowVerify(1_000);
+    for (const each of links.slice(1)) each.fate = () => "lost";
+    const call = watch(lock.verify());
+    await runtime.advance(100);
+    expect(call.error).toBeInstanceOf(QuorumError);
+    expect(lock.remaining()).toBe(validityOf(1_000) - 100);
+  });
+
+  test("is false where the lock is released while it asks", async () => {
+    const { runtime, lock, links } = await slowVerify(1_000);
+    const { late } = delays(runtime);
+    for (const each of links) each.fate = () => late(50);
+    const call = watch(lock.verify());
+    for (const each of links) each.fate = () => "delivered";
+    await lock.release();
+    await runtime.advance(50);
+    expect(call.value).toBe(false);
+  });
+
+  test("sends nothing after a loss or a release", async () => {
+    for (const end of ["loss", "release"]) {
+      const { runtime, lock, links, requests } = await slowVerify(1_000);
+      for (const each of links) each.fate = () => "delivered";
+      if (end === "release") await lock.release();
+      else await runtime.advance(1_000);
+      const before = requests();
+      expect(await lock.verify()).toBe(false);
+      expect(requests()).toBe(before);
+    }
   });
 });

@@ -5,174 +5,157 @@ import {
   type Lock,
   type LockJSON,
   LockLostError,
+  QuorumError,
   resume,
 } from "../../../src/index.ts";
-import { gated } from "../../support/gated.ts";
-import { latch } from "../../support/gateway.ts";
-import { newResource } from "../../support/local-endpoints.ts";
+import type { Link } from "../../support/link.ts";
 import { rejection } from "../../support/outcomes.ts";
-import { paced } from "../../support/pace.ts";
-import { bestEngine } from "../../support/redis-servers.ts";
-import { until } from "../../support/until.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
-// A lock continues in another process: no request of the giver may end or shorten the receiver's hold.
+// A lock continues in another process: no request of the giver may end or shorten the receiver's hold. In virtual time;
+// the timeout of a request is 100 ms.
 
-const cases = [[bestEngine, "redis"] as const, ["embedded", "upstash"] as const];
+const free = [null, null, null];
+const viaText = (json: LockJSON): LockJSON => JSON.parse(JSON.stringify(json));
+const countOf = (links: readonly Link[]) => links.flatMap(({ sent }) => sent).length;
 
-describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => {
-  const one = gated(engine, 1, dialect);
-  const three = gated(engine, 3, dialect);
-  const viaText = (json: LockJSON): LockJSON => JSON.parse(JSON.stringify(json));
-  const ttlOf = async (resource: string) =>
-    Number(await one.local.endpoints[0]!.execute(["PTTL", `redlock:lock:{${resource}}`]));
+describe.each(["redis", "upstash"] as const)("a handoff, in the %s dialect", (dialect) => {
+  /** A world, and the message about a lock of 30 s that was given away. */
+  async function givenAway() {
+    const world = virtualWorld({ dialect });
+    const json = viaText(await handoff(await world.client().redlock.acquire("r", { ttl: 30_000 })));
+    return { ...world, json };
+  }
 
   test("ends the giver's handle, and leaves the lock held", async () => {
-    const resource = newResource();
-    const { redlock } = one.client();
-    const lock = await redlock.acquire(resource, { ttl: 30_000 });
+    const { client } = virtualWorld({ dialect });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 30_000 });
     const { signal } = lock;
-    const before = one.requests();
+    const before = countOf(links);
     const json = viaText(await handoff(lock));
-    expect(one.requests()).toBe(before);
-    expect(lock.remaining()).toBe(0);
-    expect(signal.aborted).toBe(false);
-    expect(await lock.release()).toBe(false);
-    expect(await lock.verify()).toBe(false);
+    expect([lock.remaining(), signal.aborted]).toEqual([0, false]);
+    expect([await lock.release(), await lock.verify()]).toEqual([false, false]);
     expect(await rejection(lock.extend())).toBeInstanceOf(LockLostError);
     expect(await rejection(handoff(lock))).toBeInstanceOf(LockLostError);
-    expect(one.requests()).toBe(before);
-    const received = await resume(one.client().redlock, json);
-    expect(received.remaining()).toBeGreaterThan(20_000);
+    expect(countOf(links)).toBe(before);
+    const received = await resume(client().redlock, json);
+    expect(received.remaining()).toBe(30_000 - 302);
     expect(await received.release()).toBe(true);
   });
 
   test("ends the giver's automatic extension: it cannot shorten the receiver's", async () => {
-    const resource = newResource();
-    const ttl = paced(800);
-    const lock = await one.client().redlock.acquire(resource, { ttl, autoExtend: true });
-    const received = await resume(one.client().redlock, viaText(await handoff(lock)));
-    expect(await received.extend(60_000)).toBeGreaterThan(50_000);
-    const sent = one.requests();
-    // Longer than the giver's interval between extensions.
-    await new Promise((resolve) => setTimeout(resolve, 0.6 * ttl));
-    expect(one.requests()).toBe(sent);
-    expect(await ttlOf(resource)).toBeGreaterThan(50_000);
-    expect(await received.release()).toBe(true);
+    const { runtime, client, expiries } = virtualWorld({ dialect });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 1_000, autoExtend: true });
+    const received = await resume(client().redlock, viaText(await handoff(lock)));
+    await received.extend(60_000);
+    const before = countOf(links);
+    await runtime.advance(5_000);
+    expect([countOf(links), expiries("r")]).toEqual([before, [55_000, 55_000, 55_000]]);
   });
 
-  test("is resumed by one of two processes that have the same message", async () => {
-    const resource = newResource();
-    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
-    const resuming = [1, 2, 3, 4].map(() => resume(three.client().redlock, json));
-    const outcomes = await Promise.allSettled(resuming);
-    const held = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
-    const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
-    expect(held.length).toBeLessThanOrEqual(1);
+  test("is resumed by one at most of several processes that have the same message", async () => {
+    const { runtime, client, json, values } = await givenAway();
+    const resuming = [1, 2, 3, 4].map(() => watch(resume(client().redlock, json)));
+    await runtime.advance(500);
+    const held = resuming.flatMap(({ value }) => value ?? []);
+    const refused = resuming.flatMap(({ error }) => error ?? []);
+    expect([held.length <= 1, held.length + refused.length]).toEqual([true, 4]);
     for (const error of refused) expect(error).toBeInstanceOf(LockLostError);
-    // Where each got an endpoint, nobody has it any more.
     for (const lock of held) {
-      expect(await lock.verify()).toBe(true);
-      expect(await lock.release()).toBe(true);
-      const late = await rejection(resume(three.client().redlock, json));
+      expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
+      const late = await rejection(resume(client().redlock, json));
       expect(String(late)).toMatch(/resumed before, or released, or has expired/);
-      expect(await three.local.holders(resource)).toBe(0);
+      expect(values("r")).toEqual(free);
     }
   });
 
   test("is taken over by the first extension where nothing may be waited for", async () => {
-    const resource = newResource();
-    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
-    const before = three.requests();
+    const { client, json } = await givenAway();
+    const receivers = [client(), client()];
     const [first, second] = await Promise.all(
-      [1, 2].map(() => resume(three.client().redlock, json, { immediate: true })),
+      receivers.map(({ redlock }) => resume(redlock, json, { immediate: true })),
     );
-    expect(three.requests()).toBe(before);
-    expect(await first!.extend()).toBeGreaterThan(20_000);
+    expect(receivers.map(({ links }) => countOf(links))).toEqual([0, 0]);
+    expect(await first!.extend()).toBe(30_000 - 302);
     expect(second!.remaining()).toBeGreaterThan(20_000);
-    expect(await second!.verify()).toBe(false);
-    expect(second!.remaining()).toBe(0);
-    expect(await first!.verify()).toBe(true);
-    expect(await first!.release()).toBe(true);
+    expect([await second!.verify(), second!.remaining()]).toEqual([false, 0]);
+    expect([await first!.verify(), await first!.release()]).toEqual([true, true]);
   });
 
   test("can be resumed again after an outage, whatever has been executed of the first attempt", async () => {
-    const resource = newResource();
-    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
-    const unheard = new Set(three.gateways.slice(0, 2));
-    // Not the acquire's, which may be unanswered still.
-    for (const gateway of unheard)
-      gateway.after = ([command]) => (command !== "SET" && unheard.delete(gateway) ? "lost" : undefined);
-    const failed = await rejection(resume(three.client().redlock, json));
-    expect((failed as { code: string }).code).toBe("NO_QUORUM");
-    const lock = await resume(three.client().redlock, json);
-    expect(await lock.verify()).toBe(true);
-    expect(await lock.release()).toBe(true);
-    await until(async () => (await three.local.holders(resource)) === 0, "the end of all values");
+    const { runtime, client, json, values } = await givenAway();
+    const unlucky = client();
+    for (const link of unlucky.links.slice(0, 2)) link.fate = () => "reply lost";
+    const failed = watch(resume(unlucky.redlock, json));
+    await runtime.advance(200);
+    expect(failed.error).toBeInstanceOf(QuorumError);
+    const lock = await resume(client().redlock, json);
+    expect([await lock.verify(), await lock.release()]).toEqual([true, true]);
+    expect(values("r")).toEqual(free);
   });
 
   test("takes over, at its next extension, an endpoint that was down meanwhile", async () => {
-    const resource = newResource();
-    const down = three.gateways[2]!;
-    const json = viaText(await handoff(await three.client().redlock.acquire(resource, { ttl: 30_000 })));
-    down.before = () => new Promise(() => undefined);
-    const lock = await resume(three.client().redlock, json);
-    down.before = () => undefined;
+    const { runtime, client, json, values } = await givenAway();
+    const { redlock, links } = client();
+    links[2]!.fate = () => "lost";
+    const resuming = watch(resume(redlock, json));
+    await runtime.advance(100);
+    const lock = resuming.value!;
+    links[2]!.fate = () => "delivered";
     await lock.extend();
-    await until(async () => (await three.local.holders(resource)) === 3, "all three");
+    await runtime.advance(0);
+    expect(new Set(values("r"))).toEqual(new Set([lock.token]));
     expect(await lock.release()).toBe(true);
-    expect(await three.local.holders(resource)).toBe(0);
+    expect(values("r")).toEqual(free);
   });
 
   test("waits for an extension under way", async () => {
-    const resource = newResource();
-    const lock = await one.client().redlock.acquire(resource, { ttl: 10_000 });
-    const late = latch();
-    one.gateways[0]!.after = () => late.opened;
-    const extension = lock.extend(40_000);
-    let json: LockJSON | undefined;
-    const handingOff = handoff(lock).then((given) => {
-      json = given;
-    });
-    await until(() => one.gateways[0]!.executed.length === 2, "the extension");
-    expect(json).toBeUndefined();
-    late.open();
-    await Promise.all([extension, handingOff]);
-    expect(json!.ttl).toBe(40_000);
-    expect(json!.validUntil - Date.now()).toBeGreaterThan(30_000);
+    const { runtime, client } = virtualWorld({ dialect });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 10_000 });
+    for (const link of links) link.fate = () => delays(runtime).slow(50);
+    void lock.extend(40_000);
+    const handingOff = watch(handoff(lock));
+    await runtime.advance(49);
+    expect(handingOff.settled).toBe(false);
+    await runtime.advance(1);
+    expect(handingOff.value).toMatchObject({ ttl: 40_000, validUntil: runtime.now() + 40_000 - 402 - 50 });
   });
 
   test("leaves a shorter extension that is unanswered without effect", async () => {
-    const resource = newResource();
-    const lock = await one.client({ timeout: paced(300) }).redlock.acquire(resource, { ttl: 60_000 });
-    const late = latch();
-    one.gateways[0]!.before = () => late.opened;
-    await rejection(lock.extend(20_000));
-    one.gateways[0]!.before = () => undefined;
-    const received = await resume(one.client().redlock, viaText(await handoff(lock)));
-    expect(await received.extend(60_000)).toBeGreaterThan(50_000);
-    late.open();
-    const { executed } = one.gateways[0]!;
-    await until(() => executed.some((command) => command.includes("20000")), "the late extension");
-    expect(await ttlOf(resource)).toBeGreaterThan(30_000);
+    const { runtime, client, expiries } = virtualWorld({ count: 1, dialect });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 60_000 });
+    links[0]!.fate = () => delays(runtime).late(1_000);
+    const shorter = rejection(lock.extend(20_000));
+    await runtime.advance(100);
+    await shorter;
+    links[0]!.fate = () => "delivered";
+    const received = await resume(client().redlock, viaText(await handoff(lock)));
+    await received.extend(60_000);
+    await runtime.advance(1_000);
+    expect(expiries("r")).toEqual([59_000]);
     expect(await received.release()).toBe(true);
   });
 
   test("carries an owner's shorter extension that is unanswered: nobody relies on that endpoint", async () => {
-    const resource = newResource();
-    const options = { ttl: 10_000, token: "the-owner" };
-    const lock = await one.client({ timeout: paced(300) }).redlock.acquire(resource, options);
-    const late = latch();
-    one.gateways[0]!.before = () => late.opened;
-    await rejection(lock.extend(2_000));
-    one.gateways[0]!.before = () => undefined;
+    const { runtime, client } = virtualWorld({ count: 1, dialect });
+    const { redlock, links } = client();
+    const lock = await redlock.acquire("r", { ttl: 10_000, token: "the-owner" });
+    links[0]!.fate = () => delays(runtime).late(1_500);
+    const shorter = rejection(lock.extend(2_000));
+    await runtime.advance(100);
+    await shorter;
+    links[0]!.fate = () => "delivered";
     const json = viaText(await handoff(lock));
     expect(Object.values(json.pendingExtensions)).toEqual([2_000]);
-    const received = await resume(one.client().redlock, json);
+    const received = await resume(client().redlock, json);
     // Executed after this extension, the earlier one would shorten it.
-    const { code } = (await rejection(received.extend(10_000))) as { code: string };
-    expect(code).toBe("NO_QUORUM");
+    expect(await rejection(received.extend(10_000))).toMatchObject({ code: "NO_QUORUM" });
     expect(received.remaining()).toBeLessThan(2_000);
-    late.open();
+    await runtime.advance(1_500);
     expect(await received.release()).toBe(true);
   });
 
@@ -180,35 +163,40 @@ describe.each(cases)("a handoff, on %s in the %s dialect", (engine, dialect) => 
     ["fenced", { fencing: true }],
     ["with a token", { token: "the-owner" }],
   ])("carries an unanswered acquire: its release leaves a tombstone, %s", async (_, options) => {
-    const resource = newResource();
-    const late = latch();
-    const slow = three.gateways[2]!;
-    slow.before = () => late.opened;
-    const { redlock } = three.client({ timeout: paced(500), waitUntil: () => undefined });
-    const lock = await redlock.acquire(resource, { ...options, ttl: 30_000 });
+    const { runtime, client, values } = virtualWorld({ dialect });
+    const { redlock, links } = client({ timeout: 5_000, waitUntil: () => undefined });
+    links[2]!.fate = () => delays(runtime).late(1_000);
+    const lock = await redlock.acquire("r", { ...options, ttl: 30_000 });
     const json = viaText(await handoff(lock));
     expect(json.pendingAcquires).toHaveLength(1);
-    slow.before = (command) => (command.includes("acquire") ? late.opened : undefined);
-    const received = await resume(three.client().redlock, json);
+    const received = await resume(client({ waitUntil: () => undefined }).redlock, json);
     expect(await received.release()).toBe(true);
-    late.open();
-    await until(() => slow.executed.some((command) => command.includes("acquire")), "the late acquire");
-    expect(await three.local.holders(resource)).toBe(0);
+    await runtime.advance(2_000);
+    expect(values("r")).toEqual(free);
+  });
+
+  test("of a lock that has expired meanwhile is a loss, and sends nothing", async () => {
+    const { runtime, client, json } = await givenAway();
+    await runtime.advance(30_000);
+    const { redlock, links } = client();
+    expect(await rejection(resume(redlock, json))).toBeInstanceOf(LockLostError);
+    const resumed = await resume(redlock, json, { immediate: true });
+    expect([resumed.remaining(), resumed.signal.reason]).toEqual([0, expect.any(LockLostError)]);
+    expect(await rejection(resumed.extend())).toBeInstanceOf(LockLostError);
+    expect(countOf(links)).toBe(0);
   });
 
   test("rejects a lost or released lock, and a client with other endpoints", async () => {
-    const { redlock } = three.client();
-    const resource = newResource();
-    const lock = await redlock.acquire(resource);
-    const json = await handoff(lock);
-    const elsewhere = await rejection(resume(one.client().redlock, json));
+    const { client, json } = await givenAway();
+    const { redlock } = client();
+    const elsewhere = await rejection(resume(virtualWorld({ count: 1 }).client().redlock, json));
     expect(elsewhere).toBeInstanceOf(RangeError);
     expect(String(elsewhere)).toMatch(/the endpoints that acquired the lock/);
     const released: Lock = await resume(redlock, json);
     await released.release();
     expect(await rejection(handoff(released))).toBeInstanceOf(LockLostError);
-    const lost = await redlock.acquire(resource);
-    await forceRelease(redlock, resource);
+    const lost = await redlock.acquire("r");
+    await forceRelease(redlock, "r");
     await rejection(lost.extend());
     expect(await rejection(handoff(lost))).toBeInstanceOf(LockLostError);
   });

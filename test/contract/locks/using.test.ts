@@ -1,113 +1,228 @@
-import { expect, test } from "vitest";
-import { LockLostError } from "../../../src/index.ts";
-import { gated } from "../../support/gated.ts";
-import { latch } from "../../support/gateway.ts";
-import { eachInTurns } from "../../support/in-turns.ts";
-import { newResource } from "../../support/local-endpoints.ts";
-import { isSettled, rejection } from "../../support/outcomes.ts";
-import { paced } from "../../support/pace.ts";
-import { engines } from "../../support/redis-servers.ts";
-import { until } from "../../support/until.ts";
+import { describe, expect, test } from "vitest";
+import { type Lock, LockHeldError, LockLostError, QuorumError, type Routine } from "../../../src/index.ts";
+import { clientStateOf } from "../../../src/lock/options.ts";
+import { rejection } from "../../support/outcomes.ts";
+import { delays, virtualWorld, watch } from "../../support/virtual-client.ts";
 
-eachInTurns(engines.map((engine) => ({ engine })))("using, when endpoints fail, on $engine", ({ engine }) => {
-  const at = gated(engine, 3, "redis");
+// `using` and `tryAcquire` in virtual time: what they return or throw, and what becomes of the lock.
 
-  test("the signal aborts while the keys still exist, even if extensions hang", async () => {
-    const resource = newResource();
-    const { redlock, events } = at.client({ ttl: 1_600, driftFactor: 0.4 });
-    const hanging = latch();
-    let existing = 0;
-    const call = redlock.using(resource, async (lock) => {
-      for (const gateway of at.gateways) gateway.before = () => hanging.opened;
-      await new Promise((resolve) => lock.signal.addEventListener("abort", resolve));
-      existing = await at.local.holders(resource);
-      hanging.open();
-      return "too late";
+const free = [null, null, null];
+
+describe("using", () => {
+  test("holds the lock while the routine runs, returns its result, and releases", async () => {
+    const { runtime, values, client } = virtualWorld();
+    const { redlock, events } = client();
+    const call = redlock.using("r", async (lock) => {
+      expect(values("r")).not.toContain(null);
+      expect(lock.remaining()).toBeGreaterThan(0);
+      return ["the result"];
     });
-    const error = await rejection(call);
-    expect(error).toBeInstanceOf(LockLostError);
-    expect(existing).toBeGreaterThanOrEqual(2);
-    expect(events.map(({ type }) => type)).not.toContain("extended");
-    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
+    await runtime.advance(0);
+    expect(await call).toEqual(["the result"]);
+    expect(values("r")).toEqual(free);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "released"]);
   });
 
-  test("a failed release hides neither the result nor the error of the routine", async () => {
-    const { redlock } = at.client();
-    const breakEndpoints = () => {
-      for (const { faults } of at.local.endpoints) faults.add({ fault: "status", status: 500 });
-    };
-    const repairEndpoints = () => {
-      for (const { faults } of at.local.endpoints) faults.clear();
-    };
-    expect(
-      await redlock.using(newResource(), () => {
-        breakEndpoints();
+  test("releases before it throws what the routine throws", async () => {
+    const { runtime, values, client } = virtualWorld();
+    const failure = new Error("the routine's own");
+    const call = rejection(
+      client().redlock.using("r", { ttl: 5_000 }, () => {
+        throw failure;
+      }),
+    );
+    await runtime.advance(0);
+    expect(await call).toBe(failure);
+    expect(values("r")).toEqual(free);
+  });
+
+  test("waits for the release", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const call = watch(
+      redlock.using("r", () => {
+        for (const each of links) each.fate = () => delays(runtime).slow(70);
+      }),
+    );
+    await runtime.advance(69);
+    expect(call.settled).toBe(false);
+    await runtime.advance(1);
+    expect(call.settled).toBe(true);
+    expect(call.error).toBe(undefined);
+  });
+
+  test("the result wins over a release that fails", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    const call = watch(
+      redlock.using("r", () => {
+        for (const each of links) each.fate = () => "refused";
         return "the result";
       }),
-    ).toBe("the result");
-    repairEndpoints();
-    const failure = new Error("the routine's own");
-    const call = redlock.using(newResource(), () => {
-      breakEndpoints();
-      throw failure;
-    });
-    expect(await rejection(call)).toBe(failure);
-    repairEndpoints();
-    await expect(
-      (async () => {
-        await using lock = await redlock.acquire(newResource());
-        breakEndpoints();
-        return lock.ttl;
-      })(),
-    ).resolves.toBe(10_000);
+    );
+    await runtime.advance(20_000);
+    expect(call.value).toBe("the result");
   });
 
-  test("the routine does not run if the lock cannot be acquired", async () => {
+  test("throws LockLostError when the lock was lost before the routine ended", async () => {
+    const { runtime, put, values, client } = virtualWorld();
+    const call = client().redlock.using("r", { ttl: 1_000 }, async (lock) => {
+      put("r", [0, 1, 2]);
+      await lock.verify();
+      return "too late";
+    });
+    const error = rejection(call);
+    await runtime.advance(100);
+    expect(await error).toBeInstanceOf(LockLostError);
+    expect(values("r")).toEqual(Array(3).fill("somebody-else"));
+  });
+
+  test.each<[what: string, client: object, call: object | undefined, lives: boolean]>([
+    ["the lock by default", {}, undefined, true],
+    ["the lock with other options", {}, { wait: 0 }, true],
+    ["no lock where the client's options say so", { autoExtend: false }, undefined, false],
+    ["the lock where the call says so", { autoExtend: false }, { autoExtend: true }, true],
+    ["no lock where the call says so", { autoExtend: true }, { autoExtend: false }, false],
+  ])("extends %s", async (_, defaults, options, lives) => {
+    const { runtime, values, client } = virtualWorld();
+    const { redlock } = client({ ttl: 1_000, ...defaults });
+    const routine: Routine<Lock, string> = async () => {
+      await new Promise<void>((resolve) => void runtime.timer(3_000, resolve));
+      return values("r").includes(null) ? "expired" : "held";
+    };
+    const call = watch(options ? redlock.using("r", options, routine) : redlock.using("r", routine));
+    await runtime.advance(3_100);
+    if (lives) expect(call.value).toBe("held");
+    else expect(call.error).toBeInstanceOf(LockLostError);
+    expect(values("r")).toEqual(free);
+  });
+
+  test("does not run its routine where the lock cannot be acquired", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2]);
+    const { redlock, links } = client({ wait: 0 });
     let runs = 0;
-    const { redlock } = at.client();
-    const resource = newResource();
-    await at.local.put(resource, [0, 1, 2]);
-    const call = redlock.using(resource, { wait: 0 }, () => runs++);
-    expect(await rejection(call)).toHaveProperty("code", "LOCK_HELD");
-    for (const { faults } of at.local.endpoints) faults.add({ fault: "down" });
-    const other = redlock.using(newResource(), { wait: 0 }, () => runs++);
-    expect(await rejection(other)).toHaveProperty("code", "NO_QUORUM");
+    const held = watch(redlock.using("r", () => ++runs));
+    await runtime.advance(100);
+    for (const link of links) link.fate = () => "refused";
+    const down = watch(redlock.using("s", () => ++runs));
+    await runtime.advance(100);
+    expect([held.error, down.error]).toMatchObject([{ code: "LOCK_HELD" }, { code: "NO_QUORUM" }]);
     expect(runs).toBe(0);
   });
 
-  test("a lock that another client acquired meanwhile stays with that client", async () => {
-    const resource = newResource();
-    const { redlock } = at.client({ ttl: 60_000 });
-    const call = redlock.using(resource, async (lock) => {
-      await at.local.remove(resource);
-      await at.local.put(resource, [0, 1, 2]);
-      expect(await lock.verify()).toBe(false);
-    });
-    expect(await rejection(call)).toBeInstanceOf(LockLostError);
-    expect(await at.local.values(resource)).toEqual(Array(3).fill("somebody-else"));
+  test("aborts the signal while the keys still exist, also if extensions hang", async () => {
+    const { runtime, client, expiries } = virtualWorld();
+    const { redlock, links, events } = client({ ttl: 1_000, driftFactor: 0.4, timeout: 5_000 });
+    let left: number[] = [];
+    const call = watch(
+      redlock.using("r", async ({ signal }) => {
+        for (const link of links) link.fate = () => "lost";
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        left = expiries("r");
+        for (const link of links) link.fate = () => "delivered";
+        return "too late";
+      }),
+    );
+    await runtime.advance(1_000);
+    expect(left).toEqual([402, 402, 402]);
+    expect(call.error).toBeInstanceOf(LockLostError);
+    expect(events.map(({ type }) => type)).not.toContain("extended");
   });
 
-  test("a backoff that throws does not end the process", async () => {
-    const unhandled: unknown[] = [];
-    const note = (reason: unknown) => unhandled.push(reason);
-    process.on("unhandledRejection", note);
-    try {
-      const failure = new Error("the backoff's own");
-      const backoff = () => {
+  test("throws the routine's own error also where the lock was lost", async () => {
+    const { runtime, client } = virtualWorld();
+    const failure = new Error("the routine's own");
+    const call = watch(
+      client({ ttl: 300, autoExtend: false }).redlock.using("r", async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
         throw failure;
-      };
-      const { redlock, events } = at.client({ ttl: paced(600), backoff });
-      const call = redlock.using(newResource(), async (lock) => {
-        for (const { faults } of at.local.endpoints) faults.add({ fault: "down" });
-        await until(() => lock.signal.aborted, "the loss");
-      });
-      expect(await rejection(call)).toBeInstanceOf(LockLostError);
-      expect(events.some(({ type }) => type === "endpointError")).toBe(true);
-      expect(await rejection(redlock.acquire(newResource()))).toBe(failure);
-      await isSettled(Promise.resolve());
-      expect(unhandled).toEqual([]);
-    } finally {
-      process.off("unhandledRejection", note);
+      }),
+    );
+    await runtime.advance(300);
+    expect(call.error).toBe(failure);
+  });
+
+  test("has a fence where the options ask for it", async () => {
+    const { runtime, client } = virtualWorld();
+    const call = client().redlock.using("r", { fencing: true }, (lock) => lock.fence);
+    await runtime.advance(0);
+    expect(await call).toBe(runtime.now());
+  });
+
+  test("takes no options from the routine, whatever fields that has", async () => {
+    const { runtime, client } = virtualWorld();
+    const routine: Routine<Lock, number> = Object.assign((lock: Lock) => lock.ttl, { ttl: 5_000, calls: 0 });
+    const call = client({ ttl: 7_000 }).redlock.using("r", routine);
+    await runtime.advance(0);
+    expect(await call).toBe(7_000);
+  });
+
+  test("needs a routine as its last argument, before it acquires anything", async () => {
+    const { client } = virtualWorld();
+    const { redlock, links } = client();
+    const none = undefined as unknown as Routine<Lock, void>;
+    for (const call of [redlock.using("r", none), redlock.using("r", { ttl: 1_000 }, none)]) {
+      expect(await rejection(call)).toEqual(new TypeError("using needs a routine as its last argument"));
     }
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+});
+
+describe("tryAcquire", () => {
+  test("acquires in one round", async () => {
+    const { runtime, values, client } = virtualWorld();
+    const trying = client().redlock.tryAcquire("r", { ttl: 5_000 });
+    await runtime.advance(0);
+    expect((await trying)?.ttl).toBe(5_000);
+    expect(values("r")).not.toContain(null);
+  });
+
+  test("is null when someone else holds the lock, without waiting", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2]);
+    const call = watch(client({ wait: 5_000 }).redlock.tryAcquire("r"));
+    await runtime.advance(0);
+    expect(call).toEqual({ settled: true, value: null });
+  });
+
+  test("throws QuorumError when too few endpoints answered", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links } = client();
+    for (const each of links) each.fate = () => "refused";
+    const call = watch(redlock.tryAcquire("r"));
+    await runtime.advance(0);
+    expect(call.error).toBeInstanceOf(QuorumError);
+  });
+
+  test("differs from acquire, which throws", async () => {
+    const { runtime, put, client } = virtualWorld();
+    put("r", [0, 1, 2]);
+    const call = watch(client().redlock.acquire("r", { wait: 0 }));
+    await runtime.advance(0);
+    expect(call.error).toBeInstanceOf(LockHeldError);
+  });
+});
+
+describe("the options of a call", () => {
+  test.each([null, 5_000, "ttl"])("must be an object, not %s", async (options) => {
+    const { redlock, links } = virtualWorld().client();
+    expect(await rejection(redlock.acquire("r", options as unknown as object))).toBeInstanceOf(TypeError);
+    expect(links.flatMap(({ sent }) => sent)).toEqual([]);
+  });
+
+  test("win over the client's, which count where the call has none", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock } = client({ ttl: 7_000 });
+    const ttls = [undefined, {}, { ttl: 3_000 }, { ttl: undefined }].map(async (options, index) => {
+      const lock = await redlock.acquire(`r${index}`, options);
+      return lock.ttl;
+    });
+    await runtime.advance(0);
+    expect(await Promise.all(ttls)).toEqual([7_000, 7_000, 3_000, 7_000]);
+    const defaults = clientStateOf(redlock).options;
+    expect(defaults).toMatchObject({ ttl: 7_000, timeout: 100 });
+    expect(defaults).not.toHaveProperty("endpoints");
+    expect(defaults).not.toHaveProperty("runtime");
   });
 });

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { RedlockEvent } from "../../../src/index.ts";
-import { eachEngine } from "../../support/each-engine.ts";
+import type { RedlockEvent } from "../../../../src/index.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
 import {
   describeSet,
   type EndpointSet,
   type Local,
   newResource,
   openLocal,
-} from "../../support/local-endpoints.ts";
-import { engines } from "../../support/redis-servers.ts";
-import { until } from "../../support/until.ts";
+} from "../../../support/local-endpoints.ts";
+import { engines } from "../../../support/redis-servers.ts";
+import { until } from "../../../support/until.ts";
 
 const sets: EndpointSet[] = [
   ...engines.flatMap((engine) =>

@@ -1,6 +1,6 @@
-import { type EndpointSet, inTurns } from "../../support/local-endpoints.ts";
-import { lockLifetimeContract } from "../../support/lock-lifetime-contract.ts";
-import { atLength, setsOf } from "../../support/sets.ts";
+import { type EndpointSet, inTurns } from "../../../support/local-endpoints.ts";
+import { lockLifetimeContract } from "../../../support/lock-lifetime-contract.ts";
+import { atLength, setsOf } from "../../../support/sets.ts";
 
 // How many endpoints there are matters to a quorum, not to a ttl: n = 2 and 4 are those of the contract of locks.
 const counts = atLength([1, 3], [1, 2, 3, 4, 5]);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { newResource, openLocal } from "../../support/local-endpoints.ts";
-import { until } from "../../support/until.ts";
-import { Contenders } from "./wake-up-http.ts";
+import { newResource, openLocal } from "../../../support/local-endpoints.ts";
+import { until } from "../../../support/until.ts";
+import { Contenders } from "./contenders.ts";
 
 // Many waiters over real HTTP, each with a stream of its own; and streams that are cut as often as a proxy does it.
 

@@ -20,6 +20,13 @@ describe("a release", () => {
     expect(call.value).toBe(true);
   });
 
+  test("that is called twice at once sends one request to each endpoint", async () => {
+    const { redlock, links } = virtualWorld().client();
+    const lock = await redlock.acquire("r");
+    expect(await Promise.all([lock.release(), lock.release()])).toEqual([true, true]);
+    expect(links.map(({ sent }) => sent.length)).toEqual([2, 2, 2]);
+  });
+
   test("waits for a quorum only where the platform keeps its requests alive", async () => {
     const { runtime, client, values } = virtualWorld();
     const { late } = delays(runtime);

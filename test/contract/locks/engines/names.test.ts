@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { handoff, resume } from "../../../src/lock/handoff.ts";
-import { forceRelease, inspect } from "../../../src/lock/inspect.ts";
-import { eachEngine } from "../../support/each-engine.ts";
-import { describeSet, type EndpointSet, type Local, openLocal } from "../../support/local-endpoints.ts";
-import { seededRandom } from "../../support/random.ts";
-import { engines } from "../../support/redis-servers.ts";
+import { handoff, resume } from "../../../../src/lock/handoff.ts";
+import { forceRelease, inspect } from "../../../../src/lock/inspect.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
+import { describeSet, type EndpointSet, type Local, openLocal } from "../../../support/local-endpoints.ts";
+import { seededRandom } from "../../../support/random.ts";
+import { engines } from "../../../support/redis-servers.ts";
 
 const sets: EndpointSet[] = [
   { engine: engines[0]!, count: 1, dialect: "redis-8.4", via: "fetch" },

@@ -1,5 +1,5 @@
-import { type Endpoint, type Lock, type LockOptions, pubSub, Redlock } from "../../../src/index.ts";
-import { ampleTimeout } from "../../support/local-endpoints.ts";
+import { type Endpoint, type Lock, type LockOptions, pubSub, Redlock } from "../../../../src/index.ts";
+import { ampleTimeout } from "../../../support/local-endpoints.ts";
 
 /** What came of contenders for one lock. */
 export interface Contention {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { channelOf } from "../../../src/lock/wake-up/channel.ts";
-import { newResource, openLocal } from "../../support/local-endpoints.ts";
-import { rejection } from "../../support/outcomes.ts";
-import { until } from "../../support/until.ts";
-import { startWatchedEndpoint, type WatchedEndpoint } from "../../support/watched-endpoint.ts";
-import { Contenders } from "./wake-up-http.ts";
+import { channelOf } from "../../../../src/lock/wake-up/channel.ts";
+import { newResource, openLocal } from "../../../support/local-endpoints.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { until } from "../../../support/until.ts";
+import { startWatchedEndpoint, type WatchedEndpoint } from "../../../support/watched-endpoint.ts";
+import { Contenders } from "./contenders.ts";
 
 // Streams over real HTTP. What waiters do is shown in virtual time; here connections are real. The `.long` file has many
 // waiters, and cuts that are as far apart as a proxy's.

@@ -1,7 +1,7 @@
-import { eachEngine } from "../../support/each-engine.ts";
-import { describeSet, type EndpointSet, openLocal } from "../../support/local-endpoints.ts";
-import { lockContract } from "../../support/lock-contract.ts";
-import { setsOf } from "../../support/sets.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
+import { describeSet, type EndpointSet, openLocal } from "../../../support/local-endpoints.ts";
+import { lockContract } from "../../../support/lock-contract.ts";
+import { setsOf } from "../../../support/sets.ts";
 
 // More real servers would take long and show nothing new: only the client depends on n.
 const sets = setsOf([1, 2, 3, 4, 5], [1, 3]).map((set): EndpointSet => ({ ...set, via: "fetch" }));

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { handoff, LockLostError, resume } from "../../../src/index.ts";
+import { virtualWorld, watch } from "../../support/virtual-client.ts";
+
+// Automatic extensions, in virtual time.
+
+describe("a lock that is extended automatically", () => {
+  test("is none unless it is asked for", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, events } = client({ ttl: 1_000 });
+    const { signal } = await redlock.acquire("r");
+    await runtime.advance(1_000);
+    expect(signal.aborted).toBe(true);
+    expect(events.map(({ type }) => type)).toEqual(["acquiring", "acquired", "lost"]);
+  });
+
+  test("is extended from its acquire until its release, and by the ttl set by hand", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, events } = client({ ttl: 1_000, autoExtend: true });
+    const lock = await redlock.acquire("r");
+    await runtime.advance(1_200);
+    const extended = () => events.flatMap((event) => (event.type === "extended" ? [event.ttl] : []));
+    expect(extended()).toEqual([1_000, 1_000]);
+    await lock.extend(4_000);
+    await runtime.advance(2_100);
+    expect(extended()).toEqual([1_000, 1_000, 4_000, 4_000]);
+    await lock.release();
+    await runtime.advance(20_000);
+    expect(extended()).toHaveLength(4);
+    expect(runtime.pending).toBe(0);
+  });
+
+  test("is held for `maxHold` at most", async () => {
+    const { runtime, client, expiries } = virtualWorld();
+    const { redlock } = client({ ttl: 1_000, maxHold: 1_700, autoExtend: true });
+    const { signal } = await redlock.acquire("r");
+    await runtime.advance(1_600);
+    expect(signal.aborted).toBe(false);
+    await runtime.advance(100);
+    expect(signal.aborted).toBe(true);
+    expect(expiries("r")).toEqual([-2, -2, -2]);
+  });
+
+  test("is tried again after a failure, with a pause", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, links, events } = client({ ttl: 1_000, autoExtend: true });
+    await redlock.acquire("r");
+    for (const each of links) each.fate = () => "refused";
+    await runtime.advance(494 + 5);
+    expect(events.filter(({ type }) => type === "endpointError")).toHaveLength(3);
+    for (const each of links) each.fate = () => "delivered";
+    await runtime.advance(5);
+    expect(events.at(-1)).toMatchObject({ type: "extended" });
+  });
+
+  test("is extended in time after a shorter extension by hand", async () => {
+    const { runtime, client } = virtualWorld();
+    const { redlock, events } = client({ ttl: 60_000, autoExtend: true });
+    const lock = await redlock.acquire("r");
+    await lock.extend(1_000);
+    await runtime.advance(1_600);
+    expect(events.filter(({ type }) => type === "extended")).toHaveLength(4);
+    expect([await lock.verify(), lock.ttl]).toEqual([true, 1_000]);
+  });
+
+  test("is also one that was resumed", async () => {
+    const { runtime, client } = virtualWorld();
+    const json = await handoff(await client({ ttl: 1_000 }).redlock.acquire("r"));
+    const { redlock, events } = client({ autoExtend: true });
+    const resumed = await resume(redlock, JSON.parse(JSON.stringify(json)));
+    await runtime.advance(3_000);
+    expect(events.filter(({ type }) => type === "extended").length).toBeGreaterThan(4);
+    expect(await resumed.release()).toBe(true);
+  });
+
+  test("is no longer extended once it is lost", async () => {
+    const { runtime, client, endpoints } = virtualWorld();
+    const { redlock, links, events } = client({ ttl: 1_000, autoExtend: true });
+    const { signal } = await redlock.acquire("r");
+    for (const { engine } of endpoints) engine.execute(["FLUSHALL"]);
+    await runtime.advance(500);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    const sent = links.flatMap((link) => link.sent).length;
+    await runtime.advance(5_000);
+    expect(links.flatMap((link) => link.sent)).toHaveLength(sent);
+    expect(events.filter(({ type }) => type === "lost")).toHaveLength(1);
+  });
+
+  test("is lost without harm to the process where the backoff throws", async () => {
+    const { runtime, client } = virtualWorld();
+    const failure = new Error("the backoff's own");
+    const backoff = () => {
+      throw failure;
+    };
+    const { redlock, links } = client({ ttl: 1_000, backoff });
+    const call = watch(
+      redlock.using("r", async (lock) => {
+        for (const link of links) link.fate = () => "refused";
+        await new Promise((resolve) => lock.signal.addEventListener("abort", resolve));
+      }),
+    );
+    await runtime.advance(2_000);
+    expect(call.error).toBeInstanceOf(LockLostError);
+    const acquiring = watch(redlock.acquire("s"));
+    await runtime.advance(100);
+    expect(acquiring.error).toBe(failure);
+  });
+});

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { inspect, type QuorumError } from "../../../../src/index.ts";
+import { keyOf } from "../../../../src/redis/keys.ts";
+import { eachEngine } from "../../../support/each-engine.ts";
+import { type Local, newResource, openLocal } from "../../../support/local-endpoints.ts";
+import { rejection } from "../../../support/outcomes.ts";
+import { engines } from "../../../support/redis-servers.ts";
+
+// The counters of fences as each engine keeps them.
+
+const hour = 3_600_000;
+const cases = [
+  [engines[0]!, "redis-8.4"],
+  ["embedded", "redis"],
+  ["embedded", "upstash"],
+] as const;
+
+eachEngine(cases)("fences, on %s in the %s dialect", (engine, dialect) => {
+  let local: Local;
+  beforeAll(async () => {
+    local = await openLocal({ engine, dialect });
+  });
+  beforeEach(() => local.reset());
+  afterAll(() => local.close());
+
+  const setCounters = async (resource: string, value: number) => {
+    for (const endpoint of local.endpoints) {
+      await endpoint.execute(["SET", keyOf("redlock", "fence", resource), value, "PX", hour]);
+    }
+  };
+
+  test("strictly increase, survive the release, and outlive it by the retention", async () => {
+    const resource = newResource();
+    const redlock = local.redlock({ fencing: true, fenceRetention: 7 * hour });
+    let before = Date.now() - 1;
+    for (let count = 1; count <= 5; count += 1) {
+      const lock = await redlock.acquire(resource);
+      expect(lock.fence).toBeGreaterThan(before);
+      expect(Number.isSafeInteger(lock.fence)).toBe(true);
+      before = lock.fence!;
+      expect(await lock.release()).toBe(true);
+    }
+    expect((await inspect(redlock, resource)).fence).toBe(before);
+    const key = keyOf("redlock", "fence", resource);
+    const ttl = (await local.endpoints[0]!.execute(["PTTL", key])) as number;
+    // At least the retention after the lock's end, and twice that so that extensions need not prolong it.
+    expect(ttl).toBeGreaterThan(13 * hour);
+    expect(ttl).toBeLessThanOrEqual(14 * hour + 1_000);
+  });
+
+  test("of large counters increase by exactly one", async () => {
+    const resource = newResource();
+    const large = 9_007_199_254_740_000;
+    await setCounters(resource, large);
+    const redlock = local.redlock({ fencing: true });
+    for (let count = 1; count <= 3; count += 1) {
+      const lock = await redlock.acquire(resource);
+      expect(lock.fence).toBe(large + count);
+      await lock.release();
+    }
+  });
+
+  test("are not drawn from a counter at the largest safe integer", async () => {
+    const resource = newResource();
+    await setCounters(resource, Number.MAX_SAFE_INTEGER);
+    const error = (await rejection(
+      local.redlock({ fencing: true }).acquire(resource, { wait: 0 }),
+    )) as QuorumError;
+    expect(error.votes.map(({ cause }) => cause?.kind)).toEqual(["malformed", "malformed", "malformed"]);
+    expect(await local.holders(resource)).toBe(0);
+  });
+});
