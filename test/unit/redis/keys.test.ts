@@ -103,7 +103,10 @@ describe("parseKey", () => {
     );
   });
 
-  test.each(["session:{42}", "cache", "a:b:{}", "a:B:{c}", "a:lock:{b}c"])("does not know %s", (key) => {
-    expect(parseKey(key)).toBeUndefined();
-  });
+  test.each(["session:{42}", "cache", "a:b:{}", "a:B:{c}", "a:lock:{b}c", "{x}a:lock:{b}"])(
+    "does not know %s",
+    (key) => {
+      expect(parseKey(key)).toBeUndefined();
+    },
+  );
 });
