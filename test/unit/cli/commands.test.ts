@@ -159,8 +159,9 @@ test("costs what docs/operations.md says", async () => {
     expect((await run(line)).code).not.toBe(1);
     return sums().map((sum, index) => (sum - before[index]!) / 3);
   }
-  // The endpoints know the script from here on.
+  // The endpoints know the scripts from here on.
   await run("inspect cost");
+  await run("free cost --yes");
   const idempotency = new Idempotency(redlock);
   await redlock.acquire("cost");
   expect(await costOf("inspect cost")).toEqual([1, 3]);
@@ -170,6 +171,7 @@ test("costs what docs/operations.md says", async () => {
   expect(await costOf("forget cost --yes")).toEqual([3, 9]);
   await idempotency.run("cost", () => 1);
   await run("doctor --dialect upstash");
+  await run("inspect cost --dialect upstash");
   expect(await costOf("forget cost --yes --dialect upstash")).toEqual([3, 7]);
   expect(await costOf("doctor --dialect upstash")).toEqual([12, 16]);
   expect(await costOf("doctor")).toEqual([12, 18]);
