@@ -6,7 +6,8 @@ import type { Draw } from "./draw.ts";
 import type { Holds } from "./holds.ts";
 import { createHttpLink } from "./http-link.ts";
 import type { Ledger } from "./ledger.ts";
-import { createLink } from "./network.ts";
+import { createLink } from "./link.ts";
+import { Network } from "./network.ts";
 import type { Process } from "./process.ts";
 import type { Scenario } from "./scenario.ts";
 import type { WakeUps } from "./wake-ups.ts";
@@ -46,7 +47,8 @@ export function createActor(shared: SharedContext, process: Process): Actor {
   const wakeUps = listens ? shared.wakeUps : undefined;
   wakeUps?.listens(process);
   const endpoints = world.servers.map((server, index) => {
-    const way = { world, wire, process, server, wakeUps };
+    const carrier = new Network(world, process, server);
+    const way = { world, wire, process, server, carrier, wakeUps };
     return scenario.http
       ? createHttpLink({ ...way, gateways: scenario.gateways })
       : createLink({ ...way, exactReplies: scenario.exactReplies[index] === true });

@@ -1,7 +1,7 @@
 import { EndpointError } from "../../../src/errors.ts";
 import { type Command, type Endpoint, httpEndpoint } from "../../../src/index.ts";
 import type { Draw } from "./draw.ts";
-import { createLink, type LinkOptions, type Observer } from "./network.ts";
+import { createLink, type LinkOptions, type Observer } from "./link.ts";
 import { readRequest } from "./request.ts";
 import type { Server } from "./server.ts";
 

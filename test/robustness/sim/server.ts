@@ -9,6 +9,8 @@ interface ServerOptions extends Pick<Server, "name" | "dialect" | "rate" | "offs
   readonly scheduler: Scheduler;
   /** Whether scripts that have a twin in TypeScript are run by it. Default false: all scripts run as Lua. */
   readonly twins?: boolean;
+  /** What executes its commands. Default: an engine of its own. */
+  readonly engine?: Pick<Engine, "execute" | "flush" | "subscribe">;
 }
 
 /** Who listens to a channel. */
@@ -32,20 +34,23 @@ export class Server {
   /** By how many ms every message from and to it is delayed. */
   slowness = 0;
   readonly #scheduler: Scheduler;
-  readonly #engine: Engine;
+  readonly #engine: NonNullable<ServerOptions["engine"]>;
+  /** Engines of its own go back to the pool. */
+  readonly #borrowed: Engine | undefined;
   readonly #twins: TwinEngine | undefined;
   /** Each ends a subscription. */
   readonly #subscriptions = new Map<Subscriber, () => void>();
   #scripts = 0;
 
-  constructor({ name, dialect, scheduler, rate, offset, twins = false }: ServerOptions) {
+  constructor({ name, dialect, scheduler, rate, offset, twins = false, engine }: ServerOptions) {
     this.name = name;
     this.dialect = dialect;
     this.rate = rate;
     this.offset = offset;
     this.#scheduler = scheduler;
-    this.#engine = borrowEngine(dialect, () => this.time());
-    this.#twins = twins ? new TwinEngine(this.#engine) : undefined;
+    this.#borrowed = engine ? undefined : borrowEngine(dialect, () => this.time());
+    this.#engine = engine ?? this.#borrowed!;
+    this.#twins = twins && this.#borrowed ? new TwinEngine(this.#borrowed) : undefined;
   }
 
   /** How many scripts were run so far, by their twins or as Lua. Refused ones do not count. */
@@ -111,7 +116,7 @@ export class Server {
   /** Returns the engine to the pool. The server must not be used any more. */
   close(): void {
     for (const end of [...this.#subscriptions.values()]) end();
-    returnEngine(this.dialect, this.#engine);
+    if (this.#borrowed) returnEngine(this.dialect, this.#borrowed);
   }
 }
 
